@@ -1,0 +1,59 @@
+"""Every exception that this project raises on purpose.
+
+    RagGridError
+    ├── ConfigError        a configuration that cannot be built: nothing was run
+    ├── DataError          a file or record that cannot be used: says which file, where in it, what was expected
+    ├── MissingExtraError  an optional package is needed: names the install command
+    ├── ComponentError     a component was given input outside its contract, or broke its own
+    ├── LLMError           one request to a language model failed for good
+    └── StoreError         the store cannot be read or written
+        └── DamagedEntryError  an entry does not match its manifest: it is recomputed
+
+A message says where, what came, what was wanted and what to do. `ConfigError` may carry several mistakes at once.
+"""
+
+from collections.abc import Sequence
+
+
+class RagGridError(Exception):
+    """Root of the tree: catch this to catch everything that the project raises on purpose."""
+
+
+class ConfigError(RagGridError):
+    """One or more mistakes in a configuration, all reported together."""
+
+    def __init__(self, mistakes: Sequence[str] | str) -> None:
+        self.mistakes: tuple[str, ...] = (mistakes,) if isinstance(mistakes, str) else tuple(mistakes)
+        n = len(self.mistakes)
+        head = "1 mistake in the configuration:" if n == 1 else f"{n} mistakes in the configuration:"
+        super().__init__("\n".join([head, *(f"  - {mistake}" for mistake in self.mistakes)]))
+
+
+class DataError(RagGridError):
+    """A file or a record that cannot be used."""
+
+
+class MissingExtraError(RagGridError):
+    """An optional package is missing; the message names the command that installs it."""
+
+    def __init__(self, package: str, extra: str, needed_by: str) -> None:
+        super().__init__(
+            f"{needed_by} needs the package '{package}', which is not installed. "
+            f"Install it with: python -m pip install -c constraints.txt -e '.[{extra}]'"
+        )
+
+
+class ComponentError(RagGridError):
+    """A component was given input outside its contract, or broke its own."""
+
+
+class LLMError(RagGridError):
+    """One request to a language model failed for good (after its retries)."""
+
+
+class StoreError(RagGridError):
+    """The store cannot be read or written."""
+
+
+class DamagedEntryError(StoreError):
+    """An entry of the store does not match its manifest."""

@@ -1,0 +1,236 @@
+"""The roles of a pipeline. A component is a frozen dataclass that satisfies one of these.
+
+All of them: take flat typed arguments; work on whole batches; return results in the order of their input; raise
+`ComponentError` on input outside the contract; import heavy packages inside the methods that need them; and carry
+`version`, a class variable raised when the meaning of the output changes. A method `check() -> list[str]` is optional:
+it returns what is wrong with the fields taken together (an empty list if nothing is), before any work begins.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.records import (
+    Answer,
+    Benchmark,
+    Context,
+    Documents,
+    FloatArray,
+    Hits,
+    Message,
+    Passages,
+    Request,
+    Sample,
+    Scores,
+    Segments,
+    Spans,
+)
+
+Fitted = Mapping[str, NDArray[np.float32]]
+"""What an embedder or an index learned from a corpus, as named arrays that the store can keep."""
+
+Arrays = Mapping[str, NDArray[np.generic]]
+
+
+@runtime_checkable
+class Component(Protocol):
+    """What every component has."""
+
+    version: ClassVar[int]
+
+
+@runtime_checkable
+class Dataset(Component, Protocol):
+    """A corpus with samples."""
+
+    @property
+    def name(self) -> str:
+        """Short name for results, e.g. "crud_rag"."""
+
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of the content that `load` reads, whatever its place. Raises DataError naming what is missing."""
+
+    def load(self) -> Benchmark:
+        """The benchmark; documents sorted by id, ids of documents and of samples unique. Raises DataError."""
+
+
+@runtime_checkable
+class Tokenizer(Component, Protocol):
+    """Splits a text into words or subwords; one object serves documents and queries."""
+
+    max_tokens_per_character: ClassVar[int]
+    """How many tokens a single character can need (1 for words, 4 for byte-level subwords)."""
+
+    def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """Per text, the character offsets where its tokens end: int32, non-decreasing, the last is len(text).
+
+        An empty text gives an empty array.
+        """
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        """Per text, its tokens in order; joined they are the text again."""
+
+    def normalize(self, token: str) -> str:
+        """The term that a token is indexed as; "" for a token that is not indexed (white space, punctuation, stop word)."""
+
+
+@runtime_checkable
+class Chunker(Component, Protocol):
+    """Cuts documents into chunks that are spans of the original text."""
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """What chunk sizes are counted in; None for characters."""
+
+    def chunk(self, documents: Documents, segments: Segments) -> Spans:
+        """Spans sorted by (document, start). Every character that is not white space is in at least one span."""
+
+
+@runtime_checkable
+class Embedder(Component, Protocol):
+    """Maps texts to vectors of unit length (or zero where the text has nothing to embed)."""
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """Set for embedders that read terms instead of raw text: `Passages.terms` is then filled."""
+
+    def fit(self, documents: Passages) -> Fitted:
+        """What must be learned from the corpus; {} for a pretrained model. Independent of the chunking."""
+
+    def embed_chunks(self, chunks: Passages, fitted: Fitted) -> NDArray[np.float32]:
+        """float32[n_chunks, n_dimensions]."""
+
+    def embed_queries(self, queries: Passages, fitted: Fitted) -> NDArray[np.float32]:
+        """float32[n_queries, n_dimensions]."""
+
+
+@runtime_checkable
+class VectorIndex(Component, Protocol):
+    """Nearest neighbours by inner product."""
+
+    def build(self, vectors: NDArray[np.float32]) -> Arrays:
+        """An index over float32[n, d] as named arrays; {} where the vectors themselves are the index."""
+
+    def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
+        """The `depth` best per query; fewer where there are fewer vectors."""
+
+
+@runtime_checkable
+class SparseIndex(Component, Protocol):
+    """Ranks chunks by the terms they share with the query."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Splits chunks and queries alike."""
+
+    def build(self, chunks: Passages) -> Arrays:
+        """An index over the chunks' terms as named arrays."""
+
+    def search(self, index: Arrays, queries: Passages, depth: int) -> Hits:
+        """The `depth` best per query with a score above zero; a query may have no hit at all."""
+
+
+@runtime_checkable
+class Fusion(Component, Protocol):
+    """Joins several rankings of the same queries into one, by chunk."""
+
+    def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
+        """The `depth` best per query of the union."""
+
+
+@runtime_checkable
+class Reranker(Component, Protocol):
+    """Scores (query, chunk) pairs anew."""
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """As for Embedder."""
+
+    @property
+    def depth(self) -> int:
+        """How many hits per query are scored; 0 for none at all."""
+
+    def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        """float32[n_pairs], larger is better, for int32[n_pairs, 2] of (query, chunk) positions."""
+
+
+@runtime_checkable
+class Expander(Component, Protocol):
+    """Turns a sample into the text that is searched for."""
+
+    def expand(self, samples: Sequence[Sample]) -> list[str]:
+        """One query per sample, never empty if the sample's question is not."""
+
+
+@runtime_checkable
+class ContextBuilder(Component, Protocol):
+    """Chooses which of the best hits go into the prompt, and in which order."""
+
+    def build(self, hits: Hits, chunks: Sequence[str], top_k: int) -> Context:
+        """`hits` at full depth; only their first `top_k` may be used."""
+
+
+@runtime_checkable
+class Prompt(Component, Protocol):
+    """Writes the messages for one sample."""
+
+    def render(self, sample: Sample, passages: Sequence[str]) -> tuple[Message, ...]:
+        """Chat messages; with no passages, those of a closed-book question."""
+
+
+@runtime_checkable
+class LLM(Component, Protocol):
+    """Answers requests."""
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        """Exactly one Answer per request, yielded as they arrive, in any order. A failed request is an Answer with state
+        ERROR, not an exception."""
+
+
+class Metric(Component, Protocol):
+    """What metrics of all three kinds share. `combine` turns summed statistics into the metric, for many sums at once."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the metrics that this component computes, e.g. ("rouge_l",) or ("ndcg@5", "ndcg@10")."""
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """float64[...] from sums float64[..., d]; NaN where it is undefined."""
+
+
+@runtime_checkable
+class AnswerMetric(Metric, Protocol):
+    """Scores generated texts."""
+
+    def score_answers(self, samples: Sequence[Sample], answers: Sequence[str]) -> dict[str, Scores]:
+        """One Scores per name. `answers` holds "" for an empty or refused answer; failed ones are not passed in."""
+
+
+@runtime_checkable
+class RankingMetric(Metric, Protocol):
+    """Scores document rankings."""
+
+    def score_rankings(
+        self, rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]]
+    ) -> dict[str, Scores]:
+        """`rankings`: per sample, distinct document ids, best first. `relevant`: its gold documents that are in the
+        corpus, with their grade (> 0); an empty mapping gives the state NO_GOLD."""
+
+
+@runtime_checkable
+class ContextMetric(Metric, Protocol):
+    """Scores what reached the prompt."""
+
+    def score_contexts(
+        self,
+        samples: Sequence[Sample],
+        documents: Documents,
+        spans: Sequence[Sequence[tuple[int, int, int]]],
+        context: Context,
+    ) -> dict[str, Scores]:
+        """`spans`: per sample, the (document position, start, end) of every chunk in the context."""
+
+
+__all__ = [name for name in dir() if name[0].isupper() and name not in ("ClassVar", "FloatArray", "NDArray")]

@@ -1,0 +1,282 @@
+"""The data that flows between components: frozen, without behaviour beyond reading itself, without I/O.
+
+Large things are columns (NumPy arrays, lists), not objects: a corpus of 10^6 chunks is four arrays. Text positions are
+always **character offsets** into the document's original text, `start` inclusive, `end` exclusive.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int32] | NDArray[np.int64]
+FloatArray = NDArray[np.float32] | NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Documents:
+    """A corpus: three lists of equal length, sorted by id (so that "ties break by id" is "ties break by position")."""
+
+    ids: Sequence[str]
+    titles: Sequence[str]
+    texts: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Kind(StrEnum):
+    """What a sample asks of the generator; prompts and the extractive baseline choose by it."""
+
+    QA = "qa"
+    LONG_FORM = "long_form"
+    CONVERSATION = "conversation"
+    CONTINUATION = "continuation"
+    SUMMARIZATION = "summarization"
+    CORRECTION = "correction"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One gold unit: a document, or the characters [start, end) of it. Never a chunk, so any chunking can be scored.
+
+    `document_id` may name a document that is not in the corpus: the unit then counts as "gold not in the corpus".
+    `start` and `end` are both None for a whole document.
+    """
+
+    document_id: str
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An earlier turn of a conversation, with its reference answer."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One item of a benchmark.
+
+    `subset` is a path such as "read/qa_1doc"; every prefix of it is a subset of the results too. `topic` and `task` are
+    slugs (ASCII, safe in file and metric names) or None; together they are a cell of the topic x task matrix.
+    """
+
+    id: str
+    subset: str
+    kind: Kind
+    question: str
+    references: tuple[str, ...]
+    gold: tuple[Evidence, ...] = ()
+    topic: str | None = None
+    task: str | None = None
+    history: tuple[Turn, ...] = ()
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What a data set loads: a corpus, samples, and what had to be decided on the way.
+
+    `notes` are counts for the record (skipped empty documents, merged duplicates, gold added to the corpus, ...).
+    `labels` maps topic, task and subset slugs to readable English labels; a slug without one is shown as it is.
+    """
+
+    documents: Documents
+    samples: tuple[Sample, ...]
+    notes: Mapping[str, int | str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Where the tokens and the sentences of every document end, as two ragged arrays over one corpus.
+
+    Document i owns `token_ends[token_offsets[i]:token_offsets[i + 1]]` (character offsets, int32, non-decreasing; the last
+    one is the document's length) and likewise for sentences. A token that ends inside a character ends where the last
+    whole character does.
+    """
+
+    token_offsets: NDArray[np.int64]
+    token_ends: NDArray[np.int32]
+    sentence_offsets: NDArray[np.int64]
+    sentence_ends: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Chunks of a corpus as columns of equal length, sorted by (document, start): a chunk's text is a slice.
+
+    `document` int32 position in the corpus; `start`, `end` int32 character offsets, start < end.
+    """
+
+    document: NDArray[np.int32]
+    start: NDArray[np.int32]
+    end: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+
+class SpanTexts(Sequence[str]):
+    """The texts of spans, sliced when asked for: holds no copy of the corpus."""
+
+    def __init__(self, documents: Sequence[str], spans: Spans) -> None:
+        self._documents = documents
+        self._spans = spans
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        spans = self._spans
+        return self._documents[spans.document[index]][spans.start[index] : spans.end[index]]
+
+    def __iter__(self) -> Iterator[str]:
+        spans = self._spans
+        for document, start, end in zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True):
+            yield self._documents[document][start:end]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Vocabulary ids of many passages. Passage i holds `ids[first[i]:last[i]]`; ranges may overlap (chunks with overlap).
+
+    `ids` int32 in [0, n_vocabulary); `first`, `last` int64.
+    """
+
+    ids: NDArray[np.int32]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    n_vocabulary: int
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def row(self, index: int) -> NDArray[np.int32]:
+        """Ids of one passage, in order, int32[n_terms]."""
+        return self.ids[self.first[index] : self.last[index]]
+
+
+@dataclass(frozen=True)
+class Passages:
+    """Texts (documents, chunks or queries), with their terms where the receiving component has a `tokenizer`."""
+
+    texts: Sequence[str]
+    terms: Terms | None = None
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True)
+class Hits:
+    """A ranking per query, best first: `chunk` int32[n_queries, depth] positions padded with -1, `score` float32 of the
+    same shape padded with -inf. Equal scores are ordered by position, which is by id."""
+
+    chunk: NDArray[np.int32]
+    score: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.chunk)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What goes into the prompts: `chunk` int32[n_queries, top_k] positions in prompt order, padded with -1.
+
+    `n_tokens` int64[n_queries] are the tokens kept, `n_tokens_dropped` those of the top_k hits that did not fit.
+    """
+
+    chunk: NDArray[np.int32]
+    n_tokens: NDArray[np.int64]
+    n_tokens_dropped: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message to a chat model; `role` is "system", "user" or "assistant"."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call to a language model. Real models read `messages` alone; `sample` and `passages` are there for the
+    backends that are no language models (extractive, scripted)."""
+
+    id: str
+    messages: tuple[Message, ...]
+    sample: Sample
+    passages: tuple[str, ...]
+
+
+class AnswerState(StrEnum):
+    """How a request ended. Exactly one of these; none is dropped."""
+
+    OK = "ok"
+    EMPTY = "empty"
+    REFUSED = "refused"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The end of one request. `text` is empty unless the state is OK; an error's message is in `error`, never in `text`."""
+
+    request_id: str
+    state: AnswerState
+    text: str = ""
+    error: str = ""
+    n_prompt_tokens: int = 0
+    n_completion_tokens: int = 0
+    latency_s: float = 0.0
+
+
+class ScoreState(StrEnum):
+    """How the scoring of one sample by one metric ended."""
+
+    VALUE = "value"
+    NOT_APPLICABLE = "not_applicable"
+    NO_GOLD = "no_gold_in_corpus"
+    ANSWER_ERROR = "answer_error"
+    UNPARSABLE = "unparsable"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One metric over many samples.
+
+    `statistics` float64[n_samples, d] are summed over a subset and handed to the metric's `combine`; rows whose state is
+    not VALUE are zeros and are left out. `states` is one ScoreState per sample. A mean has d = 2: value and 1. `values`
+    float64[n_samples] is the metric of each sample alone, NaN where there is none (or where it exists for a corpus only).
+    """
+
+    statistics: NDArray[np.float64]
+    states: tuple[ScoreState, ...]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with its bootstrap interval. All three are None where nothing could be scored."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+JSON = Any

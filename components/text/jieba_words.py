@@ -1,0 +1,58 @@
+"""Chinese (and mixed) word segmentation with jieba, the segmenter of the published Chinese metrics."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.text.normalize import index_term
+
+
+@cache
+def _segmenter() -> Any:
+    import jieba
+
+    jieba.setLogLevel(logging.WARNING)
+    segmenter = jieba.Tokenizer()
+    segmenter.initialize()
+    return segmenter
+
+
+@lru_cache(maxsize=50_000)
+def _cut(text: str, hmm: bool) -> tuple[str, ...]:
+    return tuple(_segmenter().cut(text, HMM=hmm))
+
+
+@dataclass(frozen=True)
+class JiebaWords:
+    """jieba in its precise mode, about 0.6 million characters a second. `hmm` finds words that are not in the dictionary.
+
+    White space is kept as tokens of its own. The last 50,000 texts are remembered, since several metrics cut the same answers.
+    """
+
+    hmm: bool = True
+
+    version: ClassVar[int] = 1
+    max_tokens_per_character: ClassVar[int] = 1
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        """Words of each text; joined they are the text."""
+        return [list(_cut(text, self.hmm)) for text in texts]
+
+    def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """Character offsets where the words end, int32."""
+        return [ends_of(_cut(text, self.hmm)) for text in texts]
+
+    def normalize(self, token: str) -> str:
+        """NFKC, lower case; "" for white space and punctuation."""
+        return index_term(token)
+
+
+def ends_of(tokens: Sequence[str]) -> NDArray[np.int32]:
+    """Character offsets where consecutive tokens end, int32[n_tokens]."""
+    lengths = np.fromiter(map(len, tokens), dtype=np.int32, count=len(tokens))
+    return np.cumsum(lengths, dtype=np.int32)
