@@ -17,7 +17,6 @@ from components.records import (
     Benchmark,
     Context,
     Documents,
-    FloatArray,
     Hits,
     Message,
     Passages,
@@ -26,6 +25,7 @@ from components.records import (
     Scores,
     Segments,
     Spans,
+    Words,
 )
 
 Fitted = Mapping[str, NDArray[np.float32]]
@@ -58,7 +58,7 @@ class Dataset(Component, Protocol):
 
 @runtime_checkable
 class Tokenizer(Component, Protocol):
-    """Splits a text into words or subwords; one object serves documents and queries."""
+    """Splits a text into the units that lengths are counted in."""
 
     max_tokens_per_character: ClassVar[int]
     """How many tokens a single character can need (1 for words, 4 for byte-level subwords)."""
@@ -72,8 +72,16 @@ class Tokenizer(Component, Protocol):
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         """Per text, its tokens in order; joined they are the text again."""
 
+
+@runtime_checkable
+class WordTokenizer(Component, Protocol):
+    """Splits a text into the words that are indexed; one object serves documents and queries."""
+
+    def words(self, texts: Sequence[str]) -> Iterator[Words]:
+        """One Words per text, lazily."""
+
     def normalize(self, token: str) -> str:
-        """The term that a token is indexed as; "" for a token that is not indexed (white space, punctuation, stop word)."""
+        """The term that a word is indexed as; "" for one that is not indexed (white space, punctuation, stop word)."""
 
 
 @runtime_checkable
@@ -81,8 +89,8 @@ class Chunker(Component, Protocol):
     """Cuts documents into chunks that are spans of the original text."""
 
     @property
-    def tokenizer(self) -> Tokenizer | None:
-        """What chunk sizes are counted in; None for characters."""
+    def ruler(self) -> Tokenizer | None:
+        """What chunk sizes are counted in, as `segments` holds it; None for characters."""
 
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
         """Spans sorted by (document, start). Every character that is not white space is in at least one span."""
@@ -93,7 +101,7 @@ class Embedder(Component, Protocol):
     """Maps texts to vectors of unit length (or zero where the text has nothing to embed)."""
 
     @property
-    def tokenizer(self) -> Tokenizer | None:
+    def tokenizer(self) -> WordTokenizer | None:
         """Set for embedders that read terms instead of raw text: `Passages.terms` is then filled."""
 
     def fit(self, documents: Passages) -> Fitted:
@@ -122,7 +130,7 @@ class SparseIndex(Component, Protocol):
     """Ranks chunks by the terms they share with the query."""
 
     @property
-    def tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> WordTokenizer:
         """Splits chunks and queries alike."""
 
     def build(self, chunks: Passages) -> Arrays:
@@ -141,11 +149,32 @@ class Fusion(Component, Protocol):
 
 
 @runtime_checkable
+class Retriever(Component, Protocol):
+    """Says which indexes are asked and how their rankings are joined; it does nothing itself."""
+
+    @property
+    def vector_index(self) -> VectorIndex | None:
+        """Searched with the embedder's vectors; None for no dense ranking."""
+
+    @property
+    def sparse_index(self) -> SparseIndex | None:
+        """Searched with the query's terms; None for no sparse ranking."""
+
+    @property
+    def fusion(self) -> Fusion | None:
+        """Set exactly if there are two rankings."""
+
+    @property
+    def depth(self) -> int:
+        """Hits kept per query; 0 for no retrieval at all."""
+
+
+@runtime_checkable
 class Reranker(Component, Protocol):
     """Scores (query, chunk) pairs anew."""
 
     @property
-    def tokenizer(self) -> Tokenizer | None:
+    def tokenizer(self) -> WordTokenizer | None:
         """As for Embedder."""
 
     @property
@@ -231,6 +260,3 @@ class ContextMetric(Metric, Protocol):
         context: Context,
     ) -> dict[str, Scores]:
         """`spans`: per sample, the (document position, start, end) of every chunk in the context."""
-
-
-__all__ = [name for name in dir() if name[0].isupper() and name not in ("ClassVar", "FloatArray", "NDArray")]

@@ -7,13 +7,10 @@ always **character offsets** into the document's original text, `start` inclusiv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
-
-IntArray = NDArray[np.int32] | NDArray[np.int64]
-FloatArray = NDArray[np.float32] | NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -150,6 +147,15 @@ class SpanTexts(Sequence[str]):
 
 
 @dataclass(frozen=True)
+class Words:
+    """The words of one text with their places: `start`, `end` int32[n_words], each non-decreasing; words may overlap."""
+
+    words: Sequence[str]
+    start: NDArray[np.int32]
+    end: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
 class Terms:
     """Vocabulary ids of many passages. Passage i holds `ids[first[i]:last[i]]`; ranges may overlap (chunks with overlap).
 
@@ -277,6 +283,3 @@ class Interval:
     value: float | None
     low: float | None
     high: float | None
-
-
-JSON = Any

@@ -1,7 +1,7 @@
 """Chinese (and mixed) word segmentation with jieba, the segmenter of the published Chinese metrics."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, ClassVar
@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.records import Words
 from components.text.normalize import index_term
 
 
@@ -47,6 +48,10 @@ class JiebaWords:
         """Character offsets where the words end, int32."""
         return [ends_of(_cut(text, self.hmm)) for text in texts]
 
+    def words(self, texts: Sequence[str]) -> Iterator[Words]:
+        """One Words per text."""
+        return (words_with_places(words) for words in (self.tokenize([text])[0] for text in texts))
+
     def normalize(self, token: str) -> str:
         """NFKC, lower case; "" for white space and punctuation."""
         return index_term(token)
@@ -56,3 +61,9 @@ def ends_of(tokens: Sequence[str]) -> NDArray[np.int32]:
     """Character offsets where consecutive tokens end, int32[n_tokens]."""
     lengths = np.fromiter(map(len, tokens), dtype=np.int32, count=len(tokens))
     return np.cumsum(lengths, dtype=np.int32)
+
+
+def words_with_places(words: Sequence[str]) -> Words:
+    """Words that follow one another without a gap, with their places."""
+    ends = ends_of(words)
+    return Words(words, np.append(np.int32(0), ends[:-1]).astype(np.int32)[: len(words)], ends)

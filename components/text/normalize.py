@@ -26,4 +26,8 @@ def answer_form(text: str) -> str:
     Full-width punctuation and digits become ASCII by NFKC before punctuation is removed.
     """
     text = unicodedata.normalize("NFKC", text).lower()
-    return " ".join("".join(" " if character.isspace() else character for character in text if not _is_punctuation(character)).split())
+    return " ".join(
+        "".join(
+            " " if character.isspace() else character for character in text if not _is_punctuation(character)
+        ).split()
+    )

@@ -1,0 +1,39 @@
+"""What all chunkers share: the unit of a chunk's size, and how size and overlap become a number of tokens."""
+
+from enum import StrEnum
+
+from components.protocols import Tokenizer
+
+
+class Unit(StrEnum):
+    """What `size` counts."""
+
+    TOKEN = "token"
+    CHAR = "char"
+
+
+def overlap_tokens(size: int, overlap: float) -> int:
+    """Tokens that a chunk repeats from the one before it: the fraction `overlap` of `size`, rounded down."""
+    return int(size * overlap + 1e-9)
+
+
+def size_mistakes(size: int, overlap: float, unit: Unit, tokenizer: Tokenizer) -> list[str]:
+    """What is wrong with a size and an overlap; empty if nothing is."""
+    mistakes = []
+    smallest = 1 if unit is Unit.CHAR else tokenizer.max_tokens_per_character
+    if size < smallest:
+        mistakes.append(
+            f"size: got {size}, wanted at least {smallest}: one character can take {smallest} "
+            f"{'character' if unit is Unit.CHAR else 'token'}(s) of {type(tokenizer).__name__}"
+        )
+    if not 0 <= overlap < 1:
+        mistakes.append(
+            f"overlap: got {overlap}, wanted a fraction of the size in [0, 1), "
+            f"e.g. {overlap / 100 if 1 <= overlap < 100 else 0.1:g}"
+        )
+    elif size >= smallest and size - overlap_tokens(size, overlap) < smallest:
+        mistakes.append(
+            f"size and overlap: {size} with an overlap of {overlap:g} leaves {size - overlap_tokens(size, overlap)} new "
+            f"token(s) per chunk, fewer than one character can need ({smallest}); take a larger size or a smaller overlap"
+        )
+    return mistakes

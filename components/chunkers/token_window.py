@@ -1,0 +1,67 @@
+"""Fixed windows of tokens, whatever sentences they cut."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.chunkers.budget import Unit, overlap_tokens, size_mistakes
+from components.protocols import Tokenizer
+from components.records import Documents, Segments, Spans
+from components.text.cl100k import Cl100k
+
+
+@dataclass(frozen=True)
+class TokenWindow:
+    """Windows of `size` tokens (or characters); each begins `size * (1 - overlap)` tokens after the one before.
+
+    The last window of a document may be shorter. A window never ends inside a character: a token that does is left to
+    the next window. White space alone makes no chunk.
+    """
+
+    size: int = 128
+    overlap: float = 0.0
+    unit: Unit = Unit.TOKEN
+    tokenizer: Tokenizer = Cl100k()
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Mistakes of size and overlap."""
+        return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
+
+    @property
+    def ruler(self) -> Tokenizer | None:
+        """None when sizes are characters."""
+        return None if self.unit is Unit.CHAR else self.tokenizer
+
+    def chunk(self, documents: Documents, segments: Segments) -> Spans:
+        """Spans sorted by (document, start)."""
+        step = self.size - overlap_tokens(self.size, self.overlap)
+        n_tokens = np.diff(segments.token_offsets)
+        # A further window is needed only while the one before does not reach the end.
+        n_windows = np.where(n_tokens > 0, np.maximum(0, -((self.size - n_tokens) // step)) + 1, 0)
+        document = np.repeat(np.arange(len(n_tokens)), n_windows)
+        nth = np.arange(len(document)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
+        first = nth * step
+        last = np.minimum(first + self.size, n_tokens[document])
+        spans = Spans(
+            document.astype(np.int32),
+            _character_at(segments, document, first),
+            _character_at(segments, document, last),
+        )
+        return without_blank(documents, spans)
+
+
+def _character_at(segments: Segments, document: NDArray[np.int64], token: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Character offset before the nth token of each document."""
+    before = segments.token_offsets[document] + token - 1
+    return np.where(token > 0, segments.token_ends[np.maximum(before, 0)], 0).astype(np.int32)
+
+
+def without_blank(documents: Documents, spans: Spans) -> Spans:
+    """Leaves out spans that hold nothing but white space (or nothing at all)."""
+    rows = zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True)
+    kept = np.array([bool(documents.texts[d][start:end].strip()) for d, start, end in rows], dtype=bool)
+    return spans if kept.all() else Spans(spans.document[kept], spans.start[kept], spans.end[kept])

@@ -1,0 +1,109 @@
+"""The last step of every loader: documents and samples, as they were read, become a checked Benchmark.
+
+All errors are DataError. `source` names where the data came from, for the errors.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from components.datasets.sampling import limit_samples
+from components.errors import DataError
+from components.records import Benchmark, Documents, Evidence, Sample
+
+
+def assemble(
+    source: str,
+    documents: Documents,
+    samples: Sequence[Sample],
+    labels: Mapping[str, str],
+    notes: Mapping[str, int | str],
+) -> Benchmark:
+    """Checks everything, leaves out empty documents (counted in the notes) and sorts the documents by id.
+
+    Raises DataError for an empty corpus, no samples at all, an id that occurs twice, a sample with a blank question or
+    without a reference, and a gold span outside of its document. Gold documents that are not in the corpus are legal:
+    see `limit_and_count`.
+    """
+    kept = _sorted_and_not_empty(documents)
+    if not len(kept):
+        raise DataError(f"{source}: the corpus has no document with text ({len(documents)} empty ones).")
+    if not samples:
+        raise DataError(f"{source}: no samples were found. Check which subsets and files are there.")
+    _require_unique(kept.ids, source, "document")
+    _require_unique([sample.id for sample in samples], source, "sample")
+    for sample in samples:
+        _check_texts(sample, source)
+    _check_spans(kept, samples, source)
+    counts = {"n_documents": len(kept), "n_empty_documents": len(documents) - len(kept), "n_samples_read": len(samples)}
+    return Benchmark(kept, tuple(samples), {**notes, **counts}, labels)
+
+
+def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int) -> Benchmark:
+    """The benchmark with at most `limit` samples and, in its notes, how many of them lack gold in the corpus.
+
+    `n_samples_without_gold_in_corpus` counts samples none of whose gold units (or that has no unit) is in the corpus,
+    `n_gold_units_not_in_corpus` the units of all samples that are not. The corpus does not depend on the limit.
+    """
+    samples = limit_samples(benchmark.samples, limit, seed)
+    known = set(benchmark.documents.ids)
+    counts = {
+        "n_samples": len(samples),
+        "n_samples_without_gold_in_corpus": sum(
+            all(unit.document_id not in known for unit in sample.gold) for sample in samples
+        ),
+        "n_gold_units_not_in_corpus": sum(unit.document_id not in known for _, unit in _units(samples)),
+    }
+    return Benchmark(benchmark.documents, samples, {**benchmark.notes, **counts}, benchmark.labels)
+
+
+def require_gold_in_corpus(benchmark: Benchmark, source: str) -> None:
+    """For data sets whose every gold unit must be in the corpus. Raises DataError naming the first that is not."""
+    known = set(benchmark.documents.ids)
+    for sample, unit in _units(benchmark.samples):
+        if unit.document_id not in known:
+            raise DataError(
+                f"{source}: the gold of sample '{sample.id}' points nowhere: the corpus has no document "
+                f"'{unit.document_id}'. Mend the id, or add the document."
+            )
+
+
+def _sorted_and_not_empty(documents: Documents) -> Documents:
+    rows = zip(documents.ids, documents.titles, documents.texts, strict=True)
+    kept = sorted((row for row in rows if row[2].strip()), key=lambda row: row[0])
+    return Documents([row[0] for row in kept], [row[1] for row in kept], [row[2] for row in kept])
+
+
+def _require_unique(ids: Sequence[str], source: str, what: str) -> None:
+    first: dict[str, int] = {}
+    for position, an_id in enumerate(ids, start=1):
+        if an_id in first:
+            raise DataError(
+                f"{source}: the {what} id '{an_id}' occurs twice, as {what} {first[an_id]} and as {what} {position} of "
+                f"{len(ids)}. Ids must be unique: remove or rename one."
+            )
+        first[an_id] = position
+
+
+def _check_texts(sample: Sample, source: str) -> None:
+    if not sample.question.strip():
+        raise DataError(f"{source}: the question of sample '{sample.id}' is empty.")
+    if not any(reference.strip() for reference in sample.references):
+        raise DataError(f"{source}: sample '{sample.id}' has no reference answer that is not blank.")
+
+
+def _check_spans(documents: Documents, samples: Sequence[Sample], source: str) -> None:
+    lengths = {an_id: len(text) for an_id, text in zip(documents.ids, documents.texts, strict=True)}
+    for sample, unit in _units(samples):
+        if unit.start is None and unit.end is None:
+            continue
+        length = lengths.get(unit.document_id)
+        if unit.start is None or unit.end is None or not 0 <= unit.start < unit.end:
+            raise DataError(f"{source}: the gold of sample '{sample.id}' points nowhere: {unit} is no span.")
+        if length is not None and unit.end > length:
+            raise DataError(
+                f"{source}: the gold of sample '{sample.id}' points nowhere: characters {unit.start} to {unit.end} of "
+                f"document '{unit.document_id}', which has {length}."
+            )
+
+
+def _units(samples: Iterable[Sample]) -> Iterator[tuple[Sample, Evidence]]:
+    return ((sample, unit) for sample in samples for unit in sample.gold)

@@ -1,0 +1,67 @@
+"""Gives CRUD-RAG's gold texts their evidence: where they occur in the corpus, or a document that is added for them."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from components.datasets.crud_split import CrudItem
+from components.datasets.gold_matching import PassageFinder
+from components.records import Documents, Evidence, Kind
+
+
+@dataclass(frozen=True)
+class CrudGold:
+    """Every distinct gold text -> its evidence (at least one unit), and the documents (id -> text) to be added."""
+
+    evidence: Mapping[str, tuple[Evidence, ...]]
+    added: Mapping[str, str]
+
+    def of(self, item: CrudItem) -> tuple[Evidence, ...]:
+        """The distinct units of an item's gold texts, in their order."""
+        return tuple(dict.fromkeys(unit for text in item.gold_texts for unit in self.evidence[text]))
+
+    def counts(self) -> dict[str, int]:
+        """Numbers of distinct gold texts; each text counts in exactly one of those after the first."""
+        found = list(self.evidence.values())
+        in_added = sum(any(unit.document_id in self.added for unit in units) for units in found)
+        absent = sum(units[0].start is None and units[0].document_id not in self.added for units in found)
+        return {
+            "n_gold_texts": len(found),
+            "n_gold_found_in_corpus": len(found) - in_added - absent,
+            "n_gold_added": len(self.added),
+            "n_gold_within_added": in_added - len(self.added),
+            "n_gold_not_in_corpus": absent,
+        }
+
+
+def match_gold(documents: Documents, items: Sequence[CrudItem], min_overlap: float, add_gold: bool) -> CrudGold:
+    """Looks every gold text up in the corpus and, if `add_gold`, has those of QA items added that are not there.
+
+    The longest are added first, so that a text that lies in another one is found there and not added again. A text that
+    is nowhere has one unit, a document that is not in the corpus.
+    """
+    texts = list(dict.fromkeys(text for item in items for text in item.gold_texts))
+    finder = PassageFinder(texts, min_overlap)
+    for document_id, document in zip(documents.ids, documents.texts, strict=True):
+        finder.add(document_id, document)
+    evidence = {text: finder.find(text) for text in texts}
+    added: dict[str, str] = {}
+    for text in _missing_texts_of_qa(items, evidence) if add_gold else ():
+        if not finder.find(text):
+            added[gold_id(text)] = text
+            finder.add(gold_id(text), text)
+    for text in texts:
+        if not evidence[text]:
+            whole = (Evidence(gold_id(text)),)
+            evidence[text] = whole if gold_id(text) in added else finder.find(text) or whole
+    return CrudGold(evidence, added)
+
+
+def gold_id(text: str) -> str:
+    """The id of the document that holds just this gold text."""
+    return f"gold:{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _missing_texts_of_qa(items: Iterable[CrudItem], evidence: Mapping[str, tuple[Evidence, ...]]) -> list[str]:
+    texts = {text for item in items if item.sample.kind is Kind.QA for text in item.gold_texts}
+    return sorted((text for text in texts if not evidence[text]), key=lambda text: (-len(text), text))

@@ -1,0 +1,124 @@
+"""CRUD-RAG in its published layout: a folder of Chinese news, one document per line, and a file with lists of items.
+
+Source: Lyu et al. 2024, "CRUD-RAG: A Comprehensive Chinese Benchmark for Retrieval-Augmented Generation of LLMs".
+Gold is matched to the corpus by text (see `crud_gold`); most gold news texts are not in the published corpus.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from components.datasets.assembly import assemble, limit_and_count
+from components.datasets.crud_gold import match_gold
+from components.datasets.crud_split import EXPECTED as EXPECTED_SPLIT
+from components.datasets.crud_split import SUBSETS, read_split
+from components.datasets.labels import CRUD_LABELS
+from components.datasets.reading import read_lines, require_folder, sha256_of_files
+from components.errors import ConfigError
+from components.fields import runtime_only
+from components.records import Benchmark, Documents
+
+_EXPECTED_CORPUS = "CRUD-RAG's corpus, text files with one document per line"
+
+
+@dataclass(frozen=True)
+class CrudRag:
+    """The published data under `root`. A document's id is "<file name>:<line number>", a sample's "<subset>/<ID>".
+
+    `add_gold` adds the gold news texts of QA items that do not occur in the corpus to it, as "gold:<hash>"; a text
+    occurs if at least the share `gold_overlap` of its sentences, by characters, does. `merge_duplicates` keeps the
+    first of documents with equal text; unmerged, it is the gold. `accept_truncated` uses the whole records of a split
+    file that was cut off. The notes count what was read, merged, found and added.
+    """
+
+    version: ClassVar[int] = 1
+
+    root: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
+    subsets: tuple[str, ...] = tuple(SUBSETS)
+    add_gold: bool = True
+    merge_duplicates: bool = True
+    gold_overlap: float = 0.8
+    accept_truncated: bool = False
+    split_file: str = "crud_split/split_merged.json"
+    corpus_folder: str = "80000_docs"
+    limit: int | None = None
+    limit_seed: int = 0
+
+    @property
+    def name(self) -> str:
+        return "crud_rag"
+
+    def check(self) -> list[str]:
+        """What is wrong with the fields; reads no file."""
+        mistakes = [] if self.root else ["root: is empty; wanted the folder that holds CRUD-RAG's data"]
+        unknown = [subset for subset in self.subsets if subset not in SUBSETS]
+        if unknown or not self.subsets or len(set(self.subsets)) < len(self.subsets):
+            known = ", ".join(SUBSETS)
+            mistakes.append(f"subsets: came {list(self.subsets)}; wanted one or more, each once, of {known}")
+        if not 0 < self.gold_overlap <= 1:
+            mistakes.append(f"gold_overlap: came {self.gold_overlap}; wanted a share above 0 and up to 1")
+        if self.limit is not None and self.limit < 1:
+            mistakes.append(f"limit: came {self.limit}; wanted 1 or more, or null for all samples")
+        return mistakes
+
+    def fingerprint(self) -> str:
+        """SHA-256 over the names and contents of the split file and the corpus files."""
+        files = {f"corpus/{file.name}": file for file in self._corpus_files()}
+        return sha256_of_files({"split": self._split_path, **files}, EXPECTED_SPLIT)
+
+    def load(self) -> Benchmark:
+        """The corpus with the gold that was added, and the samples of the chosen subsets.
+
+        Raises ConfigError if `check` finds a mistake, DataError for the files.
+        """
+        if mistakes := self.check():
+            raise ConfigError(mistakes)
+        split = read_split(self._split_path, self.subsets, self.accept_truncated)
+        corpus = self._read_corpus()
+        documents, n_duplicates = _merge_duplicates(corpus) if self.merge_duplicates else (corpus, 0)
+        gold = match_gold(documents, split.items, self.gold_overlap, self.add_gold)
+        samples = [replace(item.sample, gold=gold.of(item)) for item in split.items]
+        notes = {
+            "n_documents_read": len(corpus),
+            "n_duplicates_merged": n_duplicates,
+            "n_split_files_cut_off": int(split.cut_off),
+            **gold.counts(),
+        }
+        benchmark = assemble(self.root, _with_documents(documents, gold.added), samples, CRUD_LABELS, notes)
+        return limit_and_count(benchmark, self.limit, self.limit_seed)
+
+    @property
+    def _split_path(self) -> Path:
+        return Path(self.root) / self.split_file
+
+    def _corpus_files(self) -> list[Path]:
+        folder = require_folder(Path(self.root) / self.corpus_folder, _EXPECTED_CORPUS)
+        return sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+
+    def _read_corpus(self) -> Documents:
+        """All lines, in the order of files and lines; the line number in an id has six digits."""
+        ids: list[str] = []
+        texts: list[str] = []
+        for file in self._corpus_files():
+            for number, text in read_lines(file, _EXPECTED_CORPUS):
+                ids.append(f"{file.name}:{number:06d}")
+                texts.append(text)
+        return Documents(ids, [""] * len(ids), texts)
+
+
+def _merge_duplicates(documents: Documents) -> tuple[Documents, int]:
+    """The documents without those whose text an earlier one has, and how many these are. Empty ones are kept."""
+    first: dict[str, str] = {}
+    kept = [
+        (an_id, text)
+        for an_id, text in zip(documents.ids, documents.texts, strict=True)
+        if not text.strip() or first.setdefault(text, an_id) == an_id
+    ]
+    merged = Documents([an_id for an_id, _ in kept], [""] * len(kept), [text for _, text in kept])
+    return merged, len(documents) - len(merged)
+
+
+def _with_documents(documents: Documents, added: Mapping[str, str]) -> Documents:
+    n_documents = len(documents) + len(added)
+    return Documents([*documents.ids, *added], [""] * n_documents, [*documents.texts, *added.values()])

@@ -1,0 +1,90 @@
+"""CRUD-RAG's split file: six lists of records, one per subset, each with field names of its own.
+
+Source: Lyu et al. 2024, "CRUD-RAG: A Comprehensive Chinese Benchmark for RAG", file data/crud_split/split_merged.json.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.datasets.json_fields import as_list, as_record, optional_text, required_text, required_texts
+from components.datasets.json_files import read_json
+from components.records import Kind, Sample
+
+EXPECTED = "CRUD-RAG's split, a JSON object of lists of records such as 'event_summary' and 'questanswer_1doc'"
+
+
+@dataclass(frozen=True)
+class SubsetFormat:
+    """How the records of one list become samples. `gold` fields may be missing; the others may not."""
+
+    list_name: str
+    kind: Kind
+    question: tuple[str, ...]
+    reference: str
+    gold: tuple[str, ...]
+
+
+SUBSETS: Mapping[str, SubsetFormat] = {
+    "create/continuation": SubsetFormat("continuing_writing", Kind.CONTINUATION, ("beginning",), "continuing", ()),
+    "delete/summarization": SubsetFormat("event_summary", Kind.SUMMARIZATION, ("event",), "summary", ("text",)),
+    "read/qa_1doc": SubsetFormat("questanswer_1doc", Kind.QA, ("questions",), "answers", ("news1",)),
+    "read/qa_2docs": SubsetFormat("questanswer_2docs", Kind.QA, ("questions",), "answers", ("news1", "news2")),
+    "read/qa_3docs": SubsetFormat("questanswer_3docs", Kind.QA, ("questions",), "answers", ("news1", "news2", "news3")),
+    "update/hallucination": SubsetFormat(
+        "hallu_modified",
+        Kind.CORRECTION,
+        ("newsBeginning", "hallucinatedContinuation"),
+        "hallucinatedMod",
+        ("newsRemainder",),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class CrudItem:
+    """A sample that has no gold yet, and the texts that its gold is to be found by."""
+
+    sample: Sample
+    gold_texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CrudSplit:
+    """The items of the chosen subsets, in the order of the subsets and of their lists; `cut_off` if the file was."""
+
+    items: tuple[CrudItem, ...]
+    cut_off: bool
+
+
+def read_split(file: Path, subsets: Sequence[str], accept_truncated: bool) -> CrudSplit:
+    """Reads the lists of some of SUBSETS; a list that is not in the file has no items.
+
+    A file with a bare list holds the records of the one chosen subset. Raises DataError.
+    """
+    value, cut_off = read_json(file, EXPECTED, accept_truncated)
+    if isinstance(value, list) and len(subsets) == 1:
+        value = {SUBSETS[subsets[0]].list_name: value}
+    lists = as_record(value, f"{file} (expected: {EXPECTED})")
+    return CrudSplit(tuple(item for subset in subsets for item in _read_list(file, lists, subset)), cut_off)
+
+
+def _read_list(file: Path, lists: Mapping[str, object], subset: str) -> Iterator[CrudItem]:
+    name = SUBSETS[subset].list_name
+    for number, value in enumerate(as_list(lists.get(name, []), f"{file}, list '{name}'"), start=1):
+        yield _read_item(value, subset, f"{file}, list '{name}', record {number}")
+
+
+def _read_item(value: object, subset: str, where: str) -> CrudItem:
+    form = SUBSETS[subset]
+    record = as_record(value, where)
+    where = f"{where} (ID {record.get('ID')})"
+    sample = Sample(
+        id=f"{subset}/{required_text(record, 'ID', where)}",
+        subset=subset,
+        kind=form.kind,
+        question="".join(required_text(record, field, where) for field in form.question).strip(),
+        references=required_texts(record, form.reference, where),
+    )
+    texts = (optional_text(record, field, where) for field in form.gold)
+    return CrudItem(sample, tuple(text for text in texts if text.strip()))

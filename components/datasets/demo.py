@@ -1,0 +1,131 @@
+"""The bundled benchmark: fictional Chinese news (CRUD-RAG's subsets) and finance texts (OmniEval's topics and tasks).
+
+documents.jsonl: {"id", "title", "text"}. samples.jsonl: {"id", "subset", "topic", "task", "question", "history":
+[{"question", "answer"}], "references": [str], "gold": [{"document", "quote"}]}; a quote occurs exactly once in its
+document's text and is the evidence; null makes it the whole document.
+"""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import ClassVar
+
+from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
+from components.datasets.json_fields import (
+    Record,
+    as_list,
+    as_record,
+    optional_text,
+    read_records,
+    required_text,
+    required_texts,
+)
+from components.datasets.labels import CRUD_LABELS, FINANCE_LABELS, TASK_LABELS, TOPIC_LABELS
+from components.datasets.reading import sha256_of_files
+from components.errors import ConfigError, DataError
+from components.records import Benchmark, Documents, Evidence, Kind, Sample, Turn
+
+_EXPECTED = "the bundled benchmark, which is part of the installed package"
+
+_LABELS = {**CRUD_LABELS, **FINANCE_LABELS, **TOPIC_LABELS, **TASK_LABELS}
+
+_KINDS = {
+    "create/continuation": Kind.CONTINUATION,
+    "delete/summarization": Kind.SUMMARIZATION,
+    "update/hallucination": Kind.CORRECTION,
+    "conversational": Kind.CONVERSATION,
+    "long_form": Kind.LONG_FORM,
+}
+"""By subset, or by task within finance; all others are questions."""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """The bundled benchmark, complete or limited to some samples of every subset."""
+
+    version: ClassVar[int] = 1
+
+    limit: int | None = None
+    limit_seed: int = 0
+
+    @property
+    def name(self) -> str:
+        return "demo"
+
+    def check(self) -> list[str]:
+        """What is wrong with the fields."""
+        if self.limit is not None and self.limit < 1:
+            return [f"limit: came {self.limit}; wanted 1 or more, or null for all samples"]
+        return []
+
+    def fingerprint(self) -> str:
+        """SHA-256 over both files."""
+        with ExitStack() as stack:
+            packaged = {name: _packaged(name, stack) for name in ("documents.jsonl", "samples.jsonl")}
+            return sha256_of_files(packaged, _EXPECTED)
+
+    def load(self) -> Benchmark:
+        """All documents, and the samples up to the limit. Raises ConfigError if `check` finds a mistake, DataError."""
+        if mistakes := self.check():
+            raise ConfigError(mistakes)
+        with ExitStack() as stack:
+            benchmark = read_demo(_packaged("documents.jsonl", stack), _packaged("samples.jsonl", stack))
+        return limit_and_count(benchmark, self.limit, self.limit_seed)
+
+
+def read_demo(documents_file: Path, samples_file: Path) -> Benchmark:
+    """Reads files in the format of the bundled ones. Raises DataError, also for gold that is not in the corpus."""
+    documents = _read_documents(documents_file)
+    texts = dict(zip(documents.ids, documents.texts, strict=True))
+    samples = [_read_sample(record, texts, where) for where, record in read_records(samples_file, _EXPECTED)]
+    benchmark = assemble(str(samples_file.parent), documents, samples, _LABELS, {})
+    require_gold_in_corpus(benchmark, str(samples_file))
+    return benchmark
+
+
+def _packaged(name: str, stack: ExitStack) -> Path:
+    return stack.enter_context(as_file(files("components.datasets") / "demo_data" / name))
+
+
+def _read_documents(file: Path) -> Documents:
+    records = list(read_records(file, _EXPECTED))
+    ids, titles, texts = (
+        [required_text(record, key, where) for where, record in records] for key in ("id", "title", "text")
+    )
+    return Documents(ids, titles, texts)
+
+
+def _read_sample(record: Record, texts: dict[str, str], where: str) -> Sample:
+    sample_id = required_text(record, "id", where)
+    where = f"{where} (id {sample_id})"
+    subset = required_text(record, "subset", where)
+    task = optional_text(record, "task", where) or None
+    turns = [as_record(turn, where) for turn in as_list(record.get("history", []), where)]
+    return Sample(
+        id=sample_id,
+        subset=subset,
+        kind=_KINDS.get(task or subset, Kind.QA),
+        question=required_text(record, "question", where),
+        references=required_texts(record, "references", where),
+        gold=tuple(_evidence(as_record(gold, where), texts, where) for gold in as_list(record.get("gold", []), where)),
+        topic=optional_text(record, "topic", where) or None,
+        task=task,
+        history=tuple(Turn(required_text(t, "question", where), required_text(t, "answer", where)) for t in turns),
+    )
+
+
+def _evidence(gold: Record, texts: dict[str, str], where: str) -> Evidence:
+    """The unit that a quote marks. Raises DataError if the quote does not occur exactly once in its document."""
+    document_id = required_text(gold, "document", where)
+    quote = optional_text(gold, "quote", where)
+    if not quote or document_id not in texts:
+        return Evidence(document_id)
+    n_places = texts[document_id].count(quote)
+    if n_places != 1:
+        raise DataError(
+            f"{where}: the gold points nowhere, or to several places: the quote '{quote}' occurs {n_places} times in "
+            f"document '{document_id}'. Wanted: a quote that occurs once."
+        )
+    start = texts[document_id].index(quote)
+    return Evidence(document_id, start, start + len(quote))

@@ -1,0 +1,77 @@
+"""Fields of records that came from JSON: each with its type checked, each error with the record's place.
+
+`where` is that place in words, e.g. "split.json, list 'event_summary', record 3". All errors are DataError.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from components.datasets.reading import read_jsonl
+from components.errors import DataError
+
+Record = Mapping[str, object]
+
+
+def read_records(file: Path, expected: str) -> Iterator[tuple[str, Record]]:
+    """Yields (where, record) for every line of a JSON Lines file that is not blank."""
+    for line, value in read_jsonl(file, expected):
+        where = f"{file}, line {line}"
+        yield where, as_record(value, where)
+
+
+def as_record(value: object, where: str) -> Record:
+    """`value`, if it is an object."""
+    if not isinstance(value, dict):
+        raise DataError(f"{where}: a {_kind_of(value)} came where an object was wanted.")
+    return value
+
+
+def as_list(value: object, where: str) -> list[object]:
+    """`value`, if it is a list."""
+    if not isinstance(value, list):
+        raise DataError(f"{where}: a {_kind_of(value)} came where a list was wanted.")
+    return value
+
+
+def required_text(record: Record, key: str, where: str) -> str:
+    """The string under `key`, which must be there; it may be blank."""
+    if key not in record:
+        raise DataError(f"{where}: no field '{key}'. Its fields are: {', '.join(record) or 'none'}.")
+    return optional_text(record, key, where)
+
+
+def optional_text(record: Record, key: str, where: str) -> str:
+    """The string under `key`; "" if it is missing or null."""
+    value = record.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise DataError(f"{where}: field '{key}' is a {_kind_of(value)}, wanted a string.")
+    return value
+
+
+def optional_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
+    """The strings under `key` that are not blank, be it one string or a list of them; () if it is missing or null."""
+    value = record.get(key)
+    entries = value if isinstance(value, list) else [] if value is None else [value]
+    texts = []
+    for entry in entries:
+        if not isinstance(entry, str):
+            raise DataError(f"{where}: field '{key}' holds a {_kind_of(entry)}, wanted a string or a list of strings.")
+        texts.append(entry)
+    return tuple(text for text in texts if text.strip())
+
+
+def required_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
+    """As `optional_texts`, but there must be at least one: for the references of an item."""
+    texts = optional_texts(record, key, where)
+    if not texts:
+        raise DataError(
+            f"{where}: the item has no reference: field '{key}' is missing or blank. Add one, or remove the item."
+        )
+    return texts
+
+
+def _kind_of(value: object) -> str:
+    names = {dict: "JSON object", list: "list", str: "string", bool: "boolean", int: "number", float: "number"}
+    return names.get(type(value), "null")

@@ -1,0 +1,96 @@
+"""Slugs and readable English labels of subsets, topics and tasks.
+
+A slug is ASCII in [a-z0-9_], safe in the names of files and metrics. The topics and tasks are OmniEval's
+(topic_tree.json to depth 2, and the names of its task files); others get a slug of their own.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+
+_TOPICS = {
+    "零售银行": ("retail_banking", "Retail banking"),
+    "商业银行": ("commercial_banking", "Commercial banking"),
+    "投资银行": ("investment_banking", "Investment banking"),
+    "股票市场": ("stock_market", "Stock market"),
+    "债券市场": ("bond_market", "Bond market"),
+    "基金": ("funds", "Funds"),
+    "衍生品市场": ("derivatives", "Derivatives"),
+    "人寿保险": ("life_insurance", "Life insurance"),
+    "财产保险": ("property_insurance", "Property insurance"),
+    "健康保险": ("health_insurance", "Health insurance"),
+    "区块链": ("blockchain", "Blockchain"),
+    "人工智能": ("artificial_intelligence", "Artificial intelligence"),
+    "大数据": ("big_data", "Big data"),
+    "反洗钱(AML)": ("anti_money_laundering", "Anti-money laundering (AML)"),
+    "合规审计": ("compliance_audit", "Compliance audit"),
+    "监管报告": ("regulatory_reporting", "Regulatory reporting"),
+}
+
+_TASKS = {
+    "抽取类问答": ("extractive", "Extractive QA"),
+    "多跳推理类问答": ("multi_hop", "Multi-hop reasoning"),
+    "对比类问答": ("contrast", "Contrast"),
+    "长答案形式问答": ("long_form", "Long-form QA"),
+    "多轮对话能力": ("conversational", "Multi-turn conversation"),
+}
+
+TOPIC_LABELS: dict[str, str] = dict(_TOPICS.values())
+"""The 16 official topics: slug -> label."""
+
+TASK_LABELS: dict[str, str] = dict(_TASKS.values())
+"""The 5 official tasks: slug -> label."""
+
+CRUD_LABELS: dict[str, str] = {
+    "create": "Create",
+    "create/continuation": "Continuation",
+    "read": "Read",
+    "read/qa_1doc": "QA, 1 document",
+    "read/qa_2docs": "QA, 2 documents",
+    "read/qa_3docs": "QA, 3 documents",
+    "update": "Update",
+    "update/hallucination": "Hallucination correction",
+    "delete": "Delete",
+    "delete/summarization": "Summarization",
+}
+"""The subsets of CRUD-RAG and their groups: path -> label."""
+
+FINANCE_LABELS: dict[str, str] = {"finance": "Finance"}
+
+
+def slugs_of_topics(paths: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
+    """(slug, label) for every topic path (level 1 name, level 2 name) of a data set.
+
+    The name of level 2 decides; where two level 1 topics share it, both paths are told apart by their full name.
+    """
+    distinct = set(paths)
+    n_areas = Counter(name for _, name in distinct)
+    slugs = {}
+    for area, name in distinct:
+        full_name = f"{area} - {name}"
+        slugs[area, name] = slug_of_topic(name) if n_areas[name] == 1 else (make_slug(full_name), full_name)
+    return slugs
+
+
+def slug_of_topic(name: str) -> tuple[str, str]:
+    """(slug, label) of a level 2 topic."""
+    return _TOPICS.get(_plain(name)) or (make_slug(name), name)
+
+
+def slug_of_task(name: str) -> tuple[str, str]:
+    """(slug, label) of a task, by the name of its file without extension."""
+    return _TASKS.get(_plain(name)) or (make_slug(name), name)
+
+
+def make_slug(name: str) -> str:
+    """A slug for any name: its ASCII letters and digits, then 8 hex digits of its SHA-256 to tell names apart."""
+    plain = _plain(name)
+    words = re.findall(r"[a-z0-9]+", plain.lower())
+    return "_".join([*words, hashlib.sha256(plain.encode()).hexdigest()[:8]])
+
+
+def _plain(name: str) -> str:
+    """One form for full-width and composed spellings of the same name."""
+    return unicodedata.normalize("NFKC", name).strip()

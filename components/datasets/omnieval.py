@@ -1,0 +1,115 @@
+"""OmniEval in its published folder layout: a corpus of nodes, and items by topic and task.
+
+Source: Wang et al. 2024, "OmniEval: An Omnidirectional and Automatic RAG Evaluation Benchmark in Financial Domain".
+Nodes are documents here: gold is mapped to spans of them. The pickles that lie beside the nodes are never read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from components.datasets.assembly import assemble, limit_and_count
+from components.datasets.json_fields import optional_text, read_records, required_text
+from components.datasets.omnieval_items import EXPECTED as EXPECTED_ITEMS
+from components.datasets.omnieval_items import item_files, read_items
+from components.datasets.reading import require_folder, sha256_of_files
+from components.errors import ConfigError, DataError
+from components.fields import runtime_only
+from components.records import Benchmark, Documents
+
+_EXPECTED_CORPUS = "OmniEval's corpus.jsonl, one node {id, title, contents} per line"
+
+
+@dataclass(frozen=True)
+class OmniEval:
+    """The data under `root`: `corpus_folder` with its corpus.jsonl, and `samples_folder` with topics, tasks and items.
+
+    Left empty, the folders are the only one under corpus/nodes_dir, and the only gen_datas*_final under the root or its
+    data_generator. A sample's id is "<topic>/<task>/<line from 0>", with "#<turn from 0>" in conversations.
+    """
+
+    version: ClassVar[int] = 1
+
+    root: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
+    corpus_folder: str = ""
+    samples_folder: str = ""
+    limit: int | None = None
+    limit_seed: int = 0
+
+    @property
+    def name(self) -> str:
+        return "omnieval"
+
+    def check(self) -> list[str]:
+        """What is wrong with the fields; reads no file."""
+        mistakes = [] if self.root else ["root: is empty; wanted the folder that holds OmniEval's data"]
+        if self.limit is not None and self.limit < 1:
+            mistakes.append(f"limit: came {self.limit}; wanted 1 or more, or null for all samples")
+        return mistakes
+
+    def fingerprint(self) -> str:
+        """SHA-256 over the corpus file and the names (topics and tasks) and contents of all files of items."""
+        folder = self._find_samples_folder()
+        items = {f"items/{file.relative_to(folder).as_posix()}": file for file in item_files(folder)}
+        return sha256_of_files({"corpus.jsonl": self._find_corpus_file(), **items}, "OmniEval's data")
+
+    def load(self) -> Benchmark:
+        """The nodes as documents, and one sample per item and per turn of a conversation.
+
+        Raises ConfigError if `check` finds a mistake; DataError for the files, and if no gold at all is in the corpus.
+        """
+        if mistakes := self.check():
+            raise ConfigError(mistakes)
+        documents = _read_corpus(self._find_corpus_file())
+        folder = self._find_samples_folder()
+        items = read_items(folder, dict(zip(documents.ids, documents.texts, strict=True)))
+        benchmark = assemble(self.root, documents, items.samples, items.labels, items.counts)
+        _require_some_gold(benchmark, folder)
+        return limit_and_count(benchmark, self.limit, self.limit_seed)
+
+    def _find_corpus_file(self) -> Path:
+        nodes = Path(self.root) / "corpus" / "nodes_dir"
+        if self.corpus_folder:
+            return Path(self.root) / self.corpus_folder / "corpus.jsonl"
+        require_folder(nodes, "OmniEval's corpus, a folder of nodes with a corpus.jsonl in it")
+        found = [file.parent for file in nodes.glob("*/corpus.jsonl")]
+        return _the_only(found, nodes, "corpus_folder") / "corpus.jsonl"
+
+    def _find_samples_folder(self) -> Path:
+        root = require_folder(Path(self.root), "OmniEval's data, with corpus/ and gen_datas*_final/")
+        if self.samples_folder:
+            return require_folder(root / self.samples_folder, EXPECTED_ITEMS)
+        found = [folder for pattern in ("", "data_generator/") for folder in root.glob(f"{pattern}gen_datas*_final")]
+        return _the_only(found, root, "samples_folder")
+
+
+def _the_only(folders: Sequence[Path], parent: Path, setting: str) -> Path:
+    if not folders:
+        raise DataError(f"{parent}: no folder for {setting} was found in it. Check the root, or set {setting}.")
+    if len(folders) > 1:
+        names = ", ".join(sorted(folder.name for folder in folders))
+        raise DataError(f"{parent}: several folders came where one was wanted: {names}. Choose one by {setting}.")
+    return folders[0]
+
+
+def _read_corpus(file: Path) -> Documents:
+    ids: list[str] = []
+    titles: list[str] = []
+    texts: list[str] = []
+    for where, record in read_records(file, _EXPECTED_CORPUS):
+        ids.append(required_text(record, "id", where))
+        titles.append(optional_text(record, "title", where))
+        texts.append(required_text(record, "contents", where))
+    return Documents(ids, titles, texts)
+
+
+def _require_some_gold(benchmark: Benchmark, folder: Path) -> None:
+    """Raises DataError if there is gold but none of it is in the corpus: these items belong to another corpus."""
+    named = {unit.document_id for sample in benchmark.samples for unit in sample.gold}
+    if named and named.isdisjoint(benchmark.documents.ids):
+        raise DataError(
+            f"{folder}: its gold points nowhere: none of the {len(named)} relevant nodes, such as '{min(named)}', is "
+            f"in the corpus, whose ids are like '{benchmark.documents.ids[0]}'. "
+            "Choose the corpus of these items by corpus_folder."
+        )

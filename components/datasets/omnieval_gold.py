@@ -1,0 +1,38 @@
+"""Maps OmniEval's gold, nodes and passages of text, to evidence in documents, so that any chunking can be evaluated."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from components.records import Evidence
+
+
+class LocatedGold(NamedTuple):
+    """Distinct evidence units, at least one per node, and how many passages occur in none of the item's nodes."""
+
+    units: tuple[Evidence, ...]
+    n_passages_not_found: int
+
+
+def locate_gold(node_ids: Sequence[str], passages: Sequence[str], texts: Mapping[str, str]) -> LocatedGold:
+    """For each node, the spans of the passages that occur in it; the whole node if none does or it is not in `texts`.
+
+    `texts` maps the corpus's ids to texts. A passage is looked up as it is, then without regard to white space.
+    """
+    units: list[Evidence] = []
+    found: set[str] = set()
+    for node_id in node_ids:
+        spans = {passage: span for passage in passages if (span := find_span(passage, texts.get(node_id, "")))}
+        found.update(spans)
+        units += [Evidence(node_id, *span) for span in spans.values()] or [Evidence(node_id)]
+    return LocatedGold(tuple(dict.fromkeys(units)), len(set(passages) - found))
+
+
+def find_span(passage: str, text: str) -> tuple[int, int] | None:
+    """[start, end) of the first place where a passage that is not blank occurs in a text; None if it does not."""
+    start = text.find(passage)
+    if start >= 0:
+        return start, start + len(passage)
+    loose = re.compile(r"\s*".join(re.escape(character) for character in passage if not character.isspace()))
+    match = loose.search(text)
+    return match.span() if match else None

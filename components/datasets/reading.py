@@ -1,0 +1,109 @@
+"""Reading files of a data set so that whatever is wrong with one is said once, with its place.
+
+Every function takes `expected`, a few words on what the file or folder holds: the errors repeat it. All errors are
+DataError. Lines end at "\\n" alone: U+2028 and its kin are characters of a text.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from io import BufferedReader
+from pathlib import Path
+
+from components.errors import DataError
+
+_N_NAMES_SHOWN = 8
+
+
+def require_folder(folder: Path, expected: str) -> Path:
+    """`folder` itself. Raises DataError, naming what the nearest existing folder holds, if there is no such folder."""
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder. Expected here: {expected}. {_what_is_there(folder)}")
+    return folder
+
+
+def require_file(file: Path, expected: str) -> Path:
+    """`file` itself. Raises DataError, naming what the nearest existing folder holds, if there is no such file."""
+    if not file.is_file():
+        raise DataError(f"{file}: no such file. Expected here: {expected}. {_what_is_there(file)}")
+    return file
+
+
+def read_bytes(file: Path, expected: str) -> bytes:
+    """The whole content of a file."""
+    with _opened(file, expected) as stream:
+        return stream.read()
+
+
+def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
+    """Yields (line number from 1, line without "\\n" or "\\r\\n"), also for blank lines; nothing for an empty file.
+
+    Raises DataError with the line and the byte offset where the file is not UTF-8.
+    """
+    offset = 0
+    with _opened(file, expected) as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                text = line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise invalid_utf8(file, offset + error.start, number, line[error.start]) from error
+            offset += len(line)
+            yield number, text.removesuffix("\n").removesuffix("\r")
+
+
+def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
+    """Yields (line number from 1, value) for every line that is not blank.
+
+    Raises DataError with the line and the byte offset in the line where it is not JSON.
+    """
+    for number, line in read_lines(file, expected):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError as error:
+            n_bytes = len(line[: error.pos].encode())
+            raise DataError(
+                f"{file}, line {number}: not JSON at byte {n_bytes} of the line ({error.msg}). "
+                f"Wanted: {expected}. Mend or remove the line."
+            ) from error
+        yield number, value
+
+
+def sha256_of_files(files: Mapping[str, Path], expected: str) -> str:
+    """SHA-256 (hex) over the names and contents of `files`, which maps a name that counts (no path) to its place.
+
+    Independent of the order of the mapping; contents are streamed.
+    """
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        with _opened(files[name], expected) as stream:
+            content = hashlib.file_digest(stream, "sha256").hexdigest()
+        digest.update(f"{name}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+def invalid_utf8(file: Path, offset: int, line: int, byte: int) -> DataError:
+    """The error for a file that is not UTF-8 at a byte offset (from 0) in a line (from 1)."""
+    return DataError(
+        f"{file}: byte 0x{byte:02x} at byte offset {offset} (line {line}) is not UTF-8. Wanted: a UTF-8 text file. "
+        "Convert the file, or fetch it again."
+    )
+
+
+def _opened(file: Path, expected: str) -> BufferedReader:
+    require_file(file, expected)
+    try:
+        return file.open("rb")
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read ({error.strerror}). Expected here: {expected}.") from error
+
+
+def _what_is_there(path: Path) -> str:
+    folder = next((parent for parent in path.parents if parent.is_dir()), None)
+    if folder is None:
+        return "No folder above it exists either."
+    names = sorted(entry.name for entry in folder.iterdir())
+    shown = ", ".join(names[:_N_NAMES_SHOWN]) or "nothing"
+    more = f" and {len(names) - _N_NAMES_SHOWN} more" if len(names) > _N_NAMES_SHOWN else ""
+    return f"The folder {folder} holds: {shown}{more}. Check the path, or fetch what is missing."

@@ -1,0 +1,52 @@
+"""Hashed character n-grams: an embedder that learns nothing, for tests and as a floor."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import Fitted, WordTokenizer
+from components.records import Passages
+
+
+@dataclass(frozen=True)
+class Hashing:
+    """Counts of character 1- to `max_ngram`-grams hashed to `n_dimensions` signed buckets (scikit-learn), unit length."""
+
+    n_dimensions: int = 256
+    max_ngram: int = 2
+
+    version: ClassVar[int] = 1
+
+    @property
+    def tokenizer(self) -> WordTokenizer | None:
+        """None: reads raw text."""
+        return None
+
+    def check(self) -> list[str]:
+        """Mistakes of the numbers."""
+        fields = {"n_dimensions": self.n_dimensions, "max_ngram": self.max_ngram}
+        return [f"{name}: got {value}, wanted at least 1" for name, value in fields.items() if value < 1]
+
+    def fit(self, documents: Passages) -> Fitted:
+        """Nothing to learn: {}."""
+        return {}
+
+    def embed_chunks(self, chunks: Passages, fitted: Fitted) -> NDArray[np.float32]:
+        """float32[n_chunks, n_dimensions]; zero for an empty text."""
+        if not len(chunks):
+            return np.zeros((0, self.n_dimensions), dtype=np.float32)
+        vectors: Any = self._vectorizer().transform(chunks.texts)
+        return vectors.toarray()  # type: ignore[no-any-return]
+
+    def embed_queries(self, queries: Passages, fitted: Fitted) -> NDArray[np.float32]:
+        """As `embed_chunks`."""
+        return self.embed_chunks(queries, fitted)
+
+    def _vectorizer(self) -> Any:
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        return HashingVectorizer(
+            analyzer="char", ngram_range=(1, self.max_ngram), n_features=self.n_dimensions, dtype=np.float32
+        )

@@ -1,0 +1,83 @@
+"""Latent semantic analysis: a dense embedder without a download. A stand-in for a neural one, and a weak one."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import Fitted, WordTokenizer
+from components.records import Passages, Terms
+from components.text.counts import count_matrix
+from components.text.rjieba_words import RjiebaWords
+
+
+@dataclass(frozen=True)
+class Lsa:
+    """TF-IDF (1 + log tf, smoothed idf) projected on the corpus's first singular vectors, unit length.
+
+    Fitted on whole documents, so that all chunkings of a corpus share one space. Terms in fewer than `min_documents`
+    documents are left out, and of the rest the `max_terms` most frequent are kept. On Chinese news its recall is far below
+    BM25's: with equal weights a fusion of the two is worse than BM25 alone.
+    Source: Deerwester et al. 1990; randomised SVD of Halko et al. 2011 (scikit-learn).
+    """
+
+    n_dimensions: int = 128
+    min_documents: int = 2
+    max_terms: int = 50_000
+    svd_seed: int = 0
+    tokenizer: WordTokenizer = RjiebaWords()
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Mistakes of the numbers."""
+        fields = {"n_dimensions": self.n_dimensions, "min_documents": self.min_documents, "max_terms": self.max_terms}
+        return [f"{name}: got {value}, wanted at least 1" for name, value in fields.items() if value < 1]
+
+    def fit(self, documents: Passages) -> Fitted:
+        """`weights` float32[n_vocabulary] (idf; 0 for a term left out), `projection` float32[n_vocabulary, d].
+
+        d is smaller than `n_dimensions` where the corpus has fewer documents or terms.
+        """
+        from sklearn.utils.extmath import randomized_svd
+
+        counts = count_matrix(_terms(documents))
+        df = np.bincount(counts.indices, minlength=counts.shape[1])
+        frequent = np.argsort(-df, kind="stable")[: self.max_terms]
+        kept = np.sort(frequent[df[frequent] >= min(self.min_documents, counts.shape[0])])
+        weights = np.zeros(counts.shape[1], dtype=np.float32)
+        weights[kept] = np.log((1 + counts.shape[0]) / (1 + df[kept])) + 1
+        n_dimensions = min(self.n_dimensions, counts.shape[0], len(kept))
+        projection = np.zeros((counts.shape[1], n_dimensions), dtype=np.float32)
+        if n_dimensions:
+            weighted = _weighted(counts, weights)[:, kept]
+            projection[kept] = randomized_svd(weighted, n_dimensions, random_state=self.svd_seed)[2].T
+        return {"weights": weights, "projection": projection}
+
+    def embed_chunks(self, chunks: Passages, fitted: Fitted) -> NDArray[np.float32]:
+        """float32[n_chunks, d], unit length; zero for a chunk without a known term."""
+        return _unit_rows(_weighted(count_matrix(_terms(chunks)), fitted["weights"]) @ fitted["projection"])
+
+    def embed_queries(self, queries: Passages, fitted: Fitted) -> NDArray[np.float32]:
+        """As `embed_chunks`."""
+        return self.embed_chunks(queries, fitted)
+
+
+def _terms(passages: Passages) -> Terms:
+    assert passages.terms is not None, "the embedder has a tokenizer, so terms are filled"
+    return passages.terms
+
+
+def _weighted(counts: Any, weights: NDArray[np.float32]) -> Any:
+    """(1 + log tf) * weight, rows of unit length."""
+    from sklearn.preprocessing import normalize
+
+    weighted = counts.copy()
+    weighted.data = (1 + np.log(weighted.data)) * weights[weighted.indices]
+    return normalize(weighted, copy=False)
+
+
+def _unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 1e-9).astype(np.float32)

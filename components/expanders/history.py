@@ -1,0 +1,41 @@
+"""Searching with the earlier turns of a conversation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.records import Sample
+
+
+@dataclass(frozen=True)
+class ConversationHistory:
+    """Puts the questions of the last `n_turns` turns before the question, so that "and the year after?" finds something.
+
+    Earlier answers are left out unless `with_answers`: they are the references of their turns, which a real system
+    would not have.
+    """
+
+    n_turns: int = 2
+    with_answers: bool = False
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Mistakes of the number."""
+        return (
+            []
+            if self.n_turns >= 1
+            else [f"n_turns: got {self.n_turns}, wanted at least 1 (for none, use expander=none)"]
+        )
+
+    def expand(self, samples: Sequence[Sample]) -> list[str]:
+        """One query per sample; samples without a history keep their question."""
+        return [self._expand(sample) for sample in samples]
+
+    def _expand(self, sample: Sample) -> str:
+        parts = []
+        for turn in sample.history[-self.n_turns :]:
+            parts.append(turn.question)
+            if self.with_answers:
+                parts.append(turn.answer)
+        return "\n".join([*parts, sample.question])

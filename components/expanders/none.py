@@ -1,0 +1,18 @@
+"""No expansion: the question is the query."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.records import Sample
+
+
+@dataclass(frozen=True)
+class NoExpander:
+    """Searches for the question alone; the earlier turns of a conversation are not used."""
+
+    version: ClassVar[int] = 1
+
+    def expand(self, samples: Sequence[Sample]) -> list[str]:
+        """One query per sample."""
+        return [sample.question for sample in samples]

@@ -1,0 +1,40 @@
+"""Reciprocal rank fusion."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from components.fusions.union import sum_by_chunk
+from components.records import Hits
+
+
+@dataclass(frozen=True)
+class ReciprocalRank:
+    """A chunk scores sum over rankings of weight / (k + rank), rank from 1. Source: Cormack et al. 2009.
+
+    `weights` are those of the dense and of the sparse ranking.
+    """
+
+    k: int = 60
+    weights: tuple[float, ...] = (1.0, 1.0)
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Mistakes of the numbers."""
+        mistakes = [] if self.k >= 0 else [f"k: got {self.k}, wanted at least 0"]
+        if len(self.weights) != 2 or min(self.weights) < 0 or sum(self.weights) == 0:
+            mistakes.append(
+                f"weights: got {list(self.weights)}, wanted two numbers (dense, sparse), none negative, not both 0"
+            )
+        return mistakes
+
+    def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
+        """The `depth` best per query of the union, float32 scores."""
+        parts = [
+            np.broadcast_to(weight / (self.k + 1 + np.arange(hits.chunk.shape[1])), hits.chunk.shape)
+            for weight, hits in zip(self.weights, rankings, strict=True)
+        ]
+        return sum_by_chunk([hits.chunk for hits in rankings], parts, depth)

@@ -1,0 +1,28 @@
+"""Adding up what several rankings say about the same chunk."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.records import Hits
+from components.text.ranking import sort_hits
+
+
+def sum_by_chunk(chunks: Sequence[NDArray[np.int32]], parts: Sequence[NDArray[np.float64]], depth: int) -> Hits:
+    """Sums the parts of equal chunks within each query (float64, in the order of the rankings), and sorts.
+
+    `chunks` are int32[n_queries, depth_i] padded with -1, `parts` the addends of the same shapes.
+    """
+    chunk = np.concatenate(chunks, axis=1)
+    part = np.concatenate(parts, axis=1)
+    order = np.argsort(chunk, axis=1, kind="stable")
+    chunk = np.take_along_axis(chunk, order, axis=1)
+    part = np.take_along_axis(part, order, axis=1)
+    total = part.copy()
+    for back in range(1, len(chunks)):
+        same = chunk[:, back:] == chunk[:, :-back]
+        total[:, :-back] += np.where(same, part[:, back:], 0)
+    repeated = np.zeros(chunk.shape, dtype=bool)
+    repeated[:, 1:] = chunk[:, 1:] == chunk[:, :-1]
+    return sort_hits(np.where(repeated, -1, chunk).astype(np.int32), total.astype(np.float32), depth)

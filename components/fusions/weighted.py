@@ -1,0 +1,45 @@
+"""Weighted sum of normalised scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.fusions.union import sum_by_chunk
+from components.records import Hits
+
+
+@dataclass(frozen=True)
+class WeightedScores:
+    """Scores of each ranking are mapped to [0, 1] per query (best hit 1, last hit 0; all equal: 1) and added with weights.
+
+    `dense_weight` is the dense ranking's share, the sparse one has the rest. A chunk that a ranking lacks gets 0 from it.
+    """
+
+    dense_weight: float = 0.5
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Mistakes of the weight."""
+        return (
+            [] if 0 <= self.dense_weight <= 1 else [f"dense_weight: got {self.dense_weight}, wanted a share in [0, 1]"]
+        )
+
+    def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
+        """The `depth` best per query of the union."""
+        weights = (self.dense_weight, 1 - self.dense_weight)
+        parts = [weight * _normalised(hits) for weight, hits in zip(weights, rankings, strict=True)]
+        return sum_by_chunk([hits.chunk for hits in rankings], parts, depth)
+
+
+def _normalised(hits: Hits) -> NDArray[np.float64]:
+    found = hits.chunk >= 0
+    score = hits.score.astype(np.float64)
+    best = np.where(found, score, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+    worst = np.where(found, score, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    width = np.where(best > worst, best - worst, 1)
+    floor = np.where(best > worst, worst, best - 1)
+    return np.where(found, (np.where(found, score, 0) - np.where(np.isfinite(floor), floor, 0)) / width, 0)

@@ -1,0 +1,42 @@
+"""A language model that follows a script: for tests of everything around a model."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.fields import runtime_only
+from components.records import Answer, AnswerState, Request
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """Replies with `reply`, in which {question} and {context} are filled in.
+
+    A request whose question contains `error_on` (`empty_on`, `refuse_on`) ends in that state; "" switches it off.
+    """
+
+    reply: str = "{question}"
+    error_on: str = ""
+    empty_on: str = ""
+    refuse_on: str = ""
+    delay_s: float = runtime_only(0.0, "waiting changes no answer")
+
+    version: ClassVar[int] = 1
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        """One answer per request, in order, `delay_s` apart."""
+        for request in requests:
+            time.sleep(self.delay_s)
+            yield self._answer(request)
+
+    def _answer(self, request: Request) -> Answer:
+        question = request.sample.question
+        if self.error_on and self.error_on in question:
+            return Answer(request.id, AnswerState.ERROR, error=f"the script fails on {self.error_on!r}")
+        if self.empty_on and self.empty_on in question:
+            return Answer(request.id, AnswerState.EMPTY)
+        if self.refuse_on and self.refuse_on in question:
+            return Answer(request.id, AnswerState.REFUSED)
+        text = self.reply.replace("{question}", question).replace("{context}", "\n".join(request.passages))
+        return Answer(request.id, AnswerState.OK, text, n_completion_tokens=len(text))

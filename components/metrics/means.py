@@ -1,0 +1,26 @@
+"""Scores of metrics that are the mean of a value per sample."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.records import Scores, ScoreState
+
+
+def mean_scores(outcomes: Sequence[float | ScoreState]) -> Scores:
+    """Scores whose statistics are [value, 1] per sample, or zeros where the outcome is the state that says why not."""
+    states = tuple(outcome if isinstance(outcome, ScoreState) else ScoreState.VALUE for outcome in outcomes)
+    values = np.array(
+        [np.nan if isinstance(outcome, ScoreState) else outcome for outcome in outcomes], dtype=np.float64
+    )
+    has_value = np.array([state is ScoreState.VALUE for state in states], dtype=bool)
+    statistics = np.column_stack([np.where(has_value, values, 0.0), has_value.astype(np.float64)])
+    return Scores(statistics, states, values)
+
+
+def combine_mean(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means, float64[...], from float64[..., 2] of (sum of values, number of values); NaN where the number is 0."""
+    with np.errstate(invalid="ignore"):
+        means: NDArray[np.float64] = sums[..., 0] / sums[..., 1]
+    return means

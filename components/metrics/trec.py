@@ -1,0 +1,110 @@
+"""The measures of trec_eval, over rankings of documents."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.metrics.means import combine_mean, mean_scores
+from components.records import Scores, ScoreState
+
+_WITH_CUTOFF = {"map": "map_cut", "ndcg": "ndcg_cut", "recall": "recall", "precision": "P"}
+_KNOWN_FORMS = "mrr, " + ", ".join(f"{measure}@k" for measure in _WITH_CUTOFF) + " with k >= 1"
+
+
+@dataclass(frozen=True)
+class TrecMeasures:
+    """`mrr`, `map@k`, `ndcg@k`, `recall@k` and `precision@k` for any k >= 1, as trec_eval defines them.
+
+    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none. The grades weigh in `ndcg@k`; elsewhere every
+    document with a grade is relevant. `precision@k` divides by k, however short the ranking; `map@k` and `recall@k` by the
+    number of relevant documents. Empty ranking: 0. No relevant document in the corpus: NO_GOLD.
+    Source: trec_eval's recip_rank, map_cut, ndcg_cut, recall and P, computed by pytrec_eval.
+    """
+
+    measures: tuple[str, ...] = ("mrr", "map@10", "ndcg@10", "recall@10", "precision@10")
+
+    version: ClassVar[int] = 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The measures, as they were given."""
+        return tuple(self.measures)
+
+    def check(self) -> list[str]:
+        """A mistake for each unknown measure, each measure given twice, and if there is none at all."""
+        if not self.measures:
+            return [f"measures: got none, wanted any of {_KNOWN_FORMS}"]
+        unknown = [name for name in self.measures if _trec_name(name) is None]
+        repeated = sorted({name for name in self.measures if self.measures.count(name) > 1})
+        return [
+            *(f"measures: got {name!r}, wanted one of {_KNOWN_FORMS}" for name in unknown),
+            *(f"measures: got {name!r} more than once" for name in repeated),
+        ]
+
+    def score_rankings(
+        self, rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]]
+    ) -> dict[str, Scores]:
+        """Every measure of each ranking. Raises ComponentError on a measure that `check` reports, on a document that is
+        twice in a ranking, or unless there is one mapping per ranking."""
+        trec_names = {name: _require_trec_name(name) for name in self.measures}
+        _require_valid(rankings, relevant)
+        found = _evaluate(rankings, relevant, trec_names.values())
+        return {
+            name: mean_scores([values[trec_name] if values else ScoreState.NO_GOLD for values in found])
+            for name, trec_name in trec_names.items()
+        }
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Means, float64[...], from sums float64[..., 2]."""
+        return combine_mean(sums)
+
+
+def _trec_name(measure: str) -> str | None:
+    """trec_eval's name of a measure, e.g. "ndcg_cut_10" for "ndcg@10"; None if it is unknown."""
+    if measure == "mrr":
+        return "recip_rank"
+    match = re.fullmatch(r"([a-z]+)@([1-9][0-9]*)", measure)
+    return f"{_WITH_CUTOFF[match[1]]}_{match[2]}" if match and match[1] in _WITH_CUTOFF else None
+
+
+def _require_trec_name(measure: str) -> str:
+    trec_name = _trec_name(measure)
+    if trec_name is None:
+        raise ComponentError(f"TrecMeasures: got the measure {measure!r}, wanted one of {_KNOWN_FORMS}")
+    return trec_name
+
+
+def _require_valid(rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]]) -> None:
+    if len(rankings) != len(relevant):
+        raise ComponentError(
+            f"score_rankings: got {len(relevant)} mappings for {len(rankings)} rankings, wanted one each"
+        )
+    for row, ranking in enumerate(rankings):
+        if len(set(ranking)) != len(ranking):
+            raise ComponentError(f"score_rankings: ranking {row} holds a document twice, wanted distinct documents")
+
+
+def _evaluate(
+    rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]], trec_names: Collection[str]
+) -> list[dict[str, float]]:
+    """trec_eval's values per ranking; an empty dictionary where nothing is relevant."""
+    from pytrec_eval import RelevanceEvaluator
+
+    queries = [str(row) for row in range(len(rankings))]
+    evaluator = RelevanceEvaluator(dict(zip(queries, relevant, strict=True)), set(trec_names))
+    found = evaluator.evaluate(
+        {query: _run(ranking) for query, ranking in zip(queries, rankings, strict=True) if ranking}
+    )
+    # pytrec_eval leaves out queries without a hit, and they must count 0.
+    misses = dict.fromkeys(trec_names, 0.0)
+    return [found.get(query, misses) if grades else {} for query, grades in zip(queries, relevant, strict=True)]
+
+
+def _run(ranking: Sequence[str]) -> dict[str, float]:
+    """Scores that fall with the rank: trec_eval sorts by score and would break ties by document id."""
+    return {document_id: float(-rank) for rank, document_id in enumerate(ranking)}

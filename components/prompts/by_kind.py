@@ -1,0 +1,57 @@
+"""One instruction per kind of task."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.records import Kind, Message, Sample
+
+_FIELDS = ("{question}", "{context}", "{history}")
+
+
+@dataclass(frozen=True)
+class PromptByKind:
+    """Chooses a template by the sample's kind and fills in {question}, {context} and {history}; nothing else is replaced,
+    and what is filled in is never read as a template.
+
+    Without passages `closed_book` stands in the place of the context. Each passage is written as `passage` with {n} (from
+    1) and {text}.
+    """
+
+    system: str
+    qa: str
+    long_form: str
+    conversation: str
+    continuation: str
+    summarization: str
+    correction: str
+    passage: str
+    turn: str
+    closed_book: str
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Templates that lack a place for the question or the context."""
+        return [
+            f"{kind.value}: the template has no {place}"
+            for kind in Kind
+            for place in (*_FIELDS[:2], *(_FIELDS[2:] if kind is Kind.CONVERSATION else ()))
+            if place not in getattr(self, kind.value)
+        ]
+
+    def render(self, sample: Sample, passages: Sequence[str]) -> tuple[Message, ...]:
+        """A system message (unless it is empty) and a user message."""
+        context = "\n".join(_fill(self.passage, {"{n}": str(n), "{text}": text}) for n, text in enumerate(passages, 1))
+        history = "\n".join(
+            _fill(self.turn, {"{question}": turn.question, "{answer}": turn.answer}) for turn in sample.history
+        )
+        values = {"{question}": sample.question, "{context}": context or self.closed_book, "{history}": history}
+        user = Message("user", _fill(getattr(self, sample.kind.value), values))
+        return (Message("system", self.system), user) if self.system else (user,)
+
+
+def _fill(template: str, values: dict[str, str]) -> str:
+    """Replaces every place in one pass over the template, so that braces inside a value stay as they are."""
+    return re.sub("|".join(map(re.escape, values)), lambda place: values[place.group()], template)

@@ -1,0 +1,103 @@
+"""A reranker without a model: how much of the query a chunk covers, and in which order."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import WordTokenizer
+from components.records import Passages, Terms
+from components.text.counts import count_matrix, inverse_document_frequency
+from components.text.rjieba_words import RjiebaWords
+
+
+@dataclass(frozen=True)
+class LexicalCoverage:
+    """The IDF-weighted share of the query's distinct terms that the chunk holds, and of its distinct bigrams (two terms
+    that follow one another), mixed with `bigram_weight`. A score is in [0, 1].
+
+    Unlike BM25 it does not reward repetition, and unlike BM25 it sees word order. `depth` hits per query are scored.
+    """
+
+    depth: int = 100
+    bigram_weight: float = 0.4
+    tokenizer: WordTokenizer = RjiebaWords()
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Mistakes of the numbers."""
+        mistakes = (
+            [] if self.depth >= 1 else [f"depth: got {self.depth}, wanted at least 1 (for none, use reranker=none)"]
+        )
+        if not 0 <= self.bigram_weight <= 1:
+            mistakes.append(f"bigram_weight: got {self.bigram_weight}, wanted a share in [0, 1]")
+        return mistakes
+
+    def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        """float32[n_pairs]; 0 for a query without a known term."""
+        assert queries.terms is not None and chunks.terms is not None, (
+            "the reranker has a tokenizer, so terms are filled"
+        )
+        if not len(pairs):
+            return np.zeros(0, dtype=np.float32)
+        idf = inverse_document_frequency(count_matrix(chunks.terms))
+        needed, chunk_row = np.unique(pairs[:, 1], return_inverse=True)
+        candidates = Terms(chunks.terms.ids, chunks.terms.first[needed], chunks.terms.last[needed], len(idf))
+        rows = (pairs[:, 0], chunk_row)
+        terms = _coverage(count_matrix(queries.terms), count_matrix(candidates), idf, rows)
+        bigrams = _bigram_coverage(queries.terms, candidates, idf, rows)
+        return ((1 - self.bigram_weight) * terms + self.bigram_weight * bigrams).astype(np.float32)
+
+
+def _coverage(queries: Any, chunks: Any, weights: NDArray[np.float64], rows: tuple[Any, Any]) -> NDArray[np.float64]:
+    """Weight of what query and chunk share, over the weight of the query, for every pair of rows."""
+    queries, chunks = queries.copy(), chunks.copy()
+    queries.data = weights[queries.indices]
+    chunks.data = np.ones(len(chunks.indices))
+    total = np.asarray(queries.sum(axis=1)).ravel()[rows[0]]
+    # Pair by pair in blocks: the rows of all pairs at once would be a copy of each chunk for each of its queries.
+    shared = np.concatenate(
+        [
+            np.asarray(queries[q].multiply(chunks[c]).sum(axis=1)).ravel()
+            for q, c in zip(_blocks(rows[0]), _blocks(rows[1]), strict=True)
+        ]
+    )
+    return np.divide(shared, total, out=np.zeros(len(shared)), where=total > 0)
+
+
+def _blocks(rows: NDArray[np.int64], size: int = 20_000) -> list[NDArray[np.int64]]:
+    return [rows[first : first + size] for first in range(0, len(rows), size)]
+
+
+def _bigram_coverage(
+    queries: Terms, chunks: Terms, idf: NDArray[np.float64], rows: tuple[Any, Any]
+) -> NDArray[np.float64]:
+    """`_coverage` over the bigrams that occur in a query; a bigram weighs what its two terms weigh together."""
+    query_ids, query_lengths = _bigrams(queries)
+    known = np.unique(query_ids)
+    if not len(known):
+        return np.zeros(len(rows[0]))
+    weights = idf[known // queries.n_vocabulary] + idf[known % queries.n_vocabulary]
+    return _coverage(
+        _known_counts(query_ids, query_lengths, known), _known_counts(*_bigrams(chunks), known), weights, rows
+    )
+
+
+def _bigrams(terms: Terms) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Ids of consecutive terms as first * n_vocabulary + second, all passages in a row, and the number per passage."""
+    lengths = np.maximum(terms.last - terms.first - 1, 0)
+    position = np.arange(lengths.sum()) + np.repeat(terms.first - (np.cumsum(lengths) - lengths), lengths)
+    return terms.ids[position].astype(np.int64) * terms.n_vocabulary + terms.ids[position + 1], lengths
+
+
+def _known_counts(ids: NDArray[np.int64], lengths: NDArray[np.int64], known: NDArray[np.int64]) -> Any:
+    """Count matrix over the sorted `known` ids alone."""
+    place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+    found = known[place] == ids
+    found_before = np.concatenate([[0], np.cumsum(found)])
+    ends = np.cumsum(lengths)
+    return count_matrix(
+        Terms(place[found].astype(np.int32), found_before[ends - lengths], found_before[ends], len(known))
+    )

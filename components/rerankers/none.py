@@ -1,0 +1,27 @@
+"""No reranking."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import WordTokenizer
+from components.records import Passages
+
+
+@dataclass(frozen=True)
+class NoReranker:
+    """Leaves the ranking as it is: with a depth of 0 the stage does not exist."""
+
+    version: ClassVar[int] = 1
+    depth: ClassVar[int] = 0
+
+    @property
+    def tokenizer(self) -> WordTokenizer | None:
+        """None: reads nothing."""
+        return None
+
+    def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Zeros, float32[n_pairs]."""
+        return np.zeros(len(pairs), dtype=np.float32)

@@ -1,0 +1,131 @@
+"""Vector indexes on FAISS: exact (flat), graph (HNSW) and compressed (IVF-PQ)."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import Arrays
+from components.records import Hits
+from components.text.ranking import empty_hits, sort_hits
+
+_RESOLUTION = 6
+"""Decimals of a similarity: BLAS adds in different orders, so equal vectors tie only after rounding."""
+
+_BEYOND = 32
+"""Hits asked for beyond the depth, so that ties at the last place break by id too."""
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Exact search: every query against every vector."""
+
+    version: ClassVar[int] = 1
+
+    def build(self, vectors: NDArray[np.float32]) -> Arrays:
+        """{}: the vectors are the index."""
+        return {}
+
+    def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
+        """The `depth` nearest by inner product."""
+        import faiss
+
+        if not len(vectors) or not len(queries) or not vectors.shape[1]:
+            return empty_hits(len(queries), depth)
+        n_asked = min(depth + _BEYOND, len(vectors))
+        score, chunk = faiss.knn(queries, np.ascontiguousarray(vectors), n_asked, metric=faiss.METRIC_INNER_PRODUCT)
+        return _hits(score, chunk, depth)
+
+
+@dataclass(frozen=True)
+class Hnsw:
+    """Approximate search in a navigable small-world graph (Malkov and Yashunin 2018). Built on one thread, so that the
+    same vectors always give the same graph."""
+
+    n_links: int = 32
+    ef_construction: int = 200
+    ef_search: int = 256
+
+    version: ClassVar[int] = 1
+
+    def build(self, vectors: NDArray[np.float32]) -> Arrays:
+        """`faiss`: the serialised index, uint8."""
+        import faiss
+
+        index = faiss.IndexHNSWFlat(vectors.shape[1], self.n_links, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction = self.ef_construction
+        n_threads = faiss.omp_get_max_threads()
+        faiss.omp_set_num_threads(1)
+        try:
+            index.add(np.ascontiguousarray(vectors))
+        finally:
+            faiss.omp_set_num_threads(n_threads)
+        return {"faiss": faiss.serialize_index(index)}
+
+    def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
+        """About the `depth` nearest by inner product."""
+        loaded = _load(index)
+        loaded.hnsw.efSearch = max(self.ef_search, depth + _BEYOND)
+        return _hits(*loaded.search(queries, min(depth + _BEYOND, loaded.ntotal)), depth)
+
+
+@dataclass(frozen=True)
+class IvfPq:
+    """Approximate search in inverted lists of product-quantised vectors (Jegou et al. 2011): about `n_subvectors` bytes
+    per vector in the index. `n_lists` lists, `n_probes` of them searched; the dimensions must divide by `n_subvectors`."""
+
+    n_lists: int = 256
+    n_subvectors: int = 16
+    n_bits: int = 8
+    n_probes: int = 16
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Mistakes of the numbers."""
+        return (
+            []
+            if self.n_probes <= self.n_lists
+            else [f"n_probes: got {self.n_probes}, wanted at most n_lists={self.n_lists}"]
+        )
+
+    def build(self, vectors: NDArray[np.float32]) -> Arrays:
+        """`faiss`: the serialised index, uint8. Trains on the vectors themselves."""
+        import faiss
+
+        from components.errors import ComponentError
+
+        needed = max(self.n_lists, 2**self.n_bits)
+        if len(vectors) < needed or vectors.shape[1] % self.n_subvectors:
+            raise ComponentError(
+                f"IVF-PQ: got {len(vectors)} vectors of {vectors.shape[1]} dimensions, wanted at least {needed} vectors "
+                f"(n_lists, 2^n_bits) and dimensions that divide by n_subvectors={self.n_subvectors}. "
+                "For small corpora use retriever.vector_index of kind Flat."
+            )
+        quantizer = faiss.IndexFlatIP(vectors.shape[1])
+        index = faiss.IndexIVFPQ(
+            quantizer, vectors.shape[1], self.n_lists, self.n_subvectors, self.n_bits, faiss.METRIC_INNER_PRODUCT
+        )
+        index.train(np.ascontiguousarray(vectors))
+        index.add(np.ascontiguousarray(vectors))
+        return {"faiss": faiss.serialize_index(index)}
+
+    def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
+        """About the `depth` nearest by inner product; scores are those of the quantised vectors."""
+        loaded = _load(index)
+        loaded.nprobe = self.n_probes
+        return _hits(*loaded.search(queries, min(depth + _BEYOND, loaded.ntotal)), depth)
+
+
+def _load(index: Arrays) -> Any:
+    import faiss
+
+    return faiss.deserialize_index(np.asarray(index["faiss"]))
+
+
+def _hits(score: NDArray[np.float32], chunk: NDArray[np.int64], depth: int) -> Hits:
+    """Rounds, drops what is not similar at all (zero vectors), breaks ties by position."""
+    rounded = np.round(score, _RESOLUTION)
+    found = np.where(np.isfinite(rounded) & (rounded != 0), chunk, -1).astype(np.int32)
+    return sort_hits(found, rounded, depth)

@@ -1,0 +1,40 @@
+"""Overlapping character bigrams for Chinese, whole words for the rest: retrieval without a dictionary."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from components.records import Words
+from components.text.normalize import index_term
+
+_RUN = re.compile(r"(?P<han>[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+)|[^\W\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+
+
+@dataclass(frozen=True)
+class CharacterBigrams:
+    """A run of Chinese characters ABCD becomes AB, BC, CD (a single one stays itself); other words stay whole."""
+
+    version: ClassVar[int] = 1
+
+    def words(self, texts: Sequence[str]) -> Iterator[Words]:
+        """One Words per text."""
+        return map(_bigrams, texts)
+
+    def normalize(self, token: str) -> str:
+        """NFKC, lower case; "" for white space and punctuation."""
+        return index_term(token)
+
+
+def _bigrams(text: str) -> Words:
+    spans: list[tuple[int, int]] = []
+    for run in _RUN.finditer(text):
+        start, end = run.span()
+        if run["han"] and end - start > 1:
+            spans.extend((position, position + 2) for position in range(start, end - 1))
+        else:
+            spans.append((start, end))
+    bounds = np.array(spans, dtype=np.int32).reshape(-1, 2)
+    return Words([text[start:end] for start, end in spans], bounds[:, 0], bounds[:, 1])

@@ -1,0 +1,77 @@
+"""OpenAI's cl100k_base subwords, the unit in which the CRUD-RAG paper's chunk sizes are counted.
+
+The vocabulary is the copy that comes inside the llama-index-core package, so nothing is downloaded.
+"""
+
+import importlib.util
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import MissingExtraError
+
+
+@cache
+def _encoding() -> Any:
+    import tiktoken
+
+    spec = importlib.util.find_spec("llama_index.core")
+    if spec is None or spec.origin is None:
+        raise MissingExtraError("llama-index-core", "dev", "the cl100k tokenizer (its vocabulary file)")
+    before = os.environ.get("TIKTOKEN_CACHE_DIR")
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(spec.origin).parent / "_static" / "tiktoken_cache")
+    try:
+        return tiktoken.get_encoding("cl100k_base")
+    finally:
+        if before is None:
+            del os.environ["TIKTOKEN_CACHE_DIR"]
+        else:
+            os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+
+@cache
+def _token_lengths() -> NDArray[np.int32]:
+    """Bytes of every token of the vocabulary, int32[n_vocabulary]."""
+    encoding = _encoding()
+    lengths = np.zeros(encoding.n_vocab, dtype=np.int32)
+    for token in encoding.token_byte_values():
+        lengths[encoding.encode_single_token(token)] = len(token)
+    return lengths
+
+
+@dataclass(frozen=True)
+class Cl100k:
+    """Byte-pair subwords of cl100k_base; about 1.1 tokens per Chinese character, 4 characters per English token."""
+
+    version: ClassVar[int] = 1
+    max_tokens_per_character: ClassVar[int] = 4
+
+    def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """Character offsets where the subwords end, int32; one that ends inside a character ends before it."""
+        encoded = _encoding().encode_ordinary_batch(list(texts), num_threads=os.cpu_count() or 1)
+        return [_character_ends(text, tokens) for text, tokens in zip(texts, encoded, strict=True)]
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        """The characters that each subword completes: a subword that completes none is ""; joined they are the text."""
+        return [
+            [text[start:end] for start, end in pairwise([0, *ends.tolist()])]
+            for text, ends in zip(texts, self.token_ends(texts), strict=True)
+        ]
+
+
+def _character_ends(text: str, tokens: list[int]) -> NDArray[np.int32]:
+    """Byte positions of token ends, mapped to the number of whole characters before them."""
+    byte_ends = np.cumsum(_token_lengths()[np.array(tokens, dtype=np.int64)])
+    raw = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
+    begins_character = (raw & 0xC0) != 0x80
+    characters_begun = np.concatenate([[0], np.cumsum(begins_character)])
+    ends_whole = np.append(begins_character[1:], True)
+    ends = characters_begun[byte_ends] - np.where(ends_whole[byte_ends - 1], 0, 1) if len(tokens) else byte_ends
+    return np.asarray(ends, dtype=np.int32)

@@ -1,0 +1,43 @@
+"""Passages as rows of a sparse count matrix."""
+
+from typing import Any
+
+import numpy as np
+
+from components.records import Terms
+
+_ROWS_AT_ONCE = 50_000
+
+
+def count_matrix(terms: Terms) -> Any:
+    """scipy CSR float32[n_passages, n_vocabulary] of term counts, indices sorted, no explicit zeros.
+
+    Built in blocks of rows, so that overlapping passages never exist as one long list of terms.
+    """
+    from scipy import sparse
+
+    blocks = [_block(terms, first, first + _ROWS_AT_ONCE) for first in range(0, len(terms), _ROWS_AT_ONCE)]
+    if not blocks:
+        return sparse.csr_matrix((0, terms.n_vocabulary), dtype=np.float32)
+    return sparse.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
+
+
+def _block(terms: Terms, first_row: int, last_row: int) -> Any:
+    from scipy import sparse
+
+    first, last = terms.first[first_row:last_row], terms.last[first_row:last_row]
+    lengths = last - first
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    positions = np.arange(indptr[-1]) + np.repeat(first - indptr[:-1], lengths)
+    indices = terms.ids[positions]
+    counts = sparse.csr_matrix(
+        (np.ones(len(indices), dtype=np.float32), indices, indptr), shape=(len(first), terms.n_vocabulary)
+    )
+    counts.sum_duplicates()
+    return counts
+
+
+def inverse_document_frequency(counts: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Lucene's form, log(1 + (N - df + 0.5) / (df + 0.5)), float64[n_vocabulary], never negative."""
+    df = np.bincount(counts.indices, minlength=counts.shape[1])
+    return np.log1p((counts.shape[0] - df + 0.5) / (df + 0.5))

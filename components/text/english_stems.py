@@ -1,0 +1,50 @@
+"""English words, lower case, without stop words, stemmed."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from components.records import Words
+from components.text.normalize import index_term
+
+_WORD = re.compile(r"[^\W_]+(?:[.,'’][^\W_]+)*")
+
+
+@cache
+def _stemmer() -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer("english")
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    from bm25s.stopwords import STOPWORDS_EN
+
+    return frozenset(STOPWORDS_EN)
+
+
+@dataclass(frozen=True)
+class EnglishStems:
+    """Words by a regular expression (numbers such as 1,250.5 stay whole), Snowball's English stemmer, bm25s's stop words."""
+
+    version: ClassVar[int] = 1
+
+    def words(self, texts: Sequence[str]) -> Iterator[Words]:
+        """One Words per text."""
+        return map(_words, texts)
+
+    def normalize(self, token: str) -> str:
+        """NFKC, lower case, stemmed; "" for a stop word."""
+        term = index_term(token)
+        return "" if term in _stop_words() else str(_stemmer().stemWord(term))
+
+
+def _words(text: str) -> Words:
+    found = [(word.group(), *word.span()) for word in _WORD.finditer(text)]
+    bounds = np.array([span for _, *span in found], dtype=np.int32).reshape(-1, 2)
+    return Words([word for word, _, _ in found], bounds[:, 0], bounds[:, 1])

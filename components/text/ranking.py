@@ -1,0 +1,36 @@
+"""Turning scores into rankings whose ties break by position, which is by id."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.records import Hits
+
+
+def empty_hits(n_queries: int, depth: int) -> Hits:
+    """Rankings without a single hit."""
+    return Hits(np.full((n_queries, depth), -1, dtype=np.int32), np.full((n_queries, depth), -np.inf, dtype=np.float32))
+
+
+def sort_hits(chunk: NDArray[np.int32], score: NDArray[np.float32], depth: int) -> Hits:
+    """Sorts each row by (score descending, position ascending) and keeps `depth` columns, padded if there are fewer.
+
+    Entries with chunk -1 go last.
+    """
+    score = np.where(chunk < 0, -np.inf, score).astype(np.float32)
+    position = np.where(chunk < 0, np.iinfo(np.int32).max, chunk)
+    order = np.lexsort((position, -score), axis=1)[:, :depth]
+    hits = empty_hits(len(chunk), depth)
+    hits.chunk[:, : order.shape[1]] = np.take_along_axis(chunk, order, axis=1)
+    hits.score[:, : order.shape[1]] = np.take_along_axis(score, order, axis=1)
+    return hits
+
+
+def best_of(score: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The `depth` best positive entries of one dense row of scores, ties by position: (positions, scores)."""
+    positive = np.flatnonzero(score > 0)
+    if len(positive) > depth:
+        threshold = np.partition(score[positive], len(positive) - depth)[len(positive) - depth]
+        positive = positive[score[positive] >= threshold]
+    order = np.lexsort((positive, -score[positive]))[:depth]
+    chosen = positive[order].astype(np.int32)
+    return chosen, score[chosen]

@@ -1,0 +1,98 @@
+"""Splits a whole corpus once: where its tokens and sentences end, and which terms it holds.
+
+Chunks are spans, so every chunking reads these tables instead of splitting its own texts again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import Tokenizer, WordTokenizer
+from components.records import Segments, Spans, Terms
+from components.text.sentences import sentence_ends
+
+_BATCH = 1024
+
+
+def _ragged(rows: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum([len(row) for row in rows], out=offsets[1:])
+    return offsets, np.concatenate(rows) if rows else np.zeros(0, dtype=np.int32)
+
+
+def segment(texts: Sequence[str], tokenizer: Tokenizer | None) -> Segments:
+    """Token and sentence ends of every text. Without a tokenizer a token is a character."""
+    token_rows: list[NDArray[np.int32]] = []
+    for first in range(0, len(texts), _BATCH):
+        batch = texts[first : first + _BATCH]
+        if tokenizer is None:
+            token_rows.extend(np.arange(1, len(text) + 1, dtype=np.int32) for text in batch)
+        else:
+            token_rows.extend(tokenizer.token_ends(batch))
+    return Segments(*_ragged(token_rows), *_ragged([sentence_ends(text) for text in texts]))
+
+
+@dataclass(frozen=True)
+class TermTable:
+    """The terms of a corpus in order: document i owns [offsets[i], offsets[i + 1]) of `ids`, `start`, `end`.
+
+    `ids` int32 positions in `vocabulary`; `start`, `end` int32 character offsets of the word. Words that are not indexed
+    are not in the table.
+    """
+
+    offsets: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    start: NDArray[np.int32]
+    end: NDArray[np.int32]
+    vocabulary: Sequence[str]
+
+    def of_documents(self) -> Terms:
+        """The terms of every document."""
+        return Terms(self.ids, self.offsets[:-1], self.offsets[1:], len(self.vocabulary))
+
+    def of_chunks(self, chunks: Spans) -> Terms:
+        """The terms that lie wholly inside every chunk."""
+        # One number line for all documents: position of the character in a corpus joined with room between documents.
+        longest = int(max(self.end.max(initial=0), chunks.end.max(initial=0))) + 1
+        base = np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int64) * longest, np.diff(self.offsets))
+        chunk_base = chunks.document.astype(np.int64) * longest
+        first = np.searchsorted(base + self.start, chunk_base + chunks.start, side="left")
+        last = np.searchsorted(base + self.end, chunk_base + chunks.end, side="right")
+        return Terms(self.ids, first, np.maximum(first, last), len(self.vocabulary))
+
+
+def build_term_table(texts: Sequence[str], tokenizer: WordTokenizer) -> TermTable:
+    """Splits every text once. The vocabulary is sorted, so that ids do not depend on the order of the documents."""
+    seen: dict[str, int] = {}
+    rows: list[NDArray[np.int32]] = []
+    starts: list[NDArray[np.int32]] = []
+    ends: list[NDArray[np.int32]] = []
+    for words in tokenizer.words(texts):
+        rows.append(np.array([seen.setdefault(word, len(seen)) for word in words.words], dtype=np.int32))
+        starts.append(words.start)
+        ends.append(words.end)
+    terms = [tokenizer.normalize(word) for word in seen]
+    vocabulary = sorted(set(terms) - {""})
+    place = {term: i for i, term in enumerate(vocabulary)} | {"": -1}
+    to_term = np.array([place[term] for term in terms], dtype=np.int32)
+    offsets, raw = _ragged(rows)
+    ids = to_term[raw] if len(raw) else raw
+    kept = ids >= 0
+    kept_before = np.concatenate([[0], np.cumsum(kept)])
+    return TermTable(kept_before[offsets], ids[kept], _ragged(starts)[1][kept], _ragged(ends)[1][kept], vocabulary)
+
+
+def query_terms(texts: Sequence[str], tokenizer: WordTokenizer, vocabulary: Sequence[str]) -> Terms:
+    """Terms of the queries in a corpus's vocabulary; words that the corpus does not hold are left out."""
+    place = {term: i for i, term in enumerate(vocabulary)}
+    rows = [
+        np.array(
+            [place[term] for term in map(tokenizer.normalize, words.words) if term in place],
+            dtype=np.int32,
+        )
+        for words in tokenizer.words(texts)
+    ]
+    offsets, ids = _ragged(rows)
+    return Terms(ids, offsets[:-1], offsets[1:], len(vocabulary))

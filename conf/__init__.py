@@ -1,0 +1,1 @@
+"""Hydra configuration: one folder per group, one file per named choice."""

@@ -1,0 +1,99 @@
+"""One cell of a sweep: its components, built and checked, and the settings that change no result."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components.metrics.interval import Bootstrap
+from components.protocols import (
+    LLM,
+    Chunker,
+    ContextBuilder,
+    Dataset,
+    Embedder,
+    Expander,
+    Metric,
+    Prompt,
+    Reranker,
+    Retriever,
+)
+
+
+@dataclass(frozen=True)
+class MetricSettings:
+    """Which metrics are computed, and how their intervals are."""
+
+    scores: Mapping[str, Metric]
+    interval: Bootstrap
+
+
+@dataclass(frozen=True)
+class TrackingSettings:
+    """Where results are logged besides the results folder.
+
+    An empty `uri` is a local SQLite file, mlflow.db in the folder that holds `run.results_dir`.
+    """
+
+    enabled: bool
+    uri: str
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a sweep is run. None of these changes a number."""
+
+    results_dir: str
+    store_dir: str
+    workers: int
+    max_failure_rate: float
+    plan_only: bool
+    progress: bool
+
+    def check(self) -> list[str]:
+        """Mistakes of the numbers."""
+        mistakes = [] if self.workers >= 1 else [f"workers: got {self.workers}, wanted at least 1"]
+        if not 0 <= self.max_failure_rate <= 1:
+            mistakes.append(f"max_failure_rate: got {self.max_failure_rate}, wanted a share in [0, 1]")
+        return mistakes
+
+
+@dataclass(frozen=True)
+class ExperimentSettings:
+    """How the sweep is called in MLflow."""
+
+    name: str
+
+    def check(self) -> list[str]:
+        """An empty name."""
+        return [] if self.name.strip() else ["name: got an empty name, wanted one for the MLflow experiment"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The components of one cell. Field names are the names of the configuration groups."""
+
+    dataset: Dataset
+    chunk: Chunker
+    embedder: Embedder
+    expander: Expander
+    retriever: Retriever
+    reranker: Reranker
+    context: ContextBuilder
+    prompt: Prompt
+    llm: LLM
+    metrics: MetricSettings
+    top_k: int
+    tracking: TrackingSettings
+    run: RunSettings
+    experiment: ExperimentSettings
+
+    def check(self) -> list[str]:
+        """What is wrong with the combination."""
+        mistakes = (
+            [] if self.top_k >= 1 else [f"top_k: got {self.top_k}, wanted at least 1 (for none, retriever=closed_book)"]
+        )
+        if 0 < self.retriever.depth < self.top_k:
+            mistakes.append(
+                f"top_k: got {self.top_k}, more than retriever.depth={self.retriever.depth}, the hits that are kept per query; "
+                f"take a smaller top_k or retriever.depth={self.top_k}"
+            )
+        return mistakes

@@ -1,0 +1,98 @@
+"""The last stage of a cell: its metrics, and everything about every sample in one table."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from components.records import Context, Documents, Hits, Sample, Spans
+from runner import payloads
+from runner.stage import Inputs, Output, Stage
+
+SCORES = ("ranking_scores", "context_scores", "answer_scores")
+
+
+def assemble(stage: Stage, inputs: Inputs) -> Output:
+    """`metrics` of all score stages joined, `counts`, the `samples` table, and the matrices' files."""
+    samples = inputs.read("samples", payloads.decode_samples)
+    answers = inputs.read("answers", payloads.decode_answer_table)
+    columns = {**_sample_columns(samples, inputs), **_retrieved(inputs), **_answer_columns(answers)}
+    metrics: dict[str, dict[str, Any]] = {}
+    files: dict[str, bytes] = {}
+    for name in filter(inputs.has, SCORES):
+        parts = inputs.entry(name).read()
+        for subset, values in parts["metrics"].items():
+            metrics.setdefault(subset, {}).update(values)
+        columns.update({column: parts["scores"][column] for column in parts["scores"].column_names})
+        files.update(inputs.entry(f"{name}_matrices").read())
+    summary = {
+        "metrics": metrics,
+        "counts": dict(sorted(Counter(answers["state"].to_pylist()).items())),
+        "n_samples": len(samples),
+        "tokens": _totals(answers),
+    }
+    return Output({"summary": summary, "samples": pa.table(columns), **files})
+
+
+def _totals(answers: pa.Table) -> dict[str, int]:
+    """Tokens that the model's provider counted, 0 where it counts none."""
+    return {name: sum(answers[f"n_{name}_tokens"].to_pylist()) for name in ("prompt", "completion")}
+
+
+def _sample_columns(samples: tuple[Sample, ...], inputs: Inputs) -> dict[str, pa.Array]:
+    gold_type = pa.list_(pa.struct([("document_id", pa.string()), ("start", pa.int32()), ("end", pa.int32())]))
+    gold = [[{"document_id": u.document_id, "start": u.start, "end": u.end} for u in s.gold] for s in samples]
+    history = [json.dumps([vars(turn) for turn in sample.history], ensure_ascii=False) for sample in samples]
+    return {
+        "id": pa.array([sample.id for sample in samples], pa.string()),
+        "subset": pa.array([sample.subset for sample in samples], pa.string()),
+        "kind": pa.array([sample.kind.value for sample in samples], pa.string()),
+        "topic": pa.array([sample.topic for sample in samples], pa.string()),
+        "task": pa.array([sample.task for sample in samples], pa.string()),
+        "question": pa.array([sample.question for sample in samples], pa.string()),
+        "query": pa.array(inputs.read("queries", payloads.decode_queries), pa.string()),
+        "history": pa.array(history, pa.string()),
+        "references": pa.array([list(sample.references) for sample in samples], pa.list_(pa.string())),
+        "gold": pa.array(gold, gold_type),
+    }
+
+
+def _retrieved(inputs: Inputs) -> dict[str, pa.Array]:
+    """`retrieved`: all hits of a sample, best first, each with its place, its score and whether it is in the context."""
+    if not inputs.has("hits"):
+        return {}
+    hits = inputs.read("hits", payloads.decode_hits)
+    chunks = inputs.read("chunks", payloads.decode_spans)
+    documents = inputs.read("corpus", payloads.decode_documents)
+    context = inputs.read("context", payloads.decode_context)
+    return {"retrieved": _hit_lists(hits, chunks, documents, context)}
+
+
+def _hit_lists(hits: Hits, chunks: Spans, documents: Documents, context: Context) -> pa.Array:
+    found = hits.chunk >= 0
+    chunk = hits.chunk[found]
+    rows = np.nonzero(found)[0]
+    in_context = np.zeros(hits.chunk.shape, dtype=bool)
+    for column in context.chunk.T:
+        in_context |= (hits.chunk == column[:, None]) & found
+    struct = pa.StructArray.from_arrays(
+        [
+            pa.DictionaryArray.from_arrays(
+                chunks.document[chunk], pa.array(documents.ids, pa.string())
+            ).dictionary_decode(),
+            pa.array(chunks.start[chunk]),
+            pa.array(chunks.end[chunk]),
+            pa.array(hits.score[found]),
+            pa.array(in_context[found]),
+        ],
+        names=["document_id", "start", "end", "score", "in_context"],
+    )
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(hits)))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), struct)
+
+
+def _answer_columns(answers: pa.Table) -> dict[str, pa.ChunkedArray]:
+    columns = ("prompt", "text", "state", "error", "n_prompt_tokens", "n_completion_tokens", "latency_s")
+    return {"answer" if name == "text" else name: answers[name] for name in columns}

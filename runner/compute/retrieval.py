@@ -1,0 +1,86 @@
+"""Stages that find chunks: embed, index, search, fuse, rerank."""
+
+import numpy as np
+
+from components.errors import ComponentError
+from components.records import Hits
+from components.text.ranking import sort_hits
+from runner import payloads
+from runner.compute.corpus import chunk_passages, document_passages, query_passages
+from runner.payloads import encode_arrays
+from runner.stage import Inputs, Output, Stage
+
+
+def fit_embedder(stage: Stage, inputs: Inputs) -> Output:
+    """What the embedder learns from the corpus; nothing for a pretrained one."""
+    return Output(stage.component.fit(document_passages(inputs)))
+
+
+def embed_chunks(stage: Stage, inputs: Inputs) -> Output:
+    """float32[n_chunks, d]."""
+    fitted = inputs.read("fitted", payloads.decode_arrays)
+    return Output({"vectors": stage.component.embed_chunks(chunk_passages(inputs), fitted)})
+
+
+def embed_queries(stage: Stage, inputs: Inputs) -> Output:
+    """float32[n_queries, d]."""
+    fitted = inputs.read("fitted", payloads.decode_arrays)
+    return Output({"vectors": stage.component.embed_queries(query_passages(inputs), fitted)})
+
+
+def build_vector_index(stage: Stage, inputs: Inputs) -> Output:
+    """The index over the chunks' vectors."""
+    return Output(stage.component.build(inputs.read("vectors", payloads.decode_vectors)))
+
+
+def search_vectors(stage: Stage, inputs: Inputs) -> Output:
+    """The nearest chunks of every query."""
+    hits = stage.component.search(
+        inputs.read("index", payloads.decode_arrays),
+        inputs.read("vectors", payloads.decode_vectors),
+        inputs.read("query_vectors", payloads.decode_vectors),
+        stage.settings["depth"],
+    )
+    return Output(encode_arrays(hits))
+
+
+def build_sparse_index(stage: Stage, inputs: Inputs) -> Output:
+    """The index over the chunks' terms."""
+    return Output(stage.component.build(chunk_passages(inputs)))
+
+
+def search_terms(stage: Stage, inputs: Inputs) -> Output:
+    """The chunks that share most with every query."""
+    index = inputs.read("index", payloads.decode_arrays)
+    return Output(encode_arrays(stage.component.search(index, query_passages(inputs), stage.settings["depth"])))
+
+
+def fuse(stage: Stage, inputs: Inputs) -> Output:
+    """One ranking from the dense and the sparse one."""
+    rankings = [inputs.read(name, payloads.decode_hits) for name in ("dense", "sparse")]
+    return Output(encode_arrays(stage.component.fuse(rankings, stage.settings["depth"])))
+
+
+def rerank(stage: Stage, inputs: Inputs) -> Output:
+    """The first `depth` hits by their new scores; the others stay behind them in their old order.
+
+    Those behind get scores below the lowest new one, so that a ranking always falls.
+    """
+    hits = inputs.read("hits", payloads.decode_hits)
+    n_scored = min(stage.component.depth, hits.chunk.shape[1])
+    head, tail = hits.chunk[:, :n_scored], hits.chunk[:, n_scored:]
+    query, column = np.nonzero(head >= 0)
+    pairs = np.stack([query.astype(np.int32), head[query, column]], axis=1)
+    scores = np.asarray(stage.component.score(query_passages(inputs), chunk_passages(inputs), pairs))
+    if scores.shape != (len(pairs),) or not np.isfinite(scores).all():
+        raise ComponentError(
+            f"{type(stage.component).__name__}: got scores of shape {scores.shape} for {len(pairs)} pairs "
+            f"({int((~np.isfinite(scores)).sum())} of them not finite), wanted one finite score per pair"
+        )
+    scored = np.full(head.shape, -np.inf, dtype=np.float32)
+    scored[query, column] = scores
+    ranked = sort_hits(head, scored, n_scored)
+    lowest = np.where(head >= 0, scored, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    behind = np.where(tail >= 0, np.where(np.isfinite(lowest), lowest, 0) - 1 - np.arange(tail.shape[1]), -np.inf)
+    chunks = np.concatenate([ranked.chunk, tail], axis=1)
+    return Output(encode_arrays(Hits(chunks, np.concatenate([ranked.score, behind], axis=1).astype(np.float32))))

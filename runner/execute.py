@@ -1,0 +1,213 @@
+"""Runs stages: finds a result in the store or computes it, under the lock of its key, and mends what is damaged."""
+
+import multiprocessing
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.errors import DamagedEntryError, StoreError
+from runner.compute.answers import forget_journal
+from runner.stage import Cache, Inputs, Stage
+from runner.store import Entry, Store
+
+Report = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class StageRun:
+    """How a stage ended. `error` is "" unless it failed; `damaged` names results that were found damaged on the way."""
+
+    key: str
+    kind: str
+    seconds: float = 0.0
+    reused: bool = False
+    error: str = ""
+    trace: str = ""
+    damaged: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """True if there is no result."""
+        return bool(self.error)
+
+
+class StageFailed(Exception):
+    """A stage raised; carries how it ended."""
+
+    def __init__(self, run: StageRun) -> None:
+        super().__init__(run.error)
+        self.run = run
+
+
+class Worker:
+    """Makes results in one process; keeps the last decoded inputs and loaded models."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._cache = Cache()
+        self._damaged: list[str] = []
+
+    def run(self, stage: Stage, report: Report = lambda done, total: None) -> StageRun:
+        """Finds or makes the result; a failure is returned, not raised. Raises StoreError if it cannot be kept."""
+        self._damaged = []
+        try:
+            made = self._ensure(stage, report)
+        except StageFailed as failure:
+            return failure.run
+        return StageRun(stage.key, stage.kind, made.seconds, made.reused, damaged=tuple(self._damaged))
+
+    def run_or_raise(self, stage: Stage) -> None:
+        """Finds or makes the result, and lets the stage's own exception through."""
+        try:
+            self._ensure(stage, lambda done, total: None)
+        except StageFailed as failure:
+            raise failure.__cause__ or failure from None
+
+    def _ensure(self, stage: Stage, report: Report) -> StageRun:
+        if entry := self._usable(stage):
+            return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
+        for before in stage.inputs.values():
+            self._ensure(before, lambda done, total: None)
+        with self._store.lock(stage.key):
+            if entry := self._usable(stage):
+                return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
+            return self._make(stage, report)
+
+    def _usable(self, stage: Stage) -> Entry | None:
+        """The kept result, unless a look at its files shows that it is damaged: then it is removed."""
+        entry = self._store.find(stage.kind, stage.key)
+        if entry and (found := entry.damages(contents=False)):
+            self._discard(entry, "; ".join(found))
+            return None
+        return entry
+
+    def _discard(self, entry: Entry, why: str) -> None:
+        self._damaged.append(f"{entry.manifest.kind} {entry.manifest.key[:12]}: {why}")
+        self._store.discard(entry)
+
+    def _make(self, stage: Stage, report: Report) -> StageRun:
+        inputs = Inputs(stage, self._store, self._cache, report)
+        started = time.perf_counter()
+        try:
+            output = stage.compute(stage, inputs)
+        except DamagedEntryError as error:
+            return self._remake(stage, report, error)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the failure becomes the cell's result
+            raise StageFailed(_failure(stage, error)) from error
+        seconds = time.perf_counter() - started
+        partial = output.partial or any(inputs.entry(name).manifest.partial for name in stage.inputs)
+        self._store.write(
+            stage.kind, stage.key, output.payload, seconds=seconds, made_from=stage.description, partial=partial
+        )
+        if stage.kind == "answers" and not partial:
+            forget_journal(stage, inputs)
+        return StageRun(stage.key, stage.kind, seconds)
+
+    def _remake(self, stage: Stage, report: Report, error: DamagedEntryError) -> StageRun:
+        """Removes every damaged input, makes it again, then the stage. What was read in this process stays valid."""
+        mended = False
+        for before in stage.inputs.values():
+            entry = self._store.find(before.kind, before.key)
+            if entry is None or (found := entry.damages()):
+                if entry:
+                    self._discard(entry, "; ".join(found))
+                mended = True
+                self._ensure(before, lambda done, total: None)
+        if not mended:
+            raise error
+        return self._make(stage, report)
+
+
+def _failure(stage: Stage, error: Exception) -> StageRun:
+    message = f"{stage.kind}: {type(error).__name__}: {error}"
+    return StageRun(stage.key, stage.kind, error=message, trace="".join(traceback.format_exception(error)))
+
+
+def run_stages(
+    order: Sequence[Stage], store: Store, n_workers: int, report: Callable[[Stage, int, int], None]
+) -> Iterator[StageRun]:
+    """Runs stages, inputs before what needs them, and yields how each ended. One that needs a failed one fails with it.
+
+    `report(stage, done, all)` is called from long stages; only within this process.
+    """
+    if n_workers > 1 and len(order) > 1:
+        yield from _in_pool(order, store, n_workers)
+        return
+    worker = Worker(store)
+    failed: dict[str, StageRun] = {}
+    for stage in order:
+        run = _blocked(stage, failed) or worker.run(stage, lambda done, total, stage=stage: report(stage, done, total))  # type: ignore[misc]
+        if run.failed:
+            failed[stage.key] = run
+        yield run
+
+
+def _blocked(stage: Stage, failed: dict[str, StageRun]) -> StageRun | None:
+    """The failure that a stage inherits from an input, if any."""
+    for before in stage.inputs.values():
+        if before.key in failed:
+            cause = failed[before.key]
+            return StageRun(stage.key, stage.kind, error=cause.error, trace=cause.trace)
+    return None
+
+
+_worker: Worker | None = None
+
+
+def _start_worker(root: Path, run_id: str) -> None:
+    """Ctrl-C reaches the whole process group: the parent ends its workers, they need not print a traceback each."""
+    global _worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _worker = Worker(Store(root, run_id))
+
+
+def _run_in_worker(stage: Stage) -> StageRun:
+    assert _worker is not None
+    return _worker.run(stage)
+
+
+def _in_pool(order: Sequence[Stage], store: Store, n_workers: int) -> Iterator[StageRun]:
+    """Keeps every worker busy with the first stage of the order that is ready."""
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(n_workers, context, _start_worker, (store.root, store.run_id))
+    waiting = {stage.key: stage for stage in order}
+    failed: dict[str, StageRun] = {}
+    running: dict[Future[StageRun], str] = {}
+    try:
+        while waiting or running:
+            for stage in _ready(waiting, set(running.values()), n_workers - len(running)):
+                del waiting[stage.key]
+                if blocked := _blocked(stage, failed):
+                    failed[stage.key] = blocked
+                    yield blocked
+                else:
+                    running[pool.submit(_run_in_worker, stage)] = stage.key
+            for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
+                key = running.pop(future)
+                run = future.result()
+                if run.failed:
+                    failed[key] = run
+                yield run
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _ready(waiting: dict[str, Stage], running: set[str], n_free: int) -> list[Stage]:
+    """The first stages of the order none of whose inputs is waiting or running."""
+    found: list[Stage] = []
+    for stage in waiting.values():
+        if len(found) == n_free:
+            break
+        if all(before.key not in waiting and before.key not in running for before in stage.inputs.values()):
+            found.append(stage)
+    return found

@@ -1,0 +1,130 @@
+"""What a sweep leaves behind, and how it is read: the contract of analysis, tests and outside scripts.
+
+    <results_dir>/<sweep id>/sweep.json              what was asked for, and how each cell ended
+    <results_dir>/<sweep id>/<cell id>/cell.json     one experiment: axes, configuration, metrics
+    <results_dir>/<sweep id>/<cell id>/samples.parquet
+    <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, .png
+
+`cell.json` is written last, so a folder with one is complete. Its `metrics` are equal byte for byte whenever the same
+experiment is run on the same data, interrupted or not; `seconds`, `reused` and `host` are not.
+"""
+
+import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from components.errors import DataError
+
+SCHEMA_VERSION = 1
+OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One `cell.json`.
+
+    `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded, ci_low,
+    ci_high}}}`. `seconds` and `reused` are by stage: the time that its results took when they were computed, and whether
+    all of them were in the store. `status` is OK or FAILED, with the `reason`; a failed cell may have numbers all the same.
+    """
+
+    cell_id: str
+    status: str
+    axes: Mapping[str, Any]
+    overrides: tuple[str, ...]
+    config: Mapping[str, Any]
+    dataset: Mapping[str, Any]
+    reason: str = ""
+    metrics: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    reused: Mapping[str, bool] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    git_commit: str = ""
+    host: Mapping[str, Any] = field(default_factory=dict)
+    schema_version: int = SCHEMA_VERSION
+
+    def value(self, metric: str, subset: str = "overall") -> float | None:
+        """A metric's value; None if it was not computed or nothing could be scored."""
+        value = self.metrics.get(subset, {}).get(metric, {}).get("value")
+        return None if value is None else float(value)
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """One `sweep.json`. `cells` hold `cell_id`, `status`, `reason`, `axes`, `overrides`, and `same_as`: the overrides of
+    further requests that turned out to be the same experiment."""
+
+    sweep_id: str
+    name: str
+    status: str
+    command: str
+    started: str
+    finished: str
+    cells: tuple[Mapping[str, Any], ...]
+    plan: Mapping[str, Any]
+    schema_version: int = SCHEMA_VERSION
+
+
+def write_cell(sweep_dir: Path, result: CellResult, files: Mapping[str, bytes]) -> Path:
+    """Writes a cell's folder, `cell.json` last; returns the folder."""
+    folder = sweep_dir / result.cell_id
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        _write(folder / name, content)
+    _write(folder / "cell.json", _json(asdict(result)))
+    return folder
+
+
+def write_sweep(sweep_dir: Path, result: SweepResult) -> None:
+    """Writes `sweep.json` in one step."""
+    sweep_dir.mkdir(parents=True, exist_ok=True)
+    _write(sweep_dir / "sweep.json", _json(asdict(result)))
+
+
+def read_cell(folder: Path) -> CellResult:
+    """Reads a cell's folder. Raises DataError."""
+    raw = _read(folder / "cell.json")
+    return CellResult(**{**raw, "overrides": tuple(raw["overrides"])})
+
+
+def read_sweep(sweep_dir: Path) -> SweepResult:
+    """Reads a sweep's description. Raises DataError."""
+    raw = _read(sweep_dir / "sweep.json")
+    return SweepResult(**{**raw, "cells": tuple(raw["cells"])})
+
+
+def read_cells(sweep_dir: Path) -> Iterator[CellResult]:
+    """The results of a sweep's cells that ended, in the order of the sweep."""
+    for cell in read_sweep(sweep_dir).cells:
+        folder = sweep_dir / cell["cell_id"]
+        if (folder / "cell.json").is_file():
+            yield read_cell(folder)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        version = raw["schema_version"]
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: not there; wanted the folder of a sweep, e.g. results/<sweep id>") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: not a result file ({error})") from error
+    if version != SCHEMA_VERSION:
+        raise DataError(f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}")
+    return raw
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode("utf-8")
+
+
+def _write(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    temporary.write_bytes(content)
+    os.replace(temporary, path)

@@ -1,0 +1,119 @@
+"""python -m runner.store ls | verify | prune"""
+
+import argparse
+import shutil
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from components.errors import StoreError
+from runner.store.entries import Entry, Store
+
+
+def _size(n_bytes: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if n_bytes < 1024:
+            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1024
+    return f"{n_bytes:.1f} GiB"
+
+
+def _ls(store: Store, console: Console) -> int:
+    kinds: dict[str, list[Entry]] = defaultdict(list)
+    for entry in store.entries():
+        kinds[entry.manifest.kind].append(entry)
+    table = Table("stage", "results", "partial", "size", "seconds to compute", title=str(store.root), box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for kind, entries in sorted(kinds.items()):
+        n_partial = sum(entry.manifest.partial for entry in entries)
+        seconds = sum(entry.manifest.seconds for entry in entries)
+        table.add_row(kind, str(len(entries)), str(n_partial), _size(sum(e.n_bytes for e in entries)), f"{seconds:.1f}")
+    console.print(table)
+    n_journals = len(list((store.root / "journals").glob("*.jsonl")))
+    console.print(f"{sum(map(len, kinds.values()))} results, {n_journals} unfinished generations")
+    return 0
+
+
+def _verify(store: Store, console: Console, delete: bool) -> int:
+    n_damaged = n_entries = 0
+    for entry in store.entries():
+        n_entries += 1
+        if found := entry.damages():
+            n_damaged += 1
+            console.print(f"damaged: {entry.manifest.kind} {entry.manifest.key[:12]}: {'; '.join(found)}")
+            if delete:
+                store.discard(entry)
+    for folder in store.folders_without_manifest():
+        n_damaged += 1
+        console.print(f"no manifest: {folder}")
+        if delete:
+            shutil.rmtree(folder)
+    done = " (removed; they are computed again when needed)" if delete and n_damaged else ""
+    console.print(f"{n_entries} results compared with their checksums, {n_damaged} damaged{done}")
+    return 1 if n_damaged and not delete else 0
+
+
+def _prune(store: Store, console: Console, older_than_days: float, stage: str, dry_run: bool) -> int:
+    before = time.time() - older_than_days * 86400
+    chosen = [
+        entry
+        for entry in store.entries()
+        if entry.manifest.created <= before and (not stage or entry.manifest.kind == stage)
+    ]
+    size = _size(sum(entry.n_bytes for entry in chosen))
+    leftovers = [path for path in (store.root / "tmp").iterdir() if path.stat().st_mtime < time.time() - 86400]
+    if dry_run:
+        console.print(f"would remove {len(chosen)} results, {size}, and {len(leftovers)} leftovers of killed runs")
+        return 0
+    for entry in chosen:
+        store.discard(entry)
+    for path in leftovers:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    console.print(f"removed {len(chosen)} results, {size}, and {len(leftovers)} leftovers of killed runs")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m runner.store", description="Looks after the store of stage results."
+    )
+    parser.add_argument(
+        "--store-dir", type=Path, default=Path("results/store"), help="run.store_dir (default: %(default)s)"
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("ls", help="what is kept, by stage")
+    verify = commands.add_parser("verify", help="compare every file with its checksum; exit code 1 if one is damaged")
+    verify.add_argument("--delete", action="store_true", help="remove damaged results")
+    prune = commands.add_parser("prune", help="remove results by age or stage, and what killed runs left")
+    prune.add_argument("--older-than-days", type=float, default=30.0, help="default: %(default)s; 0 for all")
+    prune.add_argument("--stage", default="", help="only results of this stage, e.g. embed_chunks")
+    prune.add_argument("--dry-run", action="store_true", help="say what would go")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command; returns its exit code (2 for a store that is not there or cannot be read)."""
+    options = _parser().parse_args(arguments)
+    console = Console(highlight=False, soft_wrap=True)
+    if not (options.store_dir / "store.json").is_file():
+        print(f"{options.store_dir}: no store here; name one with --store-dir", file=sys.stderr)
+        return 2
+    try:
+        store = Store(options.store_dir)
+    except StoreError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if options.command == "ls":
+        return _ls(store, console)
+    if options.command == "verify":
+        return _verify(store, console, options.delete)
+    return _prune(store, console, options.older_than_days, options.stage, options.dry_run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""How the parts of a stage's result become files: arrays, tables, JSON and raw bytes. Nothing is ever unpickled."""
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Payload = Mapping[str, Any]
+"""Named parts: numpy arrays, pyarrow tables, bytes (the name has the file's ending), or JSON values."""
+
+
+def file_name(name: str, value: Any) -> str:
+    """The file that a part is kept in."""
+    if isinstance(value, np.ndarray):
+        return f"{name}.npy"
+    if isinstance(value, pa.Table):
+        return f"{name}.parquet"
+    return name if isinstance(value, bytes) else f"{name}.json"
+
+
+def write_part(path: Path, value: Any) -> None:
+    """Writes one part. JSON is written with sorted keys and no NaN, so that equal values are equal bytes."""
+    if isinstance(value, np.ndarray):
+        np.save(path, value, allow_pickle=False)
+    elif isinstance(value, pa.Table):
+        pq.write_table(value, path, compression="zstd")
+    elif isinstance(value, bytes):
+        path.write_bytes(value)
+    else:
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
+        path.write_text(text + "\n", encoding="utf-8")
+
+
+def read_part(path: Path) -> Any:
+    """Reads one part by the ending of its file; large arrays are memory-mapped."""
+    if path.suffix == ".npy":
+        return np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 20 else None, allow_pickle=False)
+    if path.suffix == ".parquet":
+        return pq.read_table(io.BytesIO(path.read_bytes())) if path.stat().st_size < 1 << 20 else pq.read_table(path)
+    if path.suffix == ".json":
+        return json.loads(path.read_text(encoding="utf-8"))
+    return path.read_bytes()
+
+
+def part_name(file: str) -> str:
+    """The name under which `read_part`'s value is known: without the endings that `file_name` adds."""
+    path = Path(file)
+    return path.stem if path.suffix in (".npy", ".parquet", ".json") else file

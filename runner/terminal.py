@@ -1,0 +1,153 @@
+"""What a user sees in the terminal: the plan, the progress, the leaderboard, the failures."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from runner.plan import Plan
+from runner.results import CellResult
+from runner.stage import Stage
+
+HEADLINES = ("rouge_l", "f1", "bleu", "ndcg@10", "mrr", "recall@10", "passage_coverage", "context_tokens")
+"""Metrics of the leaderboard, as far as they were computed; the cells are sorted by the first."""
+
+
+def make_console() -> Console:
+    """Standard output; wide enough for a table where it is no terminal."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=max(console.width, 140), soft_wrap=True)
+
+
+def show_plan(console: Console, plan: Plan) -> None:
+    """Cells, distinct stages, what is kept."""
+    n_same = plan.n_requested - len(plan.cells)
+    same = f" ({n_same} more asked for are the same experiment as one of these)" if n_same else ""
+    console.print(f"[bold]Plan[/]: {_count(len(plan.cells), 'cell')}{same}, {_count(plan.n_llm_calls, 'LLM call')}")
+    table = Table("stage", "asked for", "distinct", "kept", "to do", box=None, padding=(0, 2, 0, 0))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for lane in plan.lanes:
+        row = (lane.n_asked, lane.n_unique, lane.n_kept)
+        table.add_row(lane.kind, *map(str, row), str(sum(stage.kind == lane.kind for stage in plan.order)))
+    table.add_section()
+    table.add_row(
+        "all", *(str(sum(counts)) for counts in zip(*((lane.n_asked, lane.n_unique, lane.n_kept) for lane in plan.lanes), strict=True)),
+        str(len(plan.order)),
+    )  # fmt: skip
+    console.print(table)
+
+
+class StageProgress:
+    """One bar per kind of stage; in a log instead of a terminal, one line when a kind is done."""
+
+    def __init__(self, console: Console, order: Sequence[Stage], enabled: bool) -> None:
+        self._console = console
+        self._left = {kind: sum(stage.kind == kind for stage in order) for kind in dict.fromkeys(s.kind for s in order)}
+        self._seconds = dict.fromkeys(self._left, 0.0)
+        self._done = dict.fromkeys(self._left, 0)
+        self._live = enabled and console.is_terminal
+        self._enabled = enabled
+        columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._bars = Progress(*columns, console=console, disable=not self._live)
+        self._tasks = {kind: self._bars.add_task(kind, total=n, start=False) for kind, n in self._left.items()}
+
+    def __enter__(self) -> "StageProgress":
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def within(self, stage: Stage, done: int, total: int) -> None:
+        """A long stage is `done` of `total` along."""
+        if self._live and total:
+            self._bars.start_task(self._tasks[stage.kind])
+            self._bars.update(self._tasks[stage.kind], completed=self._done[stage.kind] + done / total)
+
+    def finished(self, kind: str, seconds: float) -> None:
+        """A stage of this kind ended."""
+        if kind not in self._left:
+            return
+        self._done[kind] += 1
+        self._seconds[kind] += seconds
+        self._bars.start_task(self._tasks[kind])
+        self._bars.update(self._tasks[kind], completed=self._done[kind])
+        if self._done[kind] == self._left[kind]:
+            self._bars.stop_task(self._tasks[kind])
+            if self._enabled and not self._live:
+                self._console.print(f"  {kind:<16} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s")
+
+
+def varying(cells: Iterable[CellResult]) -> list[str]:
+    """Axes that differ between cells, in their order."""
+    seen: dict[str, set[str]] = {}
+    for cell in cells:
+        for name, value in cell.axes.items():
+            seen.setdefault(name, set()).add(repr(value))
+    return [name for name, values in seen.items() if len(values) > 1]
+
+
+def ranked(cells: Iterable[CellResult]) -> tuple[list[str], list[CellResult]]:
+    """The headline metrics that were computed, and the cells sorted by the first of them, best first."""
+    cells = list(cells)
+    metrics = [name for name in HEADLINES if any(cell.value(name) is not None for cell in cells)]
+    if not metrics:
+        metrics = sorted({name for cell in cells for name in cell.metrics.get("overall", {})})[:8]
+
+    def place(cell: CellResult) -> tuple[bool, float]:
+        value = cell.value(metrics[0]) if metrics else None
+        return value is None, -(value or 0.0)
+
+    return metrics, sorted(cells, key=place)
+
+
+def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
+    """One row per cell, the best value of every metric in bold, an interval for the first metric."""
+    metrics, ordered = ranked(cells)
+    axes = varying(cells) or ["retriever"]
+    table = Table(title="Leaderboard (all samples)", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for name in ("cell", *axes):
+        table.add_column(name, no_wrap=True)
+    for i, name in enumerate(metrics):
+        table.add_column(f"{name} [95% interval]" if i == 0 else name, justify="right", no_wrap=True)
+    best = {name: max(v for cell in cells if (v := cell.value(name)) is not None) for name in metrics}
+    for cell in ordered:
+        failed = "" if cell.status == "OK" else " [red]FAILED[/]"
+        values = [_value(cell, name, best[name], with_interval=i == 0) for i, name in enumerate(metrics)]
+        table.add_row(cell.cell_id + failed, *(_axis(cell.axes.get(name)) for name in axes), *values)
+    console.print(table)
+    same = {name: value for name, value in (ordered[0].axes if ordered else {}).items() if name not in axes}
+    console.print("[dim]the same in all: " + ", ".join(f"{k}={_axis(v)}" for k, v in same.items()) + "[/]")
+
+
+def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
+    """Why cells failed, equal reasons once."""
+    reasons: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell.status != "OK":
+            reasons.setdefault(cell.reason, []).append(cell.cell_id)
+    for reason, cell_ids in reasons.items():
+        console.print(f"[red]FAILED[/] {', '.join(cell_ids)}: {reason}", markup=True)
+
+
+def _value(cell: CellResult, name: str, best: float, *, with_interval: bool) -> str:
+    value = cell.value(name)
+    if value is None:
+        return "–"
+    text = f"{value:.1f}" if best >= 10 else f"{value:.4f}"
+    text = f"[bold]{text}[/]" if value == best and name != "context_tokens" else text
+    if with_interval:
+        entry = cell.metrics["overall"][name]
+        text += f" [dim]{entry['ci_low']:.3f}–{entry['ci_high']:.3f}[/]"
+    return text
+
+
+def _axis(value: Any) -> str:
+    return "–" if value is None else str(value)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n:,} {what}s"

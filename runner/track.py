@@ -1,0 +1,39 @@
+"""python -m runner.track SWEEP_FOLDER: logs a sweep to MLflow from its results files."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from components.errors import DataError
+from runner import results
+from runner.tracking import Tracker, default_uri
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Logs the sweep; cells that were logged before are left as they are. Returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m runner.track", description="Logs a sweep to MLflow from its results."
+    )
+    parser.add_argument("sweep", type=Path, help="a sweep's folder, e.g. results/20260101-120000-000000")
+    parser.add_argument(
+        "--uri", default="", help="tracking URI (default: mlflow.db in the folder that holds the results)"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        sweep = results.read_sweep(options.sweep)
+        cells = list(results.read_cells(options.sweep))
+    except DataError as error:
+        print(error, file=sys.stderr)
+        return 2
+    uri = options.uri or default_uri(options.sweep.resolve().parent)
+    tracker = Tracker(uri, sweep.name, options.sweep)
+    tracker.start(sweep)
+    for cell in cells:
+        tracker.log_cell(options.sweep / cell.cell_id)
+    tracker.finish(sweep, cells)
+    print(f"logged {len(cells)} cells; compare them with: mlflow ui --backend-store-uri {uri}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

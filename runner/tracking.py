@@ -1,0 +1,189 @@
+"""MLflow: one parent run per sweep, one child run per cell. Reads results files alone, so that a sweep can be logged again."""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell
+from runner.terminal import ranked, varying
+
+_LARGEST_BATCH = 1000
+_STATUS = {OK: "FINISHED", RUNNING: "RUNNING"}
+
+
+def default_uri(results_dir: Path) -> str:
+    """A SQLite file beside the results."""
+    return f"sqlite:///{(results_dir.resolve().parent / 'mlflow.db').as_posix()}"
+
+
+def metric_name(subset: str, metric: str) -> str:
+    """MLflow's names hold no "@": overall/ndcg_at_10."""
+    return f"{subset}/{metric.replace('@', '_at_')}"
+
+
+class Tracker:
+    """Logs one sweep. Making one creates the database and the experiment, before any other process needs them."""
+
+    def __init__(self, uri: str, experiment: str, sweep_dir: Path) -> None:
+        """Raises whatever MLflow raises: the caller decides that a sweep goes on without it."""
+        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        for name in ("mlflow", "alembic"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        from mlflow import MlflowClient
+
+        self._sweep_dir = sweep_dir
+        self._client = MlflowClient(uri)
+        self._experiment_id = self._experiment(uri, experiment)
+        self._parent_id = ""
+        self._logged: set[str] = set()
+
+    def _experiment(self, uri: str, name: str) -> str:
+        """The experiment's id; artifacts of a local database lie beside it."""
+        found = self._client.get_experiment_by_name(name)
+        if found:
+            return str(found.experiment_id)
+        location = None
+        if uri.startswith("sqlite:///"):
+            location = (Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts").as_uri()
+        return str(self._client.create_experiment(name, artifact_location=location))
+
+    def start(self, sweep: SweepResult) -> None:
+        """Opens the parent run, or finds the one that this sweep has already."""
+        tags = {"mlflow.runName": sweep.sweep_id, "sweep_id": sweep.sweep_id, "command": sweep.command[:5000]}
+        query = f"tags.sweep_id = '{sweep.sweep_id}' and tags.role = 'sweep'"
+        found = self._client.search_runs([self._experiment_id], query, max_results=1)
+        if found:
+            self._parent_id = found[0].info.run_id
+            children = self._client.search_runs(
+                [self._experiment_id], f"tags.`mlflow.parentRunId` = '{self._parent_id}'", max_results=50_000
+            )
+            self._logged = {run.data.tags.get("cell_id", "") for run in children}
+        else:
+            run = self._client.create_run(self._experiment_id, tags={**tags, "role": "sweep"})
+            self._parent_id = run.info.run_id
+
+    def log_cell(self, folder: Path) -> None:
+        """One child run from a cell's folder; once per cell."""
+        cell = read_cell(folder)
+        if cell.cell_id in self._logged:
+            return
+        run = self._client.create_run(self._experiment_id, tags=_tags(cell, self._parent_id))
+        self._log_values(run.info.run_id, cell)
+        self._client.log_artifacts(run.info.run_id, str(folder))
+        self._log_matrices(run.info.run_id, folder)
+        self._client.set_terminated(run.info.run_id, _STATUS.get(cell.status, "FAILED"))
+        self._logged.add(cell.cell_id)
+
+    def _log_values(self, run_id: str, cell: CellResult) -> None:
+        from mlflow.entities import DatasetInput, InputTag, Metric, Param
+        from mlflow.entities import Dataset as MlflowDataset
+
+        params = [Param(name, str(value)) for name, value in cell.axes.items() if value is not None]
+        now = int(time.time() * 1000)
+        metrics = [Metric(name, value, now, 0) for name, value in _metrics(cell)]
+        self._client.log_batch(run_id, metrics[:_LARGEST_BATCH], params)
+        for first in range(_LARGEST_BATCH, len(metrics), _LARGEST_BATCH):
+            self._client.log_batch(run_id, metrics[first : first + _LARGEST_BATCH])
+        dataset = MlflowDataset(
+            name=str(cell.dataset["name"]),
+            digest=str(cell.dataset["key"])[:36],
+            source_type="local",
+            source=json.dumps({"content_key": cell.dataset["key"]}),
+            profile=json.dumps({name: value for name, value in cell.dataset.items() if name.startswith("n_")}),
+        )
+        self._client.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])])
+
+    def _log_matrices(self, run_id: str, folder: Path) -> None:
+        """The matrices as tables that the UI shows."""
+        for path in sorted(folder.glob("matrix_*.csv")):
+            header, *rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()]
+            table = {"columns": header, "data": [[row[0], *(float(v) if v else None for v in row[1:])] for row in rows]}
+            self._client.log_dict(run_id, table, f"tables/{path.stem}.json")
+
+    def finish(self, sweep: SweepResult, cells: list[CellResult]) -> None:
+        """The parent run: the leaderboard as a table and a plot, the sweep's description, the best cell's metrics."""
+        metrics, ordered = ranked(cells)
+        self._client.log_artifact(self._parent_id, str(self._sweep_dir / "sweep.json"))
+        if ordered and metrics:
+            axes = varying(cells) or ["retriever"]
+            rows = [
+                [c.cell_id, c.status, *(c.axes.get(a) for a in axes), *(c.value(m) for m in metrics)] for c in ordered
+            ]
+            self._client.log_dict(
+                self._parent_id, {"columns": ["cell", "status", *axes, *metrics], "data": rows}, "leaderboard.json"
+            )
+            self._client.log_figure(self._parent_id, leaderboard_figure(ordered, axes, metrics[0]), "leaderboard.png")
+            for name in metrics:
+                if (value := ordered[0].value(name)) is not None:
+                    self._client.log_metric(self._parent_id, "best/" + name.replace("@", "_at_"), value)
+        self._client.set_tag(self._parent_id, "status", sweep.status)
+        self._client.set_tag(self._parent_id, "n_cells", str(len(cells)))
+        self._client.set_terminated(self._parent_id, _STATUS.get(sweep.status, "FAILED"))
+
+
+def leaderboard_figure(cells: list[CellResult], axes: list[str], metric: str, most: int = 40) -> Any:
+    """Bars of one metric with intervals, best first, at most `most` cells."""
+    from matplotlib.figure import Figure
+
+    shown = [cell for cell in cells if cell.value(metric) is not None][:most]
+    labels = [
+        " ".join(f"{a.split('.')[-1]}={'–' if c.axes.get(a) is None else c.axes[a]}" for a in axes) for c in shown
+    ]
+    width = max((len(label) for label in labels), default=10)
+    figure = Figure(figsize=(5 + 0.075 * width, 1.2 + 0.3 * len(shown)), dpi=110, layout="constrained")
+    plot = figure.add_subplot()
+    for i, cell in enumerate(shown):
+        entry = cell.metrics["overall"][metric]
+        value = entry["value"]
+        plot.barh(i, value, color="#4477aa", height=0.7)
+        plot.errorbar(
+            value,
+            i,
+            xerr=[[max(0, value - entry["ci_low"])], [max(0, entry["ci_high"] - value)]],
+            color="#222222",
+            capsize=2,
+            linewidth=1,
+        )
+    plot.set_yticks(range(len(shown)), labels, fontsize=8)
+    plot.invert_yaxis()
+    plot.set_xlabel(f"{metric}, all samples, 95% bootstrap interval")
+    plot.spines[["top", "right"]].set_visible(False)
+    if len(cells) > len(shown):
+        plot.set_title(f"the best {len(shown)} of {len(cells)} cells", fontsize=9)
+    return figure
+
+
+def _tags(cell: CellResult, parent_id: str) -> dict[str, str]:
+    varied = [
+        f"{name}={value}" for name, value in cell.axes.items() if value is not None and _is_overridden(cell, name)
+    ]
+    return {
+        "mlflow.parentRunId": parent_id,
+        "mlflow.runName": " ".join(varied) or cell.cell_id,
+        "role": "cell",
+        "cell_id": cell.cell_id,
+        "status": cell.status,
+        **({"reason": cell.reason[:5000]} if cell.reason else {}),
+        "git_commit": cell.git_commit,
+        **{f"version.{name}": version for name, version in cell.versions.items()},
+    }
+
+
+def _is_overridden(cell: CellResult, axis: str) -> bool:
+    return any(override.lstrip("+").partition("=")[0] == axis for override in cell.overrides)
+
+
+def _metrics(cell: CellResult) -> Iterator[tuple[str, float]]:
+    """All metrics but those of matrix cells, which are in the tables; then what the cell cost."""
+    for subset, values in cell.metrics.items():
+        if not subset.startswith("matrix/"):
+            for metric, entry in values.items():
+                if entry["value"] is not None:
+                    yield metric_name(subset, metric), entry["value"]
+    yield from ((f"cost/{name}_tokens", float(n)) for name, n in cell.tokens.items())
+    yield from ((f"seconds/{kind}", seconds) for kind, seconds in cell.seconds.items())
+    yield from ((f"answers/{state}", float(n)) for state, n in cell.counts.items())

@@ -1,0 +1,97 @@
+"""What every data set is checked for."""
+
+from dataclasses import replace
+
+import pytest
+
+from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
+from components.errors import DataError
+from components.records import Benchmark, Documents, Evidence, Kind, Sample
+
+DOCUMENTS = Documents(["b", "a"], ["B", "A"], ["乙乙", "甲甲甲"])
+SAMPLE = Sample("s1", "read/qa_1doc", Kind.QA, "问?", ("答",), (Evidence("a", 0, 3),))
+
+
+def assembled(documents: Documents = DOCUMENTS, *samples: Sample) -> Benchmark:
+    return assemble("the source", documents, samples or (SAMPLE,), {"read": "Read"}, {"n_things": 7})
+
+
+def test_sorts_documents_and_keeps_the_rest() -> None:
+    benchmark = assembled()
+    assert benchmark.documents == Documents(["a", "b"], ["A", "B"], ["甲甲甲", "乙乙"])
+    assert benchmark.samples == (SAMPLE,)
+    assert benchmark.labels == {"read": "Read"}
+    assert benchmark.notes == {"n_things": 7, "n_documents": 2, "n_empty_documents": 0, "n_samples_read": 1}
+
+
+def test_empty_documents_are_left_out_and_counted() -> None:
+    benchmark = assembled(Documents(["a", "b", "c"], [""] * 3, ["甲甲甲", "", " \u3000\n"]))
+    assert list(benchmark.documents.ids) == ["a"]
+    assert benchmark.notes["n_empty_documents"] == 2
+
+
+@pytest.mark.parametrize("texts", [[], [" ", ""]])
+def test_empty_corpus(texts: list[str]) -> None:
+    ids = [str(number) for number in range(len(texts))]
+    with pytest.raises(
+        DataError, match=rf"the source: the corpus has no document with text \({len(texts)} empty ones\)"
+    ):
+        assembled(Documents(ids, ids, texts))
+
+
+def test_no_samples() -> None:
+    with pytest.raises(DataError, match="the source: no samples were found"):
+        assemble("the source", DOCUMENTS, (), {}, {})
+
+
+def test_duplicate_ids_name_both_places() -> None:
+    with pytest.raises(DataError, match="sample id 's1' occurs twice, as sample 1 and as sample 3 of 3"):
+        assembled(DOCUMENTS, SAMPLE, replace(SAMPLE, id="s2"), replace(SAMPLE, question="另一个问题?"))
+    with pytest.raises(DataError, match="document id 'a' occurs twice"):
+        assembled(Documents(["a", "a"], ["", ""], ["甲", "乙"]))
+
+
+@pytest.mark.parametrize("references", [(), ("",), (" ", "\n")])
+def test_no_reference(references: tuple[str, ...]) -> None:
+    with pytest.raises(DataError, match="the source: sample 's1' has no reference answer"):
+        assembled(DOCUMENTS, replace(SAMPLE, references=references))
+
+
+def test_empty_question() -> None:
+    with pytest.raises(DataError, match="the question of sample 's1' is empty"):
+        assembled(DOCUMENTS, replace(SAMPLE, question=" "))
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 4), (2, 2), (-1, 2), (None, 2), (1, None)])
+def test_span_that_points_nowhere(start: int | None, end: int | None) -> None:
+    with pytest.raises(DataError, match="the gold of sample 's1' points nowhere"):
+        assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence("a", start, end),)))
+
+
+def test_gold_outside_the_corpus_is_counted() -> None:
+    samples = (
+        SAMPLE,
+        replace(SAMPLE, id="s2", gold=(Evidence("a"), Evidence("nowhere"))),
+        replace(SAMPLE, id="s3", gold=(Evidence("nowhere", 5, 9),)),
+        replace(SAMPLE, id="s4", gold=()),
+    )
+    notes = limit_and_count(assembled(DOCUMENTS, *samples), None, 0).notes
+    assert (notes["n_samples_without_gold_in_corpus"], notes["n_gold_units_not_in_corpus"]) == (2, 2)
+
+
+def test_gold_in_an_empty_document_is_not_in_the_corpus() -> None:
+    documents = Documents(["a", "b"], ["", ""], ["甲", " "])
+    benchmark = assembled(documents, replace(SAMPLE, gold=(Evidence("b"),)))
+    assert limit_and_count(benchmark, None, 0).notes["n_samples_without_gold_in_corpus"] == 1
+
+
+def test_gold_that_must_be_in_the_corpus() -> None:
+    require_gold_in_corpus(assembled(), "the source")
+    with pytest.raises(DataError, match="'s1' points nowhere: the corpus has no document 'nowhere'"):
+        require_gold_in_corpus(assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence("nowhere"),))), "the source")
+
+
+def test_limit_keeps_the_corpus() -> None:
+    benchmark = limit_and_count(assembled(DOCUMENTS, *(replace(SAMPLE, id=f"s{n}") for n in range(9))), 4, 0)
+    assert len(benchmark.documents) == 2
+    assert (benchmark.notes["n_samples_read"], benchmark.notes["n_samples"], len(benchmark.samples)) == (9, 4, 4)

@@ -1,0 +1,307 @@
+"""CRUD-RAG: small files with every trap, and the published data where they are present."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from components.datasets.crud_rag import CrudRag
+from components.errors import ConfigError, DataError
+from components.protocols import Dataset
+from components.records import Benchmark, Evidence, Kind
+
+FIRST = "青砚市昨日发布了新的公共交通方案。方案计划在三年内新增十二条公交线路。"
+SECOND = "首批四条线路将在明年三月正式开通。票价与现有的线路保持一致不变。"
+THIRD = "临澜市的博物馆在周末迎来一万名观众。馆方决定把开放时间延长一小时。"
+ABSENT = "漠川县的苹果今年获得了难得的大丰收。合作社预计收入比去年增加两成。"
+OTHER_ABSENT = "霁禾乳业宣布在青砚市建设第二座工厂。新的工厂预计在后年年底投产。"
+
+SPLIT: dict[str, list[dict[str, object]]] = {
+    "event_summary": [{"ID": "1", "event": "交通方案", "summary": "新增十二条线路。", "text": FIRST, "url": ""}],
+    "continuing_writing": [{"ID": "1", "beginning": "青砚市昨日", "continuing": "发布了方案。"}],
+    "hallu_modified": [
+        {
+            "ID": "doc_1",
+            "newsBeginning": "  博物馆人多。",
+            "hallucinatedContinuation": "\n馆方决定关门。",
+            "hallucinatedMod": "馆方决定延长开放时间。",
+            "newsRemainder": THIRD,
+        }
+    ],
+    "questanswer_1doc": [{"ID": "1", "news1": ABSENT, "questions": "收入增加多少?", "answers": "两成。"}],
+    "questanswer_2docs": [
+        {"ID": "1", "news1": FIRST, "news2": ABSENT, "questions": "哪两个地方?", "answers": "青砚和漠川。"}
+    ],
+    "questanswer_3docs": [
+        {
+            "ID": "1",
+            "news1": FIRST + SECOND,
+            "news2": THIRD,
+            "news3": OTHER_ABSENT,
+            "questions": "谁?",
+            "answers": "三地。",
+        }
+    ],
+}
+CORPUS = {"part_1": [FIRST, THIRD, FIRST], "part_2": [SECOND, "  "]}
+
+
+def write(root: Path, split: object = SPLIT, corpus: dict[str, list[str]] | None = None) -> Path:
+    for folder in ("80000_docs", "crud_split"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    for name, lines in (CORPUS if corpus is None else corpus).items():
+        (root / "80000_docs" / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    text = json.dumps(split, ensure_ascii=False, indent=1)
+    (root / "crud_split" / "split_merged.json").write_text(text, encoding="utf-8")
+    return root
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write(tmp_path)
+
+
+def gold_of(benchmark: Benchmark) -> dict[str, tuple[Evidence, ...]]:
+    return {sample.id: sample.gold for sample in benchmark.samples}
+
+
+class TestDocuments:
+    def test_ids_are_file_and_line(self, root: Path) -> None:
+        documents = CrudRag(str(root), add_gold=False).load().documents
+        assert list(documents.ids) == ["part_1:000001", "part_1:000002", "part_2:000001"]
+        assert list(documents.texts) == [FIRST, THIRD, SECOND]
+        assert set(documents.titles) == {""}
+
+    def test_duplicates_are_merged_or_kept(self, root: Path) -> None:
+        merged = CrudRag(str(root)).load()
+        kept = CrudRag(str(root), merge_duplicates=False).load()
+        assert merged.notes["n_documents_read"] == kept.notes["n_documents_read"] == 5
+        assert merged.notes["n_empty_documents"] == kept.notes["n_empty_documents"] == 1
+        assert (merged.notes["n_duplicates_merged"], kept.notes["n_duplicates_merged"]) == (1, 0)
+        assert len(kept.documents) == len(merged.documents) + 1
+        assert gold_of(kept) == gold_of(merged)
+
+    def test_hidden_files_and_folders_are_no_documents(self, root: Path) -> None:
+        (root / "80000_docs" / ".DS_Store").write_bytes(b"\xff")
+        (root / "80000_docs" / "folder").mkdir()
+        assert CrudRag(str(root)).load().notes["n_documents_read"] == 5
+
+
+class TestSamples:
+    def test_all_six_lists(self, root: Path) -> None:
+        samples = {sample.id: sample for sample in CrudRag(str(root)).load().samples}
+        assert {an_id: (sample.kind, sample.question, sample.references) for an_id, sample in samples.items()} == {
+            "create/continuation/1": (Kind.CONTINUATION, "青砚市昨日", ("发布了方案。",)),
+            "delete/summarization/1": (Kind.SUMMARIZATION, "交通方案", ("新增十二条线路。",)),
+            "read/qa_1doc/1": (Kind.QA, "收入增加多少?", ("两成。",)),
+            "read/qa_2docs/1": (Kind.QA, "哪两个地方?", ("青砚和漠川。",)),
+            "read/qa_3docs/1": (Kind.QA, "谁?", ("三地。",)),
+            "update/hallucination/doc_1": (
+                Kind.CORRECTION,
+                "博物馆人多。\n馆方决定关门。",
+                ("馆方决定延长开放时间。",),
+            ),
+        }
+        assert all(sample.subset == an_id.rpartition("/")[0] for an_id, sample in samples.items())
+
+    def test_lists_that_are_missing_or_not_chosen(self, tmp_path: Path) -> None:
+        root = write(tmp_path, {"questanswer_1doc": SPLIT["questanswer_1doc"], "event_summary": SPLIT["event_summary"]})
+        assert [s.subset for s in CrudRag(str(root)).load().samples] == ["delete/summarization", "read/qa_1doc"]
+        chosen = CrudRag(str(root), subsets=("read/qa_1doc",)).load()
+        assert [s.subset for s in chosen.samples] == ["read/qa_1doc"]
+
+    def test_limit(self, root: Path) -> None:
+        whole, limited = CrudRag(str(root)).load(), CrudRag(str(root), limit=2).load()
+        assert len(limited.samples) == 2
+        assert limited.documents == whole.documents
+
+
+class TestGold:
+    def test_found_in_one_document_in_two_or_added(self, root: Path) -> None:
+        benchmark = CrudRag(str(root)).load()
+        gold = gold_of(benchmark)
+        first, second, third = (
+            Evidence("part_1:000001", 0, len(FIRST)),
+            Evidence("part_2:000001", 0, len(SECOND)),
+            Evidence("part_1:000002", 0, len(THIRD)),
+        )
+        (added,) = gold["read/qa_1doc/1"]
+        assert gold["create/continuation/1"] == ()
+        assert gold["delete/summarization/1"] == (first,)
+        assert gold["update/hallucination/doc_1"] == (third,)
+        assert gold["read/qa_2docs/1"] == (first, added)
+        assert gold["read/qa_3docs/1"][:3] == (first, second, third)
+        texts = dict(zip(benchmark.documents.ids, benchmark.documents.texts, strict=True))
+        assert texts[added.document_id] == ABSENT
+        assert (added.start, added.end) == (None, None)
+        assert added.document_id.startswith("gold:")
+
+    def test_counts(self, root: Path) -> None:
+        notes = CrudRag(str(root)).load().notes
+        assert (notes["n_gold_texts"], notes["n_gold_found_in_corpus"], notes["n_gold_added"]) == (5, 3, 2)
+        assert (notes["n_gold_within_added"], notes["n_gold_not_in_corpus"]) == (0, 0)
+        assert notes["n_samples_without_gold_in_corpus"] == 1
+
+    def test_nothing_is_added_if_not_wanted(self, root: Path) -> None:
+        added, plain = CrudRag(str(root)).load(), CrudRag(str(root), add_gold=False).load()
+        assert gold_of(plain) == gold_of(added)
+        assert [an_id for an_id in plain.documents.ids if an_id.startswith("gold:")] == []
+        assert (plain.notes["n_gold_added"], plain.notes["n_gold_not_in_corpus"]) == (0, 2)
+        assert (plain.notes["n_samples_without_gold_in_corpus"], plain.notes["n_gold_units_not_in_corpus"]) == (2, 3)
+
+    def test_a_gold_text_within_another_is_not_added_twice(self, tmp_path: Path) -> None:
+        long = ABSENT + OTHER_ABSENT
+        split = {
+            "questanswer_1doc": [{"ID": "1", "news1": ABSENT, "questions": "?", "answers": "答"}],
+            "questanswer_2docs": [{"ID": "1", "news1": long, "news2": ABSENT, "questions": "?", "answers": "答"}],
+            "event_summary": [{"ID": "1", "event": "?", "summary": "答", "text": OTHER_ABSENT}],
+        }
+        benchmark = CrudRag(str(write(tmp_path, split))).load()
+        (whole, part) = gold_of(benchmark)["read/qa_2docs/1"]
+        assert gold_of(benchmark)["read/qa_1doc/1"] == (part,)
+        assert part == Evidence(whole.document_id, 0, len(ABSENT))
+        assert gold_of(benchmark)["delete/summarization/1"] == (Evidence(whole.document_id, len(ABSENT), len(long)),)
+        assert (benchmark.notes["n_gold_added"], benchmark.notes["n_gold_within_added"]) == (1, 2)
+
+    def test_only_texts_of_questions_are_added(self, tmp_path: Path) -> None:
+        split = {"event_summary": [{"ID": "1", "event": "事件", "summary": "摘要", "text": ABSENT}]}
+        benchmark = CrudRag(str(write(tmp_path, split))).load()
+        assert benchmark.notes["n_gold_added"] == 0
+        assert benchmark.notes["n_samples_without_gold_in_corpus"] == 1
+
+
+class TestFingerprint:
+    def test_is_that_of_the_content(self, tmp_path: Path) -> None:
+        one, two = write(tmp_path / "one"), write(tmp_path / "two")
+        known = CrudRag(str(one)).fingerprint()
+        assert known == CrudRag(str(two)).fingerprint()
+        (two / "80000_docs" / "part_2").rename(two / "80000_docs" / "part_3")
+        assert known != CrudRag(str(two)).fingerprint()
+        write(one, {"event_summary": SPLIT["event_summary"]})
+        assert known != CrudRag(str(one)).fingerprint()
+
+
+class TestBadInput:
+    def test_fields(self) -> None:
+        assert CrudRag("somewhere").check() == []
+        mistakes = CrudRag(subsets=("read/qa_9docs",), gold_overlap=0, limit=0).check()
+        assert [mistake.split(":")[0] for mistake in mistakes] == ["root", "subsets", "gold_overlap", "limit"]
+        assert "came ['read/qa_9docs']" in mistakes[1]
+        with pytest.raises(ConfigError, match="4 mistakes"):
+            CrudRag(subsets=(), gold_overlap=1.5, limit=-1).load()
+
+    def test_missing_folder_and_file(self, root: Path) -> None:
+        with pytest.raises(DataError, match=r"docs: no such folder\. Expected here: CRUD-RAG's corpus"):
+            CrudRag(str(root), corpus_folder="docs").load()
+        with pytest.raises(DataError, match=r"split\.json: no such file\. Expected here: CRUD-RAG's split"):
+            CrudRag(str(root), split_file="split.json").load()
+        with pytest.raises(DataError, match="no such f"):
+            CrudRag(str(root / "nowhere")).fingerprint()
+
+    def test_invalid_utf8_in_the_corpus(self, root: Path) -> None:
+        (root / "80000_docs" / "part_3").write_bytes("好\n".encode() + b"\xe5\n")
+        with pytest.raises(DataError, match=r"part_3: byte 0xe5 at byte offset 4 \(line 2\) is not UTF-8"):
+            CrudRag(str(root)).load()
+
+    @pytest.mark.parametrize("corpus", [{}, {"part_1": []}, {"part_1": ["", "\u3000"]}])
+    def test_empty_corpus(self, tmp_path: Path, corpus: dict[str, list[str]]) -> None:
+        with pytest.raises(DataError, match="the corpus has no document with text"):
+            CrudRag(str(write(tmp_path, corpus=corpus)), add_gold=False).load()
+
+    def test_truncated_split(self, root: Path) -> None:
+        file = root / "crud_split" / "split_merged.json"
+        file.write_bytes(file.read_bytes()[: file.read_bytes().index(b"questanswer_2docs") + 40])
+        with pytest.raises(
+            DataError, match=r"split_merged\.json: the JSON is cut off at byte offset \d+.* the 4 records"
+        ):
+            CrudRag(str(root)).load()
+        benchmark = CrudRag(str(root), accept_truncated=True).load()
+        assert len(benchmark.samples) == 4
+        assert benchmark.notes["n_split_files_cut_off"] == 1
+
+    def test_duplicate_ids_in_a_list(self, tmp_path: Path) -> None:
+        record = SPLIT["questanswer_1doc"][0]
+        for twin in (record, {**record, "questions": "另一个问题?"}):
+            root = write(tmp_path, {"questanswer_1doc": [record, twin]})
+            with pytest.raises(DataError, match="id 'read/qa_1doc/1' occurs twice, as sample 1 and as sample 2 of 2"):
+                CrudRag(str(root)).load()
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"answers": " "}, r"record 1 \(ID 1\): the item has no reference: field 'answers'"),
+            ({"questions": ""}, "the question of sample 'read/qa_1doc/1' is empty"),
+            ({"questions": None, "ID": 5}, r"record 1 \(ID 5\): field 'ID' is a number, wanted a string"),
+            ({"news1": ["甲"]}, "field 'news1' is a list, wanted a string"),
+        ],
+    )
+    def test_broken_record(self, tmp_path: Path, changes: dict[str, object], message: str) -> None:
+        root = write(tmp_path, {"questanswer_1doc": [{**SPLIT["questanswer_1doc"][0], **changes}]})
+        with pytest.raises(DataError, match=message):
+            CrudRag(str(root)).load()
+
+    def test_missing_field(self, tmp_path: Path) -> None:
+        root = write(tmp_path, {"questanswer_1doc": [{"ID": "1", "news1": ABSENT}]})
+        with pytest.raises(DataError, match=r"list 'questanswer_1doc', record 1 \(ID 1\): no field 'questions'"):
+            CrudRag(str(root)).load()
+
+    @pytest.mark.parametrize(
+        ("split", "message"),
+        [
+            ([], "a list came where an object was wanted"),
+            ({"event_summary": {}}, "list 'event_summary': a JSON object came where a list was wanted"),
+            ({"event_summary": ["x"]}, "record 1: a string came where an object was wanted"),
+            ({"other": []}, "no samples were found"),
+        ],
+    )
+    def test_split_of_another_shape(self, tmp_path: Path, split: object, message: str) -> None:
+        with pytest.raises(DataError, match=message):
+            CrudRag(str(write(tmp_path, split))).load()
+
+
+@pytest.fixture(scope="module")
+def crud(shared_data: Path) -> CrudRag:
+    return CrudRag(str(shared_data / "crud_rag"))
+
+
+@pytest.fixture(scope="module")
+def published(crud: CrudRag) -> Benchmark:
+    return crud.load()
+
+
+class TestPublishedData:
+    def test_is_a_dataset(self, crud: CrudRag) -> None:
+        assert isinstance(crud, Dataset)
+        assert len(crud.fingerprint()) == 64
+
+    def test_all_documents_and_items(self, published: Benchmark) -> None:
+        notes = published.notes
+        assert (notes["n_documents_read"], notes["n_duplicates_merged"]) == (68_798, 577)
+        assert (notes["n_documents"], notes["n_samples"]) == (68_221 + int(notes["n_gold_added"]), 4_038)
+        assert list(published.documents.ids) == sorted(published.documents.ids)
+
+    def test_every_question_has_all_of_its_gold_in_the_corpus(self, published: Benchmark) -> None:
+        known = set(published.documents.ids)
+        samples = [s for s in published.samples if s.subset.startswith(("read/", "update/"))]
+        assert len(samples) == 39
+        assert all(sample.gold and known.issuperset(unit.document_id for unit in sample.gold) for sample in samples)
+
+    def test_what_is_found_in_the_corpus(self, published: Benchmark) -> None:
+        """Whole passages of 3-document items in the corpus: 32 of 90 by the data's own README; here by overlap."""
+        notes = published.notes
+        assert (notes["n_gold_texts"], notes["n_gold_found_in_corpus"], notes["n_gold_added"]) == (2_091, 57, 69)
+        texts = dict(zip(published.documents.ids, published.documents.texts, strict=True))
+        sample = next(s for s in published.samples if s.id == "read/qa_3docs/64fa9b27b82641eb8ecbe14d")
+        unit = sample.gold[0]
+        assert unit.document_id == "documents_dup_part_11_part_2:000914"
+        assert texts[unit.document_id][unit.start : unit.end].startswith("在第15个全民健身日来临之际，上海市体育局")
+
+    def test_truncated_file_as_the_bare_list_of_one_subset(self, root: Path, shared_data: Path) -> None:
+        file = str(shared_data / "crud_rag" / "event_summary_truncated.json")
+        crud = CrudRag(str(root), subsets=("delete/summarization",), split_file=file)
+        with pytest.raises(DataError, match="the 1328 records before it are whole"):
+            crud.load()
+        benchmark = replace(crud, accept_truncated=True).load()
+        assert len(benchmark.samples) == 1328
+        assert benchmark.notes["n_split_files_cut_off"] == 1

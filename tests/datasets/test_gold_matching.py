@@ -1,0 +1,70 @@
+"""Passages are found by their sentences, in one document or in two."""
+
+import pytest
+
+from components.datasets.gold_matching import PassageFinder, sentences_of
+from components.records import Evidence
+
+FIRST = "青砚市昨日发布了新的公共交通方案。"
+SECOND = "方案计划在三年内新增十二条公交线路！"
+THIRD = "市民可以在网站上查看每条线路的走向；"
+FOURTH = "首批四条线路将在明年三月正式开通。"
+OTHER = "这是一句与上面的新闻毫无关系的句子。"
+
+
+def found(passage: str, *documents: str, overlap: float = 0.8) -> tuple[Evidence, ...]:
+    finder = PassageFinder([passage], overlap)
+    for number, text in enumerate(documents):
+        finder.add(f"d{number}", text)
+    return finder.find(passage)
+
+
+def test_sentences_without_white_space_marks_and_short_ones() -> None:
+    assert sentences_of(" 青砚市 昨日发布\n了新方案。好！没有句号的最后一句话") == [
+        "青砚市昨日发布了新方案",
+        "没有句号的最后一句话",
+    ]
+
+
+def test_whole_document() -> None:
+    assert found(FIRST + SECOND, OTHER, FIRST + SECOND) == (Evidence("d1", 0, len(FIRST + SECOND)),)
+
+
+def test_span_in_the_middle_of_a_document() -> None:
+    document = f"{OTHER}  {FIRST}\u3000{SECOND}{OTHER}"
+    (unit,) = found(FIRST + SECOND, document)
+    assert document[unit.start : unit.end] == f"{FIRST}\u3000{SECOND}"
+
+
+def test_white_space_does_not_matter() -> None:
+    document = FIRST.replace("昨日", "昨 日") + "\n" + SECOND
+    assert found(FIRST + "   " + SECOND, document) == (Evidence("d0", 0, len(document)),)
+
+
+def test_a_sentence_at_the_end_without_a_mark() -> None:
+    assert found(FIRST, FIRST[:-1]) == (Evidence("d0", 0, len(FIRST) - 1),)
+
+
+def test_straddling_two_documents() -> None:
+    passage = FIRST + SECOND + THIRD + FOURTH
+    units = found(passage, THIRD + FOURTH + OTHER, OTHER, OTHER + FIRST + SECOND)
+    assert units == (
+        Evidence("d0", 0, len(THIRD + FOURTH)),
+        Evidence("d2", len(OTHER), len(OTHER + FIRST + SECOND)),
+    )
+
+
+def test_too_little_overlap_or_more_than_two_documents() -> None:
+    assert found(FIRST + SECOND, FIRST + OTHER) == ()
+    assert found(FIRST + SECOND, FIRST + OTHER, overlap=0.4) == (Evidence("d0", 0, len(FIRST)),)
+    assert found(FIRST + SECOND + THIRD, FIRST, SECOND, THIRD) == ()
+
+
+def test_of_equal_documents_the_first_and_of_unequal_ones_the_best() -> None:
+    assert found(FIRST + SECOND, FIRST + SECOND, FIRST + SECOND)[0].document_id == "d0"
+    assert found(FIRST + SECOND, FIRST, FIRST + SECOND)[0].document_id == "d1"
+
+
+@pytest.mark.parametrize("passage", ["", "好。", "短句。短句！"])
+def test_a_text_without_a_sentence_is_nowhere(passage: str) -> None:
+    assert found(passage, passage, FIRST) == ()

@@ -1,0 +1,272 @@
+"""OmniEval: small files with every trap, and the real layout where it is present."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components.datasets.omnieval import OmniEval
+from components.datasets.omnieval_gold import find_span, locate_gold
+from components.errors import ConfigError, DataError
+from components.protocols import Dataset
+from components.records import Benchmark, Evidence, Kind, Sample, Turn
+
+NODES: list[object] = [
+    {"id": "node-1", "title": "年报", "contents": "澜安银行成立于1998年。\n  总部设在青砚市。"},
+    {"id": "node-2", "title": "公告", "contents": "栖禾银行发行了大额存单。利率为2.60%。"},
+    {"id": "node-3", "contents": "  "},
+]
+
+
+def item(**changes: object) -> dict[str, object]:
+    return {
+        "though_process": "想一想",
+        "question": "哪年成立?",
+        "answer": ["1998年"],
+        "relevant_passage": ["澜安银行成立于1998年。"],
+        "topic_name": "金融 - 银行业务 - 零售银行",
+        "task_name": "抽取类问答",
+        "relevant_node": ["node-1"],
+        "evaluation": 2,
+    } | changes
+
+
+ITEMS: dict[str, list[object]] = {
+    "银行业务/零售银行/抽取类问答": [item(), item(answer="1998年", relevant_node="node-1", evaluation=-1)],
+    "银行业务/零售银行/多轮对话能力": [
+        [item(), item(question="总部呢?", answer=["青砚市", "青砚"], relevant_passage=["总部设在青砚市。"])],
+        [],
+        [item(question="利率多少?", answer="2.60%", relevant_node=["node-2"], relevant_passage="利率为2.60%。")],
+    ],
+    "投资/移动支付/长答案形式问答": [{"question": "为什么?", "answer": "因为。"}],
+}
+
+
+def write(root: Path, items: dict[str, list[object]] | None = None, nodes: list[object] | None = None) -> Path:
+    corpus = root / "corpus" / "nodes_dir" / "set-2048-256_nodes"
+    corpus.mkdir(parents=True, exist_ok=True)
+    write_lines(corpus / "corpus.jsonl", NODES if nodes is None else nodes)
+    (corpus / "0.pkl").write_bytes(b"not read")
+    for name, lines in (ITEMS if items is None else items).items():
+        file = root / "gen_datas_set_final" / f"{name}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_lines(file, lines)
+    return root
+
+
+def write_lines(file: Path, values: list[object]) -> None:
+    file.write_text("".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values), encoding="utf-8")
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Benchmark:
+    return OmniEval(str(write(tmp_path))).load()
+
+
+@pytest.fixture
+def samples(benchmark: Benchmark) -> dict[str, Sample]:
+    return {sample.id: sample for sample in benchmark.samples}
+
+
+class TestSamples:
+    def test_an_item(self, samples: dict[str, Sample]) -> None:
+        assert samples["retail_banking/extractive/0"] == Sample(
+            id="retail_banking/extractive/0",
+            subset="finance",
+            kind=Kind.QA,
+            question="哪年成立?",
+            references=("1998年",),
+            gold=(Evidence("node-1", 0, 13),),
+            topic="retail_banking",
+            task="extractive",
+        )
+
+    def test_strings_where_lists_are_usual(self, samples: dict[str, Sample]) -> None:
+        first, second = samples["retail_banking/extractive/0"], samples["retail_banking/extractive/1"]
+        assert (second.references, second.gold) == (first.references, first.gold)
+
+    def test_conversations_are_one_sample_per_turn(self, samples: dict[str, Sample]) -> None:
+        name = "retail_banking/conversational"
+        turns = {an_id: sample for an_id, sample in samples.items() if an_id.startswith(name)}
+        assert list(turns) == [f"{name}/0#0", f"{name}/0#1", f"{name}/2#0"]
+        assert {sample.kind for sample in turns.values()} == {Kind.CONVERSATION}
+        assert [sample.history for sample in turns.values()] == [(), (Turn("哪年成立?", "1998年"),), ()]
+        assert turns[f"{name}/0#1"].references == ("青砚市", "青砚")
+
+    def test_unknown_topic_known_task_and_missing_keys(self, benchmark: Benchmark, samples: dict[str, Sample]) -> None:
+        (sample,) = [sample for sample in samples.values() if sample.task == "long_form"]
+        assert (sample.kind, sample.gold) == (Kind.LONG_FORM, ())
+        assert sample.topic is not None
+        assert sample.topic.isascii()
+        assert benchmark.labels[sample.topic] == "移动支付"
+        assert benchmark.labels["retail_banking"] == "Retail banking"
+        assert benchmark.labels["finance"] == "Finance"
+
+    def test_equal_subtopics_of_two_topics_stay_apart(self, tmp_path: Path) -> None:
+        root = write(tmp_path, {f"{area}/基金/抽取类问答": [item()] for area in ("投资", "银行业务")})
+        assert len({sample.topic for sample in OmniEval(str(root)).load().samples}) == 2
+
+    def test_notes(self, benchmark: Benchmark) -> None:
+        assert benchmark.notes == {
+            "n_empty_conversations": 1,
+            "n_gold_passages_not_found": 0,
+            "n_evaluations_unusable": 1,
+            "n_documents": 2,
+            "n_empty_documents": 1,
+            "n_samples_read": 6,
+            "n_samples": 6,
+            "n_samples_without_gold_in_corpus": 1,
+            "n_gold_units_not_in_corpus": 0,
+        }
+
+    def test_documents(self, benchmark: Benchmark) -> None:
+        assert list(benchmark.documents.ids) == ["node-1", "node-2"]
+        assert list(benchmark.documents.titles) == ["年报", "公告"]
+
+    def test_limit(self, tmp_path: Path) -> None:
+        limited = OmniEval(str(write(tmp_path)), limit=3).load()
+        assert {sample.task for sample in limited.samples} == {"extractive", "conversational", "long_form"}
+
+    def test_line_numbers_of_ids_count_blank_lines(self, tmp_path: Path) -> None:
+        root = write(tmp_path, {"银行业务/基金/抽取类问答": []})
+        (file,) = root.glob("gen_datas_set_final/*/*/*.jsonl")
+        file.write_text(f"\n\n{json.dumps(item())}\n", encoding="utf-8")
+        assert [sample.id for sample in OmniEval(str(root)).load().samples] == ["funds/extractive/2"]
+
+
+TEXTS = {"one": "甲乙丙。\n  丁戊己。", "two": "庚辛壬。"}
+
+
+class TestGold:
+    def test_spans_of_all_passages_in_all_nodes(self) -> None:
+        gold = locate_gold(["one", "two"], ["丁戊己。", "庚辛", "甲乙"], TEXTS)
+        assert gold.units == (Evidence("one", 7, 11), Evidence("one", 0, 2), Evidence("two", 0, 2))
+        assert gold.n_passages_not_found == 0
+
+    def test_without_regard_to_white_space(self) -> None:
+        assert find_span("乙丙。丁 戊", TEXTS["one"]) == (1, 9)
+        assert find_span("a.c", "abc") is None
+
+    def test_node_without_a_passage_is_gold_as_a_whole(self) -> None:
+        gold = locate_gold(["one", "two"], ["甲乙", "没有这句"], TEXTS)
+        assert gold.units == (Evidence("one", 0, 2), Evidence("two"))
+        assert gold.n_passages_not_found == 1
+        assert locate_gold(["two"], [], TEXTS) == ((Evidence("two"),), 0)
+
+    def test_node_that_is_not_in_the_corpus(self, tmp_path: Path) -> None:
+        lines: list[object] = [item(), item(relevant_node=["node-1", "elsewhere"]), item(relevant_node="elsewhere")]
+        benchmark = OmniEval(str(write(tmp_path, {"银行业务/零售银行/对比类问答": lines}))).load()
+        assert [sample.gold[-1].document_id for sample in benchmark.samples] == ["node-1", "elsewhere", "elsewhere"]
+        assert benchmark.notes["n_samples_without_gold_in_corpus"] == 1
+        assert benchmark.notes["n_gold_units_not_in_corpus"] == 2
+
+    def test_items_of_another_corpus(self, tmp_path: Path) -> None:
+        root = write(tmp_path, {"银行业务/零售银行/对比类问答": [item(relevant_node="elsewhere")]})
+        with pytest.raises(DataError, match="gold points nowhere: none of the 1 relevant nodes, such as 'elsewhere'"):
+            OmniEval(str(root)).load()
+
+
+class TestFolders:
+    def test_chosen_folders(self, tmp_path: Path) -> None:
+        root = write(tmp_path)
+        (root / "gen_datas_set_final").rename(root / "mine")
+        (root / "corpus" / "nodes_dir" / "set-2048-256_nodes").rename(root / "my_corpus")
+        omnieval = OmniEval(str(root), corpus_folder="my_corpus", samples_folder="mine")
+        assert len(omnieval.load().samples) == 6
+        assert len(omnieval.fingerprint()) == 64
+
+    def test_items_under_data_generator(self, tmp_path: Path) -> None:
+        root = write(tmp_path)
+        (root / "data_generator").mkdir()
+        (root / "gen_datas_set_final").rename(root / "data_generator" / "gen_datas_set_final")
+        assert len(OmniEval(str(root)).load().samples) == 6
+
+    def test_several_folders_are_listed(self, tmp_path: Path) -> None:
+        root = write(tmp_path)
+        (root / "gen_datas_other_final").mkdir()
+        with pytest.raises(
+            DataError, match=r"gen_datas_other_final, gen_datas_set_final\. Choose one by samples_folder"
+        ):
+            OmniEval(str(root)).load()
+        other = root / "corpus" / "nodes_dir" / "other_nodes"
+        other.mkdir()
+        write_lines(other / "corpus.jsonl", NODES)
+        with pytest.raises(DataError, match=r"other_nodes, set-2048-256_nodes\. Choose one by corpus_folder"):
+            OmniEval(str(root)).load()
+
+    def test_fingerprint_is_that_of_names_and_contents(self, tmp_path: Path) -> None:
+        one, two = write(tmp_path / "one"), write(tmp_path / "two")
+        known = OmniEval(str(one)).fingerprint()
+        assert known == OmniEval(str(two)).fingerprint()
+        (two / "gen_datas_set_final" / "投资").rename(two / "gen_datas_set_final" / "保险")
+        assert known != OmniEval(str(two)).fingerprint()
+
+
+class TestBadInput:
+    def test_fields(self) -> None:
+        assert OmniEval("somewhere", limit=1).check() == []
+        with pytest.raises(ConfigError, match="2 mistakes"):
+            OmniEval(limit=0).load()
+
+    def test_missing_folders_and_files(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"nodes_dir: no such folder\. Expected here: OmniEval's corpus"):
+            OmniEval(str(tmp_path)).load()
+        root = write(tmp_path)
+        with pytest.raises(DataError, match=r"corpus\.jsonl: no such file. Expected here: OmniEval's corpus"):
+            OmniEval(str(root), corpus_folder="nowhere").load()
+        with pytest.raises(DataError, match=r"nowhere: no such folder\. Expected here: OmniEval's items"):
+            OmniEval(str(root), samples_folder="nowhere").load()
+
+    def test_no_items(self, tmp_path: Path) -> None:
+        root = write(tmp_path, {})
+        with pytest.raises(DataError, match="no folder for samples_folder"):
+            OmniEval(str(root)).load()
+        (root / "gen_datas_x_final").mkdir()
+        with pytest.raises(DataError, match=r"no file <topic>/<subtopic>/<task>\.jsonl"):
+            OmniEval(str(root)).load()
+
+    @pytest.mark.parametrize("nodes", [[], [{"id": "a", "contents": " "}]])
+    def test_empty_corpus(self, tmp_path: Path, nodes: list[object]) -> None:
+        with pytest.raises(DataError, match="the corpus has no document with text"):
+            OmniEval(str(write(tmp_path, nodes=nodes))).load()
+
+    def test_duplicate_node(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="document id 'node-1' occurs twice"):
+            OmniEval(str(write(tmp_path, nodes=[*NODES, NODES[0]]))).load()
+
+    def test_broken_line(self, tmp_path: Path) -> None:
+        root = write(tmp_path)
+        (file,) = root.glob("gen_datas_set_final/投资/*/*.jsonl")
+        file.write_text('{"question": "为', encoding="utf-8")
+        with pytest.raises(DataError, match=r"长答案形式问答\.jsonl, line 1: not JSON at byte 13"):
+            OmniEval(str(root)).load()
+
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [
+            (item(answer=[""]), "line 1: the item has no reference: field 'answer'"),
+            ([item(), item(answer=[])], "line 1, turn 1: the item has no reference"),
+            ({"answer": "答"}, "line 1: no field 'question'"),
+            ("x", "line 1: a string came where an object was wanted"),
+            (item(relevant_node=[1]), "field 'relevant_node' holds a number"),
+            (item(question=" "), "the question of sample 'retail_banking/extractive/0' is empty"),
+        ],
+    )
+    def test_broken_item(self, tmp_path: Path, line: object, message: str) -> None:
+        with pytest.raises(DataError, match=message):
+            OmniEval(str(write(tmp_path, {"银行业务/零售银行/抽取类问答": [line]}))).load()
+
+
+def test_real_layout(shared_data: Path) -> None:
+    omnieval = OmniEval(str(shared_data / "omnieval_layout"))
+    assert isinstance(omnieval, Dataset)
+    benchmark = omnieval.load()
+    assert (benchmark.notes["n_documents"], benchmark.notes["n_samples"]) == (40, 2_032)
+    assert benchmark.notes["n_samples_without_gold_in_corpus"] == 0
+    assert benchmark.notes["n_gold_passages_not_found"] == 0
+    assert {sample.task for sample in benchmark.samples} == {"extractive", "multi_hop", "contrast", "long_form"}
+    assert len({sample.topic for sample in benchmark.samples}) == 68
+    texts = dict(zip(benchmark.documents.ids, benchmark.documents.texts, strict=True))
+    sample = next(sample for sample in benchmark.samples if "各自的道德与诚信事件中采取了哪些" in sample.question)
+    quotes = [texts[unit.document_id][unit.start : unit.end] for unit in sample.gold]
+    assert "为了应对这一事件，公司采取了一系列的应对措施。" in quotes

@@ -1,0 +1,184 @@
+"""Files that are missing, not UTF-8, not JSON or cut off: one error each, with its place."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components.datasets.json_fields import (
+    as_list,
+    as_record,
+    optional_text,
+    optional_texts,
+    read_records,
+    required_text,
+    required_texts,
+)
+from components.datasets.json_files import read_json
+from components.datasets.reading import read_jsonl, read_lines, require_file, require_folder, sha256_of_files
+from components.errors import DataError
+
+WANTED = "a test file"
+
+
+def written(folder: Path, content: bytes | str, name: str = "file") -> Path:
+    file = folder / name
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return file
+
+
+class TestMissing:
+    def test_folder_says_what_was_expected_and_what_is_there(self, tmp_path: Path) -> None:
+        written(tmp_path, "", "neighbour.txt")
+        with pytest.raises(DataError, match=r"80000_docs: no such folder. Expected here: a corpus.*neighbour\.txt"):
+            require_folder(tmp_path / "80000_docs", "a corpus")
+
+    def test_file_far_below_an_existing_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=f"no such file.*The folder {tmp_path} holds: nothing"):
+            require_file(tmp_path / "a" / "b" / "split.json", WANTED)
+
+    def test_a_folder_is_not_a_file_and_the_reverse(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="no such file"):
+            require_file(tmp_path, WANTED)
+        with pytest.raises(DataError, match="no such folder"):
+            require_folder(written(tmp_path, ""), WANTED)
+
+    def test_only_some_names_are_shown(self, tmp_path: Path) -> None:
+        for number in range(20):
+            written(tmp_path, "", f"{number:02}")
+        with pytest.raises(DataError, match=r"00, 01, .*07 and 12 more"):
+            require_file(tmp_path / "x", WANTED)
+
+
+class TestLines:
+    def test_ends_and_numbers(self, tmp_path: Path) -> None:
+        file = written(tmp_path, "一\r\n\n二\u2028三\n四")
+        assert list(read_lines(file, WANTED)) == [(1, "一"), (2, ""), (3, "二\u2028三"), (4, "四")]
+
+    def test_empty_file(self, tmp_path: Path) -> None:
+        assert list(read_lines(written(tmp_path, ""), WANTED)) == []
+
+    def test_invalid_utf8_gives_byte_offset_and_line(self, tmp_path: Path) -> None:
+        file = written(tmp_path, "好\n你".encode() + b"\xff\n")
+        with pytest.raises(DataError, match=r"file: byte 0xff at byte offset 7 \(line 2\) is not UTF-8"):
+            list(read_lines(file, WANTED))
+
+
+class TestJsonLines:
+    def test_blank_lines_count_but_yield_nothing(self, tmp_path: Path) -> None:
+        assert list(read_jsonl(written(tmp_path, '{"a":1}\n\n[]\n'), WANTED)) == [(1, {"a": 1}), (3, [])]
+
+    def test_broken_line_gives_line_and_byte(self, tmp_path: Path) -> None:
+        file = written(tmp_path, '{}\n{"名": }\n')
+        with pytest.raises(DataError, match=r"file, line 2: not JSON at byte 8 of the line \(Expecting value\)"):
+            list(read_jsonl(file, WANTED))
+
+    def test_records_carry_their_place(self, tmp_path: Path) -> None:
+        file = written(tmp_path, '{"a":1}\n[]\n')
+        records = read_records(file, WANTED)
+        assert next(records) == (f"{file}, line 1", {"a": 1})
+        with pytest.raises(DataError, match=r"line 2: a list came where an object was wanted"):
+            next(records)
+
+
+RECORDS = [{"ID": "一", "text": "甲\\u4e59"}, {"ID": "二", "n": [1, 2.5, None, True]}, {"ID": "三", "text": "丙"}]
+
+
+class TestJson:
+    def test_whole_file(self, tmp_path: Path) -> None:
+        assert read_json(written(tmp_path, json.dumps(RECORDS)), WANTED) == (RECORDS, False)
+
+    def test_cut_list_says_where_and_how_many_are_whole(self, tmp_path: Path) -> None:
+        content = json.dumps(RECORDS, ensure_ascii=False).encode()
+        begins = content.index('{"ID": "三"'.encode())
+        cut = content[: begins + 12]
+        message = (
+            f"cut off at byte offset {len(cut)}, .* at byte offset {begins}; the 2 records .* accept_truncated=true"
+        )
+        with pytest.raises(DataError, match=message):
+            read_json(written(tmp_path, cut), WANTED)
+
+    @pytest.mark.parametrize("ascii_only", [True, False])
+    def test_every_cut_of_a_list_is_seen_and_its_whole_records_are_returned(
+        self, tmp_path: Path, ascii_only: bool
+    ) -> None:
+        content = json.dumps(RECORDS, ensure_ascii=ascii_only).encode()
+        ends = [len(json.dumps(RECORDS[:n], ensure_ascii=ascii_only).encode()) - 1 for n in (1, 2, 3)]
+        for length in range(1, len(content)):
+            file = written(tmp_path, content[:length])
+            with pytest.raises(DataError, match="cut off"):
+                read_json(file, WANTED)
+            assert read_json(file, WANTED, accept_truncated=True) == (RECORDS[: sum(e <= length for e in ends)], True)
+
+    def test_every_cut_of_an_object_of_lists_returns_whole_records(self, tmp_path: Path) -> None:
+        content = json.dumps({"first": RECORDS, "second": RECORDS[:2]}, indent=1, ensure_ascii=False).encode()
+        seen = set()
+        for length in range(1, len(content)):
+            value, cut_off = read_json(written(tmp_path, content[:length]), WANTED, accept_truncated=True)
+            assert cut_off
+            assert isinstance(value, dict)
+            assert value.get("first", []) == RECORDS[: len(value.get("first", []))]
+            seen.add(sum(map(len, value.values())))
+        assert seen == {0, 1, 2, 3, 4, 5}
+
+    @pytest.mark.parametrize("content", ["[{}, {]", '[{"a": 1,}]', "[1] [2]", '{"a": [1 2]}', "[{} {}]"])
+    def test_damage_in_the_middle_is_never_accepted(self, tmp_path: Path, content: str) -> None:
+        with pytest.raises(DataError, match=r"not JSON at byte offset \d+ \(line 1\)"):
+            read_json(written(tmp_path, content), WANTED, accept_truncated=True)
+
+    def test_invalid_utf8(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"byte 0xff at byte offset 3 \(line 2\)"):
+            read_json(written(tmp_path, b'[\n"\xff"]'), WANTED, accept_truncated=True)
+
+    def test_real_truncated_file(self, shared_data: Path) -> None:
+        file = shared_data / "crud_rag" / "event_summary_truncated.json"
+        with pytest.raises(DataError, match=r"cut off at byte offset 4145152.* the 1328 records before it are whole"):
+            read_json(file, WANTED)
+        value, cut_off = read_json(file, WANTED, accept_truncated=True)
+        assert cut_off
+        assert isinstance(value, list)
+        assert len(value) == 1328
+
+
+class TestFields:
+    def test_texts(self) -> None:
+        record = {"one": "甲", "many": ["甲", " ", "乙"], "null": None}
+        assert optional_texts(record, "one", "here") == ("甲",)
+        assert optional_texts(record, "many", "here") == ("甲", "乙")
+        assert optional_texts(record, "null", "here") == optional_texts(record, "none", "here") == ()
+        assert optional_text(record, "null", "here") == optional_text(record, "none", "here") == ""
+
+    def test_missing_field_names_the_place_and_the_fields(self) -> None:
+        with pytest.raises(DataError, match=r"file, record 3: no field 'question'\. Its fields are: a, b"):
+            required_text({"a": 1, "b": 2}, "question", "file, record 3")
+
+    def test_wrong_types(self) -> None:
+        with pytest.raises(DataError, match="field 'a' is a number, wanted a string"):
+            required_text({"a": 1}, "a", "here")
+        with pytest.raises(DataError, match="field 'a' holds a number, wanted a string or a list of strings"):
+            optional_texts({"a": ["x", 1]}, "a", "here")
+        with pytest.raises(DataError, match="here: a list came where an object was wanted"):
+            as_record([], "here")
+        with pytest.raises(DataError, match="here: a null came where a list was wanted"):
+            as_list(None, "here")
+
+    @pytest.mark.parametrize("record", [{}, {"answer": ""}, {"answer": []}, {"answer": [" ", "\n"]}])
+    def test_item_without_reference(self, record: dict[str, object]) -> None:
+        with pytest.raises(DataError, match="here: the item has no reference: field 'answer'"):
+            required_texts(record, "answer", "here")
+
+
+class TestFingerprint:
+    def test_depends_on_names_and_contents_alone(self, tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        one, two = written(tmp_path, "1", "one"), written(tmp_path, "2", "two")
+        copy = written(tmp_path / "elsewhere", "1", "copy")
+        known = sha256_of_files({"a": one, "b": two}, WANTED)
+        assert known == sha256_of_files({"b": two, "a": copy}, WANTED)
+        assert known != sha256_of_files({"a": two, "b": one}, WANTED)
+        assert known != sha256_of_files({"a": one, "c": two}, WANTED)
+        assert len(known) == 64
+
+    def test_missing_file(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"no such file\. Expected here: a test file"):
+            sha256_of_files({"a": tmp_path / "a"}, WANTED)

@@ -1,0 +1,38 @@
+import pytest
+
+from components.metrics.f1 import F1
+from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, value_of
+
+
+class TestF1(AnswerMetricContract):
+    metric = F1()
+
+
+def _f1(answer: str, *references: str) -> float:
+    return value_of(F1().score_answers([qa_sample(*references)], [answer])["f1"])
+
+
+def test_words_count_as_often_as_they_are_in_both() -> None:
+    # a a b / a b b: shared a, b; precision 2/3, recall 2/3.
+    assert _f1("a a b", "a b b") == pytest.approx(2 / 3)
+
+
+def test_precision_and_recall_weigh_the_same() -> None:
+    assert _f1("北京", "北京是首都") == pytest.approx(0.5)
+
+
+def test_order_case_width_and_punctuation_do_not_matter() -> None:
+    assert _f1("首都，是（ＢＥＩＪＩＮＧ）！", "beijing是首都") == 1.0
+
+
+def test_white_space_is_no_common_word() -> None:
+    assert _f1("hello big world", "完全 不同 的") == 0.0
+
+
+def test_the_best_reference_counts() -> None:
+    assert _f1("北京", "上海", "北京") == 1.0
+
+
+@pytest.mark.parametrize("answer", ["", "。"])
+def test_an_empty_answer_scores_zero(answer: str) -> None:
+    assert _f1(answer, "北京") == 0.0

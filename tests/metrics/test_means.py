@@ -1,0 +1,20 @@
+import numpy as np
+
+from components.metrics.means import combine_mean, mean_scores
+from components.records import ScoreState
+
+
+def test_statistics_of_values_and_of_reasons_for_having_none() -> None:
+    scores = mean_scores([0.5, ScoreState.NO_GOLD, 0.0])
+    np.testing.assert_array_equal(scores.statistics, [[0.5, 1], [0, 0], [0, 1]])
+    np.testing.assert_array_equal(scores.values, [0.5, np.nan, 0.0])
+    assert scores.states == (ScoreState.VALUE, ScoreState.NO_GOLD, ScoreState.VALUE)
+
+
+def test_no_outcomes_give_no_rows_of_two_columns() -> None:
+    assert mean_scores([]).statistics.shape == (0, 2)
+
+
+def test_left_out_rows_do_not_lower_the_mean() -> None:
+    scores = mean_scores([1.0, ScoreState.UNPARSABLE, 0.5])
+    assert combine_mean(scores.statistics.sum(axis=0)) == 0.75

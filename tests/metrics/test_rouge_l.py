@@ -1,0 +1,47 @@
+import pytest
+
+from components.metrics.rouge_l import RougeL
+from components.text.rjieba_words import RjiebaWords
+from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, value_of
+
+
+class TestRougeL(AnswerMetricContract):
+    metric = RougeL()
+
+
+def _rouge_l(answer: str, *references: str) -> float:
+    return value_of(RougeL().score_answers([qa_sample(*references)], [answer])["rouge_l"])
+
+
+def test_f1_of_the_longest_common_subsequence() -> None:
+    # Words the cat sat on the mat / the cat lay on a mat: "the cat on mat" is common; precision 4/6, recall 4/6.
+    assert _rouge_l("the cat sat on the mat", "the cat lay on a mat") == pytest.approx(4 / 6)
+
+
+def test_precision_and_recall_weigh_the_same() -> None:
+    # "北京" of 北京 | 是 | 首都: precision 1, recall 1/3.
+    assert _rouge_l("北京", "北京是首都") == pytest.approx(0.5)
+
+
+def test_order_matters() -> None:
+    assert _rouge_l("b a", "a b") == pytest.approx(0.5)
+
+
+def test_white_space_does_not_count() -> None:
+    assert _rouge_l("北京\n\n是 首都", "北京是首都") == 1.0
+
+
+def test_the_best_reference_counts() -> None:
+    assert _rouge_l("北京", "上海", "北京", "北京是首都") == 1.0
+
+
+@pytest.mark.parametrize("answer", ["", " \n"])
+def test_an_empty_answer_scores_zero(answer: str) -> None:
+    assert _rouge_l(answer, "北京") == 0.0
+
+
+def test_words_are_those_of_the_tokenizer() -> None:
+    # 杜苏芮 is in no dictionary: one word with HMM, three without.
+    without_hmm = RougeL(RjiebaWords(hmm=False)).score_answers([qa_sample("杜苏芮")], ["杜苏"])
+    assert _rouge_l("杜苏", "杜苏芮") == 0.0
+    assert value_of(without_hmm["rouge_l"]) == pytest.approx(4 / 5)

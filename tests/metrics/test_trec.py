@@ -1,0 +1,80 @@
+import math
+
+import pytest
+
+from components.errors import ComponentError
+from components.metrics.trec import TrecMeasures
+from components.records import ScoreState
+from tests.contracts.metric_contract import RankingMetricContract
+
+_RANKING = ("d5", "d1", "d4", "d2", "d9")
+_RELEVANT = {"d1": 1, "d2": 3, "d7": 2}
+_IDEAL_AT_3 = 3 + 2 / math.log2(3) + 1 / 2
+
+
+class TestTrecMeasures(RankingMetricContract):
+    metric = TrecMeasures()
+
+
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [
+        ("mrr", 1 / 2),
+        ("map@1", 0.0),
+        ("map@3", (1 / 2) / 3),
+        ("map@10", (1 / 2 + 2 / 4) / 3),
+        ("ndcg@3", (1 / math.log2(3)) / _IDEAL_AT_3),
+        ("ndcg@4", (1 / math.log2(3) + 3 / math.log2(5)) / _IDEAL_AT_3),
+        ("recall@2", 1 / 3),
+        ("recall@100", 2 / 3),
+        ("precision@2", 1 / 2),
+        ("precision@7", 2 / 7),
+    ],
+)
+def test_values_computed_by_hand(measure: str, expected: float) -> None:
+    scores = TrecMeasures((measure,)).score_rankings([_RANKING], [_RELEVANT])
+    assert scores[measure].values.tolist() == pytest.approx([expected], abs=1e-12)
+
+
+def test_many_cutoffs_of_one_measure() -> None:
+    cutoffs = (100, 5, 10, 1, 20)
+    measures = tuple(f"recall@{k}" for k in cutoffs)
+    ranking = [f"d{i}" for i in range(200)]
+    scores = TrecMeasures(measures).score_rankings([ranking], [dict.fromkeys(ranking, 1)])
+    assert [scores[f"recall@{k}"].values[0] for k in cutoffs] == [k / 200 for k in cutoffs]
+
+
+def test_the_given_order_is_the_ranking_however_long_and_whatever_the_ids() -> None:
+    ranking = [f"文档{i}" for i in range(20_000)]
+    for ids in (ranking, ranking[::-1]):
+        scores = TrecMeasures(("mrr",)).score_rankings([ids], [{ids[12_344]: 1}])
+        assert scores["mrr"].values[0] == pytest.approx(1 / 12_345, abs=1e-12)
+
+
+def test_empty_rankings_count_zero_and_do_not_vanish() -> None:
+    scores = TrecMeasures(("mrr",)).score_rankings([["a"], [], []], [{"a": 1}, {"a": 1}, {}])["mrr"]
+    assert scores.states == (ScoreState.VALUE, ScoreState.VALUE, ScoreState.NO_GOLD)
+    assert scores.statistics.tolist() == [[1, 1], [0, 1], [0, 0]]
+
+
+def test_unknown_and_repeated_measures_are_all_reported() -> None:
+    measures = ("mrr", "ndgc@10", "map@0", "recall", "mrr@10", "P@5", "mrr")
+    mistakes = TrecMeasures(measures).check()
+    assert len(mistakes) == 6
+    assert mistakes[0] == (
+        "measures: got 'ndgc@10', wanted one of mrr, map@k, ndcg@k, recall@k, precision@k with k >= 1"
+    )
+    assert mistakes[-1] == "measures: got 'mrr' more than once"
+
+
+def test_no_measure_is_a_mistake() -> None:
+    assert len(TrecMeasures(()).check()) == 1
+
+
+@pytest.mark.parametrize(
+    ("measure", "rankings", "message"),
+    [("ndcg", [["a"]], "'ndcg'"), ("mrr", [["a", "b", "a"]], "twice"), ("mrr", [], "1 mappings for 0 rankings")],
+)
+def test_input_outside_the_contract_is_an_error(measure: str, rankings: list[list[str]], message: str) -> None:
+    with pytest.raises(ComponentError, match=message):
+        TrecMeasures((measure,)).score_rankings(rankings, [{"a": 1}])
