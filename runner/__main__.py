@@ -14,7 +14,9 @@ from runner.sweep import run_sweep
 grid_launcher.register()
 
 
-@hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")
+@hydra.main(  # type: ignore[untyped-decorator]
+    version_base="1.3", config_path="pkg://conf", config_name="config"
+)
 def main(config: DictConfig) -> None:
     """A sweep of one cell. Under Hydra's other launchers it is called for each cell of a sweep."""
     settings = HydraConfig.get()
@@ -29,5 +31,12 @@ def main(config: DictConfig) -> None:
         sys.exit(code)
 
 
+def multirun_first(arguments: list[str]) -> list[str]:
+    """The arguments with -m before all overrides: Hydra's parser refuses overrides on both sides of it."""
+    flags = [argument for argument in arguments if argument in ("-m", "--multirun")]
+    return [*flags[:1], *(argument for argument in arguments if argument not in flags)]
+
+
 if __name__ == "__main__":
+    sys.argv[1:] = multirun_first(sys.argv[1:])
     main()

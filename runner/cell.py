@@ -93,7 +93,7 @@ class Cell:
         )
         if 0 < self.retriever.depth < self.top_k:
             mistakes.append(
-                f"top_k: got {self.top_k}, more than retriever.depth={self.retriever.depth}, the hits that are kept per query; "
+                f"top_k: got {self.top_k}, more than retriever.depth={self.retriever.depth}, the hits kept per query; "
                 f"take a smaller top_k or retriever.depth={self.top_k}"
             )
         return mistakes

@@ -7,10 +7,10 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-_PACKAGES = (
-    "rag-grid", "hydra-core", "mlflow-skinny", "mlflow", "numpy", "scipy", "pandas", "pyarrow", "scikit-learn", "faiss-cpu",
-    "bm25s", "jieba", "rjieba", "tiktoken", "sacrebleu", "pytrec-eval-terrier", "llama-index-core", "torch", "transformers",
-)  # fmt: skip
+_PACKAGES = """
+    rag-grid hydra-core mlflow numpy scipy pandas pyarrow scikit-learn faiss-cpu bm25s jieba rjieba tiktoken sacrebleu
+    pytrec-eval-terrier llama-index-core torch transformers
+""".split()
 
 
 @cache

@@ -17,6 +17,10 @@ from runner.store import Entry, Store
 Report = Callable[[int, int], None]
 
 
+def no_report(done: int, total: int) -> None:
+    """For stages whose progress nobody watches."""
+
+
 @dataclass(frozen=True)
 class StageRun:
     """How a stage ended. `error` is "" unless it failed; `damaged` names results that were found damaged on the way."""
@@ -51,7 +55,7 @@ class Worker:
         self._cache = Cache()
         self._damaged: list[str] = []
 
-    def run(self, stage: Stage, report: Report = lambda done, total: None) -> StageRun:
+    def run(self, stage: Stage, report: Report = no_report) -> StageRun:
         """Finds or makes the result; a failure is returned, not raised. Raises StoreError if it cannot be kept."""
         self._damaged = []
         try:
@@ -63,7 +67,7 @@ class Worker:
     def run_or_raise(self, stage: Stage) -> None:
         """Finds or makes the result, and lets the stage's own exception through."""
         try:
-            self._ensure(stage, lambda done, total: None)
+            self._ensure(stage, no_report)
         except StageFailed as failure:
             raise failure.__cause__ or failure from None
 
@@ -71,7 +75,7 @@ class Worker:
         if entry := self._usable(stage):
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
         for before in stage.inputs.values():
-            self._ensure(before, lambda done, total: None)
+            self._ensure(before, no_report)
         with self._store.lock(stage.key):
             if entry := self._usable(stage):
                 return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
@@ -98,7 +102,7 @@ class Worker:
             return self._remake(stage, report, error)
         except StoreError:
             raise
-        except Exception as error:  # noqa: BLE001 - the failure becomes the cell's result
+        except Exception as error:
             raise StageFailed(_failure(stage, error)) from error
         seconds = time.perf_counter() - started
         partial = output.partial or any(inputs.entry(name).manifest.partial for name in stage.inputs)
@@ -118,7 +122,7 @@ class Worker:
                 if entry:
                     self._discard(entry, "; ".join(found))
                 mended = True
-                self._ensure(before, lambda done, total: None)
+                self._ensure(before, no_report)
         if not mended:
             raise error
         return self._make(stage, report)

@@ -31,7 +31,7 @@ def job_of(config: DictConfig) -> Job:
     """
     hydra = config.hydra
     plain: Any = OmegaConf.to_container(
-        OmegaConf.masked_copy(config, [key for key in config if key != "hydra"]), resolve=True
+        OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"]), resolve=True
     )
     overrides = tuple(filter_overrides(hydra.overrides.task))
     axes: dict[str, Any] = {group: hydra.runtime.choices.get(group) for group in GROUPS}
@@ -46,7 +46,7 @@ def _plain(value: Any) -> Any:
     return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
 
 
-class GridLauncher(Launcher):
+class GridLauncher(Launcher):  # type: ignore[misc]
     """Composes, checks and plans all jobs of a sweep, then runs their union."""
 
     def __init__(self) -> None:
@@ -69,8 +69,9 @@ class GridLauncher(Launcher):
             raise SystemExit(code)
         return [_returned(config, overrides) for config, overrides in zip(configs, job_overrides, strict=True)]
 
-    def _compose(self, overrides: list[str], number: int) -> DictConfig:
-        assert self._context is not None and self._config is not None
+    def _compose(self, overrides: list[str], number: int) -> Any:
+        assert self._context is not None
+        assert self._config is not None
         config = self._context.config_loader.load_sweep_config(self._config, overrides)
         with open_dict(config):
             config.hydra.job.id = str(number)
@@ -82,7 +83,7 @@ def _write_job_folder(sweep_dir: Path, config: DictConfig) -> None:
     """What Hydra keeps of each job: its configuration, its overrides, and Hydra's own settings."""
     folder = sweep_dir / config.hydra.sweep.subdir / str(config.hydra.output_subdir)
     folder.mkdir(parents=True, exist_ok=True)
-    task = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+    task = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     OmegaConf.save(task, folder / "config.yaml")
     OmegaConf.save(OmegaConf.masked_copy(config, "hydra"), folder / "hydra.yaml")
     OmegaConf.save(config.hydra.overrides.task, folder / "overrides.yaml")

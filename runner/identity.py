@@ -1,4 +1,4 @@
-"""From a component's configuration to a key: equal meaning, equal key; anything that could change a result, another key."""
+"""From a component's configuration to a key: equal meaning, equal key; what could change a result, another key."""
 
 import dataclasses
 import hashlib
@@ -15,7 +15,7 @@ def describe(value: Any) -> Any:
 
     Fields marked runtime-only are left out. Raises TypeError for what has no canonical form.
     """
-    if value is None or isinstance(value, bool | int | str) and not isinstance(value, Enum):
+    if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
         return value
     if isinstance(value, Enum):
         return describe(value.value)

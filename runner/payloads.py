@@ -35,7 +35,8 @@ def encode_arrays(record: Any) -> Parts:
 
 def encode_benchmark(benchmark: Benchmark) -> Parts:
     """Documents as a table, samples as JSON, and hashes of both, so that what is computed from one of them is kept when
-    only the other changes."""
+    only the other changes.
+    """
     documents = benchmark.documents
     samples = [asdict(sample) for sample in benchmark.samples]
     labels = [list(item) for item in benchmark.labels.items()]

@@ -1,12 +1,15 @@
-"""The plan of a sweep: the union of its cells' graphs, what of it is in the store already, and the order of the rest."""
+"""The plan of a sweep: the union of its cells' graphs, what of it is in the store, and the order of the rest."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from heapq import heappop, heappush
 from typing import Any
 
+from components.fields import is_runtime_only
 from runner.cell import Cell
 from runner.stage import Stage
-from runner.stages import LANES, Data, Graph, data_of, data_stage, graph_of
+from runner.stages import KINDS, Data, Graph, data_of, data_stage, graph_of
 from runner.store import Store
 
 
@@ -31,15 +34,27 @@ class PlannedCell:
 
     @property
     def axes(self) -> dict[str, Any]:
-        """The axes that count: None for those that this experiment does not use."""
+        """The axes that count: None for those that this experiment does not use, none for those that change no result."""
         return {
-            name: value if name.split(".")[0] in self.graph.used else None for name, value in self.request.axes.items()
+            name: value if name.split(".")[0] in self.graph.used else None
+            for name, value in self.request.axes.items()
+            if not _changes_nothing(self.request.cell, name)
         }
 
 
+def _changes_nothing(cell: Cell, name: str) -> bool:
+    """True for the dotted name of a runtime-only field, such as dataset.root."""
+    *path, last = name.split(".")
+    component: Any = cell
+    for step in path:
+        component = component[step] if isinstance(component, Mapping) else getattr(component, step, None)
+    known = {field.name: field for field in fields(component)} if is_dataclass(component) else {}
+    return last in known and is_runtime_only(known[last])
+
+
 @dataclass(frozen=True)
-class LaneCount:
-    """Stages of one kind: how often cells ask for one, how many are distinct, and how many of these are kept already."""
+class KindCount:
+    """Stages of one kind: how many the cells ask for, how many are distinct, and how many of these are kept."""
 
     kind: str
     n_asked: int
@@ -52,7 +67,7 @@ class Plan:
     """What a sweep is going to do."""
 
     cells: tuple[PlannedCell, ...]
-    lanes: tuple[LaneCount, ...]
+    kinds: tuple[KindCount, ...]
     n_llm_calls: int
     order: tuple[Stage, ...]
     """Stages to run, each after its inputs."""
@@ -88,19 +103,19 @@ def plan_cells(requests: Sequence[CellRequest], load: Callable[[Stage], Mapping[
 def make_plan(cells: tuple[PlannedCell, ...], store: Store) -> Plan:
     """Counts and orders the stages."""
     stages: dict[str, Stage] = {}
-    asked: dict[str, int] = dict.fromkeys(LANES, 0)
+    asked: dict[str, int] = dict.fromkeys(KINDS, 0)
     for cell in cells:
         for stage in cell.graph.result.upstream():
             stages.setdefault(stage.key, stage)
             asked[stage.kind] += 1 + len(cell.same_as)
     kept = {key for key, stage in stages.items() if store.find(stage.kind, key)}
-    lanes = []
-    for kind in LANES:
+    kinds = []
+    for kind in KINDS:
         unique = [stage for stage in stages.values() if stage.kind == kind]
-        lanes.append(LaneCount(kind, asked[kind], len(unique), sum(stage.key in kept for stage in unique)))
+        kinds.append(KindCount(kind, asked[kind], len(unique), sum(stage.key in kept for stage in unique)))
     needed = _needed(cells, kept)
     return Plan(
-        cells, tuple(lane for lane in lanes if lane.n_unique), _llm_calls(cells, needed, store), tuple(_ordered(needed))
+        cells, tuple(kind for kind in kinds if kind.n_unique), _llm_calls(cells, needed, store), tuple(_ordered(needed))
     )
 
 
@@ -119,27 +134,36 @@ def _needed(cells: Iterable[PlannedCell], kept: set[str]) -> dict[str, Stage]:
     return needed
 
 
-def _ordered(needed: dict[str, Stage]) -> list[Stage]:
-    """Inputs first. Of the stages that are ready, those without a model go first, the furthest along before the others, so
-    that cells finish one by one; then those of the model that is loaded; only then another model."""
-    waiting = dict(needed)
-    done: set[str] = set()
+def _ordered(needed: Mapping[str, Stage]) -> list[Stage]:
+    """Inputs first. Of the stages that are ready, those without a model go first, the furthest along before the others,
+    so that cells finish one by one; then those of the model that is loaded; only then another model.
+    """
+    places = {key: (-KINDS.index(stage.kind), i) for i, (key, stage) in enumerate(needed.items())}
+    waiting_for = {key: {s.key for s in stage.inputs.values()} & needed.keys() for key, stage in needed.items()}
+    followers: dict[str, list[str]] = defaultdict(list)
+    for key, inputs in waiting_for.items():
+        for before in inputs:
+            followers[before].append(key)
+    ready: dict[str, list[tuple[tuple[int, int], str]]] = defaultdict(list)
+
+    def add(key: str) -> None:
+        heappush(ready[needed[key].model], (places[key], key))
+
+    for key, inputs in waiting_for.items():
+        if not inputs:
+            add(key)
     order: list[Stage] = []
-    model = ""
-    places = {key: i for i, key in enumerate(needed)}
-    while waiting:
-        ready = [
-            stage
-            for stage in waiting.values()
-            if all(before.key not in needed or before.key in done for before in stage.inputs.values())
-        ]
-        best = min(
-            ready, key=lambda s: (s.model not in ("", model), s.model != "", -LANES.index(s.kind), places[s.key])
-        )
-        model = best.model or model
-        order.append(best)
-        done.add(best.key)
-        del waiting[best.key]
+    loaded = ""
+    while any(ready.values()):
+        others = sorted((name for name in ready if ready[name]), key=lambda name: ready[name][0])
+        model = next((name for name in ("", loaded) if ready[name]), others[0])
+        loaded = model or loaded
+        _, key = heappop(ready[model])
+        order.append(needed[key])
+        for follower in followers[key]:
+            waiting_for[follower].remove(key)
+            if not waiting_for[follower]:
+                add(follower)
     return order
 
 

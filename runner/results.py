@@ -10,7 +10,6 @@ experiment is run on the same data, interrupted or not; `seconds`, `reused` and 
 """
 
 import json
-import os
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -27,9 +26,9 @@ OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
 class CellResult:
     """One `cell.json`.
 
-    `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded, ci_low,
-    ci_high}}}`. `seconds` and `reused` are by stage: the time that its results took when they were computed, and whether
-    all of them were in the store. `status` is OK or FAILED, with the `reason`; a failed cell may have numbers all the same.
+    `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded,
+    ci_low, ci_high}}}`. `seconds` and `reused` are by stage: the time that its results took when computed, and
+    whether all of them were in the store. `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
     """
 
     cell_id: str
@@ -57,8 +56,11 @@ class CellResult:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """One `sweep.json`. `cells` hold `cell_id`, `status`, `reason`, `axes`, `overrides`, and `same_as`: the overrides of
-    further requests that turned out to be the same experiment."""
+    """One `sweep.json`.
+
+    `cells` hold `cell_id`, `status`, `reason`, `axes`, `overrides`, and `same_as`: the overrides of further requests
+    that turned out to be the same experiment.
+    """
 
     sweep_id: str
     name: str
@@ -127,4 +129,4 @@ def _json(value: Any) -> bytes:
 def _write(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     temporary.write_bytes(content)
-    os.replace(temporary, path)
+    temporary.replace(path)

@@ -146,4 +146,4 @@ def _satisfies(component: Any, wanted: type) -> bool:
 
 def _type_name(wanted: Any) -> str:
     names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
-    return names.get(wanted) or getattr(wanted, "__name__", str(wanted))
+    return names.get(wanted) or str(getattr(wanted, "__name__", wanted))

@@ -1,4 +1,4 @@
-"""A stage: a pure function of a component's configuration and of the results of other stages, with the key of its result."""
+"""A stage: a pure function of a component's configuration and of other stages' results, with the key of its result."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
@@ -24,9 +24,9 @@ class Output:
 class Stage:
     """One node of a cell's graph. Two stages with equal keys are one piece of work.
 
-    `kind` is the name that users see; `version` is raised when the meaning of the stage's result changes. `settings` are
-    values besides the component that the result depends on. `content`, if not empty, is the hash of the data that the
-    stage passes on: it stands for the inputs, whose own keys do not count then.
+    `kind` is the name that users see; `version` is raised when the meaning of the stage's result changes. `settings`
+    are values besides the component that the result depends on. `content`, if not empty, is the hash of the data
+    that the stage passes on: it stands for the inputs, whose own keys do not count then.
     """
 
     kind: str

@@ -8,8 +8,8 @@
                                               │                                         │             │
                                               └───────────── result ────────────────────┴─ answer_scores ── answers
 
-`top_k` first appears at the context, the prompt and the model at the answers: all before them is shared by the cells of a
-sweep that differ in nothing else. A stage is named after what it makes.
+`top_k` first appears at the context, the prompt and the model at the answers: all before them is shared by the cells of
+a sweep that differ in nothing else. A stage is named after what it makes.
 """
 
 from collections.abc import Mapping
@@ -22,11 +22,13 @@ from runner.compute import answers, corpus, matrices, result, retrieval, scoring
 from runner.identity import key_of
 from runner.stage import Stage
 
-LANES = (
-    "data", "corpus", "samples", "segments", "chunks", "terms", "queries", "query_terms", "fitted", "vectors", "query_vectors", "vector_index",
-    "dense_hits", "sparse_index", "sparse_hits", "fused_hits", "reranked_hits", "context", "answers", "ranking_scores",
-    "context_scores", "answer_scores", "matrices", "result",
-)  # fmt: skip
+KINDS = tuple(
+    """
+    data corpus samples segments chunks terms queries query_terms fitted vectors query_vectors vector_index dense_hits
+    sparse_index sparse_hits fused_hits reranked_hits context answers ranking_scores context_scores answer_scores
+    matrices result
+    """.split()
+)
 """All kinds of stages, in the order in which work flows."""
 
 

@@ -96,7 +96,7 @@ class Sweep:
         except KeyboardInterrupt:
             self._end(plan, INTERRUPTED)
             self._console.print(
-                f"\nInterrupted: {len(self._done)} of {len(plan.cells)} cells are done and every finished stage is kept. "
+                f"\nInterrupted: {len(self._done)} of {len(plan.cells)} cells are done, every finished stage is kept. "
                 "The same command goes on from here."
             )
             return EXIT_INTERRUPTED
@@ -112,20 +112,21 @@ class Sweep:
         """Loads a data set unless it is kept; returns what stands for its content."""
         if self._store.find(stage.kind, stage.key) is None:
             self._console.print(f"loading {stage.component.name} ...")
-        parts = self._read(stage)
+        parts = self._read(stage, "content", "notes")
         self._notes[key_of([parts["content"]["documents"], parts["content"]["samples"]])] = parts["notes"]
         return dict(parts["content"])
 
-    def _read(self, stage: Stage) -> dict[str, Any]:
-        """The parts of a stage's result, made if it is not there or damaged."""
+    def _read(self, stage: Stage, *parts: str) -> dict[str, Any]:
+        """Parts of a stage's result, which is made if it is not there or damaged."""
         for _ in range(2):
             entry = self._store.find(stage.kind, stage.key)
             try:
                 if entry:
-                    return entry.read()
+                    return entry.read(*parts)
             except DamagedEntryError as error:
                 self._console.print(f"damaged in the store, computed again: {error}")
-                self._store.discard(entry)
+                if entry:
+                    self._store.discard(entry)
             Worker(self._store).run_or_raise(stage)
         raise StoreError(
             f"{self._store.root}: the result of stage {stage.kind} is damaged again after it was computed anew"
@@ -137,7 +138,8 @@ class Sweep:
             self._write_sweep(plan, RUNNING)
         except OSError as error:
             raise StoreError(
-                f"run.results_dir: cannot write in {self._results_dir}: {error.strerror or error}; choose another run.results_dir"
+                f"run.results_dir: cannot write in {self._results_dir}: {error.strerror or error}; "
+                "choose another run.results_dir"
             ) from error
         if self._settings.tracking.enabled:
             self._track("start", self._sweep(plan, RUNNING))
@@ -224,10 +226,10 @@ class Sweep:
     def _read_result(self, cell: PlannedCell) -> tuple[dict[str, Any], dict[str, bytes]]:
         """The cell's summary, and the files that go into its folder as they are."""
         stage = cell.graph.result
-        parts = self._read(stage)
+        summary = self._read(stage)["summary"]
         folder = self._store.folder(stage.kind, stage.key)
-        names = [path.name for path in folder.iterdir() if path.suffix != ".json"]
-        return parts["summary"], {name: (folder / name).read_bytes() for name in sorted(names)}
+        names = sorted(path.name for path in folder.iterdir() if path.suffix != ".json")
+        return summary, {name: (folder / name).read_bytes() for name in names}
 
     def _sweep(self, plan: Plan, status: str) -> SweepResult:
         return SweepResult(
@@ -243,7 +245,7 @@ class Sweep:
                 "n_requested": plan.n_requested,
                 "n_llm_calls": plan.n_llm_calls,
                 "stages": {
-                    l.kind: {"n_asked": l.n_asked, "n_unique": l.n_unique, "n_kept": l.n_kept} for l in plan.lanes
+                    k.kind: {"n_asked": k.n_asked, "n_unique": k.n_unique, "n_kept": k.n_kept} for k in plan.kinds
                 },
             },
         )

@@ -1,5 +1,6 @@
 """What a user sees in the terminal: the plan, the progress, the leaderboard, the failures."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,9 +17,9 @@ HEADLINES = ("rouge_l", "f1", "bleu", "ndcg@10", "mrr", "recall@10", "passage_co
 
 
 def make_console() -> Console:
-    """Standard output; wide enough for a table where it is no terminal."""
+    """Standard output; in a file lines may be as long as a table needs."""
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=max(console.width, 140), soft_wrap=True)
+    return console if console.is_terminal else Console(highlight=False, width=400, soft_wrap=True)
 
 
 def show_plan(console: Console, plan: Plan) -> None:
@@ -29,14 +30,11 @@ def show_plan(console: Console, plan: Plan) -> None:
     table = Table("stage", "asked for", "distinct", "kept", "to do", box=None, padding=(0, 2, 0, 0))
     for column in table.columns[1:]:
         column.justify = "right"
-    for lane in plan.lanes:
-        row = (lane.n_asked, lane.n_unique, lane.n_kept)
-        table.add_row(lane.kind, *map(str, row), str(sum(stage.kind == lane.kind for stage in plan.order)))
-    table.add_section()
-    table.add_row(
-        "all", *(str(sum(counts)) for counts in zip(*((lane.n_asked, lane.n_unique, lane.n_kept) for lane in plan.lanes), strict=True)),
-        str(len(plan.order)),
-    )  # fmt: skip
+    to_do = Counter(stage.kind for stage in plan.order)
+    rows = [(kind.n_asked, kind.n_unique, kind.n_kept, to_do[kind.kind]) for kind in plan.kinds]
+    for kind, row in zip(plan.kinds, rows, strict=True):
+        table.add_row(kind.kind, *map(str, row))
+    table.add_row("[bold]all[/]", *(f"[bold]{sum(column)}[/]" for column in zip(*rows, strict=True)))
     console.print(table)
 
 
@@ -105,22 +103,50 @@ def ranked(cells: Iterable[CellResult]) -> tuple[list[str], list[CellResult]]:
 
 
 def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
-    """One row per cell, the best value of every metric in bold, an interval for the first metric."""
+    """One row per cell, the best value of every metric in bold, an interval for the first; as many metrics as fit."""
     metrics, ordered = ranked(cells)
     axes = varying(cells) or ["retriever"]
+    table = _leaderboard(ordered, axes, metrics)
+    shown = list(metrics)
+    while len(shown) > 1 and console.measure(table).maximum > console.width:
+        shown.pop()
+        table = _leaderboard(ordered, axes, shown)
+    console.print(table)
+    if len(shown) < len(metrics):
+        console.print(f"[dim]a wider terminal also shows: {', '.join(metrics[len(shown) :])}[/]")
+    for line in _left_out(ordered, shown):
+        console.print(f"[dim]{line}[/]")
+    same = {name: value for name, value in (ordered[0].axes if ordered else {}).items() if name not in axes}
+    console.print("[dim]the same in all: " + ", ".join(f"{k}={_axis(v)}" for k, v in same.items()) + "[/]")
+
+
+def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str]) -> Table:
     table = Table(title="Leaderboard (all samples)", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for name in ("cell", *axes):
         table.add_column(name, no_wrap=True)
     for i, name in enumerate(metrics):
-        table.add_column(f"{name} [95% interval]" if i == 0 else name, justify="right", no_wrap=True)
-    best = {name: max(v for cell in cells if (v := cell.value(name)) is not None) for name in metrics}
+        table.add_column(f"{name} [dim]95% interval[/]" if i == 0 else name, justify="right", no_wrap=True)
+    best = {name: max(v for cell in ordered if (v := cell.value(name)) is not None) for name in metrics}
     for cell in ordered:
         failed = "" if cell.status == "OK" else " [red]FAILED[/]"
         values = [_value(cell, name, best[name], with_interval=i == 0) for i, name in enumerate(metrics)]
         table.add_row(cell.cell_id + failed, *(_axis(cell.axes.get(name)) for name in axes), *values)
-    console.print(table)
-    same = {name: value for name, value in (ordered[0].axes if ordered else {}).items() if name not in axes}
-    console.print("[dim]the same in all: " + ", ".join(f"{k}={_axis(v)}" for k, v in same.items()) + "[/]")
+    return table
+
+
+def _left_out(cells: Sequence[CellResult], metrics: Sequence[str]) -> list[str]:
+    """Which metrics are not over all samples, and why; the same words once."""
+    lines: dict[str, list[str]] = {}
+    for name in metrics:
+        for cell in cells:
+            entry = cell.metrics.get("overall", {}).get(name)
+            if entry and entry["n"] and entry["n_excluded"]:
+                why = ", ".join(f"{n} {reason}" for reason, n in entry["n_excluded"].items())
+                text = f"over {entry['n']} of {entry['n'] + sum(entry['n_excluded'].values())} samples; left out: {why}"
+                names = lines.setdefault(text, [])
+                if name not in names:
+                    names.append(name)
+    return [f"{', '.join(names)}: {text}" for text, names in lines.items()]
 
 
 def show_failures(console: Console, cells: Iterable[CellResult]) -> None:

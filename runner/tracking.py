@@ -1,4 +1,4 @@
-"""MLflow: one parent run per sweep, one child run per cell. Reads results files alone, so that a sweep can be logged again."""
+"""MLflow: one parent run per sweep, one child run per cell. Reads results files alone: a sweep can be logged again."""
 
 import json
 import logging
@@ -79,8 +79,8 @@ class Tracker:
         self._logged.add(cell.cell_id)
 
     def _log_values(self, run_id: str, cell: CellResult) -> None:
-        from mlflow.entities import DatasetInput, InputTag, Metric, Param
         from mlflow.entities import Dataset as MlflowDataset
+        from mlflow.entities import DatasetInput, InputTag, Metric, Param
 
         params = [Param(name, str(value)) for name, value in cell.axes.items() if value is not None]
         now = int(time.time() * 1000)

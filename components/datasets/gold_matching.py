@@ -45,7 +45,8 @@ class PassageFinder:
 
     def find(self, passage: str) -> tuple[Evidence, ...]:
         """Where one of the `passages` occurs: the span of one document that holds enough of it, else those of the two
-        documents that together do, else nothing. A span goes from the first to the last sentence they share."""
+        documents that together do, else nothing. A span goes from the first to the last sentence they share.
+        """
         sentences = set(sentences_of(passage))
         needed = self._min_overlap * _n_characters(sentences)
         shared: dict[int, set[str]] = defaultdict(set)

@@ -42,7 +42,7 @@ class Bleu:
 
     @property
     def signature(self) -> str:
-        """sacreBLEU's signature, to be kept with the results. Its number of references is always "var"."""
+        """SacreBLEU's signature, to be kept with the results. Its number of references is always "var"."""
         bleu = self._sacrebleu()
         bleu.num_refs = _VARIABLE_N_REFERENCES
         return str(bleu.get_signature())

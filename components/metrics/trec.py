@@ -50,7 +50,8 @@ class TrecMeasures:
         self, rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]]
     ) -> dict[str, Scores]:
         """Every measure of each ranking. Raises ComponentError on a measure that `check` reports, on a document that is
-        twice in a ranking, or unless there is one mapping per ranking."""
+        twice in a ranking, or unless there is one mapping per ranking.
+        """
         trec_names = {name: _require_trec_name(name) for name in self.measures}
         _require_valid(rankings, relevant)
         found = _evaluate(rankings, relevant, trec_names.values())

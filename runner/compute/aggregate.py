@@ -22,7 +22,7 @@ class Scored(NamedTuple):
 
 
 def subsets_of(sample: Sample) -> list[str]:
-    """Every subset that a sample counts in: overall, each prefix of its subset, its topic, its task, its matrix cell."""
+    """Every subset that a sample counts in: overall, prefixes of its subset, its topic, its task, its matrix cell."""
     parts = sample.subset.split("/")
     names = [OVERALL, *("/".join(parts[:n]) for n in range(1, len(parts) + 1))]
     if sample.topic:

@@ -30,7 +30,7 @@ def build_context(stage: Stage, inputs: Inputs) -> Output:
 
 
 def generate(stage: Stage, inputs: Inputs) -> Output:
-    """One answer per sample. Answers are journalled as they arrive, so that a killed run asks for the missing ones only."""
+    """One answer per sample. They are journalled as they arrive: a killed run goes on with the missing ones."""
     requests = list(_requests(stage, inputs))
     journal = inputs.store.journal(stage.key)
     answers = {answer.request_id: answer for answer in _read_journal(journal)}

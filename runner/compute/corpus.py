@@ -14,13 +14,12 @@ def load(stage: Stage, inputs: Inputs) -> Output:
 
 def take_corpus(stage: Stage, inputs: Inputs) -> Output:
     """The documents alone: equal for all data sets with the same texts, whatever is asked about them."""
-    return Output({"documents": inputs.entry("data").read()["documents"]})
+    return Output({"documents": inputs.entry("data").read("documents")["documents"]})
 
 
 def take_samples(stage: Stage, inputs: Inputs) -> Output:
     """The samples with their labels."""
-    parts = inputs.entry("data").read()
-    return Output({name: parts[name] for name in ("samples", "labels")})
+    return Output(inputs.entry("data").read("samples", "labels"))
 
 
 def segment_corpus(stage: Stage, inputs: Inputs) -> Output:

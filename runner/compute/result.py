@@ -22,7 +22,7 @@ def assemble(stage: Stage, inputs: Inputs) -> Output:
     metrics: dict[str, dict[str, Any]] = {}
     files: dict[str, bytes] = {}
     for name in filter(inputs.has, SCORES):
-        parts = inputs.entry(name).read()
+        parts = inputs.entry(name).read("metrics", "scores")
         for subset, values in parts["metrics"].items():
             metrics.setdefault(subset, {}).update(values)
         columns.update({column: parts["scores"][column] for column in parts["scores"].column_names})
@@ -60,7 +60,7 @@ def _sample_columns(samples: tuple[Sample, ...], inputs: Inputs) -> dict[str, pa
 
 
 def _retrieved(inputs: Inputs) -> dict[str, pa.Array]:
-    """`retrieved`: all hits of a sample, best first, each with its place, its score and whether it is in the context."""
+    """`retrieved`: all hits of a sample, best first, each with place, score and whether it is in the context."""
     if not inputs.has("hits"):
         return {}
     hits = inputs.read("hits", payloads.decode_hits)

@@ -119,7 +119,8 @@ def _scored(stage: Stage, samples: Sequence[Sample], scored: Sequence[tuple[Metr
 
 def _score_table(flat: Mapping[str, Scored]) -> pa.Table:
     """`score/<metric>` (null where there is no value), `score_state/<metric>`, and for metrics that exist for a corpus
-    only their summands in `score_statistics/<metric>`."""
+    only their summands in `score_statistics/<metric>`.
+    """
     columns: dict[str, pa.Array] = {}
     for name, (_, scores) in flat.items():
         columns[f"score/{name}"] = pa.array(scores.values, pa.float64(), from_pandas=True)

@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -51,10 +51,11 @@ class Entry:
         """Size of its files."""
         return sum(size for _, size in self.manifest.files.values())
 
-    def damages(self, *, contents: bool = True) -> list[str]:
-        """What does not match the manifest; without `contents` only the sizes are compared."""
+    def damages(self, files: Iterable[str] | None = None, *, contents: bool = True) -> list[str]:
+        """What of some (or all) files does not match the manifest; without `contents` only the sizes are compared."""
         found = []
-        for name, (checksum, size) in self.manifest.files.items():
+        for name in self.manifest.files if files is None else files:
+            checksum, size = self.manifest.files[name]
             path = self.folder / name
             if not path.is_file():
                 found.append(f"{name} is missing")
@@ -64,12 +65,14 @@ class Entry:
                 found.append(f"{name} does not match its checksum")
         return found
 
-    def read(self) -> dict[str, Any]:
-        """All parts, after comparing every file with its checksum. Raises DamagedEntryError."""
-        if found := self.damages():
+    def read(self, *parts: str) -> dict[str, Any]:
+        """The parts of these names, or all, after comparing their files with their checksums. Raises DamagedEntryError."""
+        files = {part_name(name): name for name in self.manifest.files}
+        wanted = {part: files[part] for part in parts or files}
+        if found := self.damages(wanted.values()):
             raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {'; '.join(found)}")
         try:
-            return {part_name(name): read_part(self.folder / name) for name in self.manifest.files}
+            return {part: read_part(self.folder / name) for part, name in wanted.items()}
         except (OSError, ValueError) as error:
             raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {error}") from error
 

@@ -1,0 +1,48 @@
+"""How large the benchmarks are, and where they read and write."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The size of every workload. `n_queries` are asked of the whole corpus, `n_items` per long list of a subset."""
+
+    n_corpus_documents: int
+    n_queries: int
+    n_chunks: int
+    n_rank_bm25_queries: int
+    n_subset_documents: int
+    n_subset_items: int
+    n_rounds: int
+
+
+SCALES = {
+    "full": Scale(
+        n_corpus_documents=68_798,
+        n_queries=2000,
+        n_chunks=150_000,
+        n_rank_bm25_queries=60,
+        n_subset_documents=6000,
+        n_subset_items=80,
+        n_rounds=2,
+    ),
+    "small": Scale(
+        n_corpus_documents=3000,
+        n_queries=200,
+        n_chunks=10_000,
+        n_rank_bm25_queries=40,
+        n_subset_documents=600,
+        n_subset_items=10,
+        n_rounds=1,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`crud_rag` is the folder of the published data; `scratch` an empty folder of one measure."""
+
+    crud_rag: Path
+    scratch: Path
+    scale: Scale

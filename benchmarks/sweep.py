@@ -1,0 +1,65 @@
+"""Real sweeps: python -m runner in a process of its own."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.child import gib
+
+GRID: Mapping[str, tuple[str, ...]] = {
+    "chunk.size": ("64", "128", "256", "512"),
+    "retriever": ("bm25", "dense", "hybrid"),
+    "top_k": ("2", "4", "6", "8", "10"),
+}
+"""60 cells."""
+
+N_GRID_CELLS = 60
+
+
+@dataclass(frozen=True)
+class Run:
+    """How long a command took from start to exit, imports included, and its largest resident memory."""
+
+    seconds: float
+    peak_gib: float
+
+
+def overrides_of(axes: Mapping[str, Sequence[str]]) -> list[str]:
+    """The axes as they are typed."""
+    return [f"{name}={','.join(values)}" for name, values in axes.items()]
+
+
+def run(folder: Path, data: Path, *overrides: str) -> Run:
+    """Sweeps the CRUD-RAG data under `data`; results and store are in `folder`. Raises RuntimeError if it fails."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "runner", "-m", "dataset=crud_rag", f"dataset.root={data}", *overrides]
+    path = os.pathsep.join([str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")])
+    with tempfile.TemporaryFile() as output:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, "PYTHONPATH": path}
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            output.seek(0)
+            said = output.read().decode("utf-8", errors="replace")[-2000:]
+            raise RuntimeError(f"{' '.join(command)}: ended with exit code {process.returncode}:\n{said}")
+    return Run(seconds, gib(usage.ru_maxrss))
+
+
+def stage_seconds(folder: Path) -> dict[str, float]:
+    """By kind, the seconds that all stages took whose results are in the folder's store."""
+    from runner.store import Store
+
+    seconds: dict[str, float] = {}
+    for entry in Store(folder / "results" / "store").entries():
+        kind = entry.manifest.kind
+        seconds[kind] = seconds.get(kind, 0.0) + entry.manifest.seconds
+    return seconds

@@ -1,0 +1,30 @@
+import pytest
+
+from components.text.normalize import answer_form, index_term, is_word_character
+
+
+@pytest.mark.parametrize(
+    ("token", "term"),
+    [("ＧＤＰ", "gdp"), (" 北京 ", "北京"), ("，", ""), ("\u3000", ""), ("3.5%", "3.5%"), ("①", "1"), ("", "")],
+)
+def test_index_term(token: str, term: str) -> None:
+    assert index_term(token) == term
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("  Ａ，b。C ", "abc"),
+        ("１２.５％", "125"),
+        ("New\n\t York!", "new york"),
+        ("《人民日报》", "人民日报"),
+        ("！？", ""),
+        ("a - b", "a b"),
+    ],
+)
+def test_answer_form(text: str, form: str) -> None:
+    assert answer_form(text) == form
+
+
+def test_word_characters() -> None:
+    assert [character for character in "a字9½ _-。$\n\u0301" if is_word_character(character)] == list("a字9½\u0301")
