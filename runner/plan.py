@@ -34,7 +34,7 @@ class PlannedCell:
 
     @property
     def axes(self) -> dict[str, Any]:
-        """The axes that count: None for those that this experiment does not use, none for those that change no result."""
+        """The axes that can change a result: None for those that this experiment does not use."""
         return {
             name: value if name.split(".")[0] in self.graph.used else None
             for name, value in self.request.axes.items()

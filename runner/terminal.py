@@ -1,7 +1,7 @@
 """What a user sees in the terminal: the plan, the progress, the leaderboard, the failures."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -79,12 +79,12 @@ class StageProgress:
                 self._console.print(f"  {kind:<16} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s")
 
 
-def varying(cells: Iterable[CellResult]) -> list[str]:
-    """Axes that differ between cells, in their order."""
+def varying(axes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Names of the axes with more than one value among the cells that use them, in their order."""
     seen: dict[str, set[str]] = {}
-    for cell in cells:
-        for name, value in cell.axes.items():
-            seen.setdefault(name, set()).add(repr(value))
+    for cell_axes in axes:
+        for name, value in cell_axes.items():
+            seen.setdefault(name, set()).update([] if value is None else [repr(value)])
     return [name for name, values in seen.items() if len(values) > 1]
 
 
@@ -105,7 +105,7 @@ def ranked(cells: Iterable[CellResult]) -> tuple[list[str], list[CellResult]]:
 def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
     """One row per cell, the best value of every metric in bold, an interval for the first; as many metrics as fit."""
     metrics, ordered = ranked(cells)
-    axes = varying(cells) or ["retriever"]
+    axes = varying(cell.axes for cell in cells) or ["retriever"]
     table = _leaderboard(ordered, axes, metrics)
     shown = list(metrics)
     while len(shown) > 1 and console.measure(table).maximum > console.width:
@@ -116,8 +116,10 @@ def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
         console.print(f"[dim]a wider terminal also shows: {', '.join(metrics[len(shown) :])}[/]")
     for line in _left_out(ordered, shown):
         console.print(f"[dim]{line}[/]")
-    same = {name: value for name, value in (ordered[0].axes if ordered else {}).items() if name not in axes}
-    console.print("[dim]the same in all: " + ", ".join(f"{k}={_axis(v)}" for k, v in same.items()) + "[/]")
+    same = {
+        name: value for cell in ordered for name, value in cell.axes.items() if name not in axes and value is not None
+    }
+    console.print("[dim]the same in all that use it: " + ", ".join(f"{k}={v}" for k, v in same.items()) + "[/]")
 
 
 def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str]) -> Table:

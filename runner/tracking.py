@@ -40,6 +40,7 @@ class Tracker:
         self._experiment_id = self._experiment(uri, experiment)
         self._parent_id = ""
         self._logged: set[str] = set()
+        self._varying: list[str] = []
 
     def _experiment(self, uri: str, name: str) -> str:
         """The experiment's id; artifacts of a local database lie beside it."""
@@ -49,11 +50,15 @@ class Tracker:
         location = None
         if uri.startswith("sqlite:///"):
             location = (Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts").as_uri()
-        return str(self._client.create_experiment(name, artifact_location=location))
+        # The kind decides which pages the UI opens with: runs and charts, not traces of an application.
+        tags = {"mlflow.experimentKind": "custom_model_development"}
+        return str(self._client.create_experiment(name, artifact_location=location, tags=tags))
 
     def start(self, sweep: SweepResult) -> None:
         """Opens the parent run, or finds the one that this sweep has already."""
-        tags = {"mlflow.runName": sweep.sweep_id, "sweep_id": sweep.sweep_id, "command": sweep.command[:5000]}
+        self._varying = varying(cell["axes"] for cell in sweep.cells)
+        name = f"{sweep.sweep_id}: {len(sweep.cells)} cells, {' x '.join(self._varying) or 'one configuration'}"
+        tags = {"mlflow.runName": name, "sweep_id": sweep.sweep_id, "command": sweep.command[:5000]}
         query = f"tags.sweep_id = '{sweep.sweep_id}' and tags.role = 'sweep'"
         found = self._client.search_runs([self._experiment_id], query, max_results=1)
         if found:
@@ -71,7 +76,7 @@ class Tracker:
         cell = read_cell(folder)
         if cell.cell_id in self._logged:
             return
-        run = self._client.create_run(self._experiment_id, tags=_tags(cell, self._parent_id))
+        run = self._client.create_run(self._experiment_id, tags=_tags(cell, self._parent_id, self._varying))
         self._log_values(run.info.run_id, cell)
         self._client.log_artifacts(run.info.run_id, str(folder))
         self._log_matrices(run.info.run_id, folder)
@@ -109,7 +114,7 @@ class Tracker:
         metrics, ordered = ranked(cells)
         self._client.log_artifact(self._parent_id, str(self._sweep_dir / "sweep.json"))
         if ordered and metrics:
-            axes = varying(cells) or ["retriever"]
+            axes = varying(cell.axes for cell in cells) or ["retriever"]
             rows = [
                 [c.cell_id, c.status, *(c.axes.get(a) for a in axes), *(c.value(m) for m in metrics)] for c in ordered
             ]
@@ -157,10 +162,8 @@ def leaderboard_figure(cells: list[CellResult], axes: list[str], metric: str, mo
     return figure
 
 
-def _tags(cell: CellResult, parent_id: str) -> dict[str, str]:
-    varied = [
-        f"{name}={value}" for name, value in cell.axes.items() if value is not None and _is_overridden(cell, name)
-    ]
+def _tags(cell: CellResult, parent_id: str, varying_axes: list[str]) -> dict[str, str]:
+    varied = [f"{name}={cell.axes[name]}" for name in varying_axes if cell.axes.get(name) is not None]
     return {
         "mlflow.parentRunId": parent_id,
         "mlflow.runName": " ".join(varied) or cell.cell_id,
@@ -171,10 +174,6 @@ def _tags(cell: CellResult, parent_id: str) -> dict[str, str]:
         "git_commit": cell.git_commit,
         **{f"version.{name}": version for name, version in cell.versions.items()},
     }
-
-
-def _is_overridden(cell: CellResult, axis: str) -> bool:
-    return any(override.lstrip("+").partition("=")[0] == axis for override in cell.overrides)
 
 
 def _metrics(cell: CellResult) -> Iterator[tuple[str, float]]:

@@ -66,7 +66,7 @@ class Entry:
         return found
 
     def read(self, *parts: str) -> dict[str, Any]:
-        """The parts of these names, or all, after comparing their files with their checksums. Raises DamagedEntryError."""
+        """The parts of these names, or all, once their files match their checksums. Raises DamagedEntryError."""
         files = {part_name(name): name for name in self.manifest.files}
         wanted = {part: files[part] for part in parts or files}
         if found := self.damages(wanted.values()):
