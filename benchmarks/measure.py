@@ -20,7 +20,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Measure:
-    """One number: `unit` is "x" for a ratio. Without a bound it is there for the record; `detail` says what it is made of."""
+    """One number: `unit` is "x" for a ratio; `detail` says what it is made of. Without a bound it is for the record."""
 
     name: str
     value: float

@@ -24,7 +24,7 @@ def main(config: DictConfig) -> None:
         config.hydra = settings
     in_sweep = settings.mode is RunMode.MULTIRUN
     sweep_dir = Path(settings.sweep.dir if in_sweep else settings.run.dir)
-    code = run_sweep([grid_launcher.job_of(config)], sweep_dir.name)
+    code = run_sweep([grid_launcher.job_of(config)], sweep_dir.name, list(settings.overrides.task))
     if code and in_sweep:
         raise RuntimeError(f"the cell {' '.join(settings.overrides.task)} ended with exit code {code}")
     if code:

@@ -64,7 +64,9 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         configs = [self._compose(list(overrides), initial_job_idx + i) for i, overrides in enumerate(job_overrides)]
         for config in configs:
             _write_job_folder(sweep_dir, config)
-        code = run_sweep([job_of(config) for config in configs], sweep_dir.name)
+        code = run_sweep(
+            [job_of(config) for config in configs], sweep_dir.name, list(self._config.hydra.overrides.task)
+        )
         if code:
             raise SystemExit(code)
         return [_returned(config, overrides) for config, overrides in zip(configs, job_overrides, strict=True)]

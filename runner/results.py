@@ -56,7 +56,7 @@ class CellResult:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """One `sweep.json`.
+    """One `sweep.json`. `overrides` are those of the whole sweep, e.g. "top_k=2,8".
 
     `cells` hold `cell_id`, `status`, `reason`, `axes`, `overrides`, and `same_as`: the overrides of further requests
     that turned out to be the same experiment.
@@ -66,6 +66,7 @@ class SweepResult:
     name: str
     status: str
     command: str
+    overrides: tuple[str, ...]
     started: str
     finished: str
     cells: tuple[Mapping[str, Any], ...]
@@ -98,7 +99,7 @@ def read_cell(folder: Path) -> CellResult:
 def read_sweep(sweep_dir: Path) -> SweepResult:
     """Reads a sweep's description. Raises DataError."""
     raw = _read(sweep_dir / "sweep.json")
-    return SweepResult(**{**raw, "cells": tuple(raw["cells"])})
+    return SweepResult(**{**raw, "cells": tuple(raw["cells"]), "overrides": tuple(raw["overrides"])})
 
 
 def read_cells(sweep_dir: Path) -> Iterator[CellResult]:

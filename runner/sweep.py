@@ -35,15 +35,18 @@ class Job:
     overrides: tuple[str, ...]
 
 
-def run_sweep(jobs: Sequence[Job], sweep_id: str) -> int:
+def run_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:
     """Runs all cells; returns the exit code: 0 all fine, 1 a cell failed, 2 nothing was run, 130 interrupted."""
     console = terminal.make_console()
     try:
         requests = check_jobs(jobs)
-        return Sweep(requests, sweep_id, console).run()
+        return Sweep(requests, sweep_id, overrides, console).run()
     except RagGridError as error:
         print(error, file=sys.stderr)
         return EXIT_NOT_RUN
+    except KeyboardInterrupt:
+        print("\nInterrupted before the sweep began.", file=sys.stderr)
+        return EXIT_INTERRUPTED
 
 
 def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
@@ -67,13 +70,16 @@ def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
 class Sweep:
     """A sweep under way: where its results go, and which cells are done."""
 
-    def __init__(self, requests: Sequence[CellRequest], sweep_id: str, console: Console) -> None:
+    def __init__(
+        self, requests: Sequence[CellRequest], sweep_id: str, overrides: Sequence[str], console: Console
+    ) -> None:
         """Checks that results and store can be written. Raises StoreError."""
         cell = requests[0].cell
         self._requests = requests
         self._settings: Cell = cell
         self._console = console
         self._sweep_id = sweep_id
+        self._overrides = tuple(overrides)
         self._results_dir = Path(cell.run.results_dir)
         self._sweep_dir = self._results_dir / sweep_id
         self._started = _now()
@@ -237,6 +243,7 @@ class Sweep:
             name=self._settings.experiment.name,
             status=status,
             command=shlex.join(["python", "-m", "runner", *sys.argv[1:]]),
+            overrides=self._overrides,
             started=self._started,
             finished="" if status == RUNNING else _now(),
             cells=tuple(self._describe(cell) for cell in plan.cells),
@@ -277,13 +284,14 @@ class Sweep:
         if self._tracking_error:
             return
         try:
-            if self._tracker is None:
-                from runner.tracking import Tracker, default_uri
+            # One process at a time: other launchers start several, which share the database and the parent run.
+            with FileLock(self._results_dir / ".mlflow.lock"):
+                if self._tracker is None:
+                    from runner.tracking import Tracker, default_uri
 
-                uri = self._settings.tracking.uri or default_uri(self._results_dir)
-                with FileLock(self._results_dir / ".mlflow.lock"):
+                    uri = self._settings.tracking.uri or default_uri(self._results_dir)
                     self._tracker = Tracker(uri, self._settings.experiment.name, self._sweep_dir)
-            getattr(self._tracker, action)(*arguments)
+                getattr(self._tracker, action)(*arguments)
         except Exception as error:  # noqa: BLE001 - tracking must never cost a result; the failure is shown at the end
             self._tracking_error = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 

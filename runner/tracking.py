@@ -31,10 +31,10 @@ class Tracker:
     def __init__(self, uri: str, experiment: str, sweep_dir: Path) -> None:
         """Raises whatever MLflow raises: the caller decides that a sweep goes on without it."""
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-        for name in ("mlflow", "alembic"):
-            logging.getLogger(name).setLevel(logging.ERROR)
         from mlflow import MlflowClient
 
+        for name in ("mlflow", "alembic"):
+            logging.getLogger(name).setLevel(logging.ERROR)
         self._sweep_dir = sweep_dir
         self._client = MlflowClient(uri)
         self._experiment_id = self._experiment(uri, experiment)

@@ -1,44 +1,39 @@
-"""What holds for every test: no sockets beyond this machine, one thread per process (pytest-xdist has the processes)."""
+"""What holds for every test: no network, and one thread per process, since pytest-xdist has a process per core."""
 
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import ipaddress
-import socket
-from collections.abc import Callable, Iterator
-from typing import Any
+import sys
 
 import pytest
 
 
-def _is_local(address: object) -> bool:
-    """True for Unix sockets and for loopback."""
-    if not isinstance(address, tuple):
-        return True
-    host = str(address[0])
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def pytest_configure(config: pytest.Config) -> None:
+    """Blocks the network, unless `-m network` asks for the tests that need it.
+
+    An audit hook and not a patch of `socket`, which plugins such as pytest-socket undo after every test.
+    """
+    if config.option.markexpr != "network":
+        sys.addaudithook(_refuse_other_machines)
 
 
-def _only_local(
-    connect: Callable[[socket.socket, Any], Any],
-) -> Callable[[socket.socket, Any], Any]:
-    def checked(self: socket.socket, address: object) -> Any:
-        if not _is_local(address):
+def _refuse_other_machines(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "socket.connect":
+        _, address = arguments
+        if isinstance(address, tuple) and not _is_this_machine(address[0]):
             raise PermissionError(f"a test tried to connect to {address}: tests reach no machine but this one")
-        return connect(self, address)
+    elif event == "socket.getaddrinfo" and not _is_this_machine(arguments[0]):
+        raise PermissionError(f"a test tried to look up {arguments[0]!r}: tests reach no machine but this one")
 
-    return checked
 
-
-@pytest.fixture(scope="session", autouse=True)
-def no_network(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Blocks connections to other machines, unless `-m network` asks for the tests that need them."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.config.option.markexpr != "network":
-            patch.setattr(socket.socket, "connect", _only_local(socket.socket.connect))
-            patch.setattr(socket.socket, "connect_ex", _only_local(socket.socket.connect_ex))
-        yield
+def _is_this_machine(host: object) -> bool:
+    name = host.decode() if isinstance(host, bytes) else host
+    if name is None or name in ("", "localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(str(name))
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified

@@ -1,6 +1,8 @@
 """llama-index's SentenceSplitter, for parity with pipelines that use it (CRUD-RAG's published code among them)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -38,7 +40,7 @@ class LlamaIndexSentences:
         return None
 
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
-        """Spans sorted by (document, start). Raises ComponentError if a chunk is not part of its document."""
+        """Spans sorted by (document, start). Raises ComponentError if the chunks of a document are not its text."""
         try:
             from llama_index.core.node_parser import SentenceSplitter
         except ImportError as error:
@@ -58,16 +60,46 @@ class LlamaIndexSentences:
 
 
 def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, int]]:
-    """Where each chunk stands. The splitter strips chunks, so each is looked for from the start of the one before it."""
-    spans: list[tuple[int, int]] = []
-    search_from = 0
-    for chunk in chunks:
-        start = text.find(chunk, search_from)
-        if start < 0:
-            raise ComponentError(
-                f"chunk=llama_index: a chunk of document {document_id!r} is not part of its text: {chunk[:40]!r}. "
-                "Use chunk=sentence for this corpus."
-            )
+    """Where each chunk stands, so that together they are the whole text but white space at their borders.
+
+    The same words may stand in several places, so all places are followed that go on where the chunk before began or
+    ended, until one reaches the end of the text.
+    """
+    if not chunks:
+        return []
+    # Per chunk: where it may start, with a start of the chunk before that leads there.
+    places: list[dict[int, int]] = [{_skip_blank(text, 0): -1}]
+    for before, chunk in pairwise(chunks):
+        reached: dict[int, int] = {}
+        for start in places[-1]:
+            end = start + len(before)
+            first = max(start, end - len(chunk))
+            for place in _occurrences(text, chunk, first, _skip_blank(text, end)):
+                reached.setdefault(place, start)
+        places.append(reached)
+    start = len(text.rstrip()) - len(chunks[-1])
+    if start not in places[-1]:
+        raise ComponentError(
+            f"chunk=llama_index: the chunks of document {document_id!r}, which begins {text[:40]!r}, are not its text. "
+            "Use chunk=sentence for this corpus."
+        )
+    spans = []
+    for chunk, reached in zip(reversed(chunks), reversed(places), strict=True):
         spans.append((start, start + len(chunk)))
-        search_from = start + 1
-    return spans
+        start = reached[start]
+    return spans[::-1]
+
+
+def _skip_blank(text: str, start: int) -> int:
+    """The first place from `start` on that is not white space."""
+    while start < len(text) and text[start].isspace():
+        start += 1
+    return start
+
+
+def _occurrences(text: str, chunk: str, first: int, last: int) -> Iterator[int]:
+    """Where the chunk stands with a start in [first, last]."""
+    place = text.find(chunk, first, last + len(chunk))
+    while place >= 0:
+        yield place
+        place = text.find(chunk, place + 1, last + len(chunk))

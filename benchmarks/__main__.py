@@ -1,0 +1,85 @@
+"""python -m benchmarks [NAME ...]: runs the measures one after the other and prints a table."""
+
+import argparse
+import importlib
+import json
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import crud_rag
+from benchmarks.measure import Measure
+from benchmarks.settings import SCALES, Settings
+
+NAMES = ("bm25_pipeline", "grid", "again", "memory", "rank_bm25")
+"""Modules of this package, each with a function `measure`."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs what was asked for; returns 1 if a bound does not hold, 2 without data."""
+    options = _parser().parse_args(arguments)
+    try:
+        root = crud_rag.find(options.data)
+    except FileNotFoundError as error:
+        print(error, file=sys.stderr)
+        return 2
+    measured = {}
+    for name in options.names or NAMES:
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        measured[name] = _measure(name, root, options.scale)
+    _show(measured)
+    if options.json:
+        _write(options.json, measured, options.scale)
+    return 0 if all(measure.holds for measures in measured.values() for measure in measures) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", type=_name, metavar="NAME", help=f"{', '.join(NAMES)}; none: all")
+    parser.add_argument("--data", type=Path, help="the folder that holds crud_rag/ (default: $RAG_GRID_SHARED/data)")
+    parser.add_argument("--scale", choices=SCALES, default="full", help="bounds are meant for full (the default)")
+    parser.add_argument("--json", type=Path, help="a file for the numbers")
+    return parser
+
+
+def _name(text: str) -> str:
+    if text not in NAMES:
+        raise argparse.ArgumentTypeError(f"{text}: wanted one of {', '.join(NAMES)}")
+    return text
+
+
+def _measure(name: str, root: Path, scale: str) -> list[Measure]:
+    """The measures of one module, with an empty folder that is removed afterwards."""
+    with tempfile.TemporaryDirectory() as scratch:
+        module = importlib.import_module(f"benchmarks.{name}")
+        measures: list[Measure] = module.measure(Settings(root, Path(scratch), SCALES[scale]))
+        return measures
+
+
+def _show(measured: Mapping[str, Sequence[Measure]]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("benchmark", "measure", "value", "bound", "", "of"):
+        table.add_column(column, justify="right" if column == "value" else "left")
+    for name, measures in measured.items():
+        for measure in measures:
+            verdict = "" if measure.bound is None else "holds" if measure.holds else "BROKEN"
+            value = f"{measure.value:.2f} {measure.unit}"
+            table.add_row(name, measure.name, value, str(measure.bound or ""), verdict, measure.detail)
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def _write(file: Path, measured: Mapping[str, Sequence[Measure]], scale: str) -> None:
+    benchmarks = {
+        name: [{**asdict(measure), "holds": measure.holds} for measure in measures]
+        for name, measures in measured.items()
+    }
+    file.write_text(json.dumps({"scale": scale, "benchmarks": benchmarks}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""Passages as a sweep makes them: with terms where the receiving component has a tokenizer."""
+
+from collections.abc import Sequence
+
+from components.protocols import WordTokenizer
+from components.records import Passages
+from components.text.tables import TermTable, build_term_table, query_terms
+
+
+def term_table(texts: Sequence[str], tokenizer: WordTokenizer | None) -> TermTable | None:
+    """The terms of a corpus, if they are needed."""
+    return build_term_table(texts, tokenizer) if tokenizer else None
+
+
+def passages(texts: Sequence[str], table: TermTable | None) -> Passages:
+    """The texts of the table."""
+    return Passages(texts, table.of_documents() if table else None)
+
+
+def queries_for(texts: Sequence[str], tokenizer: WordTokenizer | None, table: TermTable | None) -> Passages:
+    """Queries, with their terms in the vocabulary of the table."""
+    terms = query_terms(texts, tokenizer, table.vocabulary) if tokenizer and table else None
+    return Passages(texts, terms)

@@ -1,0 +1,80 @@
+"""What every sparse index must satisfy."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from components.protocols import SparseIndex
+from components.records import Hits
+from components.text.tables import build_term_table
+from tests.contracts.component_contract import ComponentContract
+from tests.contracts.passages import passages, queries_for
+from tests.contracts.ranking_checks import assert_is_ranking, rankings_of
+
+CHUNKS = (
+    "西湖 故宫",
+    "长城 长城 长城",
+    "西湖 西湖 长城 黄山",
+    "",
+    "泰山 黄山 故宫 西湖 长城 华山 嵩山",
+    "西湖 故宫",
+    "华山",
+    "泰山",
+    "嵩山 泰山",
+    "西湖 故宫",
+)
+
+
+class SparseIndexContract(ComponentContract):
+    """Contract of sparse indexes. None of its queries has a word that is in half of the chunks."""
+
+    component: SparseIndex
+
+    def search(self, chunks: Sequence[str], queries: Sequence[str], depth: int) -> Hits:
+        """Builds and searches."""
+        table = build_term_table(chunks, self.component.tokenizer)
+        index = self.component.build(passages(chunks, table))
+        return self.component.search(index, queries_for(queries, self.component.tokenizer, table), depth)
+
+    def test_has_its_role(self) -> None:
+        assert isinstance(self.component, SparseIndex)
+
+    @pytest.mark.parametrize("depth", [1, 3, 100])
+    def test_is_a_ranking(self, depth: int) -> None:
+        assert_is_ranking(self.search(CHUNKS, ["故宫 长城", "黄山", "泰山 嵩山"], depth), 3, depth)
+
+    def test_only_chunks_with_a_word_of_the_query_are_found(self) -> None:
+        found = rankings_of(self.search(CHUNKS, ["黄山", "泰山 嵩山", "长城"], 10))
+        assert [sorted(ranking) for ranking in found] == [[2, 4], [4, 7, 8], [1, 2, 4]]
+
+    def test_equal_chunks_are_ordered_by_position(self) -> None:
+        assert rankings_of(self.search(CHUNKS, ["故宫"], 10)) == [[0, 5, 9, 4]]
+
+    @pytest.mark.parametrize("depth", [1, 2])
+    def test_ties_at_the_last_place_go_to_the_first_positions(self, depth: int) -> None:
+        assert rankings_of(self.search(CHUNKS, ["故宫"], depth)) == [[0, 5, 9][:depth]]
+
+    def test_shorter_chunks_and_more_occurrences_score_higher(self) -> None:
+        assert rankings_of(self.search(CHUNKS, ["长城"], 10)) == [[1, 2, 4]]
+
+    def test_a_word_asked_twice_counts_twice(self) -> None:
+        once, twice = self.search(CHUNKS, ["黄山", "黄山 黄山"], 2).score
+        np.testing.assert_allclose(twice, 2 * once, rtol=1e-6)
+
+    def test_a_query_without_a_known_word_finds_nothing(self) -> None:
+        found = rankings_of(self.search(CHUNKS, ["黄山", "长城", "华山", "泰山", "月亮"], 3))
+        assert found[-1] == []
+        assert all(found[:-1])
+
+    def test_no_queries(self) -> None:
+        assert_is_ranking(self.search(CHUNKS, [], 5), 0, 5)
+
+    def test_the_same_again(self) -> None:
+        first, second = (self.search(CHUNKS, ["故宫 长城", "泰山"], 5) for _ in range(2))
+        np.testing.assert_array_equal(first.chunk, second.chunk)
+        np.testing.assert_array_equal(first.score, second.score)
+
+    @pytest.mark.parametrize("chunks", [(), ("",), ("", "。")])
+    def test_no_words_to_search(self, chunks: tuple[str, ...]) -> None:
+        assert_is_ranking(self.search(chunks, [], 3), 0, 3)

@@ -1,0 +1,94 @@
+"""What every vector index must satisfy."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from components.protocols import VectorIndex
+from components.records import Hits
+from tests.contracts.component_contract import ComponentContract
+from tests.contracts.ranking_checks import assert_is_ranking, rankings_of
+
+
+def random_vectors(n: int, n_dimensions: int = 32, seed: int = 0) -> NDArray[np.float32]:
+    """Unit vectors."""
+    vectors = np.random.default_rng(seed).standard_normal((n, n_dimensions)).astype(np.float32)
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+
+def share_found(hits: Hits, exact: Hits) -> float:
+    """Share of the exact ranking's chunks that another ranking holds."""
+    pairs = list(zip(rankings_of(hits), rankings_of(exact), strict=True))
+    return sum(len(set(a) & set(b)) for a, b in pairs) / sum(len(b) for _, b in pairs)
+
+
+class VectorIndexContract(ComponentContract):
+    """Contract of vector indexes; `n_vectors` is a number of them that the index can be built over."""
+
+    component: VectorIndex
+    n_vectors = 40
+
+    def search(self, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
+        """Builds and searches."""
+        return self.component.search(self.component.build(vectors), vectors, queries, depth)
+
+    def test_has_its_role(self) -> None:
+        assert isinstance(self.component, VectorIndex)
+
+    @pytest.mark.parametrize("depth", [1, 7, 100])
+    def test_is_a_ranking(self, depth: int) -> None:
+        assert_is_ranking(self.search(random_vectors(self.n_vectors), random_vectors(9, seed=1), depth), 9, depth)
+
+    def test_a_vector_finds_itself_first(self) -> None:
+        vectors = random_vectors(self.n_vectors)
+        assert [row[0] for row in rankings_of(self.search(vectors, vectors[:10], 3))] == list(range(10))
+
+    def test_equal_vectors_are_ordered_by_position(self) -> None:
+        vectors = random_vectors(self.n_vectors)
+        vectors[[33, 5, 12, 21]] = vectors[2]
+        hits = self.search(vectors, vectors[[2, 33]], 4)
+        assert rankings_of(hits) == [[2, 5, 12, 21]] * 2
+
+    def test_depth_beyond_the_vectors_is_padded(self) -> None:
+        hits = self.search(random_vectors(self.n_vectors), random_vectors(3, seed=1), self.n_vectors + 50)
+        assert_is_ranking(hits, 3, self.n_vectors + 50)
+        assert (hits.chunk[:, self.n_vectors :] == -1).all()
+
+    def test_a_query_of_zeros_finds_nothing(self) -> None:
+        hits = self.search(random_vectors(self.n_vectors), np.zeros((2, 32), dtype=np.float32), 5)
+        assert rankings_of(hits) == [[], []]
+
+    def test_no_queries(self) -> None:
+        hits = self.search(random_vectors(self.n_vectors), np.zeros((0, 32), dtype=np.float32), 5)
+        assert_is_ranking(hits, 0, 5)
+
+    def test_the_same_again(self) -> None:
+        vectors, queries = random_vectors(self.n_vectors), random_vectors(9, seed=1)
+        first, second = (self.search(vectors, queries, 20) for _ in range(2))
+        np.testing.assert_array_equal(first.chunk, second.chunk)
+        np.testing.assert_array_equal(first.score, second.score)
+
+
+class AnySizeContract(VectorIndexContract):
+    """Contract of indexes that can be built over any number of vectors."""
+
+    def test_no_vectors(self) -> None:
+        assert rankings_of(self.search(random_vectors(0), random_vectors(2), 5)) == [[], []]
+
+    def test_no_dimensions(self) -> None:
+        hits = self.search(np.zeros((3, 0), dtype=np.float32), np.zeros((2, 0), dtype=np.float32), 5)
+        assert rankings_of(hits) == [[], []]
+
+    def test_one_vector(self) -> None:
+        assert rankings_of(self.search(random_vectors(1), random_vectors(1), 5)) == [[0]]
+
+    def test_zero_vectors_are_not_found(self) -> None:
+        vectors = random_vectors(5)
+        vectors[[1, 3]] = 0
+        assert sorted(rankings_of(self.search(vectors, vectors[:1], 5))[0]) == [0, 2, 4]
+
+    def test_by_hand(self) -> None:
+        vectors = np.array([[1, 0], [0, 1], [0.6, 0.8], [-1, 0]], dtype=np.float32)
+        hits = self.search(vectors, np.array([[1, 0], [0.8, 0.6]], dtype=np.float32), 4)
+        assert hits.chunk.tolist() == [[0, 2, 3, -1], [2, 0, 1, 3]]
+        np.testing.assert_allclose(hits.score, [[1, 0.6, -1, -np.inf], [0.96, 0.8, 0.6, -0.8]], atol=1e-6)

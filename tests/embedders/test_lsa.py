@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from components.embedders.lsa import Lsa
+from components.text.rjieba_words import RjiebaWords
+from components.text.tables import build_term_table
+from tests.contracts.embedder_contract import CORPUS, EmbedderContract
+from tests.contracts.passages import passages, queries_for
+
+
+class TestLsa(EmbedderContract):
+    component = Lsa(n_dimensions=16)
+
+
+class TestTwoDimensions(EmbedderContract):
+    component = Lsa(n_dimensions=2, min_documents=1)
+
+    def test_a_text_finds_itself(self) -> None:
+        pytest.skip("six documents do not fit into two dimensions")
+
+
+def test_weights_by_hand() -> None:
+    table = build_term_table(["西湖 西湖 故宫", "西湖 长城", "西湖"], RjiebaWords())
+    fitted = Lsa(min_documents=1).fit(passages(["", "", ""], table))
+    weight = dict(zip(table.vocabulary, fitted["weights"].tolist(), strict=True))
+    assert weight == pytest.approx({"西湖": np.log(4 / 4) + 1, "故宫": np.log(4 / 2) + 1, "长城": np.log(4 / 2) + 1})
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"), [((2, 50_000), {"西湖"}), ((1, 2), {"西湖", "长城"}), ((5, 9), {"西湖"})]
+)
+def test_terms_that_are_left_out_weigh_nothing(settings: tuple[int, int], kept: set[str]) -> None:
+    texts = ["西湖 故宫", "西湖 长城 长城", "西湖"]
+    table = build_term_table(texts, RjiebaWords())
+    fitted = Lsa(min_documents=settings[0], max_terms=settings[1]).fit(passages(texts, table))
+    weights = zip(table.vocabulary, fitted["weights"], fitted["projection"], strict=True)
+    assert {term for term, weight, _ in weights if weight} <= kept | {"故宫"}
+    assert not fitted["projection"][fitted["weights"] == 0].any()
+
+
+def test_full_rank_keeps_the_cosines_of_tf_idf() -> None:
+    """With all singular vectors the projection is a rotation: cosines are those of the weighted counts, by hand."""
+    texts = ["西湖 西湖 故宫", "西湖 长城", "故宫 长城"]
+    table = build_term_table(texts, RjiebaWords())
+    lsa = Lsa(min_documents=1)
+    vectors = lsa.embed_chunks(passages(texts, table), lsa.fit(passages(texts, table)))
+    rows = np.array([[1 + np.log(2), 1, 0], [1, 0, 1], [0, 1, 1]])  # every term is in two documents: equal idf
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    np.testing.assert_allclose(vectors @ vectors.T, rows @ rows.T, atol=1e-5)
+
+
+def test_finds_documents_that_share_no_word_with_the_query() -> None:
+    lsa = Lsa(n_dimensions=3)
+    table = build_term_table(CORPUS, lsa.tokenizer)
+    fitted = lsa.fit(passages(CORPUS, table))
+    chunks = lsa.embed_chunks(passages(CORPUS, table), fitted)
+    query = lsa.embed_queries(queries_for(["西湖"], lsa.tokenizer, table), fitted)[0]
+    similarity = chunks @ query
+    assert similarity[:4].min() > similarity[4:6].max()
+
+
+def test_mistakes() -> None:
+    assert [mistake.split(":")[0] for mistake in Lsa(0, 0, 0).check()] == ["n_dimensions", "min_documents", "max_terms"]
