@@ -50,7 +50,9 @@ class Dataset(Component, Protocol):
         """Short name for results, e.g. "crud_rag"."""
 
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the content that `load` reads, whatever its place. Raises DataError naming what is missing."""
+        """SHA-256 (hex) of the content that `load` reads, whatever its place. Raises DataError naming what is missing.
+        
+        """
 
     def load(self) -> Benchmark:
         """The benchmark; documents sorted by id, ids of documents and of samples unique. Raises DataError."""
@@ -214,12 +216,15 @@ class LLM(Component, Protocol):
     """Answers requests."""
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """Exactly one Answer per request, yielded as they arrive, in any order. A failed request is an Answer with state
-        ERROR, not an exception."""
+        """Exactly one Answer per request, yielded as they arrive, in any order. A failed request is an Answer with
+        state ERROR, not an exception.
+        """
 
 
 class Metric(Component, Protocol):
-    """What metrics of all three kinds share. `combine` turns summed statistics into the metric, for many sums at once."""
+    """What metrics of all three kinds share. `combine` turns summed statistics into the metric, for many sums at once.
+    
+    """
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -245,7 +250,8 @@ class RankingMetric(Metric, Protocol):
         self, rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]]
     ) -> dict[str, Scores]:
         """`rankings`: per sample, distinct document ids, best first. `relevant`: its gold documents that are in the
-        corpus, with their grade (> 0); an empty mapping gives the state NO_GOLD."""
+        corpus, with their grade (> 0); an empty mapping gives the state NO_GOLD.
+        """
 
 
 @runtime_checkable

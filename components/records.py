@@ -94,9 +94,9 @@ class Benchmark:
 class Segments:
     """Where the tokens and the sentences of every document end, as two ragged arrays over one corpus.
 
-    Document i owns `token_ends[token_offsets[i]:token_offsets[i + 1]]` (character offsets, int32, non-decreasing; the last
-    one is the document's length) and likewise for sentences. A token that ends inside a character ends where the last
-    whole character does.
+    Document i owns `token_ends[token_offsets[i]:token_offsets[i + 1]]` (character offsets, int32, non-decreasing; the
+    last one is the document's length) and likewise for sentences. A token that ends inside a character ends where the
+    last whole character does.
     """
 
     token_offsets: NDArray[np.int64]
@@ -148,7 +148,9 @@ class SpanTexts(Sequence[str]):
 
 @dataclass(frozen=True)
 class Words:
-    """The words of one text with their places: `start`, `end` int32[n_words], each non-decreasing; words may overlap."""
+    """The words of one text with their places: `start`, `end` int32[n_words], each non-decreasing; words may overlap.
+    
+    """
 
     words: Sequence[str]
     start: NDArray[np.int32]
@@ -157,7 +159,8 @@ class Words:
 
 @dataclass(frozen=True)
 class Terms:
-    """Vocabulary ids of many passages. Passage i holds `ids[first[i]:last[i]]`; ranges may overlap (chunks with overlap).
+    """Vocabulary ids of many passages. Passage i holds `ids[first[i]:last[i]]`; ranges may overlap (chunks with
+    overlap).
 
     `ids` int32 in [0, n_vocabulary); `first`, `last` int64.
     """
@@ -189,7 +192,8 @@ class Passages:
 @dataclass(frozen=True)
 class Hits:
     """A ranking per query, best first: `chunk` int32[n_queries, depth] positions padded with -1, `score` float32 of the
-    same shape padded with -inf. Equal scores are ordered by position, which is by id."""
+    same shape padded with -inf. Equal scores are ordered by position, which is by id.
+    """
 
     chunk: NDArray[np.int32]
     score: NDArray[np.float32]
@@ -221,7 +225,8 @@ class Message:
 @dataclass(frozen=True)
 class Request:
     """One call to a language model. Real models read `messages` alone; `sample` and `passages` are there for the
-    backends that are no language models (extractive, scripted)."""
+    backends that are no language models (extractive, scripted).
+    """
 
     id: str
     messages: tuple[Message, ...]
@@ -240,7 +245,9 @@ class AnswerState(StrEnum):
 
 @dataclass(frozen=True)
 class Answer:
-    """The end of one request. `text` is empty unless the state is OK; an error's message is in `error`, never in `text`."""
+    """The end of one request. `text` is empty unless the state is OK; an error's message is in `error`, never in
+    `text`.
+    """
 
     request_id: str
     state: AnswerState
@@ -266,9 +273,10 @@ class ScoreState(StrEnum):
 class Scores:
     """One metric over many samples.
 
-    `statistics` float64[n_samples, d] are summed over a subset and handed to the metric's `combine`; rows whose state is
-    not VALUE are zeros and are left out. `states` is one ScoreState per sample. A mean has d = 2: value and 1. `values`
-    float64[n_samples] is the metric of each sample alone, NaN where there is none (or where it exists for a corpus only).
+    `statistics` float64[n_samples, d] are summed over a subset and handed to the metric's `combine`; rows whose state
+    is not VALUE are zeros and are left out. `states` is one ScoreState per sample. A mean has d = 2: value and 1.
+    `values` float64[n_samples] is the metric of each sample alone, NaN where there is none (or where it exists for a
+    corpus only).
     """
 
     statistics: NDArray[np.float64]

@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     for cell in cells:
         tracker.log_cell(options.sweep / cell.cell_id)
     tracker.finish(sweep, cells)
-    print(f"logged {len(cells)} cells; compare them with: mlflow ui --backend-store-uri {uri}")
+    print(f"logged {len(cells)} cell(s); compare them with: mlflow ui --backend-store-uri {uri}")
     return 0
 
 

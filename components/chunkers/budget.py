@@ -8,7 +8,7 @@ from components.protocols import Tokenizer
 class Unit(StrEnum):
     """What `size` counts."""
 
-    TOKEN = "token"
+    TOKEN = "token"  # noqa: S105 - no password
     CHAR = "char"
 
 
@@ -33,7 +33,8 @@ def size_mistakes(size: int, overlap: float, unit: Unit, tokenizer: Tokenizer) -
         )
     elif size >= smallest and size - overlap_tokens(size, overlap) < smallest:
         mistakes.append(
-            f"size and overlap: {size} with an overlap of {overlap:g} leaves {size - overlap_tokens(size, overlap)} new "
-            f"token(s) per chunk, fewer than one character can need ({smallest}); take a larger size or a smaller overlap"
+            f"size and overlap: {size} with an overlap of {overlap:g} leaves {size - overlap_tokens(size, overlap)} "
+            f"new token(s) per chunk, fewer than one character can need ({smallest}); "
+            "take a larger size or a smaller overlap"
         )
     return mistakes

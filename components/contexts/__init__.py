@@ -1,0 +1,1 @@
+"""Choosing what goes into the prompt."""

@@ -22,8 +22,9 @@ class Order(StrEnum):
 
 @dataclass(frozen=True)
 class PackedContext:
-    """Takes the first top_k hits, best first, while they fit into `max_tokens`; a hit that does not fit is dropped whole
-    (smaller ones behind it may still fit) and its tokens are counted."""
+    """Takes the first top_k hits, best first, while they fit into `max_tokens`; a hit that does not fit is dropped
+    whole (smaller ones behind it may still fit) and its tokens are counted.
+    """
 
     max_tokens: int = 8192
     order: Order = Order.BEST_FIRST

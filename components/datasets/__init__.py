@@ -1,0 +1,1 @@
+"""Benchmarks: a corpus with samples."""

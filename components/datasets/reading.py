@@ -1,7 +1,7 @@
-"""Reading files of a data set so that whatever is wrong with one is said once, with its place.
+r"""Reading files of a data set so that whatever is wrong with one is said once, with its place.
 
 Every function takes `expected`, a few words on what the file or folder holds: the errors repeat it. All errors are
-DataError. Lines end at "\\n" alone: U+2028 and its kin are characters of a text.
+DataError. Lines end at "\n" alone: U+2028 and its kin are characters of a text.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ def read_bytes(file: Path, expected: str) -> bytes:
 
 
 def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
-    """Yields (line number from 1, line without "\\n" or "\\r\\n"), also for blank lines; nothing for an empty file.
+    r"""Yields (line number from 1, line without "\n" or "\r\n"), also for blank lines; nothing for an empty file.
 
     Raises DataError with the line and the byte offset where the file is not UTF-8.
     """

@@ -17,8 +17,8 @@ class Lsa:
     """TF-IDF (1 + log tf, smoothed idf) projected on the corpus's first singular vectors, unit length.
 
     Fitted on whole documents, so that all chunkings of a corpus share one space. Terms in fewer than `min_documents`
-    documents are left out, and of the rest the `max_terms` most frequent are kept. On Chinese news its recall is far below
-    BM25's: with equal weights a fusion of the two is worse than BM25 alone.
+    documents are left out, and of the rest the `max_terms` most frequent are kept. On Chinese news its recall is far
+    below BM25's: with equal weights a fusion of the two is worse than BM25 alone.
     Source: Deerwester et al. 1990; randomised SVD of Halko et al. 2011 (scikit-learn).
     """
 
@@ -75,9 +75,10 @@ def _weighted(counts: Any, weights: NDArray[np.float32]) -> Any:
 
     weighted = counts.copy()
     weighted.data = (1 + np.log(weighted.data)) * weights[weighted.indices]
-    return normalize(weighted, copy=False)
+    return normalize(weighted, copy=False) if min(weighted.shape) else weighted
 
 
 def _unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 1e-9).astype(np.float32)
+    unit: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 1e-9)
+    return unit.astype(np.float32)

@@ -9,7 +9,8 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class ConversationHistory:
-    """Puts the questions of the last `n_turns` turns before the question, so that "and the year after?" finds something.
+    """Puts the questions of the last `n_turns` turns before the question, so that "and the year after?" finds
+    something.
 
     Earlier answers are left out unless `with_answers`: they are the references of their turns, which a real system
     would not have.

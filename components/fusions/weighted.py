@@ -13,9 +13,11 @@ from components.records import Hits
 
 @dataclass(frozen=True)
 class WeightedScores:
-    """Scores of each ranking are mapped to [0, 1] per query (best hit 1, last hit 0; all equal: 1) and added with weights.
+    """Scores of each ranking are mapped to [0, 1] per query (best hit 1, last hit 0; all equal: 1) and added with
+    weights.
 
-    `dense_weight` is the dense ranking's share, the sparse one has the rest. A chunk that a ranking lacks gets 0 from it.
+    `dense_weight` is the dense ranking's share, the sparse one has the rest. A chunk that a ranking lacks gets 0 from
+    it.
     """
 
     dense_weight: float = 0.5

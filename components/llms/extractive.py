@@ -30,7 +30,8 @@ class Extractive:
     qa and conversation: the sentences that share most with the question, up to `answer_characters`. long_form,
     summarization and continuation: more of them, up to `text_characters`, in the order of the context, skipping what
     repeats; a continuation also skips what the beginning says already. correction: every sentence of the passage to
-    correct is replaced by the most similar sentence of the context if their terms overlap by `replace_overlap` (Jaccard).
+    correct is replaced by the most similar sentence of the context if their terms overlap by `replace_overlap`
+    (Jaccard).
 
     It shows what retrieval alone is worth, needs no download and is reproducible. Its scores say nothing about what a
     language model would make of the same context. No passages: the answer is empty.
@@ -97,7 +98,8 @@ class Extractive:
 def _select(sentences: list[Sentence], asked: frozenset[str], limit: int, known: frozenset[str]) -> str:
     """Greedily takes the sentence that adds most of what is asked, until `limit` characters; at least one."""
     weight = _rarity(sentences)
-    left, chosen, n_characters = list(sentences), [], 0
+    left, n_characters = list(sentences), 0
+    chosen: list[Sentence] = []
     open_terms = set(asked)
     while left:
         best = max(left, key=_gain(open_terms, asked, known, weight))

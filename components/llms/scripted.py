@@ -1,5 +1,6 @@
 """A language model that follows a script: for tests of everything around a model."""
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from components.records import Answer, AnswerState, Request
 
 @dataclass(frozen=True)
 class Scripted:
-    """Replies with `reply`, in which {question} and {context} are filled in.
+    """Replies with `reply`, in which {question} and {context} are filled in; EMPTY if that leaves nothing.
 
     A request whose question contains `error_on` (`empty_on`, `refuse_on`) ends in that state; "" switches it off.
     """
@@ -38,5 +39,7 @@ class Scripted:
             return Answer(request.id, AnswerState.EMPTY)
         if self.refuse_on and self.refuse_on in question:
             return Answer(request.id, AnswerState.REFUSED)
-        text = self.reply.replace("{question}", question).replace("{context}", "\n".join(request.passages))
-        return Answer(request.id, AnswerState.OK, text, n_completion_tokens=len(text))
+        values = {"{question}": question, "{context}": "\n".join(request.passages)}
+        text = re.sub("{question}|{context}", lambda place: values[place.group()], self.reply)
+        state = AnswerState.OK if text else AnswerState.EMPTY
+        return Answer(request.id, state, text, n_completion_tokens=len(text))

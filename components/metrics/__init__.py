@@ -1,0 +1,1 @@
+"""Scoring answers, rankings and contexts."""

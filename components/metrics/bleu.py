@@ -26,8 +26,8 @@ class Bleu:
 
     Level: corpus, so a single sample has no value (NaN). Range: [0, 1], no unit, larger is better.
     Tokenizer: sacreBLEU's, by `language`: "zh" (Chinese characters, 13a for the rest) or "en" (13a).
-    Empty answer: an empty hypothesis, which adds its reference's length to the brevity penalty. Blank references are left
-    out; a sample with no other is NOT_APPLICABLE. Samples may differ in their number of references.
+    Empty answer: an empty hypothesis, which adds its reference's length to the brevity penalty. Blank references are
+    left out; a sample with no other is NOT_APPLICABLE. Samples may differ in their number of references.
     Source: Papineni et al. 2002, "BLEU"; Post 2018, "A Call for Clarity in Reporting BLEU Scores".
     """
 

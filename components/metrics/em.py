@@ -17,9 +17,9 @@ from components.text.normalize import answer_form
 class ExactMatch:
     """1 if the answer equals a reference after normalisation (`answer_form`), else 0; the best over the references.
 
-    Level: sample. Range: {0, 1}, its mean a share in [0, 1]; larger is better. Tokenizer: none, whole texts are compared.
-    Empty answer: 0. References that normalise to nothing are left out; a sample with no other is NOT_APPLICABLE.
-    Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; articles ("a", "the") are kept.
+    Level: sample. Range: {0, 1}, its mean a share in [0, 1]; larger is better. Tokenizer: none, whole texts are
+    compared. Empty answer: 0. References that normalise to nothing are left out; a sample with no other is
+    NOT_APPLICABLE. Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; articles ("a", "the") are kept.
     """
 
     version: ClassVar[int] = 1

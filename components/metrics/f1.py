@@ -18,7 +18,8 @@ from components.text.normalize import answer_form
 
 @dataclass(frozen=True)
 class F1:
-    """F1 of the multisets of words after normalisation (`answer_form`), white space left out; the best over the references.
+    """F1 of the multisets of words after normalisation (`answer_form`), white space left out; the best over the
+    references.
 
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default.
     Empty answer: 0. References that normalise to nothing are left out; a sample with no other is NOT_APPLICABLE.

@@ -12,7 +12,9 @@ from components.records import Interval
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Column = tuple[NDArray[np.float64], Combine]
-"""A metric over a subset: statistics float64[n_samples, d], zeros in rows that are left out, and what joins their sums."""
+"""A metric over a subset: statistics float64[n_samples, d], zeros in rows that are left out, and what joins their sums.
+
+"""
 
 _BLOCK_ELEMENTS = 1_000_000
 _EXACT_BITS = 52
@@ -23,9 +25,9 @@ class Bootstrap:
     """Percentile bootstrap: samples (or clusters of them) are drawn with replacement, left-out rows included.
 
     `confidence` in (0, 1). Resamples in which a metric is undefined are ignored for that metric. The draws depend on
-    `seed` and the number of samples (or clusters) alone, and the sums are exact, so that equal statistics give equal bytes
-    with any other columns and any number of threads. Time grows with n_resamples * n_samples; 10,000 resamples of 6,000
-    samples and 60 columns take about a second and 60 MB.
+    `seed` and the number of samples (or clusters) alone, and the sums are exact, so that equal statistics give equal
+    bytes with any other columns and any number of threads. Time grows with n_resamples * n_samples; 10,000 resamples of
+    6,000 samples and 60 columns take about a second and 60 MB.
     Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13.
     """
 

@@ -17,11 +17,12 @@ Span = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class PassageCoverage:
-    """Share of the gold passages' characters that lie inside the chunks of the context, whatever their size and overlap.
+    """Share of the gold passages' characters that lie inside the chunks of the context, whatever their size and
+    overlap.
 
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none; characters, white space included.
-    A character in several gold units or several chunks counts once; a unit without positions is its whole document. Units
-    of documents that are not in the corpus are left out; a sample without any other is NO_GOLD. Empty context: 0.
+    A character in several gold units or several chunks counts once; a unit without positions is its whole document.
+    Units of documents that are not in the corpus are left out; a sample without any other is NO_GOLD. Empty context: 0.
     Source: this project; the recall of characters, so that all chunkings are compared by one measure.
     """
 

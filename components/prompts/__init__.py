@@ -1,0 +1,1 @@
+"""Writing the messages for a model."""

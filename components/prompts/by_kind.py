@@ -12,11 +12,11 @@ _FIELDS = ("{question}", "{context}", "{history}")
 
 @dataclass(frozen=True)
 class PromptByKind:
-    """Chooses a template by the sample's kind and fills in {question}, {context} and {history}; nothing else is replaced,
-    and what is filled in is never read as a template.
+    """Chooses a template by the sample's kind and fills in {question}, {context} and {history}; nothing else is
+    replaced, and what is filled in is never read as a template.
 
-    Without passages `closed_book` stands in the place of the context. Each passage is written as `passage` with {n} (from
-    1) and {text}.
+    Without passages `closed_book` stands in the place of the context. Each passage is written as `passage` with {n}
+    (from 1) and {text}.
     """
 
     system: str

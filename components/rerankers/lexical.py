@@ -37,9 +37,8 @@ class LexicalCoverage:
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """float32[n_pairs]; 0 for a query without a known term."""
-        assert queries.terms is not None and chunks.terms is not None, (
-            "the reranker has a tokenizer, so terms are filled"
-        )
+        assert queries.terms is not None, "the reranker has a tokenizer, so terms are filled"
+        assert chunks.terms is not None, "the reranker has a tokenizer, so terms are filled"
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         idf = inverse_document_frequency(count_matrix(chunks.terms))
@@ -64,7 +63,8 @@ def _coverage(queries: Any, chunks: Any, weights: NDArray[np.float64], rows: tup
             for q, c in zip(_blocks(rows[0]), _blocks(rows[1]), strict=True)
         ]
     )
-    return np.divide(shared, total, out=np.zeros(len(shared)), where=total > 0)
+    share: NDArray[np.float64] = np.divide(shared, total, out=np.zeros(len(shared)), where=total > 0)
+    return share
 
 
 def _blocks(rows: NDArray[np.int64], size: int = 20_000) -> list[NDArray[np.int64]]:

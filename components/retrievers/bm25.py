@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,15 +21,18 @@ _COMPILED_FROM = 1_000_000_000
 
 
 class Formula(StrEnum):
-    """LUCENE never gives a negative weight; OKAPI is Robertson's, as rank_bm25 has it for words in less than half of the
-    chunks (for more frequent ones the weight is 0 here, and a floor there)."""
+    """LUCENE never gives a negative weight; OKAPI is Robertson's, as rank_bm25 has it for words in less than half of
+    the chunks (for more frequent ones the weight is 0 here, and a floor there).
+    """
 
     LUCENE = "lucene"
     OKAPI = "okapi"
 
 
 class Backend(StrEnum):
-    """BM25S searches a precomputed sparse matrix; RANK_BM25 is the well-known Python package, hundreds of times slower."""
+    """BM25S searches a precomputed sparse matrix; RANK_BM25 is the well-known Python package, hundreds of times slower.
+    
+    """
 
     BM25S = "bm25s"
     RANK_BM25 = "rank_bm25"
@@ -66,7 +70,8 @@ class Bm25:
 
     def build(self, chunks: Passages) -> Arrays:
         """For bm25s the score of every (term, chunk) as CSC arrays `data`, `indices`, `indptr`, and `n_chunks` [1]; for
-        rank_bm25 the chunks' terms, `ids` and `offsets`."""
+        rank_bm25 the chunks' terms, `ids` and `offsets`.
+        """
         terms = _terms(chunks)
         if self.backend is Backend.RANK_BM25:
             rows = [terms.row(i) for i in range(len(terms))]
@@ -120,9 +125,11 @@ class Bm25:
         without = np.flatnonzero((hits.chunk < 0).all(axis=1))
         if len(without) > self.max_share_without_hits * len(queries):
             raise ComponentError(
-                f"bm25: {len(without)} of {len(queries)} queries have no hit at all, e.g. {queries.texts[int(without[0])][:60]!r}; "
-                f"wanted at most a share of {self.max_share_without_hits:g}. Does the tokenizer ({type(self.tokenizer).__name__}) "
-                "fit the language? If such queries are expected, raise max_share_without_hits."
+                f"bm25: {len(without)} of {len(queries)} queries have no hit at all, "
+                f"e.g. {queries.texts[int(without[0])][:60]!r}; "
+                f"wanted at most a share of {self.max_share_without_hits:g}. "
+                f"Does the tokenizer ({type(self.tokenizer).__name__}) fit the language? "
+                "If such queries are expected, raise max_share_without_hits."
             )
 
 
@@ -172,8 +179,9 @@ def _rank_bm25(
         from rank_bm25 import BM25Okapi
     except ImportError as error:
         raise MissingExtraError("rank-bm25", "parity", "retriever=bm25 with backend=rank_bm25") from error
-    offsets = index["offsets"].tolist()
     ids = index["ids"].tolist()
-    okapi = BM25Okapi([ids[a:b] for a, b in zip(offsets, offsets[1:], strict=False)], k1=settings.k1, b=settings.b)
+    if not ids or not asked:
+        return  # rank_bm25 divides by the number of words
+    okapi = BM25Okapi([ids[a:b] for a, b in pairwise(index["offsets"].tolist())], k1=settings.k1, b=settings.b)
     for i in asked:
         yield i, okapi.get_scores(queries.row(i).tolist()).astype(np.float32)

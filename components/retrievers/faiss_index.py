@@ -41,7 +41,8 @@ class Flat:
 @dataclass(frozen=True)
 class Hnsw:
     """Approximate search in a navigable small-world graph (Malkov and Yashunin 2018). Built on one thread, so that the
-    same vectors always give the same graph."""
+    same vectors always give the same graph.
+    """
 
     n_links: int = 32
     ef_construction: int = 200
@@ -67,13 +68,14 @@ class Hnsw:
         """About the `depth` nearest by inner product."""
         loaded = _load(index)
         loaded.hnsw.efSearch = max(self.ef_search, depth + _BEYOND)
-        return _hits(*loaded.search(queries, min(depth + _BEYOND, loaded.ntotal)), depth)
+        return _search(loaded, queries, depth)
 
 
 @dataclass(frozen=True)
 class IvfPq:
     """Approximate search in inverted lists of product-quantised vectors (Jegou et al. 2011): about `n_subvectors` bytes
-    per vector in the index. `n_lists` lists, `n_probes` of them searched; the dimensions must divide by `n_subvectors`."""
+    per vector in the index. `n_lists` lists, `n_probes` of them searched; the dimensions must divide by `n_subvectors`.
+    """
 
     n_lists: int = 256
     n_subvectors: int = 16
@@ -115,7 +117,7 @@ class IvfPq:
         """About the `depth` nearest by inner product; scores are those of the quantised vectors."""
         loaded = _load(index)
         loaded.nprobe = self.n_probes
-        return _hits(*loaded.search(queries, min(depth + _BEYOND, loaded.ntotal)), depth)
+        return _search(loaded, queries, depth)
 
 
 def _load(index: Arrays) -> Any:
@@ -124,8 +126,16 @@ def _load(index: Arrays) -> Any:
     return faiss.deserialize_index(np.asarray(index["faiss"]))
 
 
+def _search(index: Any, queries: NDArray[np.float32], depth: int) -> Hits:
+    n_asked = min(depth + _BEYOND, index.ntotal)
+    if not n_asked or not len(queries):
+        return empty_hits(len(queries), depth)
+    score, chunk = index.search(queries, n_asked)
+    return _hits(score, chunk, depth)
+
+
 def _hits(score: NDArray[np.float32], chunk: NDArray[np.int64], depth: int) -> Hits:
     """Rounds, drops what is not similar at all (zero vectors), breaks ties by position."""
-    rounded = np.round(score, _RESOLUTION)
-    found = np.where(np.isfinite(rounded) & (rounded != 0), chunk, -1).astype(np.int32)
+    rounded = np.where(chunk >= 0, score, np.float32(0)).round(_RESOLUTION)  # FAISS fills up with chunk -1
+    found = np.where(rounded != 0, chunk, -1).astype(np.int32)
     return sort_hits(found, rounded, depth)

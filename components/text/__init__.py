@@ -1,0 +1,1 @@
+"""Text shared by all roles: normal forms, words, sentences, tokens, tables of terms."""

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from components.records import Terms
 
@@ -10,7 +11,7 @@ _ROWS_AT_ONCE = 50_000
 
 
 def count_matrix(terms: Terms) -> Any:
-    """scipy CSR float32[n_passages, n_vocabulary] of term counts, indices sorted, no explicit zeros.
+    """A SciPy CSR matrix, float32[n_passages, n_vocabulary] of term counts, indices sorted, no explicit zeros.
 
     Built in blocks of rows, so that overlapping passages never exist as one long list of terms.
     """
@@ -37,7 +38,8 @@ def _block(terms: Terms, first_row: int, last_row: int) -> Any:
     return counts
 
 
-def inverse_document_frequency(counts: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+def inverse_document_frequency(counts: Any) -> NDArray[np.float64]:
     """Lucene's form, log(1 + (N - df + 0.5) / (df + 0.5)), float64[n_vocabulary], never negative."""
     df = np.bincount(counts.indices, minlength=counts.shape[1])
-    return np.log1p((counts.shape[0] - df + 0.5) / (df + 0.5))
+    idf: NDArray[np.float64] = np.log1p((counts.shape[0] - df + 0.5) / (df + 0.5))
+    return idf

@@ -30,7 +30,9 @@ def _stop_words() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class EnglishStems:
-    """Words by a regular expression (numbers such as 1,250.5 stay whole), Snowball's English stemmer, bm25s's stop words."""
+    """Words by a regular expression (numbers such as 1,250.5 stay whole), Snowball's English stemmer, bm25s's stop
+    words.
+    """
 
     version: ClassVar[int] = 1
 

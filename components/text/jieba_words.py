@@ -30,9 +30,11 @@ def _cut(text: str, hmm: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class JiebaWords:
-    """jieba in its precise mode, about 0.6 million characters a second. `hmm` finds words that are not in the dictionary.
+    """jieba in its precise mode, about 0.6 million characters a second. `hmm` finds words that are not in the
+    dictionary.
 
-    White space is kept as tokens of its own. The last 50,000 texts are remembered, since several metrics cut the same answers.
+    White space is kept as tokens of its own. The last 50,000 texts are remembered, since several metrics cut the same
+    answers.
     """
 
     hmm: bool = True

@@ -5,12 +5,16 @@ from functools import cache
 
 
 def is_word_character(character: str) -> bool:
-    """True for letters, marks, digits and other numbers: not for white space, punctuation, symbols or control characters."""
+    """True for letters, marks, digits and other numbers: not for white space, punctuation, symbols or control
+    characters.
+    """
     return unicodedata.category(character)[0] in "LNM"
 
 
 def index_term(token: str) -> str:
-    """NFKC and lower case; "" for a token without a letter or digit, so that white space and punctuation are not indexed."""
+    """NFKC and lower case; "" for a token without a letter or digit, so that white space and punctuation are not
+    indexed.
+    """
     term = unicodedata.normalize("NFKC", token).strip().lower()
     return term if any(map(is_word_character, term)) else ""
 

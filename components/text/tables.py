@@ -38,8 +38,8 @@ def segment(texts: Sequence[str], tokenizer: Tokenizer | None) -> Segments:
 class TermTable:
     """The terms of a corpus in order: document i owns [offsets[i], offsets[i + 1]) of `ids`, `start`, `end`.
 
-    `ids` int32 positions in `vocabulary`; `start`, `end` int32 character offsets of the word. Words that are not indexed
-    are not in the table.
+    `ids` int32 positions in `vocabulary`; `start`, `end` int32 character offsets of the word. Words that are not
+    indexed are not in the table.
     """
 
     offsets: NDArray[np.int64]

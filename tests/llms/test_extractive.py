@@ -1,0 +1,105 @@
+import dataclasses
+from itertools import pairwise
+
+import pytest
+
+from components.datasets.demo import Demo
+from components.llms.extractive import Extractive
+from components.records import AnswerState, Kind, Request, Turn
+from components.text.character_bigrams import CharacterBigrams
+from components.text.sentences import sentence_ends
+from tests.contracts.llm_contract import LLMContract, request
+
+
+class TestExtractive(LLMContract):
+    component = Extractive()
+
+
+class TestWithOtherWords(LLMContract):
+    component = Extractive(tokenizer=CharacterBigrams())
+
+
+def answer(given: Request, llm: Extractive | None = None) -> str:
+    (only,) = (llm or Extractive()).generate([given])
+    return only.text
+
+
+def sentences_of(*texts: str) -> set[str]:
+    return {text[start:end].strip() for text in texts for start, end in pairwise([0, *sentence_ends(text).tolist()])}
+
+
+NEWS = (
+    "青砚市新建了三座桥。桥长共两公里。工程耗资九亿元。",
+    "市长出席了通车仪式。桥长共两公里。天气晴好。",
+)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.CORRECTION])
+def test_every_sentence_is_of_the_context(kind: Kind) -> None:
+    samples = [sample for sample in Demo().load().samples if sample.kind is kind]
+    documents = tuple(Demo().load().documents.texts[:6])
+    for sample in samples[:20]:
+        text = answer(Request(sample.id, (), sample, documents))
+        assert text
+        assert sentences_of(text) <= sentences_of(*documents)
+
+
+@pytest.mark.parametrize("kind", [Kind.QA, Kind.CONVERSATION])
+def test_the_answer_is_the_sentence_that_shares_most_with_the_question(kind: Kind) -> None:
+    brief = Extractive(answer_characters=1)
+    assert answer(request("工程耗资多少？", NEWS, kind), brief) == "工程耗资九亿元。"
+    assert answer(request("谁出席了通车仪式？", NEWS, kind), brief) == "市长出席了通车仪式。"
+
+
+def test_earlier_turns_count_as_asked() -> None:
+    brief = Extractive(answer_characters=1)
+    history = (Turn("工程耗资多少？", "不清楚。"),)
+    assert answer(request("它呢？", NEWS, Kind.CONVERSATION, history), brief) == "工程耗资九亿元。"
+
+
+@pytest.mark.parametrize("kind", [Kind.LONG_FORM, Kind.SUMMARIZATION])
+def test_texts_are_in_the_order_of_the_context_without_repetition(kind: Kind) -> None:
+    whole = Extractive(text_characters=1000)
+    assert answer(request("通车仪式", NEWS, kind), whole) == (
+        "青砚市新建了三座桥。桥长共两公里。工程耗资九亿元。市长出席了通车仪式。天气晴好。"
+    )
+
+
+@pytest.mark.parametrize(("kind", "limit"), [(Kind.QA, 20), (Kind.SUMMARIZATION, 30)])
+def test_the_limit_holds_from_the_second_sentence_on(kind: Kind, limit: int) -> None:
+    text = answer(request("桥", NEWS, kind), Extractive(answer_characters=20, text_characters=30))
+    assert len(sentences_of(text)) > 1
+    assert len(text) <= limit
+
+
+def test_a_continuation_does_not_repeat_the_beginning() -> None:
+    beginning = "青砚市新建了三座桥。工程耗资九亿元。"
+    brief = Extractive(text_characters=10)
+    assert answer(request(beginning, NEWS, Kind.SUMMARIZATION), brief) in sentences_of(beginning)
+    assert answer(request(beginning, NEWS, Kind.CONTINUATION), brief) not in sentences_of(beginning)
+
+
+def test_a_correction_replaces_what_the_context_says_otherwise() -> None:
+    stated = "青砚市新建了五座桥。工程耗资九亿元。此事无人报道过。"
+    assert answer(request(stated, NEWS, Kind.CORRECTION)) == "青砚市新建了三座桥。工程耗资九亿元。此事无人报道过。"
+
+
+def test_a_correction_leaves_what_is_not_similar_enough() -> None:
+    stated = "青砚市新建了五座桥。"
+    strict = dataclasses.replace(Extractive(), replace_overlap=1.0)
+    assert answer(request(stated, NEWS, Kind.CORRECTION), strict) == stated
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("passages", [(), ("",), ("。", " \n！")])
+def test_empty_without_a_usable_sentence(kind: Kind, passages: tuple[str, ...]) -> None:
+    (only,) = Extractive().generate([request("西湖在哪里？", passages, kind)])
+    assert only.state is AnswerState.EMPTY
+
+
+def test_mistakes() -> None:
+    assert [mistake.split(":")[0] for mistake in Extractive(0, 0, 0.0).check()] == [
+        "answer_characters",
+        "text_characters",
+        "replace_overlap",
+    ]

@@ -1,0 +1,53 @@
+import pytest
+
+from components.fields import is_runtime_only
+from components.llms.scripted import Scripted
+from components.records import Answer, AnswerState
+from tests.contracts.llm_contract import LLMContract, request
+
+
+class TestScripted(LLMContract):
+    component = Scripted()
+
+
+class TestWithEveryState(LLMContract):
+    component = Scripted("{context}{question}", error_on="故宫", empty_on="没有", refuse_on="空白")
+
+
+def answer(llm: Scripted, question: str) -> Answer:
+    (only,) = llm.generate([request(question, ("甲", "乙"))])
+    return only
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [("{question}", "问？"), ("好", "好"), ("{context}|{question}", "甲\n乙|问？"), ("{other}", "{other}")],
+)
+def test_replies(reply: str, text: str) -> None:
+    assert answer(Scripted(reply), "问？").text == text
+
+
+def test_what_is_filled_in_is_not_read_as_a_template() -> None:
+    assert answer(Scripted("{question}"), "{context}").text == "{context}"
+
+
+@pytest.mark.parametrize(
+    ("question", "state"),
+    [("错吗", AnswerState.ERROR), ("空吗", AnswerState.EMPTY), ("拒吗", AnswerState.REFUSED), ("好吗", AnswerState.OK)],
+)
+def test_states(question: str, state: AnswerState) -> None:
+    llm = Scripted(error_on="错", empty_on="空", refuse_on="拒")
+    assert answer(llm, question).state is state
+
+
+def test_an_error_says_what_it_is() -> None:
+    assert answer(Scripted(error_on="错"), "错吗").error == "the script fails on '错'"
+
+
+def test_an_empty_reply_is_an_empty_answer() -> None:
+    assert answer(Scripted(""), "问？").state is AnswerState.EMPTY
+
+
+def test_the_delay_is_no_part_of_the_identity() -> None:
+    (delay,) = (field for field in Scripted.__dataclass_fields__.values() if field.name == "delay_s")
+    assert is_runtime_only(delay)

@@ -1,0 +1,83 @@
+import dataclasses
+
+import pytest
+
+from components.prompts.by_kind import PromptByKind
+from components.records import Kind, Message, Sample, Turn
+from tests.contracts.prompt_contract import PromptContract
+
+PROMPT = PromptByKind(
+    system="系统{question}",
+    qa="资料：{context}\n问题：{question}",
+    long_form="长：{context}|{question}",
+    conversation="{history}|{context}|{question}",
+    continuation="续：{context}|{question}",
+    summarization="摘：{context}|{question}",
+    correction="改：{context}|{question}",
+    passage="[{n}] {text}",
+    turn="问{question}答{answer}",
+    closed_book="没有资料",
+)
+
+
+class TestPromptByKind(PromptContract):
+    component = PROMPT
+
+
+class TestWithoutSystem(PromptContract):
+    component = dataclasses.replace(PROMPT, system="")
+
+
+def sample(kind: Kind = Kind.QA, question: str = "几座桥？", history: tuple[Turn, ...] = ()) -> Sample:
+    return Sample("s", "qa", kind, question, ("三座",), history=history)
+
+
+def test_by_hand() -> None:
+    assert PROMPT.render(sample(), ["甲", "乙"]) == (
+        Message("system", "系统{question}"),
+        Message("user", "资料：[1] 甲\n[2] 乙\n问题：几座桥？"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (Kind.LONG_FORM, "长：[1] 甲|几座桥？"),
+        (Kind.CONTINUATION, "续：[1] 甲|几座桥？"),
+        (Kind.SUMMARIZATION, "摘：[1] 甲|几座桥？"),
+        (Kind.CORRECTION, "改：[1] 甲|几座桥？"),
+        (Kind.CONVERSATION, "|[1] 甲|几座桥？"),
+    ],
+)
+def test_every_kind_has_its_template(kind: Kind, text: str) -> None:
+    assert PROMPT.render(sample(kind), ["甲"])[-1].content == text
+
+
+def test_history_is_written_turn_by_turn() -> None:
+    talk = sample(Kind.CONVERSATION, history=(Turn("建了什么？", "桥。"), Turn("在哪？", "{question}")))
+    assert PROMPT.render(talk, ["甲"])[-1].content == "问建了什么？答桥。\n问在哪？答{question}|[1] 甲|几座桥？"
+
+
+def test_closed_book_stands_in_the_place_of_the_context() -> None:
+    assert PROMPT.render(sample(), [])[-1].content == "资料：没有资料\n问题：几座桥？"
+
+
+def test_what_is_filled_in_is_not_read_as_a_template() -> None:
+    asked = sample(question="{context}{history}\\g<0>")
+    assert (
+        PROMPT.render(asked, ["{question}{n}"])[-1].content == "资料：[1] {question}{n}\n问题：{context}{history}\\g<0>"
+    )
+
+
+def test_no_system_message_if_it_is_empty() -> None:
+    assert [message.role for message in dataclasses.replace(PROMPT, system="").render(sample(), [])] == ["user"]
+
+
+def test_mistakes() -> None:
+    broken = dataclasses.replace(PROMPT, qa="{context}", summarization="", conversation="{question}{context}")
+    assert broken.check() == [
+        "qa: the template has no {question}",
+        "conversation: the template has no {history}",
+        "summarization: the template has no {question}",
+        "summarization: the template has no {context}",
+    ]

@@ -1,0 +1,10 @@
+from components.rerankers.none import NoReranker
+from tests.contracts.reranker_contract import PAIRS, RerankerContract
+
+
+class TestNoReranker(RerankerContract):
+    component = NoReranker()
+
+    def test_scores_nothing(self) -> None:
+        assert self.component.depth == 0
+        assert not self.score(PAIRS).any()

@@ -1,0 +1,151 @@
+"""Small sweeps for the tests of the runner: composed and run in this process, or through the command line."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_module
+
+from runner import grid_launcher
+from runner.cell import Cell
+from runner.plan import CellRequest, Plan, PlannedCell, make_plan, plan_cells
+from runner.results import CellResult, SweepResult, read_cells, read_sweep
+from runner.schema import build_cell
+from runner.stage import Stage
+from runner.store import Entry, Store
+from runner.sweep import Job, check_jobs, run_sweep
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SWEEP_ID = "a-sweep"
+
+SMALL = ("dataset.limit=12", "retriever=bm25", "embedder=hashing", "metrics.interval.n_resamples=100")
+"""A cell of a second: 12 samples, no model of any kind."""
+
+QUIET = ("tracking=none", "run.progress=false")
+RANKING_ONLY = ("metrics=retrieval",)
+FEW_METRICS = (
+    "metrics.scores.trec.measures=[ndcg@10]",
+    *(f"~metrics.scores.{name}" for name in ("bleu", "f1", "em", "length", "mrr_per_document")),
+)
+
+
+def compose_job(*overrides: str) -> Job:
+    """The job of `python -m runner` with these overrides. Those at the end win."""
+    grid_launcher.register()
+    with initialize_config_module("conf", version_base="1.3"):
+        return grid_launcher.job_of(compose("config", list(overrides), return_hydra_config=True))
+
+
+def small_job(folder: Path, *overrides: str) -> Job:
+    """A small cell whose results and store lie in `folder`."""
+    return compose_job(*SMALL, *QUIET, f"run.results_dir={folder / 'results'}", *overrides)
+
+
+def small_cell(*overrides: str) -> Cell:
+    """The components of a small cell."""
+    return build_cell(compose_job(*SMALL, *QUIET, *overrides).config)
+
+
+def run_small(folder: Path, *overrides_of_cells: Sequence[str], sweep_id: str = SWEEP_ID) -> int:
+    """Runs a sweep of one small cell per sequence of overrides, in this process; returns its exit code."""
+    return run_sweep([small_job(folder, *overrides) for overrides in overrides_of_cells or [()]], sweep_id)
+
+
+def plan_small(folder: Path, *overrides_of_cells: Sequence[str]) -> Plan:
+    """The plan of small cells over the store in `folder`; data sets are loaded without it."""
+    requests = check_jobs([small_job(folder, *overrides) for overrides in overrides_of_cells])
+    return make_plan(planned(requests), store_of(folder))
+
+
+def planned(requests: Sequence[CellRequest]) -> tuple[PlannedCell, ...]:
+    """Cells whose data sets are loaded here and kept nowhere."""
+    return plan_cells(requests, _load_content)
+
+
+def _load_content(stage: Stage) -> dict[str, Any]:
+    content: dict[str, Any] = stage.compute(stage, None).payload["content"]  # type: ignore[arg-type]
+    return content
+
+
+def store_of(folder: Path) -> Store:
+    return Store(folder / "results" / "store")
+
+
+def sweep_in(folder: Path, sweep_id: str = SWEEP_ID) -> SweepResult:
+    return read_sweep(folder / "results" / sweep_id)
+
+
+def cells_in(folder: Path, sweep_id: str = SWEEP_ID) -> list[CellResult]:
+    return list(read_cells(folder / "results" / sweep_id))
+
+
+def entries_by_kind(store: Store) -> dict[str, list[Entry]]:
+    found: dict[str, list[Entry]] = {}
+    for entry in store.entries():
+        found.setdefault(entry.manifest.kind, []).append(entry)
+    return found
+
+
+def flip_a_byte(path: Path) -> None:
+    """Damages a file without changing its size."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(bytes(content))
+
+
+def start_command(folder: Path, *arguments: str, module: str = "runner") -> "subprocess.Popen[str]":
+    """Starts `python -m <module>` in `folder`, in a process group of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "400"}
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def run_command(
+    folder: Path, *arguments: str, module: str = "runner", timeout_s: float = 120
+) -> "subprocess.CompletedProcess[str]":
+    """Runs `python -m <module>` in `folder` to its end."""
+    process = start_command(folder, *arguments, module=module)
+    try:
+        output, errors = process.communicate(timeout=timeout_s)
+    finally:
+        end_group(process)
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+
+def end_group(process: "subprocess.Popen[str]", with_signal: signal.Signals = signal.SIGKILL) -> None:
+    """Sends a signal to a process that was started here and to the workers that it started."""
+    if process.poll() is None:
+        os.killpg(process.pid, with_signal)
+
+
+def wait_until(condition: Callable[[], bool], process: "subprocess.Popen[str]", timeout_s: float = 60) -> None:
+    """Returns as soon as the condition holds; fails if the process ends before, or time runs out."""
+    limit = time.monotonic() + timeout_s
+    while not condition():
+        if process.poll() is not None or time.monotonic() > limit:
+            end_group(process)
+            raise AssertionError(f"the awaited moment never came: {process.communicate()}")
+        time.sleep(0.002)
+
+
+def only_sweep(folder: Path) -> Path:
+    """The one sweep folder under the default results folder."""
+    (path,) = sweeps(folder)
+    return path
+
+
+def sweeps(folder: Path) -> list[Path]:
+    """All sweep folders under the default results folder, oldest first."""
+    return sorted(path.parent for path in (folder / "results").glob("*/sweep.json"))

@@ -1,0 +1,93 @@
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, ClassVar
+
+import pytest
+
+from components.fields import runtime_only
+from runner.identity import describe, key_of
+
+
+class Order(StrEnum):
+    UP = "up"
+    DOWN = "down"
+
+
+@dataclass(frozen=True)
+class Part:
+    size: int = 1
+
+    version: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class Whole:
+    part: Part = field(default_factory=Part)
+    share: float = 0.5
+    order: Order = Order.UP
+    names: tuple[str, ...] = ("a", "b")
+    batch_size: int = runtime_only(8, "only how many at once")
+
+    version: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class Twin(Whole):
+    """The same fields under another name."""
+
+
+def key(value: object) -> str:
+    return key_of(describe(value))
+
+
+def test_equal_components_have_equal_keys() -> None:
+    assert key(Whole()) == key(Whole(part=Part(1), share=0.5))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"part": Part(2)}, {"share": 0.25}, {"order": Order.DOWN}, {"names": ("b", "a")}, {"names": ("ab",)}],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_every_field_counts(changes: dict[str, Any]) -> None:
+    assert key(replace(Whole(), **changes)) != key(Whole())
+
+
+def test_runtime_only_fields_do_not_count() -> None:
+    assert key(Whole(batch_size=64)) == key(Whole())
+
+
+def test_the_class_counts() -> None:
+    assert key(Twin()) != key(Whole())
+
+
+def test_the_version_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = key(Whole())
+    monkeypatch.setattr(Part, "version", 2)
+    assert key(Whole()) != before
+
+
+@pytest.mark.parametrize("other", [1, "1", 1.5, None, False, [True], {"True": 1}])
+def test_kinds_of_values_are_told_apart(other: object) -> None:
+    assert key(other) != key(True)
+
+
+def test_order_of_a_mapping_does_not_count() -> None:
+    assert key({"a": 1, "b": 2}) == key({"b": 2, "a": 1})
+
+
+def test_floats_count_in_full() -> None:
+    assert key(0.1 + 0.2) != key(0.3)
+
+
+def test_a_key_is_the_same_on_every_machine() -> None:
+    assert key({"share": 0.1, "name": "块", "sizes": (64, 128), "order": Order.UP}) == (
+        "cb17bd40a7246de2b4616eecaccb6b232bebf0cd4f328f675bac3f6937bb2f2c"
+    )
+
+
+@pytest.mark.parametrize("make", [lambda: {1, 2}, object, lambda: Whole], ids=["set", "object", "class"])
+def test_values_without_a_canonical_form_are_refused(make: Callable[[], object]) -> None:
+    with pytest.raises(TypeError, match="no canonical form"):
+        describe(make())

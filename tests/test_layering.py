@@ -1,0 +1,137 @@
+"""The direction of dependency: analysis -> runner -> components, and within components towards records."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from importlib.util import resolve_name
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+OURS = ("components", "runner", "analysis")
+SHARED_BY_ROLES = (
+    "components.records",
+    "components.protocols",
+    "components.errors",
+    "components.fields",
+    "components.text",
+)
+HEAVY = {
+    "torch", "transformers", "faiss", "mlflow", "vllm", "ray", "bm25s", "sklearn", "jieba", "matplotlib", "sacrebleu",
+}  # fmt: skip
+
+
+def _modules() -> dict[str, Path]:
+    """Dotted name -> file of every module of ours."""
+    found = {}
+    for package in OURS:
+        for file in sorted((REPOSITORY / package).rglob("*.py")):
+            parts = file.relative_to(REPOSITORY).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
+
+
+MODULES = _modules()
+
+
+def _imported(file: Path, *, at_import: bool) -> Iterator[str]:
+    """Dotted names that a file imports; with `at_import` without what functions import when they are called."""
+    waiting: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
+    package = ".".join(file.relative_to(REPOSITORY).parent.parts)
+    while waiting:
+        node = waiting.pop()
+        if at_import and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            source = resolve_name("." * node.level + (node.module or ""), package)
+            # `from package import module` is an import of the module.
+            yield from (name if (name := f"{source}.{alias.name}") in MODULES else source for alias in node.names)
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def _ours(file: Path, *, at_import: bool = False) -> set[str]:
+    return {name for name in _imported(file, at_import=at_import) if name.split(".")[0] in OURS}
+
+
+def _is_under(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def _role(module: str) -> str | None:
+    """components.<role> for a module of a role."""
+    parts = module.split(".")
+    package = ".".join(parts[:2])
+    is_role = parts[0] == "components" and len(parts) > 1 and MODULES[package].name == "__init__.py"
+    return package if is_role and package != "components.text" else None
+
+
+def test_there_are_modules_of_every_kind() -> None:
+    roles = {role for role in map(_role, MODULES) if role}
+    assert {"components.chunkers", "components.datasets", "components.llms", "components.metrics"} <= roles
+    assert {"components.records", "components.text.tables", "runner.stages"} <= set(MODULES)
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if _is_under(name, "components")])
+def test_components_import_components_alone(module: str) -> None:
+    assert {name for name in _ours(MODULES[module]) if not _is_under(name, "components")} == set()
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if _role(name)])
+def test_roles_do_not_import_each_other(module: str) -> None:
+    allowed = (*SHARED_BY_ROLES, str(_role(module)))
+    strangers = {name for name in _ours(MODULES[module]) if not any(_is_under(name, package) for package in allowed)}
+    assert strangers == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "allowed"),
+    [
+        ("components.records", ()),
+        ("components.errors", ()),
+        ("components.fields", ()),
+        ("components.protocols", ("components.records",)),
+        *((name, SHARED_BY_ROLES) for name in MODULES if _is_under(name, "components.text")),
+    ],
+)
+def test_what_roles_share_imports_no_role(module: str, allowed: tuple[str, ...]) -> None:
+    strangers = {name for name in _ours(MODULES[module]) if not any(_is_under(name, package) for package in allowed)}
+    assert strangers == set()
+
+
+def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
+    allowed = ("analysis", "runner.results", "components.records")
+    for module in (name for name in MODULES if _is_under(name, "analysis")):
+        names = _ours(MODULES[module])
+        assert {name for name in names if not any(_is_under(name, package) for package in allowed)} == set(), module
+
+
+def test_the_runner_does_not_import_the_analysis() -> None:
+    for module in (name for name in MODULES if _is_under(name, "runner")):
+        assert {name for name in _ours(MODULES[module]) if _is_under(name, "analysis")} == set(), module
+
+
+def test_no_import_cycle() -> None:
+    # `static_order` raises CycleError, which names the cycle.
+    graph = {module: _ours(file, at_import=True) - {module} for module, file in MODULES.items()}
+    assert set(TopologicalSorter(graph).static_order()) >= set(MODULES)
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    code = (
+        "import importlib, json, sys\n"
+        "for name in json.loads(sys.argv[1]): importlib.import_module(name)\n"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    )
+    names = [name for name in MODULES if not name.startswith("analysis")]
+    command = [sys.executable, "-c", code, json.dumps(names)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert {"components", "runner"} <= loaded
+    assert loaded & HEAVY == set()
