@@ -50,9 +50,7 @@ class Dataset(Component, Protocol):
         """Short name for results, e.g. "crud_rag"."""
 
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the content that `load` reads, whatever its place. Raises DataError naming what is missing.
-        
-        """
+        """SHA-256 (hex) of the content that `load` reads, wherever it is. Raises DataError naming what is missing."""
 
     def load(self) -> Benchmark:
         """The benchmark; documents sorted by id, ids of documents and of samples unique. Raises DataError."""
@@ -222,9 +220,7 @@ class LLM(Component, Protocol):
 
 
 class Metric(Component, Protocol):
-    """What metrics of all three kinds share. `combine` turns summed statistics into the metric, for many sums at once.
-    
-    """
+    """What metrics of all three kinds share. `combine` turns sums of statistics into the metric, many at once."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -138,7 +138,8 @@ class SpanTexts(Sequence[str]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         spans = self._spans
-        return self._documents[spans.document[index]][spans.start[index] : spans.end[index]]
+        text: str = self._documents[spans.document[index]][spans.start[index] : spans.end[index]]
+        return text
 
     def __iter__(self) -> Iterator[str]:
         spans = self._spans
@@ -148,9 +149,7 @@ class SpanTexts(Sequence[str]):
 
 @dataclass(frozen=True)
 class Words:
-    """The words of one text with their places: `start`, `end` int32[n_words], each non-decreasing; words may overlap.
-    
-    """
+    """Words of a text with their places: `start`, `end` int32[n_words], each non-decreasing; words may overlap."""
 
     words: Sequence[str]
     start: NDArray[np.int32]

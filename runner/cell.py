@@ -86,14 +86,16 @@ class Cell:
     run: RunSettings
     experiment: ExperimentSettings
 
-    def check(self) -> list[str]:
-        """What is wrong with the combination."""
-        mistakes = (
-            [] if self.top_k >= 1 else [f"top_k: got {self.top_k}, wanted at least 1 (for none, retriever=closed_book)"]
-        )
-        if 0 < self.retriever.depth < self.top_k:
-            mistakes.append(
-                f"top_k: got {self.top_k}, more than retriever.depth={self.retriever.depth}, the hits kept per query; "
-                f"take a smaller top_k or retriever.depth={self.top_k}"
-            )
-        return mistakes
+
+def combination_mistakes(top_k: int | None, retriever: Retriever | None) -> list[str]:
+    """What is wrong with fields of a cell taken together; None for one that could not be built."""
+    if top_k is None:
+        return []
+    if top_k < 1:
+        return [f"top_k: got {top_k}, wanted at least 1 (for none, retriever=closed_book)"]
+    if retriever is not None and 0 < retriever.depth < top_k:
+        return [
+            f"top_k: got {top_k}, more than retriever.depth={retriever.depth}, the hits kept per query; "
+            f"take a smaller top_k or retriever.depth={top_k}"
+        ]
+    return []

@@ -1,5 +1,6 @@
 """Runs stages: finds a result in the store or computes it, under the lock of its key, and mends what is damaged."""
 
+import logging
 import multiprocessing
 import signal
 import time
@@ -8,11 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from components.errors import DamagedEntryError, StoreError
 from runner.compute.answers import forget_journal
 from runner.stage import Cache, Inputs, Stage
 from runner.store import Entry, Store
+
+log = logging.getLogger(__name__)
 
 Report = Callable[[int, int], None]
 
@@ -126,6 +130,24 @@ class Worker:
         if not mended:
             raise error
         return self._make(stage, report)
+
+
+def read_or_make(stage: Stage, store: Store, *parts: str) -> dict[str, Any]:
+    """Parts of a stage's result (all if none are named), which is made first if it is not there or damaged.
+
+    Lets the stage's own exception through. Raises StoreError if what was made is damaged again.
+    """
+    for _ in range(2):
+        entry = store.find(stage.kind, stage.key)
+        try:
+            if entry:
+                return entry.read(*parts)
+        except DamagedEntryError as error:
+            log.warning("damaged in the store, computed again: %s", error)
+            if entry:
+                store.discard(entry)
+        Worker(store).run_or_raise(stage)
+    raise StoreError(f"{store.root}: the result of stage {stage.kind} is damaged again after it was computed anew")
 
 
 def _failure(stage: Stage, error: Exception) -> StageRun:

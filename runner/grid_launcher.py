@@ -17,7 +17,8 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from runner.sweep import Job, run_sweep
+from runner.request import Job
+from runner.sweep import run_sweep
 
 GROUPS = ("dataset", "chunk", "embedder", "expander", "retriever", "reranker", "context", "prompt", "llm")
 SCALARS = ("chunk.size", "chunk.overlap", "chunk.unit", "top_k")

@@ -8,19 +8,10 @@ from typing import Any
 
 from components.fields import is_runtime_only
 from runner.cell import Cell
+from runner.request import CellRequest
 from runner.stage import Stage
 from runner.stages import KINDS, Data, Graph, data_of, data_stage, graph_of
 from runner.store import Store
-
-
-@dataclass(frozen=True)
-class CellRequest:
-    """A cell as it was asked for: its components, the axes by short name, the overrides, the whole configuration."""
-
-    cell: Cell
-    axes: dict[str, Any]
-    overrides: tuple[str, ...]
-    config: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -37,7 +28,7 @@ class PlannedCell:
         """The axes that can change a result: None for those that this experiment does not use."""
         return {
             name: value if name.split(".")[0] in self.graph.used else None
-            for name, value in self.request.axes.items()
+            for name, value in self.request.job.axes.items()
             if not _changes_nothing(self.request.cell, name)
         }
 
@@ -76,6 +67,18 @@ class Plan:
     def n_requested(self) -> int:
         """Cells that were asked for."""
         return sum(1 + len(cell.same_as) for cell in self.cells)
+
+    def summary(self) -> dict[str, Any]:
+        """The counts, for `sweep.json`."""
+        return {
+            "n_cells": len(self.cells),
+            "n_requested": self.n_requested,
+            "n_llm_calls": self.n_llm_calls,
+            "stages": {
+                kind.kind: {"n_asked": kind.n_asked, "n_unique": kind.n_unique, "n_kept": kind.n_kept}
+                for kind in self.kinds
+            },
+        }
 
 
 def plan_cells(requests: Sequence[CellRequest], load: Callable[[Stage], Mapping[str, Any]]) -> tuple[PlannedCell, ...]:

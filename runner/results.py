@@ -12,9 +12,11 @@ experiment is run on the same data, interrupted or not; `seconds`, `reused` and 
 import json
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from components.errors import DataError
 
@@ -85,9 +87,24 @@ def write_cell(sweep_dir: Path, result: CellResult, files: Mapping[str, bytes]) 
 
 
 def write_sweep(sweep_dir: Path, result: SweepResult) -> None:
-    """Writes `sweep.json` in one step."""
+    """Writes `sweep.json` in one step, joined with the cells that other processes of the same sweep wrote: Hydra's own
+    launchers run cell by cell.
+    """
     sweep_dir.mkdir(parents=True, exist_ok=True)
-    _write(sweep_dir / "sweep.json", _json(asdict(result)))
+    with FileLock(sweep_dir / ".sweep.lock"):
+        _write(sweep_dir / "sweep.json", _json(asdict(_joined(sweep_dir, result))))
+
+
+def _joined(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
+    if not (sweep_dir / "sweep.json").exists():
+        return sweep
+    before = read_sweep(sweep_dir)
+    own = {cell["cell_id"] for cell in sweep.cells}
+    cells = (*(cell for cell in before.cells if cell["cell_id"] not in own), *sweep.cells)
+    statuses = {sweep.status, *(cell["status"] for cell in cells if cell["cell_id"] not in own)}
+    status = next((status for status in (RUNNING, INTERRUPTED, FAILED) if status in statuses), OK)
+    plan = {**sweep.plan, "n_cells": len(cells)}
+    return replace(sweep, cells=cells, started=before.started, status=status, plan=plan)
 
 
 def read_cell(folder: Path) -> CellResult:

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
 from components.errors import ConfigError
-from runner.cell import Cell
+from runner.cell import Cell, combination_mistakes
 
 _ROOT = "components."
 
@@ -26,10 +26,11 @@ class _Invalid(Exception):
 def build_cell(config: Mapping[str, Any]) -> Cell:
     """The components of one cell from a plain, resolved configuration. Raises ConfigError with every mistake found."""
     builder = _Builder()
-    cell: Any = builder.build(config, Cell, "")
-    if builder.mistakes or cell is None:
-        raise ConfigError(list(dict.fromkeys(builder.mistakes)))
-    return typing.cast(Cell, cell)
+    values = builder.field_values(Cell, config, "")
+    mistakes = [*builder.mistakes, *combination_mistakes(values.get("top_k"), values.get("retriever"))]
+    if mistakes:
+        raise ConfigError(list(dict.fromkeys(mistakes)))
+    return Cell(**values)
 
 
 class _Builder:
@@ -114,22 +115,25 @@ class _Builder:
         return found
 
     def _construct(self, cls: type, node: Mapping[str, Any], path: str) -> Any:
+        n_before = len(self.mistakes)
+        values = self.field_values(cls, node, path)
+        if len(self.mistakes) > n_before:
+            raise _Invalid
+        return cls(**values)
+
+    def field_values(self, cls: type, node: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """The fields of a dataclass from the keys of a node; what is wrong with either is added to `mistakes`."""
         prefix = f"{path}." if path else ""
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
-        keys = [str(key) for key in node if key != "_target_"]
-        for key in [key for key in keys if key not in fields]:
+        for key in [str(key) for key in node if key != "_target_" and key not in fields]:
             near = difflib.get_close_matches(key, fields, n=1)
             hint = f"did you mean {prefix}{near[0]}?" if near else f"known are {', '.join(fields) or 'none'}"
             self.mistakes.append(f"{prefix}{key}: unknown; {hint}")
         hints = get_type_hints(cls)
-        n_before = len(self.mistakes)
-        values = {name: self.build(node[name], hints[name], f"{prefix}{name}") for name in fields if name in node}
         for name, field in fields.items():
             if name not in node and not _has_default(field):
                 self.mistakes.append(f"{prefix}{name}: missing, wanted {_type_name(hints[name])}")
-        if len(self.mistakes) > n_before:
-            raise _Invalid
-        return cls(**values)
+        return {name: self.build(node[name], hints[name], f"{prefix}{name}") for name in fields if name in node}
 
 
 def _has_default(field: "dataclasses.Field[Any]") -> bool:

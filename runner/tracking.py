@@ -4,11 +4,14 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell
+from filelock import FileLock
+
+from runner.cell import TrackingSettings
+from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_cells, read_sweep
 from runner.terminal import ranked, varying
 
 _LARGEST_BATCH = 1000
@@ -128,6 +131,42 @@ class Tracker:
         self._client.set_tag(self._parent_id, "status", sweep.status)
         self._client.set_tag(self._parent_id, "n_cells", str(len(cells)))
         self._client.set_terminated(self._parent_id, _STATUS.get(sweep.status, "FAILED"))
+
+
+class SafeTracker:
+    """A tracker that never costs a result: the first failure is kept in `error`, and nothing is logged after it."""
+
+    def __init__(self, settings: TrackingSettings, experiment: str, sweep_dir: Path) -> None:
+        """Opens nothing yet."""
+        self.enabled = settings.enabled
+        self._experiment = experiment
+        self._sweep_dir = sweep_dir
+        self._tracker: Tracker | None = None
+        self.uri = settings.uri or default_uri(sweep_dir.parent)
+        self.error = ""
+
+    def start(self, sweep: SweepResult) -> None:
+        """As `Tracker.start`, with what opens the database before it."""
+        self._try(lambda tracker: tracker.start(sweep))
+
+    def log_cell(self, folder: Path) -> None:
+        """As `Tracker.log_cell`."""
+        self._try(lambda tracker: tracker.log_cell(folder))
+
+    def finish(self) -> None:
+        """As `Tracker.finish`, over all that the sweep's folder holds."""
+        self._try(lambda tracker: tracker.finish(read_sweep(self._sweep_dir), list(read_cells(self._sweep_dir))))
+
+    def _try(self, action: Callable[[Tracker], None]) -> None:
+        if not self.enabled or self.error:
+            return
+        try:
+            # One process at a time: other launchers start several, which share the database and the parent run.
+            with FileLock(self._sweep_dir.parent / ".mlflow.lock"):
+                self._tracker = self._tracker or Tracker(self.uri, self._experiment, self._sweep_dir)
+                action(self._tracker)
+        except Exception as error:  # noqa: BLE001 - whatever MLflow raises; it is shown at the end of the sweep
+            self.error = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
 
 
 def leaderboard_figure(cells: list[CellResult], axes: list[str], metric: str, most: int = 40) -> Any:

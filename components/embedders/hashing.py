@@ -12,9 +12,7 @@ from components.records import Passages
 
 @dataclass(frozen=True)
 class Hashing:
-    """Counts of character 1- to `max_ngram`-grams hashed to `n_dimensions` signed buckets (scikit-learn), unit length.
-    
-    """
+    """Counts of character 1- to `max_ngram`-grams in `n_dimensions` signed buckets (scikit-learn), unit length."""
 
     n_dimensions: int = 256
     max_ngram: int = 2

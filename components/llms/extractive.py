@@ -92,7 +92,7 @@ class Extractive:
             best = max(sentences, key=lambda sentence: (_jaccard(sentence.terms, stated.terms), -sentence.place))
             similar = _jaccard(best.terms, stated.terms) >= self.replace_overlap
             corrected.append(best.text if similar else stated.text)
-        return "".join(dict.fromkeys(corrected))
+        return _joined(list(dict.fromkeys(corrected)))
 
 
 def _select(sentences: list[Sentence], asked: frozenset[str], limit: int, known: frozenset[str]) -> str:
@@ -110,7 +110,12 @@ def _select(sentences: list[Sentence], asked: frozenset[str], limit: int, known:
         open_terms -= best.terms
         left.remove(best)
         left = [sentence for sentence in left if _jaccard(sentence.terms, best.terms) < 0.7]
-    return "".join(sentence.text for sentence in sorted(chosen, key=lambda sentence: sentence.place))
+    return _joined([sentence.text for sentence in sorted(chosen, key=lambda sentence: sentence.place)])
+
+
+def _joined(sentences: Sequence[str]) -> str:
+    """Sentences in a row, with a blank after those that end as English ones do."""
+    return "".join(f"{sentence} " if sentence[-1:].isascii() else sentence for sentence in sentences).strip()
 
 
 def _rarity(sentences: list[Sentence]) -> dict[str, float]:

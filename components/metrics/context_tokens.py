@@ -37,7 +37,8 @@ class ContextTokens:
         """Both counts of each context. Raises ComponentError unless there is one context per sample."""
         if not len(samples) == len(context.n_tokens) == len(context.n_tokens_dropped):
             raise ComponentError(
-                f"score_contexts: got {len(context.n_tokens)} contexts for {len(samples)} samples, wanted one per sample"
+                f"score_contexts: got {len(context.n_tokens)} contexts for {len(samples)} samples, "
+                "wanted one per sample"
             )
         return {
             "context_tokens": mean_scores(context.n_tokens.tolist()),

@@ -12,9 +12,7 @@ from components.records import Interval
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Column = tuple[NDArray[np.float64], Combine]
-"""A metric over a subset: statistics float64[n_samples, d], zeros in rows that are left out, and what joins their sums.
-
-"""
+"""A metric over a subset: statistics float64[n_samples, d], zeros in rows left out, and what joins their sums."""
 
 _BLOCK_ELEMENTS = 1_000_000
 _EXACT_BITS = 52

@@ -30,9 +30,7 @@ class Formula(StrEnum):
 
 
 class Backend(StrEnum):
-    """BM25S searches a precomputed sparse matrix; RANK_BM25 is the well-known Python package, hundreds of times slower.
-    
-    """
+    """BM25S searches a precomputed sparse matrix; RANK_BM25 is the Python package, hundreds of times slower."""
 
     BM25S = "bm25s"
     RANK_BM25 = "rank_bm25"

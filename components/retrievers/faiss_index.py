@@ -101,8 +101,8 @@ class IvfPq:
         needed = max(self.n_lists, 2**self.n_bits)
         if len(vectors) < needed or vectors.shape[1] % self.n_subvectors:
             raise ComponentError(
-                f"IVF-PQ: got {len(vectors)} vectors of {vectors.shape[1]} dimensions, wanted at least {needed} vectors "
-                f"(n_lists, 2^n_bits) and dimensions that divide by n_subvectors={self.n_subvectors}. "
+                f"IVF-PQ: got {len(vectors)} vectors of {vectors.shape[1]} dimensions, wanted at least {needed} "
+                f"vectors (n_lists, 2^n_bits) and dimensions that divide by n_subvectors={self.n_subvectors}. "
                 "For small corpora use retriever.vector_index of kind Flat."
             )
         quantizer = faiss.IndexFlatIP(vectors.shape[1])

@@ -1,0 +1,74 @@
+"""From what the stages of a cell made to the cell's result."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from runner import environment
+from runner.execute import StageRun, read_or_make
+from runner.plan import PlannedCell
+from runner.results import FAILED, OK, CellResult
+from runner.store import Store
+
+Files = dict[str, bytes]
+
+
+def collect_cell(
+    cell: PlannedCell, runs: Mapping[str, StageRun], store: Store, notes: Mapping[str, Any], max_failure_rate: float
+) -> tuple[CellResult, Files]:
+    """The result and the files beside it. A cell whose last stage failed has a reason and a trace instead of numbers.
+
+    `runs` are the stages that this sweep looked at, by key; `notes` what the data set's loader had to decide.
+    """
+    data = cell.graph.data
+    facts: dict[str, Any] = {
+        "cell_id": cell.cell_id,
+        "axes": cell.axes,
+        "overrides": cell.request.job.overrides,
+        "config": cell.request.job.config,
+        "dataset": {
+            "name": cell.request.cell.dataset.name,
+            "key": data.key,
+            "n_documents": data.n_documents,
+            "n_samples": data.n_samples,
+            **notes,
+        },
+        "versions": environment.versions(),
+        "git_commit": environment.git_commit(),
+        "host": environment.host(),
+        **_stage_facts(cell, runs, store),
+    }
+    run = runs.get(cell.graph.result.key)
+    if run and run.failed:
+        return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
+    summary, files = _read_result(cell, store)
+    reason = _too_many_failures(summary, max_failure_rate)
+    numbers = {name: summary[name] for name in ("metrics", "counts", "tokens")}
+    return CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason), files
+
+
+def _too_many_failures(summary: Mapping[str, Any], max_failure_rate: float) -> str:
+    n_failed, n_samples = summary["counts"].get("error", 0), summary["n_samples"]
+    if n_failed <= max_failure_rate * n_samples:
+        return ""
+    return f"{n_failed} of {n_samples} answers failed, more than run.max_failure_rate={max_failure_rate:g} allows"
+
+
+def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) -> dict[str, Any]:
+    """By kind of stage: seconds that the results took when they were computed, and whether all of them were kept."""
+    seconds: dict[str, float] = {}
+    reused: dict[str, bool] = {}
+    for stage in cell.graph.result.upstream():
+        run = runs.get(stage.key)
+        if entry := store.find(stage.kind, stage.key):
+            seconds[stage.kind] = seconds.get(stage.kind, 0.0) + entry.manifest.seconds
+            reused[stage.kind] = reused.get(stage.kind, True) and (run is None or run.reused)
+    return {"seconds": seconds, "reused": reused}
+
+
+def _read_result(cell: PlannedCell, store: Store) -> tuple[dict[str, Any], Files]:
+    """The cell's summary, and the files that go into its folder as they are."""
+    stage = cell.graph.result
+    summary: dict[str, Any] = read_or_make(stage, store)["summary"]
+    folder = store.folder(stage.kind, stage.key)
+    names = sorted(path.name for path in folder.iterdir() if path.suffix != ".json")
+    return summary, {name: (folder / name).read_bytes() for name in names}

@@ -1,0 +1,92 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from runner.store.codec import file_name, part_name, read_part, write_part
+
+
+def through_a_file(folder: Path, name: str, value: object) -> object:
+    path = folder / file_name(name, value)
+    write_part(path, value)
+    return read_part(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.zeros(1), "part.npy"),
+        (pa.table({"a": [1]}), "part.parquet"),
+        ({"a": 1}, "part.json"),
+        ([1, 2], "part.json"),
+        (b"a", "part"),
+    ],
+    ids=["array", "table", "mapping", "list", "bytes"],
+)
+def test_the_file_tells_how_a_part_is_kept(value: object, expected: str) -> None:
+    assert file_name("part", value) == expected
+    assert part_name(expected) == "part"
+
+
+@pytest.mark.parametrize("name", ["matrix_ndcg@10.png", "matrix_mrr.csv", "error.txt"])
+def test_bytes_keep_the_ending_that_they_came_with(name: str) -> None:
+    assert part_name(file_name(name, b"")) == name
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6, dtype=np.int32).reshape(2, 3),
+        np.zeros((0, 4), dtype=np.float32),
+        np.array([np.nan, -np.inf]),
+        np.zeros(300_000),
+    ],
+    ids=["int32", "empty", "not_finite", "memory_mapped"],
+)
+def test_arrays(tmp_path: Path, array: np.ndarray) -> None:
+    found = through_a_file(tmp_path, "array", array)
+    assert isinstance(found, np.ndarray)
+    assert found.dtype == array.dtype
+    np.testing.assert_array_equal(found, array)
+
+
+def test_large_arrays_are_not_read_into_memory(tmp_path: Path) -> None:
+    assert isinstance(through_a_file(tmp_path, "array", np.zeros(300_000)), np.memmap)
+
+
+@pytest.mark.parametrize("n_rows", [0, 3, 200_000])
+def test_tables(tmp_path: Path, n_rows: int) -> None:
+    table = pa.table({"text": pa.array([f"第{i}条" for i in range(n_rows)], pa.large_string()), "n": range(n_rows)})
+    assert through_a_file(tmp_path, "table", table) == table
+
+
+@pytest.mark.parametrize("value", [{"b": [1, 2.5, None], "a": "砚"}, [], 3, "text", True])
+def test_json(tmp_path: Path, value: object) -> None:
+    assert through_a_file(tmp_path, "value", value) == value
+
+
+def test_equal_json_is_equal_bytes(tmp_path: Path) -> None:
+    write_part(tmp_path / "one.json", {"a": 1, "b": 2})
+    write_part(tmp_path / "two.json", {"b": 2, "a": 1})
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+
+
+def test_bytes(tmp_path: Path) -> None:
+    assert through_a_file(tmp_path, "picture.png", b"\x89PNG\x00") == b"\x89PNG\x00"
+
+
+def test_no_number_is_no_json(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_part(tmp_path / "value.json", {"a": float("nan")})
+
+
+def test_nothing_is_pickled(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        write_part(tmp_path / "array.npy", np.array([{"an": "object"}], dtype=object))
+
+
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    np.save(tmp_path / "array.npy", np.array([{"an": "object"}], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        read_part(tmp_path / "array.npy")

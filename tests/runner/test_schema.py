@@ -1,0 +1,216 @@
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from components.chunkers.budget import Unit
+from components.chunkers.sentence import SentencePacking
+from components.errors import ConfigError
+from components.fusions.rrf import ReciprocalRank
+from components.metrics.trec import TrecMeasures
+from runner.cell import Cell
+from runner.schema import build_cell
+from tests.runner.sweeping import compose_job
+
+MISSING = object()
+
+
+@pytest.fixture(scope="module")
+def default() -> Any:
+    return compose_job().config
+
+
+def changed(config: Any, **changes: object) -> dict[str, Any]:
+    """A copy with values set by their path, dots written as `__`; MISSING removes the key."""
+    copy: dict[str, Any] = deepcopy(config)
+    for name, value in changes.items():
+        *path, last = name.split("__")
+        node = copy
+        for step in path:
+            node = node[step]
+        if value is MISSING:
+            del node[last]
+        else:
+            node[last] = value
+    return copy
+
+
+def mistakes_of(config: Any, **changes: object) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        build_cell(changed(config, **changes))
+    return caught.value.mistakes
+
+
+def built(config: Any, **changes: object) -> Cell:
+    return build_cell(changed(config, **changes))
+
+
+class TestValues:
+    def test_components_are_built_with_their_types(self, default: Any) -> None:
+        cell = built(default)
+        assert isinstance(cell.chunk, SentencePacking)
+        assert (cell.chunk.size, cell.chunk.unit) == (128, Unit.TOKEN)
+        assert set(cell.metrics.scores) == set(default["metrics"]["scores"])
+
+    def test_an_enum_is_written_as_its_value(self, default: Any) -> None:
+        assert built(default, chunk__unit="char").chunk.unit is Unit.CHAR  # type: ignore[attr-defined]
+
+    def test_a_whole_number_is_a_number(self, default: Any) -> None:
+        overlap = built(default, chunk__overlap=0).chunk.overlap  # type: ignore[attr-defined]
+        assert (overlap, type(overlap)) == (0.0, float)
+
+    def test_a_list_becomes_a_tuple_of_typed_items(self, default: Any) -> None:
+        cell = built(default, metrics__scores__trec__measures=["mrr"], retriever__fusion__weights=[1, 2])
+        assert cell.metrics.scores["trec"] == TrecMeasures(("mrr",))
+        assert cell.retriever.fusion == ReciprocalRank(weights=(1.0, 2.0))
+        assert {type(weight) for weight in cell.retriever.fusion.weights} == {float}
+
+    @pytest.mark.parametrize("limit", [None, 5])
+    def test_an_optional_value_may_be_null(self, default: Any, limit: int | None) -> None:
+        assert built(default, dataset__limit=limit).dataset.limit == limit  # type: ignore[attr-defined]
+
+    def test_a_field_with_a_default_may_be_left_out(self, default: Any) -> None:
+        assert built(default, retriever__depth=MISSING).retriever.depth == 100
+
+
+class TestMistakes:
+    def test_an_unknown_key_comes_with_the_nearest_known_one(self, default: Any) -> None:
+        assert mistakes_of(default, chunk__sise=3) == ("chunk.sise: unknown; did you mean chunk.size?",)
+
+    def test_an_unknown_key_unlike_any_comes_with_all_known_ones(self, default: Any) -> None:
+        (mistake,) = mistakes_of(default, chunk__zzz=3)
+        assert mistake.startswith("chunk.zzz: unknown; known are size, overlap, unit")
+
+    def test_an_unknown_key_at_the_top(self, default: Any) -> None:
+        assert mistakes_of(default, topk=3) == ("topk: unknown; did you mean top_k?",)
+
+    @pytest.mark.parametrize(
+        ("path", "value", "wanted"),
+        [
+            ("chunk__size", "64", "a whole number"),
+            ("chunk__size", 64.0, "a whole number"),
+            ("chunk__size", True, "a whole number"),
+            ("chunk__size", None, "a whole number"),
+            ("chunk__overlap", "a lot", "a number"),
+            ("chunk__overlap", False, "a number"),
+            ("chunk__overlap", float("nan"), "a number"),
+            ("prompt__system", 3, "a text"),
+            ("dataset__limit", "ten", "a whole number"),
+            ("run__plan_only", "yes", "true or false"),
+            ("run__plan_only", 1, "true or false"),
+            ("chunk__unit", "word", "one of token, char"),
+            ("metrics__scores__trec__measures", "mrr", "a list of a text, e.g. [mrr]"),
+            ("metrics__scores", [], "a mapping"),
+            ("llm", "extractive", "a mapping for LLM"),
+            ("metrics", None, "a mapping for MetricSettings"),
+        ],
+    )
+    def test_a_wrong_type_says_where_what_and_what_was_wanted(
+        self, default: Any, path: str, value: object, wanted: str
+    ) -> None:
+        expected = f"{path.replace('__', '.')}: got {value!r} ({type(value).__name__}), wanted {wanted}"
+        assert mistakes_of(default, **{path: value}) == (expected,)
+
+    def test_a_wrong_item_says_which(self, default: Any) -> None:
+        (mistake,) = mistakes_of(default, metrics__scores__trec__measures=["mrr", 3])
+        assert mistake == "metrics.scores.trec.measures[1]: got 3 (int), wanted a text"
+
+    def test_a_missing_key_without_default(self, default: Any) -> None:
+        assert mistakes_of(default, retriever__sparse_index=MISSING) == (
+            "retriever.sparse_index: missing, wanted SparseIndex",
+        )
+
+    def test_a_missing_group(self, default: Any) -> None:
+        assert mistakes_of(default, llm=MISSING) == ("llm: missing, wanted LLM",)
+
+    def test_all_are_reported_at_once(self, default: Any) -> None:
+        found = mistakes_of(default, chunk__size="x", embedder__tokenizer__hnm=True, run__workers=0, top=1)
+        assert [mistake.partition(":")[0] for mistake in sorted(found)] == [
+            "chunk.size",
+            "embedder.tokenizer.hnm",
+            "run.workers",
+            "top",
+        ]
+
+    def test_the_message_counts_and_lists_them(self, default: Any) -> None:
+        with pytest.raises(ConfigError) as caught:
+            build_cell(changed(default, chunk__size="x", top=1))
+        first, *lines = str(caught.value).splitlines()
+        assert first == "2 mistakes in the configuration:"
+        assert len(lines) == 2
+        assert all(line.startswith("  - ") for line in lines)
+
+
+class TestTargets:
+    @pytest.mark.parametrize("target", ["os.system", "runner.sweep.Job", "componentsx.Thing", None, 3])
+    def test_must_lie_under_components(self, default: Any, target: object) -> None:
+        (mistake,) = mistakes_of(default, llm___target_=target)
+        assert mistake.startswith(f"llm._target_: got {target!r}")
+        assert mistake.endswith("wanted the dotted path of a class under components.*")
+
+    @pytest.mark.parametrize("target", ["components.llms.nothing.Here", "components.llms.scripted.Nothing"])
+    def test_must_be_importable(self, default: Any, target: str) -> None:
+        (mistake,) = mistakes_of(default, llm___target_=target)
+        assert mistake.startswith(f"llm._target_: got '{target}' (str), wanted a class that can be imported (")
+
+    @pytest.mark.parametrize("target", ["components.text.tables.segment", "components.errors.ConfigError"])
+    def test_must_be_components(self, default: Any, target: str) -> None:
+        (mistake,) = mistakes_of(default, llm___target_=target)
+        assert mistake == f"llm._target_: got '{target}' (str), wanted a frozen dataclass"
+
+    def test_must_be_there(self, default: Any) -> None:
+        (mistake,) = mistakes_of(default, llm={"reply": "yes"})
+        assert mistake.startswith("llm._target_: got None")
+
+    def test_must_be_of_the_role(self, default: Any) -> None:
+        (mistake,) = mistakes_of(default, llm={"_target_": "components.rerankers.none.NoReranker"})
+        assert mistake == "llm._target_: got 'components.rerankers.none.NoReranker' (str), wanted a LLM"
+
+    def test_a_metric_must_be_a_metric(self, default: Any) -> None:
+        (mistake,) = mistakes_of(default, metrics__scores__em={"_target_": "components.rerankers.none.NoReranker"})
+        assert mistake.startswith("metrics.scores.em._target_:")
+
+    def test_a_part_must_be_of_its_role_too(self, default: Any) -> None:
+        (mistake,) = mistakes_of(default, embedder__tokenizer={"_target_": "components.text.cl100k.Cl100k"})
+        assert mistake.startswith("embedder.tokenizer._target_:")
+
+
+class TestChecks:
+    @pytest.mark.parametrize("overlap", [1.0, -0.1, 30.0])
+    def test_an_overlap_outside_its_range(self, default: Any, overlap: float) -> None:
+        (mistake,) = mistakes_of(default, chunk__overlap=overlap)
+        assert mistake.startswith(f"chunk.overlap: got {overlap}, wanted a fraction of the size in [0, 1)")
+
+    @pytest.mark.parametrize("size", [0, -1, 3])
+    def test_a_size_too_small_for_one_token(self, default: Any, size: int) -> None:
+        (mistake,) = mistakes_of(default, chunk__size=size)
+        assert mistake.startswith(f"chunk.size: got {size}, wanted at least 4")
+
+    def test_a_top_k_beyond_the_depth(self, default: Any) -> None:
+        (mistake,) = mistakes_of(default, top_k=11, retriever__depth=10)
+        assert mistake.startswith("top_k: got 11, more than retriever.depth=10")
+
+    def test_a_top_k_without_hits(self, default: Any) -> None:
+        (mistake,) = mistakes_of(default, top_k=0)
+        assert mistake.startswith("top_k: got 0, wanted at least 1")
+
+    def test_any_top_k_for_a_closed_book(self, default: Any) -> None:
+        closed_book = {"_target_": "components.retrievers.arms.ClosedBook"}
+        assert built(default, top_k=500, retriever=closed_book).retriever.depth == 0
+
+    def test_mistakes_of_parts_carry_the_whole_path(self, default: Any) -> None:
+        found = mistakes_of(default, retriever__fusion__k=-1, retriever__sparse_index__b=7.0)
+        assert {mistake.partition(":")[0] for mistake in found} == {"retriever.fusion.k", "retriever.sparse_index.b"}
+
+    @pytest.mark.parametrize("rate", [-0.1, 1.5])
+    def test_a_failure_rate_is_a_share(self, default: Any, rate: float) -> None:
+        (mistake,) = mistakes_of(default, run__max_failure_rate=rate)
+        assert mistake.startswith("run.max_failure_rate:")
+
+    def test_an_experiment_without_name(self, default: Any) -> None:
+        (mistake,) = mistakes_of(default, experiment__name=" ")
+        assert mistake.startswith("experiment.name:")
+
+    def test_a_wrong_combination_is_reported_beside_mistakes_of_single_values(self, default: Any) -> None:
+        found = mistakes_of(default, chunk__overlap=1.5, chunk__size=0, top_k=200)
+        assert {mistake.partition(":")[0] for mistake in found} == {"chunk.overlap", "chunk.size", "top_k"}

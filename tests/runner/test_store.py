@@ -1,0 +1,288 @@
+import errno
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from filelock import Timeout
+
+from components.errors import DamagedEntryError, StoreError
+from runner.execute import StageRun, Worker
+from runner.stage import Stage
+from runner.store import Entry, Store
+from tests.runner.fake_stages import Adder, add
+from tests.runner.sweeping import REPOSITORY, flip_a_byte
+
+KIND, KEY = "vectors", "ab" * 32
+PAYLOAD = {"vectors": np.arange(8, dtype=np.float32), "facts": {"n": 8}}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store", run_id="this run")
+
+
+def write(store: Store, key: str = KEY, *, partial: bool = False) -> Entry:
+    return store.write(KIND, key, PAYLOAD, seconds=1.5, made_from={"stage": KIND}, partial=partial)
+
+
+def fill_disk(monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("os.fsync", refuse)
+
+
+class TestWriting:
+    def test_what_is_written_is_read(self, store: Store) -> None:
+        write(store)
+        entry = store.find(KIND, KEY)
+        assert entry is not None
+        parts = entry.read()
+        np.testing.assert_array_equal(parts["vectors"], PAYLOAD["vectors"])
+        assert parts["facts"] == {"n": 8}
+
+    def test_parts_are_read_alone(self, store: Store) -> None:
+        assert write(store).read("facts") == {"facts": {"n": 8}}
+
+    def test_the_manifest_says_how_it_was_made(self, store: Store) -> None:
+        write(store)
+        manifest = json.loads((store.folder(KIND, KEY) / "manifest.json").read_text(encoding="utf-8"))
+        assert (manifest["kind"], manifest["key"], manifest["seconds"]) == (KIND, KEY, 1.5)
+        assert manifest["made_from"] == {"stage": KIND}
+        assert set(manifest["files"]) == {"vectors.npy", "facts.json"}
+
+    def test_unknown_keys_are_not_found(self, store: Store) -> None:
+        write(store)
+        assert store.find(KIND, "cd" * 32) is None
+        assert store.find("chunks", KEY) is None
+
+    def test_the_manifest_is_written_last_and_the_result_appears_whole(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        states: list[tuple[set[str], bool]] = []
+        sync = os.fsync
+
+        def note_and_sync(descriptor: int) -> None:
+            written = {path.name for path in (store.root / "tmp").glob("*/*")}
+            states.append((written, store.folder(KIND, KEY).exists()))
+            sync(descriptor)
+
+        monkeypatch.setattr("os.fsync", note_and_sync)
+        write(store)
+        *parts, manifest, moved = states
+        assert all("manifest.json" not in written and not visible for written, visible in parts)
+        assert manifest == ({"vectors.npy", "facts.json", "manifest.json"}, False)
+        assert moved == (set(), True)
+
+    def test_a_result_takes_the_place_of_an_older_one(self, store: Store) -> None:
+        write(store, partial=True)
+        store.write(KIND, KEY, {"facts": {"n": 9}}, seconds=0.1, made_from={})
+        entry = store.find(KIND, KEY)
+        assert entry is not None
+        assert entry.read() == {"facts": {"n": 9}}
+
+    def test_entries_lists_all(self, store: Store) -> None:
+        write(store)
+        write(store, "cd" * 32)
+        assert [entry.manifest.key for entry in store.entries()] == [KEY, "cd" * 32]
+
+    def test_discarded_results_are_gone(self, store: Store) -> None:
+        store.discard(write(store))
+        assert store.find(KIND, KEY) is None
+        assert not store.folder(KIND, KEY).exists()
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+class TestDamage:
+    @pytest.mark.parametrize(
+        ("damage", "message"),
+        [(flip_a_byte, "does not match its checksum"), (cut_short, "bytes, the manifest says"), (Path.unlink, "is missing")],
+        ids=["flipped_byte", "truncated", "missing_file"],
+    )
+    def test_is_found_when_the_result_is_read(
+        self, store: Store, damage: Callable[[Path], None], message: str
+    ) -> None:
+        entry = write(store)
+        damage(entry.folder / "vectors.npy")
+        with pytest.raises(DamagedEntryError, match=f"vectors.npy .*{message}"):
+            entry.read()
+        assert [message in found for found in entry.damages()] == [True]
+
+    def test_other_parts_stay_readable(self, store: Store) -> None:
+        entry = write(store)
+        flip_a_byte(entry.folder / "vectors.npy")
+        assert entry.read("facts") == {"facts": {"n": 8}}
+
+    def test_sizes_can_be_compared_alone(self, store: Store) -> None:
+        entry = write(store)
+        flip_a_byte(entry.folder / "vectors.npy")
+        assert entry.damages(contents=False) == []
+        cut_short(entry.folder / "facts.json")
+        assert len(entry.damages(contents=False)) == 1
+
+    @pytest.mark.parametrize(
+        "text", ["", "{", "[]", "null", '{"kind": "vectors"}', '{"files": {"a": 1}}', '{"files": []}']
+    )
+    def test_without_a_readable_manifest_there_is_no_result(self, store: Store, text: str) -> None:
+        folder = write(store).folder
+        (folder / "manifest.json").write_text(text, encoding="utf-8")
+        assert store.find(KIND, KEY) is None
+        assert list(store.entries()) == []
+        assert store.folders_without_manifest() == [folder]
+
+    def test_without_a_manifest_there_is_no_result(self, store: Store) -> None:
+        (write(store).folder / "manifest.json").unlink()
+        assert store.find(KIND, KEY) is None
+
+    def test_a_new_result_takes_the_place_of_one_without_manifest(self, store: Store) -> None:
+        (write(store).folder / "manifest.json").unlink()
+        write(store)
+        entry = store.find(KIND, KEY)
+        assert entry is not None
+        assert entry.damages() == []
+
+    def test_what_a_killed_writer_left_is_no_result(self, store: Store) -> None:
+        half = store.root / "tmp" / "left-behind"
+        half.mkdir()
+        (half / "vectors.npy").write_bytes(b"half")
+        assert list(store.entries()) == []
+        write(store)
+        assert [entry.manifest.key for entry in store.entries()] == [KEY]
+
+
+class TestPartialResults:
+    def test_are_there_for_the_run_that_made_them(self, store: Store) -> None:
+        write(store, partial=True)
+        assert store.find(KIND, KEY) is not None
+
+    def test_are_not_there_for_another_run(self, store: Store) -> None:
+        write(store, partial=True)
+        assert Store(store.root, run_id="another run").find(KIND, KEY) is None
+        assert Store(store.root).find(KIND, KEY) is None
+
+    def test_whole_results_are_there_for_all(self, store: Store) -> None:
+        write(store)
+        assert Store(store.root, run_id="another run").find(KIND, KEY) is not None
+
+
+class TestFormat:
+    def test_a_newer_store_is_refused_with_what_to_do(self, store: Store) -> None:
+        (store.root / "store.json").write_text('{"format": 2}')
+        with pytest.raises(StoreError, match=r"store\.json: the store has format 2.*reads format 1.*Upgrade"):
+            Store(store.root)
+
+    def test_an_older_store_is_refused(self, store: Store) -> None:
+        (store.root / "store.json").write_text('{"format": 0}')
+        with pytest.raises(StoreError, match="format 0.*Remove the folder"):
+            Store(store.root)
+
+    @pytest.mark.parametrize("text", ["", "{}", "[1]", "3"])
+    def test_another_file_is_no_description(self, store: Store, text: str) -> None:
+        (store.root / "store.json").write_text(text)
+        with pytest.raises(StoreError, match="not a store's description"):
+            Store(store.root)
+
+
+class TestDisk:
+    def test_a_file_in_place_of_the_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "store").touch()
+        with pytest.raises(StoreError, match=r"run\.store_dir: cannot write in .*store.*choose another"):
+            Store(tmp_path / "store")
+
+    def test_a_read_only_folder(self, tmp_path: Path) -> None:
+        tmp_path.chmod(0o555)
+        try:
+            if os.access(tmp_path, os.W_OK):
+                pytest.skip("this user may write into read-only folders")
+            with pytest.raises(StoreError, match=r"run\.store_dir: cannot write in"):
+                Store(tmp_path / "store")
+        finally:
+            tmp_path.chmod(0o755)
+
+    @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+    def test_a_full_disk_leaves_nothing_half_written(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch, number: int
+    ) -> None:
+        fill_disk(monkeypatch, number)
+        with pytest.raises(StoreError, match="'vectors': the disk is full.*prune.*same command again"):
+            write(store)
+        assert store.find(KIND, KEY) is None
+        assert list((store.root / "tmp").iterdir()) == []
+
+    def test_a_full_disk_leaves_the_older_result(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        write(store)
+        fill_disk(monkeypatch)
+        with pytest.raises(StoreError):
+            store.write(KIND, KEY, {"facts": {}}, seconds=0, made_from={})
+        entry = store.find(KIND, KEY)
+        assert entry is not None
+        assert entry.read("facts") == {"facts": {"n": 8}}
+
+    def test_a_disk_that_fails_otherwise_says_how(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        fill_disk(monkeypatch, errno.EIO)
+        with pytest.raises(StoreError, match="Input/output error"):
+            write(store)
+
+
+def run_in_process(root: Path, stage: Stage) -> StageRun:
+    return Worker(Store(root)).run(stage)
+
+
+class TestLocks:
+    def test_threads_that_want_one_result_compute_it_once(self, store: Store, tmp_path: Path) -> None:
+        stage = Stage("sum", add, Adder(calls=str(tmp_path / "calls.txt")))
+        together = threading.Barrier(4)
+
+        def run() -> StageRun:
+            together.wait(timeout=30)
+            return Worker(store).run(stage)
+
+        with ThreadPoolExecutor(4) as pool:
+            runs = [future.result() for future in [pool.submit(run) for _ in range(4)]]
+        assert sorted(run.reused for run in runs) == [False, True, True, True]
+        assert (tmp_path / "calls.txt").read_text(encoding="utf-8") == "sum\n"
+
+    def test_a_process_that_waits_finds_what_another_made(self, store: Store, tmp_path: Path) -> None:
+        stage = Stage("sum", add, Adder(calls=str(tmp_path / "calls.txt")))
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            with store.lock(stage.key):
+                waiting = pool.apply_async(run_in_process, (store.root, stage))
+                store.write("sum", stage.key, {"number": 1}, seconds=0, made_from={})
+            assert waiting.get(timeout=60).reused
+        assert not (tmp_path / "calls.txt").exists()
+
+    def test_the_lock_of_a_killed_process_is_free(self, store: Store) -> None:
+        script = (
+            "import sys; from pathlib import Path; from runner.store import Store\n"
+            f"lock = Store(Path({str(store.root)!r})).lock({KEY!r}); lock.acquire()\n"
+            "print('held', flush=True); sys.stdin.read()"
+        )
+        holder = subprocess.Popen(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with holder:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            with pytest.raises(Timeout):
+                store.lock(KEY).acquire(timeout=0)
+            holder.send_signal(signal.SIGKILL)
+            holder.wait(timeout=30)
+        with store.lock(KEY).acquire(timeout=5):
+            write(store)
+        assert store.find(KIND, KEY) is not None

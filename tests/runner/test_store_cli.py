@@ -1,0 +1,116 @@
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from runner.store import Entry, Store
+from runner.store.__main__ import main
+from tests.runner.sweeping import flip_a_byte, run_command
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store", run_id="a run")
+
+
+@pytest.fixture
+def chunks(store: Store) -> Entry:
+    return store.write("chunks", "aa" * 32, {"data": b"x" * 2048}, seconds=1.25, made_from={})
+
+
+@pytest.fixture
+def answers(store: Store) -> Entry:
+    return store.write("answers", "bb" * 32, {"data": b"y"}, seconds=2.0, made_from={}, partial=True)
+
+
+def run(store: Store, *arguments: str) -> int:
+    return main(["--store-dir", str(store.root), *arguments])
+
+
+class TestLs:
+    def test_says_what_is_kept_by_stage(
+        self, store: Store, chunks: Entry, answers: Entry, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        store.journal("cc" * 32).write_text("{}\n")
+        assert run(store, "ls") == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert ["answers", "1", "1", "1", "B", "2.0"] in lines
+        assert ["chunks", "1", "0", "2.0", "KiB", "1.2"] in lines
+        assert "2 results, 1 unfinished generations".split() in lines
+
+    def test_an_empty_store(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(store, "ls") == 0
+        assert "0 results" in capsys.readouterr().out
+
+
+class TestVerify:
+    def test_a_whole_store(self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(store, "verify") == 0
+        assert "1 results compared with their checksums, 0 damaged" in capsys.readouterr().out
+
+    def test_names_what_is_damaged(
+        self, store: Store, chunks: Entry, answers: Entry, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        flip_a_byte(chunks.folder / "data")
+        assert run(store, "verify") == 1
+        output = capsys.readouterr().out
+        assert "damaged: chunks aaaaaaaaaaaa: data does not match its checksum" in output
+        assert "2 results compared with their checksums, 1 damaged" in output
+        assert chunks.folder.exists()
+
+    def test_names_folders_without_manifest(
+        self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (chunks.folder / "manifest.json").unlink()
+        assert run(store, "verify") == 1
+        assert f"no manifest: {chunks.folder}" in capsys.readouterr().out
+
+    def test_delete_removes_the_damaged_alone(self, store: Store, chunks: Entry, answers: Entry) -> None:
+        without_manifest = store.write("terms", "cc" * 32, {"data": b"z"}, seconds=0, made_from={}).folder
+        (without_manifest / "manifest.json").unlink()
+        flip_a_byte(chunks.folder / "data")
+        assert run(store, "verify", "--delete") == 0
+        assert [path.exists() for path in (chunks.folder, without_manifest, answers.folder)] == [False, False, True]
+        assert run(store, "verify") == 0
+
+
+class TestPrune:
+    def test_young_results_stay(self, store: Store, chunks: Entry) -> None:
+        assert run(store, "prune") == 0
+        assert chunks.folder.exists()
+
+    def test_zero_days_are_all(self, store: Store, chunks: Entry, answers: Entry) -> None:
+        assert run(store, "prune", "--older-than-days", "0") == 0
+        assert list(store.entries()) == []
+
+    def test_one_stage(self, store: Store, chunks: Entry, answers: Entry) -> None:
+        assert run(store, "prune", "--older-than-days", "0", "--stage", "chunks") == 0
+        assert [entry.manifest.kind for entry in store.entries()] == ["answers"]
+
+    def test_dry_run_removes_nothing(self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(store, "prune", "--older-than-days", "0", "--dry-run") == 0
+        assert "would remove 1 results, 2.0 KiB" in capsys.readouterr().out
+        assert chunks.folder.exists()
+
+    def test_what_killed_runs_left_goes_after_a_day(self, store: Store) -> None:
+        old, young = store.root / "tmp" / "old", store.root / "tmp" / "young"
+        for folder in (old, young):
+            folder.mkdir()
+        two_days_ago = time.time() - 2 * 86400
+        os.utime(old, (two_days_ago, two_days_ago))
+        assert run(store, "prune") == 0
+        assert [old.exists(), young.exists()] == [False, True]
+
+
+class TestMissingStore:
+    def test_is_named_and_not_made(self, tmp_path: Path) -> None:
+        done = run_command(tmp_path, "ls", module="runner.store")
+        assert done.returncode == 2
+        assert done.stderr == "results/store: no store here; name one with --store-dir\n"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_newer_store_is_refused(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+        (store.root / "store.json").write_text('{"format": 2}')
+        assert run(store, "verify") == 2
+        assert "format 2" in capsys.readouterr().err
