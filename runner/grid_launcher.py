@@ -3,6 +3,7 @@
 Hydra's own launchers work too (`hydra/launcher=basic`, `joblib`, ...): they run cell by cell and share the store.
 """
 
+import copy
 import importlib
 import sys
 from collections.abc import Sequence
@@ -11,11 +12,14 @@ from types import ModuleType
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus, filter_overrides
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
 
 from runner.request import Job
 from runner.sweep import run_sweep
@@ -52,17 +56,21 @@ class GridLauncher(Launcher):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self._config: DictConfig | None = None
-        self._context: HydraContext | None = None
+        self._compose = ComposeOnce(None)
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Hydra hands over what it has; the task function is not needed."""
-        self._config, self._context = config, hydra_context
+        self._config = config
+        self._compose = ComposeOnce(hydra_context.config_loader)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Runs all jobs as one sweep, and ends the process with its exit code unless that is 0."""
         assert self._config is not None
         sweep_dir = Path(self._config.hydra.sweep.dir)
-        configs = [self._compose(list(overrides), initial_job_idx + i) for i, overrides in enumerate(job_overrides)]
+        configs = [
+            self._compose(self._config, list(overrides), initial_job_idx + i)
+            for i, overrides in enumerate(job_overrides)
+        ]
         for config in configs:
             _write_job_folder(sweep_dir, config)
         code = run_sweep(
@@ -72,14 +80,57 @@ class GridLauncher(Launcher):  # type: ignore[misc]
             raise SystemExit(code)
         return [_returned(config, overrides) for config, overrides in zip(configs, job_overrides, strict=True)]
 
-    def _compose(self, overrides: list[str], number: int) -> Any:
-        assert self._context is not None
-        assert self._config is not None
-        config = self._context.config_loader.load_sweep_config(self._config, overrides)
+
+def make_grid_sweeper() -> type:
+    """Hydra's basic sweeper, which expands the grid, less its check that composes every job once more: our launcher
+    composes all of them before it runs any.
+
+    Made late: Hydra loads its own plugins anew when it first looks for plugins, which unmakes earlier subclasses.
+    """
+    Plugins.instance()
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+
+    class GridSweeper(BasicSweeper):  # type: ignore[misc]
+        def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
+            if not isinstance(self.launcher, GridLauncher):
+                super().validate_batch_is_legal(batch)
+
+    return GridSweeper
+
+
+class ComposeOnce:
+    """Composes a job's configuration; jobs that choose the same options share one composition (60 ms), and their values
+    are set in a copy of it.
+    """
+
+    def __init__(self, config_loader: Any) -> None:
+        self._config_loader = config_loader
+        self._composed: dict[tuple[str, ...], DictConfig] = {}
+
+    def __call__(self, master: DictConfig, overrides: list[str], number: int) -> Any:
+        """The configuration of job `number`. Raises what Hydra raises for an override that does not fit."""
+        parsed = OverridesParser.create().parse_overrides(overrides)
+        values = [override for override in parsed if _sets_value(override)]
+        options = tuple(str(override.input_line) for override in parsed if not _sets_value(override))
+        if options not in self._composed:
+            self._composed[options] = self._config_loader.load_sweep_config(master, list(options))
+        config = copy.deepcopy(self._composed[options])
+        for override in values:
+            try:
+                OmegaConf.update(config, override.key_or_group, override.value(), merge=True)
+            except OmegaConfBaseException:  # for its message, which tells what would fit
+                return self._config_loader.load_sweep_config(master, overrides)
         with open_dict(config):
+            config.hydra.overrides.task = overrides
             config.hydra.job.id = str(number)
             config.hydra.job.num = number
         return config
+
+
+def _sets_value(override: Override) -> bool:
+    """True for "a.b=value": a dotted key is no group, and nothing is added, removed or left to Hydra's own settings."""
+    plain = not (override.is_add() or override.is_force_add() or override.is_delete())
+    return plain and "." in override.key_or_group and "/" not in override.key_or_group and override.package is None
 
 
 def _write_job_folder(sweep_dir: Path, config: DictConfig) -> None:
@@ -100,9 +151,9 @@ def _returned(config: DictConfig, overrides: Sequence[str]) -> JobReturn:
 
 
 def register() -> None:
-    """Makes `hydra/launcher=grid` known to Hydra.
+    """Makes `hydra/launcher=grid` and `hydra/sweeper=grid` known to Hydra.
 
-    Hydra takes plugins from modules under `hydra_plugins` alone, so the class gets a module of that name made here: no
+    Hydra takes plugins from modules under `hydra_plugins` alone, so the classes get a module of that name made here: no
     file has to be installed into a namespace that other distributions share.
     """
     name = "hydra_plugins.rag_grid"
@@ -111,8 +162,14 @@ def register() -> None:
     except ImportError:
         sys.modules["hydra_plugins"] = ModuleType("hydra_plugins")
     sys.modules[name] = ModuleType(name)
-    setattr(sys.modules[name], GridLauncher.__name__, GridLauncher)
-    GridLauncher.__module__ = name
-    Plugins.instance().register(GridLauncher)
-    node = {"_target_": f"{name}.{GridLauncher.__name__}"}
-    ConfigStore.instance().store(group="hydra/launcher", name="grid", node=node, provider="rag-grid")
+    nodes: dict[type, dict[str, Any]] = {
+        GridLauncher: {},
+        make_grid_sweeper(): {"max_batch_size": None, "params": None},
+    }
+    for plugin, settings in nodes.items():
+        setattr(sys.modules[name], plugin.__name__, plugin)
+        plugin.__module__, plugin.__qualname__ = name, plugin.__name__
+        Plugins.instance().register(plugin)
+        group = "hydra/launcher" if plugin is GridLauncher else "hydra/sweeper"
+        node = {"_target_": f"{name}.{plugin.__name__}", **settings}
+        ConfigStore.instance().store(group=group, name="grid", node=node, provider="rag-grid")

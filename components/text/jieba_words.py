@@ -1,6 +1,7 @@
 """Chinese (and mixed) word segmentation with jieba, the segmenter of the published Chinese metrics."""
 
 import logging
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -25,7 +26,7 @@ def _segmenter() -> Any:
 
 @lru_cache(maxsize=50_000)
 def _cut(text: str, hmm: bool) -> tuple[str, ...]:
-    return tuple(_segmenter().cut(text, HMM=hmm))
+    return tuple(map(sys.intern, _segmenter().cut(text, HMM=hmm)))  # a word is kept once, not once per text
 
 
 @dataclass(frozen=True)

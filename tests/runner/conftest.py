@@ -56,6 +56,18 @@ def grid_run(make_once: MakeOnce) -> Path:
     return make_once("grid-run", fill)
 
 
+@pytest.fixture(scope="session")
+def tracked_run(make_once: MakeOnce) -> Path:
+    """Three cells, logged to mlflow.db beside the results."""
+
+    def fill(folder: Path) -> None:
+        done = run_command(folder, "-m", *SMALL, *RANKING_ONLY, "retriever=closed_book,bm25", "top_k=2,4")
+        assert done.returncode == 0, done.stderr
+        (folder / "output.txt").write_text(done.stdout, encoding="utf-8")
+
+    return make_once("tracked-run", fill)
+
+
 SCRIPTED = (*SMALL, *FEW_METRICS, *QUIET, "llm=scripted", "llm.delay_s=0.02", "top_k=2,4")
 """The sweep that is killed and interrupted: slow answers, two cells."""
 

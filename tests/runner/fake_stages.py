@@ -32,10 +32,11 @@ def decode_number(parts: dict[str, Any]) -> int:
 
 
 def add(stage: Stage, inputs: Inputs) -> Output:
+    total = stage.component.amount + sum(inputs.read(name, decode_number) for name in stage.inputs)
     if stage.component.calls:
         with Path(stage.component.calls).open("a", encoding="utf-8") as file:
             file.write(f"{stage.kind}\n")
-    return Output({"number": stage.component.amount + sum(inputs.read(name, decode_number) for name in stage.inputs)})
+    return Output({"number": total})
 
 
 def add_some(stage: Stage, inputs: Inputs) -> Output:

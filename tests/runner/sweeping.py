@@ -12,13 +12,12 @@ from typing import Any
 from hydra import compose, initialize_config_module
 
 from runner import grid_launcher
-from runner.cell import Cell
-from runner.plan import CellRequest, Plan, PlannedCell, make_plan, plan_cells
+from runner.plan import Plan, PlannedCell, make_plan, plan_cells
+from runner.request import CellRequest, Job, check_jobs
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
-from runner.schema import build_cell
 from runner.stage import Stage
 from runner.store import Entry, Store
-from runner.sweep import Job, check_jobs, run_sweep
+from runner.sweep import run_sweep
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SWEEP_ID = "a-sweep"
@@ -46,14 +45,15 @@ def small_job(folder: Path, *overrides: str) -> Job:
     return compose_job(*SMALL, *QUIET, f"run.results_dir={folder / 'results'}", *overrides)
 
 
-def small_cell(*overrides: str) -> Cell:
-    """The components of a small cell."""
-    return build_cell(compose_job(*SMALL, *QUIET, *overrides).config)
+def small_request(*overrides: str) -> CellRequest:
+    """A small cell with its components built."""
+    (request,) = check_jobs([compose_job(*SMALL, *QUIET, *overrides)])
+    return request
 
 
 def run_small(folder: Path, *overrides_of_cells: Sequence[str], sweep_id: str = SWEEP_ID) -> int:
     """Runs a sweep of one small cell per sequence of overrides, in this process; returns its exit code."""
-    return run_sweep([small_job(folder, *overrides) for overrides in overrides_of_cells or [()]], sweep_id)
+    return run_sweep([small_job(folder, *overrides) for overrides in overrides_of_cells or [()]], sweep_id, SMALL)
 
 
 def plan_small(folder: Path, *overrides_of_cells: Sequence[str]) -> Plan:

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.plan import CellRequest, Plan, PlannedCell, make_plan
+from runner.plan import Plan, PlannedCell, make_plan
 from runner.stage import Stage
 from runner.stages import Data, Graph
 from runner.store import Store
 from tests.runner.fake_stages import Adder, add
-from tests.runner.sweeping import plan_small, run_small, small_cell, store_of
+from tests.runner.sweeping import plan_small, run_small, small_request, store_of
 
 
 def counts(plan: Plan) -> dict[str, tuple[int, int, int]]:
@@ -79,7 +79,7 @@ class TestSameExperiments:
         plan = plan_small(tmp_path, *grid(retriever="bm25", embedder="hashing,lsa"))
         (cell,) = plan.cells
         assert plan.n_requested == 2
-        assert [request.overrides[-1] for request in cell.same_as] == ["embedder=lsa"]
+        assert [request.job.overrides[-1] for request in cell.same_as] == ["embedder=lsa"]
         assert counts(plan)["answers"] == (2, 1, 0)
 
     def test_axes_that_do_not_count_have_no_value(self, tmp_path: Path) -> None:
@@ -105,9 +105,10 @@ class TestSameExperiments:
 
 def cells_of(results: Mapping[str, Stage], answers: Stage) -> tuple[PlannedCell, ...]:
     """Cells made of any stages."""
-    request = CellRequest(small_cell(), {}, (), {})
+    request = small_request()
     data = Data(answers, answers, 1, 1)
-    return tuple(PlannedCell(name, request, Graph(data, stage, answers, frozenset())) for name, stage in results.items())
+    graphs = {name: Graph(data, stage, answers, frozenset()) for name, stage in results.items()}
+    return tuple(PlannedCell(name, request, graph) for name, graph in graphs.items())
 
 
 class TestOrder:
@@ -128,7 +129,9 @@ class TestOrder:
     def test_stages_of_one_model_are_together(self, tmp_path: Path, models: tuple[str, str]) -> None:
         source = Stage("data", add, Adder(0))
         answers = {
-            (model, n): Stage("answers", add, Adder(n, model=model), {"data": source}) for n in range(3) for model in models
+            (model, n): Stage("answers", add, Adder(model=model), {"data": source}, {"n": n})
+            for n in range(3)
+            for model in models
         }
         results = {
             f"{model}-{n}": Stage("result", add, Adder(n), {"answers": stage}) for (model, n), stage in answers.items()

@@ -6,9 +6,8 @@ from functools import cache
 import pytest
 
 from components.errors import RagGridError
-from runner.plan import CellRequest
 from runner.stages import KINDS, Graph, data_stage
-from tests.runner.sweeping import planned, small_cell
+from tests.runner.sweeping import planned, small_request
 
 AFTER_CONTEXT = {"context", "context_scores", "answers", "answer_scores", "matrices", "result"}
 RETRIEVAL = {
@@ -19,7 +18,7 @@ RETRIEVAL = {
 
 @cache
 def graph(*overrides: str) -> Graph:
-    (cell,) = planned([CellRequest(small_cell(*overrides), {}, overrides, {})])
+    (cell,) = planned([small_request(*overrides)])
     return cell.graph
 
 
@@ -145,6 +144,6 @@ def test_all_kinds_are_known_in_the_order_of_the_flow() -> None:
 
 
 def test_missing_data_are_found_when_the_stage_is_made() -> None:
-    cell = small_cell("dataset=crud_rag", "dataset.root=nowhere")
+    cell = small_request("dataset=crud_rag", "dataset.root=nowhere").cell
     with pytest.raises(RagGridError, match="nowhere/80000_docs: no such folder"):
         data_stage(cell)

@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+
+from components.metrics.interval import Bootstrap
+from components.metrics.length import Length
+from components.metrics.means import mean_scores
+from components.records import Kind, Sample, ScoreState
+from runner.compute.aggregate import Scored, aggregate, rows_by_subset, subsets_of
+
+INTERVAL = Bootstrap(n_resamples=200)
+
+
+def sample(number: int, subset: str, topic: str | None = None, task: str | None = None) -> Sample:
+    return Sample(str(number), subset, Kind.QA, "?", ("!",), topic=topic, task=task)
+
+
+SAMPLES = [
+    sample(0, "read/qa_1doc"),
+    sample(1, "read/qa_2docs"),
+    sample(2, "finance", "funds", "extractive"),
+    sample(3, "finance", "funds", "contrast"),
+    sample(4, "finance", "stocks", "extractive"),
+    sample(5, "finance", None, "extractive"),
+]
+
+
+def scored(*outcomes: float | ScoreState) -> dict[str, Scored]:
+    return {"length": Scored(Length(), mean_scores(outcomes))}
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (sample(0, "create"), ["overall", "create"]),
+        (sample(0, "read/qa/deep"), ["overall", "read", "read/qa", "read/qa/deep"]),
+        (sample(0, "f", "a", "b"), ["overall", "f", "topic/a", "task/b", "matrix/a/b"]),
+        (sample(0, "f", "a"), ["overall", "f", "topic/a"]),
+        (sample(0, "f", None, "b"), ["overall", "f", "task/b"]),
+    ],
+)
+def test_a_sample_counts_in_every_subset_that_holds_it(one: Sample, expected: list[str]) -> None:
+    assert subsets_of(one) == expected
+
+
+def test_rows_of_the_subsets() -> None:
+    assert rows_by_subset(SAMPLES) == {
+        "overall": [0, 1, 2, 3, 4, 5],
+        "read": [0, 1],
+        "read/qa_1doc": [0],
+        "read/qa_2docs": [1],
+        "finance": [2, 3, 4, 5],
+        "topic/funds": [2, 3],
+        "task/extractive": [2, 4, 5],
+        "matrix/funds/extractive": [2],
+        "task/contrast": [3],
+        "matrix/funds/contrast": [3],
+        "topic/stocks": [4],
+        "matrix/stocks/extractive": [4],
+    }
+
+
+def test_means_by_subset() -> None:
+    metrics = aggregate(scored(1, 2, 3, 4, 5, 6), SAMPLES, INTERVAL)
+    assert {subset: values["length"]["value"] for subset, values in metrics.items()} == {
+        "overall": 3.5, "read": 1.5, "read/qa_1doc": 1, "read/qa_2docs": 2, "finance": 4.5, "topic/funds": 3.5,
+        "task/extractive": 14 / 3, "matrix/funds/extractive": 3, "task/contrast": 4, "matrix/funds/contrast": 4,
+        "topic/stocks": 5, "matrix/stocks/extractive": 5,
+    }  # fmt: skip
+
+
+def test_what_is_left_out_is_counted_by_reason_and_is_no_zero() -> None:
+    outcomes = (0.5, ScoreState.NO_GOLD, ScoreState.ANSWER_ERROR, 1.0, ScoreState.NO_GOLD, 0.0)
+    metrics = aggregate(scored(*outcomes), SAMPLES, INTERVAL)
+    overall, read = metrics["overall"]["length"], metrics["read"]["length"]
+    assert (overall["value"], overall["n"]) == (0.5, 3)
+    assert overall["n_excluded"] == {"answer_error": 1, "no_gold_in_corpus": 2}
+    assert (read["value"], read["n"], read["n_excluded"]) == (0.5, 1, {"no_gold_in_corpus": 1})
+
+
+def test_nothing_to_score_has_no_value() -> None:
+    metrics = aggregate(scored(*[ScoreState.NOT_APPLICABLE] * 6), SAMPLES, INTERVAL)
+    assert metrics["overall"]["length"] == {
+        "value": None, "n": 0, "n_excluded": {"not_applicable": 6}, "ci_low": None, "ci_high": None,
+    }  # fmt: skip
+
+
+def test_the_interval_is_that_of_the_subset() -> None:
+    values = [0.0, 1.0, 0.2, 0.4, 0.6, 0.8]
+    metrics = aggregate(scored(*values), SAMPLES, INTERVAL)
+    statistics = mean_scores(values[2:]).statistics
+    (expected,) = INTERVAL.intervals([(statistics, lambda sums: Length().combine("length", sums))])
+    found = metrics["finance"]["length"]
+    assert (found["ci_low"], found["ci_high"]) == (expected.low, expected.high)
+    assert found["ci_low"] < found["value"] < found["ci_high"]
+
+
+def test_one_sample_has_no_spread() -> None:
+    found = aggregate(scored(1, 2, 3, 4, 5, 6), SAMPLES, INTERVAL)["read/qa_1doc"]["length"]
+    assert (found["value"], found["ci_low"], found["ci_high"]) == (1, 1, 1)
+
+
+def test_metrics_do_not_touch_each_other() -> None:
+    random = np.random.default_rng(0)
+    one, other = mean_scores(random.random(6).tolist()), mean_scores(random.random(6).tolist())
+    together = aggregate({"a": Scored(Length(), one), "b": Scored(Length(), other)}, SAMPLES, INTERVAL)
+    alone = aggregate({"b": Scored(Length(), other)}, SAMPLES, INTERVAL)
+    assert {subset: values["b"] for subset, values in together.items()} == {
+        subset: values["b"] for subset, values in alone.items()
+    }

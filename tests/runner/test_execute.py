@@ -1,0 +1,195 @@
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.errors import ComponentError
+from runner.execute import StageRun, Worker, run_stages
+from runner.stage import Stage
+from runner.store import Store
+from tests.runner.fake_stages import (
+    Adder,
+    add,
+    add_some,
+    decode_number,
+    fail,
+    interrupt,
+    return_nonsense,
+)
+from tests.runner.sweeping import flip_a_byte
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store", run_id="this run")
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> Path:
+    return tmp_path / "calls.txt"
+
+
+def noted(calls: Path) -> list[str]:
+    return calls.read_text(encoding="utf-8").split() if calls.exists() else []
+
+
+def run(order: Sequence[Stage], store: Store, n_workers: int = 1) -> dict[str, StageRun]:
+    """How the stages ended, by kind."""
+    return {ended.kind: ended for ended in run_stages(order, store, n_workers, lambda *_: None)}
+
+
+def result(store: Store, stage: Stage) -> int:
+    entry = store.find(stage.kind, stage.key)
+    assert entry is not None
+    return decode_number(entry.read())
+
+
+def chain(calls: Path | str = "", **computes: Any) -> list[Stage]:
+    """source -> left, right -> top. A keyword names another function for a stage."""
+    component = Adder(1, calls=str(calls))
+    source = Stage("source", computes.get("source", add), component)
+    left = Stage("left", computes.get("left", add), component, {"source": source})
+    right = Stage("right", computes.get("right", add), Adder(2, calls=str(calls)), {"source": source})
+    top = Stage("top", computes.get("top", add), component, {"left": left, "right": right})
+    return [source, left, right, top]
+
+
+class TestResults:
+    def test_are_computed_once_and_kept(self, store: Store, calls: Path) -> None:
+        order = chain(calls)
+        assert not any(ended.reused for ended in run(order, store).values())
+        assert result(store, order[-1]) == (1 + 1) + (1 + 2) + 1
+        assert all(ended.reused for ended in run(order, store).values())
+        assert noted(calls) == ["source", "left", "right", "top"]
+
+    def test_inputs_that_are_not_there_are_made(self, store: Store) -> None:
+        top = chain()[-1]
+        assert not run([top], store)["top"].failed
+        assert result(store, top) == 6
+
+    def test_reuse_says_how_long_the_computation_took(self, store: Store) -> None:
+        stage = chain()[0]
+        first, second = run([stage], store)["source"], run([stage], store)["source"]
+        assert (first.reused, second.reused) == (False, True)
+        assert first.seconds == second.seconds > 0
+
+    def test_progress_is_reported_with_its_stage(self, store: Store) -> None:
+        seen: list[tuple[str, int, int]] = []
+
+        def add_slowly(stage: Stage, inputs: Any) -> Any:
+            inputs.report(1, 2)
+            return add(stage, inputs)
+
+        order = chain(right=add_slowly)
+        list(run_stages(order, store, 1, lambda stage, done, total: seen.append((stage.kind, done, total))))
+        assert seen == [("right", 1, 2)]
+
+
+class TestFailures:
+    def test_are_data_with_reason_and_trace(self, store: Store) -> None:
+        ended = run(chain(left=fail), store)["left"]
+        assert ended.failed
+        assert ended.error == "left: ComponentError: Adder: 1 is not to be added"
+        assert "in fail" in ended.trace
+
+    def test_what_depends_on_them_fails_with_the_cause_and_the_others_go_on(self, store: Store, calls: Path) -> None:
+        ended = run(chain(calls, left=fail), store)
+        assert {kind: one.failed for kind, one in ended.items()} == {
+            "source": False, "left": True, "right": False, "top": True,
+        }  # fmt: skip
+        assert (ended["top"].error, ended["top"].trace) == (ended["left"].error, ended["left"].trace)
+        assert noted(calls) == ["source", "right"]
+
+    def test_are_tried_again_by_the_next_run(self, store: Store) -> None:
+        run(chain(left=fail), store)
+        assert not run(chain(), store)["top"].failed
+
+    def test_a_result_that_cannot_be_kept_is_the_components_failure(self, store: Store) -> None:
+        ended = run(chain(left=return_nonsense), store)
+        assert [ended[kind].failed for kind in ("left", "right", "top")] == [True, False, True]
+        assert list((store.root / "tmp").iterdir()) == []
+
+    def test_can_be_raised_as_they_are(self, store: Store) -> None:
+        with pytest.raises(ComponentError, match="1 is not to be added"):
+            Worker(store).run_or_raise(chain(source=fail)[0])
+
+    def test_an_interruption_is_no_failure(self, store: Store) -> None:
+        with pytest.raises(KeyboardInterrupt):
+            run(chain(left=interrupt), store)
+
+
+class TestPartialResults:
+    def test_mark_all_that_is_made_from_them(self, store: Store) -> None:
+        run(chain(left=add_some), store)
+        partial = {entry.manifest.kind for entry in store.entries() if entry.manifest.partial}
+        assert partial == {"left", "top"}
+
+    def test_are_made_again_by_another_run(self, store: Store, calls: Path) -> None:
+        run(chain(left=add_some), store)
+        ended = run(chain(calls), Store(store.root, run_id="another run"))
+        assert noted(calls) == ["left", "top"]
+        assert [ended[kind].reused for kind in ("source", "left", "right", "top")] == [True, False, True, False]
+
+
+class TestDamage:
+    def file(self, store: Store, stage: Stage) -> Path:
+        return store.folder(stage.kind, stage.key) / "number.json"
+
+    def test_of_an_input_is_mended_and_reported(self, store: Store, calls: Path) -> None:
+        order = chain(calls)
+        run(order[:3], store)
+        flip_a_byte(self.file(store, order[1]))
+        ended = run(order, store)["top"]
+        assert not ended.failed
+        assert ended.damaged == (f"left {order[1].key[:12]}: number.json does not match its checksum",)
+        assert noted(calls) == ["source", "left", "right", "left", "top"]
+        assert result(store, order[-1]) == 6
+
+    def test_of_all_inputs_is_mended(self, store: Store, calls: Path) -> None:
+        order = chain(calls)
+        run(order[:3], store)
+        for stage in order[:3]:
+            flip_a_byte(self.file(store, stage))
+        ended = run(order, store)["top"]
+        assert not ended.failed
+        assert len(ended.damaged) == 3
+        assert result(store, order[-1]) == 6
+
+    @pytest.mark.parametrize("remove", [True, False], ids=["missing", "truncated"])
+    def test_of_the_result_itself(self, store: Store, calls: Path, remove: bool) -> None:
+        order = chain(calls)
+        run(order, store)
+        path = self.file(store, order[-1])
+        if remove:
+            path.unlink()
+        else:
+            path.write_bytes(b"")
+        ended = run(order, store)["top"]
+        assert (ended.reused, len(ended.damaged)) == (False, 1)
+        assert noted(calls)[-1] == "top"
+        assert result(store, order[-1]) == 6
+
+    def test_of_the_manifest(self, store: Store, calls: Path) -> None:
+        order = chain(calls)
+        run(order, store)
+        (store.folder("top", order[-1].key) / "manifest.json").write_text("{")
+        assert not run(order, store)["top"].reused
+        assert noted(calls).count("top") == 2
+
+
+class TestProcesses:
+    def test_give_the_same_results(self, tmp_path: Path) -> None:
+        one, many = Store(tmp_path / "one"), Store(tmp_path / "many")
+        order = chain(left=fail)
+        alone, together = run(order, one), run(order, many, n_workers=2)
+        assert {kind: (ended.key, ended.error) for kind, ended in alone.items()} == {
+            kind: (ended.key, ended.error) for kind, ended in together.items()
+        }
+        assert result(one, order[2]) == result(many, order[2])
+
+    def test_each_stage_runs_once(self, store: Store, calls: Path) -> None:
+        order = chain(calls)
+        run(order, store, n_workers=2)
+        assert sorted(noted(calls)) == ["left", "right", "source", "top"]
+        assert result(store, order[-1]) == 6

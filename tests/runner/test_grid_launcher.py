@@ -1,0 +1,131 @@
+"""`python -m runner -m`: grids through our launcher and through Hydra's own."""
+
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from runner.results import CellResult, SweepResult, read_cells, read_sweep
+from tests.runner.sweeping import (
+    QUIET,
+    RANKING_ONLY,
+    SMALL,
+    compose_job,
+    entries_by_kind,
+    only_sweep,
+    run_command,
+    store_of,
+    sweeps,
+)
+
+GRID = (*SMALL, *RANKING_ONLY, *QUIET)
+
+
+@pytest.fixture
+def sweep(grid_run: Path) -> SweepResult:
+    return read_sweep(only_sweep(grid_run))
+
+
+@pytest.fixture
+def cells(grid_run: Path) -> list[CellResult]:
+    return list(read_cells(only_sweep(grid_run)))
+
+
+class TestGrid:
+    def test_is_one_sweep_of_distinct_experiments(self, sweep: SweepResult) -> None:
+        assert (sweep.status, sweep.plan["n_requested"], sweep.plan["n_cells"]) == ("OK", 6, 5)
+        assert {"retriever=closed_book", "top_k=2"} <= set(sweep.cells[0]["overrides"])
+        (same,) = sweep.cells[0]["same_as"]
+        assert {"retriever=closed_book", "top_k=4"} <= set(same)
+        assert {"retriever=closed_book,bm25,dense", "top_k=2,4"} <= set(sweep.overrides)
+
+    def test_every_cell_is_written(self, sweep: SweepResult, cells: list[CellResult]) -> None:
+        assert [cell.cell_id for cell in cells] == [cell["cell_id"] for cell in sweep.cells]
+        assert [(cell.axes["retriever"], cell.axes["top_k"]) for cell in cells] == [
+            ("closed_book", None), ("bm25", 2), ("bm25", 4), ("dense", 2), ("dense", 4),
+        ]  # fmt: skip
+
+    def test_shared_stages_are_computed_once(self, grid_run: Path) -> None:
+        found = {kind: len(entries) for kind, entries in entries_by_kind(store_of(grid_run)).items()}
+        assert (found["chunks"], found["terms"], found["vectors"], found["ranking_scores"]) == (1, 1, 1, 3)
+        assert (found["context"], found["answers"], found["result"]) == (5, 5, 5)
+
+    def test_retrieval_metrics_do_not_depend_on_top_k(self, cells: list[CellResult]) -> None:
+        by_axes = {(cell.axes["retriever"], cell.axes["top_k"]): cell for cell in cells}
+        assert by_axes["bm25", 2].value("ndcg@10") == by_axes["bm25", 4].value("ndcg@10")
+        assert by_axes["bm25", 2].value("ndcg@10") != by_axes["dense", 2].value("ndcg@10")
+        assert by_axes["bm25", 2].value("context_tokens") < by_axes["bm25", 4].value("context_tokens")  # type: ignore[operator]
+
+    def test_hydras_folder_of_every_job_is_there(self, grid_run: Path) -> None:
+        folder = only_sweep(grid_run)
+        assert (folder / "multirun.yaml").is_file()
+        jobs = folder / "jobs"
+        assert sorted(path.name for path in jobs.iterdir()) == ["0", "1", "2", "3", "4", "5"]
+        assert {"retriever=bm25", "top_k=4"} <= set(OmegaConf.load(jobs / "3" / ".hydra" / "overrides.yaml"))
+        assert OmegaConf.load(jobs / "3" / ".hydra" / "config.yaml").top_k == 4
+        assert OmegaConf.load(jobs / "3" / ".hydra" / "hydra.yaml").hydra.job.num == 3
+
+    def test_a_second_call_computes_nothing(self, grid_run: Path, tmp_path: Path) -> None:
+        done = run_command(
+            tmp_path, "-m", *GRID, "retriever=bm25", "top_k=2,4", f"run.store_dir={grid_run / 'results' / 'store'}"
+        )
+        assert done.returncode == 0, done.stderr
+        sweep = read_sweep(only_sweep(tmp_path))
+        assert all(kind["n_unique"] == kind["n_kept"] for kind in sweep.plan["stages"].values())
+        for cell in read_cells(only_sweep(tmp_path)):
+            assert all(cell.reused.values())
+
+
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+def test_hydras_own_launchers_end_in_one_sweep_with_the_same_numbers(
+    launcher: str, grid_run: Path, tmp_path: Path
+) -> None:
+    if launcher == "joblib":
+        pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    done = run_command(tmp_path, "-m", *GRID, "retriever=bm25,dense", "top_k=2", f"hydra/launcher={launcher}")
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in sweeps(tmp_path)] == [only_sweep(tmp_path).name]
+    sweep = read_sweep(only_sweep(tmp_path))
+    assert sweep.status == "OK"
+    expected = {cell.cell_id: cell.metrics for cell in read_cells(only_sweep(grid_run))}
+    found = {cell.cell_id: cell.metrics for cell in read_cells(only_sweep(tmp_path))}
+    assert len(found) == 2
+    assert found == {cell_id: expected[cell_id] for cell_id in found}
+    kept = entries_by_kind(store_of(tmp_path))
+    assert (len(kept["data"]), len(kept["chunks"]), len(kept["queries"])) == (1, 1, 1)
+
+
+def test_plan_only_runs_nothing(tmp_path: Path) -> None:
+    done = run_command(tmp_path, "-m", *GRID, "top_k=2,4,6", "run.plan_only=true")
+    assert done.returncode == 0, done.stderr
+    assert "Plan: 3 cells, 36 LLM calls" in done.stdout
+    assert sweeps(tmp_path) == []
+    assert set(entries_by_kind(store_of(tmp_path))) == {"data"}
+
+
+def test_a_preset_is_a_sweep(tmp_path: Path) -> None:
+    done = run_command(tmp_path, "-m", "+sweeps=smoke", *QUIET, "run.plan_only=true")
+    assert done.returncode == 0, done.stderr
+    assert "Plan: 2 cells, 80 LLM calls" in done.stdout
+
+
+class TestAxes:
+    def test_are_the_options_of_the_groups_and_the_usual_numbers(self) -> None:
+        axes = compose_job("retriever=bm25", "chunk=token", "chunk.size=64").axes
+        assert (axes["retriever"], axes["chunk"], axes["llm"], axes["dataset"]) == ("bm25", "token", "extractive", "demo")
+        assert (axes["chunk.size"], axes["chunk.overlap"], axes["chunk.unit"], axes["top_k"]) == (64, 0.0, "token", 5)
+
+    def test_include_whatever_was_overridden(self) -> None:
+        assert compose_job("retriever.fusion.k=10").axes["retriever.fusion.k"] == 10
+
+    def test_leave_out_settings_of_the_run(self) -> None:
+        axes = compose_job("run.workers=2", "tracking=none", "experiment.name=x").axes
+        assert not any(name.startswith(("run", "tracking", "experiment")) for name in axes)
+
+    def test_name_every_group_by_its_option(self) -> None:
+        axes = compose_job("metrics=retrieval", "retriever=hybrid_rerank").axes
+        assert (axes["metrics"], axes["reranker"]) == ("retrieval", "lexical")
+        assert compose_job().axes["metrics"] == "default"
+
+    def test_a_reranker_that_is_named_wins_over_the_one_of_hybrid_rerank(self) -> None:
+        assert compose_job("retriever=hybrid_rerank", "reranker=none").axes["reranker"] == "none"

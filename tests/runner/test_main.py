@@ -1,0 +1,174 @@
+"""`python -m runner`: one cell through the command line, and the files that it leaves."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from runner.__main__ import multirun_first
+from runner.results import read_cells
+from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
+
+METRICS = {
+    "rouge_l", "bleu", "f1", "em", "mrr", "map@10", "ndcg@5", "ndcg@10", "recall@5", "recall@10", "precision@5",
+    "precision@10", "mrr_per_document", "passage_coverage", "context_tokens", "context_tokens_dropped",
+}  # fmt: skip
+
+
+@pytest.fixture
+def sweep(single_run: Path) -> dict[str, Any]:
+    return read(only_sweep(single_run) / "sweep.json")
+
+
+@pytest.fixture
+def folder(single_run: Path, sweep: dict[str, Any]) -> Path:
+    (cell,) = sweep["cells"]
+    return only_sweep(single_run) / str(cell["cell_id"])
+
+
+@pytest.fixture
+def cell(folder: Path) -> dict[str, Any]:
+    return read(folder / "cell.json")
+
+
+@pytest.fixture
+def rows(folder: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(folder / "samples.parquet").to_pylist()
+    return rows
+
+
+def read(path: Path) -> dict[str, Any]:
+    raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return raw
+
+
+class TestTerminal:
+    def test_shows_plan_progress_leaderboard_and_where_the_results_are(self, single_run: Path) -> None:
+        output = (single_run / "output.txt").read_text(encoding="utf-8")
+        assert "Plan: 1 cell, 12 LLM calls" in output
+        assert "answers             1 done in" in output
+        assert "Leaderboard (all samples)" in output
+        assert f"results:  {only_sweep(single_run).relative_to(single_run)}" in output
+
+    def test_progress_can_be_switched_off(self, grid_run: Path) -> None:
+        assert "done in" not in (grid_run / "output.txt").read_text(encoding="utf-8")
+
+
+class TestSweepFile:
+    def test_says_what_was_asked_for(self, single_run: Path, sweep: dict[str, Any]) -> None:
+        assert sweep["schema_version"] == 1
+        assert sweep["sweep_id"] == only_sweep(single_run).name
+        assert (sweep["name"], sweep["status"]) == ("rag-grid", "OK")
+        assert sweep["command"] == f"python -m runner {' '.join(SMALL)} tracking=none"
+        assert sweep["started"] <= sweep["finished"]
+
+    def test_lists_the_cell_and_the_plan(self, sweep: dict[str, Any]) -> None:
+        (cell,) = sweep["cells"]
+        assert (cell["status"], cell["reason"], cell["same_as"]) == ("OK", "", [])
+        assert (sweep["plan"]["n_cells"], sweep["plan"]["n_requested"], sweep["plan"]["n_llm_calls"]) == (1, 1, 12)
+        assert sweep["plan"]["stages"]["answers"] == {"n_asked": 1, "n_unique": 1, "n_kept": 0}
+
+
+class TestCellFile:
+    def test_names_the_experiment(self, folder: Path, cell: dict[str, Any]) -> None:
+        assert (cell["schema_version"], cell["cell_id"], cell["status"]) == (1, folder.name, "OK")
+        expected = {"retriever": "bm25", "embedder": None, "chunk": "sentence", "chunk.size": 128, "top_k": 5}
+        assert {name: cell["axes"][name] for name in expected} == expected
+        assert cell["config"]["retriever"]["depth"] == 100
+        assert "hydra" not in cell["config"]
+
+    def test_names_the_data(self, cell: dict[str, Any]) -> None:
+        assert cell["dataset"]["name"] == "demo"
+        assert len(cell["dataset"]["key"]) == 64
+        assert cell["dataset"]["n_samples"] == 12
+
+    def test_has_metrics_by_subset_each_with_count_and_interval(self, cell: dict[str, Any]) -> None:
+        assert {"overall", "create", "read/qa_1doc", "finance"} <= set(cell["metrics"])
+        assert any(subset.startswith("matrix/") for subset in cell["metrics"])
+        assert set(cell["metrics"]["overall"]) >= METRICS
+        for values in cell["metrics"].values():
+            for entry in values.values():
+                assert set(entry) == {"value", "n", "n_excluded", "ci_low", "ci_high"}
+                assert (entry["value"] is None) == (entry["n"] == 0)
+
+    def test_every_sample_counts_or_is_left_out(self, cell: dict[str, Any]) -> None:
+        for entry in cell["metrics"]["overall"].values():
+            assert entry["n"] + sum(entry["n_excluded"].values()) == 12
+
+    def test_has_counts_costs_and_facts(self, cell: dict[str, Any]) -> None:
+        assert sum(cell["counts"].values()) == 12
+        assert cell["seconds"].keys() == cell["reused"].keys() >= {"data", "chunks", "sparse_hits", "answers", "result"}
+        assert not any(reused for kind, reused in cell["reused"].items() if kind != "data")
+        assert {"python", "numpy", "bm25s"} <= set(cell["versions"])
+        assert cell["host"]["n_cores"] >= 1
+
+
+class TestSampleTable:
+    def test_has_a_row_per_sample_with_everything(self, rows: list[dict[str, Any]]) -> None:
+        assert len({row["id"] for row in rows}) == len(rows) == 12
+        expected = {
+            "id", "subset", "kind", "topic", "task", "question", "query", "history", "references", "gold", "retrieved",
+            "prompt", "answer", "state", "error", "n_prompt_tokens", "n_completion_tokens", "latency_s",
+        }  # fmt: skip
+        assert expected <= set(rows[0])
+        assert {f"score/{name}" for name in METRICS} <= set(rows[0])
+        assert {f"score_state/{name}" for name in METRICS} <= set(rows[0])
+
+    def test_hits_are_sorted_and_say_what_was_in_the_prompt(self, rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            hits = row["retrieved"]
+            assert set(hits[0]) == {"document_id", "start", "end", "score", "in_context"}
+            assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+            assert [hit["in_context"] for hit in hits] == [True] * 5 + [False] * (len(hits) - 5)
+
+    def test_scores_make_the_metrics(self, rows: list[dict[str, Any]], cell: dict[str, Any]) -> None:
+        for name in ("rouge_l", "ndcg@10", "context_tokens"):
+            values = [row[f"score/{name}"] for row in rows if row[f"score_state/{name}"] == "value"]
+            assert sum(values) / len(values) == pytest.approx(cell["metrics"]["overall"][name]["value"])
+
+    def test_matrices_lie_beside_it(self, folder: Path) -> None:
+        for name in METRICS:
+            assert (folder / f"matrix_{name}.csv").read_text(encoding="utf-8").startswith("topic,")
+            assert (folder / f"matrix_{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+class TestExitCodes:
+    def test_0_and_nothing_run_for_plan_only(self, tmp_path: Path) -> None:
+        done = run_command(tmp_path, *SMALL, *QUIET, "run.plan_only=true")
+        assert done.returncode == 0
+        assert "Plan: 1 cell" in done.stdout
+        assert "Leaderboard" not in done.stdout
+        assert list(tmp_path.glob("results/*/sweep.json")) == []
+        assert {path.name for path in (tmp_path / "results" / "store" / "entries").iterdir()} == {"data"}
+
+    def test_1_for_a_failed_cell_with_its_reason(self, tmp_path: Path) -> None:
+        english = "retriever.sparse_index.tokenizer={_target_: components.text.english_stems.EnglishStems}"
+        done = run_command(tmp_path, "-m", *SMALL, *RANKING_ONLY, *QUIET, "retriever=bm25", "top_k=2,4", english)
+        assert done.returncode == 1
+        assert "FAILED" in done.stdout
+        cells = list(read_cells(only_sweep(tmp_path)))
+        assert [(cell.status, cell.metrics) for cell in cells] == [("FAILED", {})] * 2
+        for cell in cells:
+            assert cell.reason in done.stdout
+            trace = (only_sweep(tmp_path) / cell.cell_id / "error.txt").read_text(encoding="utf-8")
+            assert trace.startswith("Traceback")
+
+    def test_2_for_a_mistake(self, tmp_path: Path) -> None:
+        done = run_command(tmp_path, *SMALL, *QUIET, "top_k=0")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("1 mistake in the configuration:\n  - top_k: got 0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["a=1", "-m", "b=2"], ["-m", "a=1", "b=2"]),
+        (["a=1", "--multirun"], ["--multirun", "a=1"]),
+        (["-m", "a=1", "-m"], ["-m", "a=1"]),
+        (["a=1"], ["a=1"]),
+    ],
+)
+def test_the_flag_may_stand_anywhere(arguments: list[str], expected: list[str]) -> None:
+    assert multirun_first(arguments) == expected

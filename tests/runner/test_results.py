@@ -1,0 +1,122 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from components.errors import DataError
+from runner.results import (
+    CellResult,
+    SweepResult,
+    read_cell,
+    read_cells,
+    read_sweep,
+    write_cell,
+    write_sweep,
+)
+
+CELL = CellResult(
+    cell_id="0123456789ab",
+    status="OK",
+    axes={"retriever": "bm25", "top_k": 5, "embedder": None},
+    overrides=("top_k=5",),
+    config={"top_k": 5},
+    dataset={"name": "demo", "key": "k", "n_samples": 2},
+    metrics={
+        "overall": {
+            "ndcg@10": {"value": 0.1 + 0.2, "n": 2, "n_excluded": {}, "ci_low": 0.25, "ci_high": 0.5},
+            "bleu": {"value": None, "n": 0, "n_excluded": {"failed": 2}, "ci_low": None, "ci_high": None},
+        },
+        "topic/funds": {"ndcg@10": {"value": 1.0, "n": 1, "n_excluded": {}, "ci_low": 1.0, "ci_high": 1.0}},
+    },
+    counts={"ok": 2},
+    seconds={"answers": 0.25},
+    reused={"answers": False},
+)
+SWEEP = SweepResult(
+    sweep_id="a-sweep",
+    name="试验",
+    status="OK",
+    command="python -m runner",
+    overrides=("top_k=2,5",),
+    started="2026-01-01T00:00:00+00:00",
+    finished="",
+    cells=({"cell_id": "0123456789ab"}, {"cell_id": "never-ran"}),
+    plan={"n_cells": 2},
+)
+
+
+class TestCells:
+    def test_are_read_as_they_were_written(self, tmp_path: Path) -> None:
+        folder = write_cell(tmp_path, CELL, {"samples.parquet": b"PAR1"})
+        assert folder == tmp_path / CELL.cell_id
+        assert read_cell(folder) == CELL
+        assert sorted(path.name for path in folder.iterdir()) == ["cell.json", "samples.parquet"]
+        assert (folder / "samples.parquet").read_bytes() == b"PAR1"
+
+    def test_may_be_written_again(self, tmp_path: Path) -> None:
+        write_cell(tmp_path, CELL, {})
+        failed = replace(CELL, status="FAILED", reason="no")
+        assert read_cell(write_cell(tmp_path, failed, {})) == failed
+
+    def test_without_their_other_files_are_not_there(self, tmp_path: Path) -> None:
+        """`cell.json` is written last: what broke off before has none."""
+        with pytest.raises(TypeError):
+            write_cell(tmp_path, CELL, {"a.csv": b"a", "b.csv": None})  # type: ignore[dict-item]
+        assert not (tmp_path / CELL.cell_id / "cell.json").exists()
+
+    def test_values_by_metric_and_subset(self) -> None:
+        assert CELL.value("ndcg@10") == 0.1 + 0.2
+        assert CELL.value("ndcg@10", "topic/funds") == 1.0
+        assert CELL.value("bleu") is None
+        assert CELL.value("unknown") is None
+        assert CELL.value("ndcg@10", "unknown") is None
+
+
+class TestSweeps:
+    def test_are_read_as_they_were_written(self, tmp_path: Path) -> None:
+        write_sweep(tmp_path / "a-sweep", SWEEP)
+        assert read_sweep(tmp_path / "a-sweep") == SWEEP
+
+    def test_files_hold_plain_chinese(self, tmp_path: Path) -> None:
+        write_sweep(tmp_path, SWEEP)
+        assert "试验" in (tmp_path / "sweep.json").read_text(encoding="utf-8")
+
+    def test_list_the_cells_that_ended(self, tmp_path: Path) -> None:
+        write_sweep(tmp_path, SWEEP)
+        write_cell(tmp_path, CELL, {})
+        assert list(read_cells(tmp_path)) == [CELL]
+
+
+class TestErrors:
+    def test_a_folder_that_is_no_sweep(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"sweep\.json: not there; wanted the folder of a sweep"):
+            read_sweep(tmp_path)
+
+    @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null", "3"])
+    def test_a_file_that_is_no_result(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "cell.json").write_text(text)
+        with pytest.raises(DataError, match=r"cell\.json: not a result file"):
+            read_cell(tmp_path)
+
+    def test_a_newer_file(self, tmp_path: Path) -> None:
+        (tmp_path / "cell.json").write_text('{"schema_version": 2}')
+        with pytest.raises(DataError, match="has schema_version 2, this version reads 1"):
+            read_cell(tmp_path)
+
+    @pytest.mark.parametrize("name", ["sweep.json", "cell.json"])
+    def test_a_file_with_fields_missing(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / name).write_text('{"schema_version": 1, "cells": [], "overrides": []}')
+        with pytest.raises(DataError, match=name):
+            (read_sweep if name == "sweep.json" else read_cell)(tmp_path)
+
+    def test_no_number_is_no_result(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            write_cell(tmp_path, replace(CELL, seconds={"answers": float("nan")}), {})
+
+
+def test_the_format_is_plain_json(tmp_path: Path) -> None:
+    raw = json.loads((write_cell(tmp_path, CELL, {}) / "cell.json").read_text(encoding="utf-8"))
+    assert raw["schema_version"] == 1
+    assert raw["metrics"]["overall"]["ndcg@10"]["value"] == 0.1 + 0.2
+    assert raw["axes"] == CELL.axes

@@ -1,0 +1,197 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+from runner import track
+from runner.results import CellResult, read_cells, read_sweep
+from runner.tracking import Tracker, default_uri, metric_name
+from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
+
+EXPERIMENT = "rag-grid"
+
+pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own queries
+
+
+def runs_in(uri: str) -> list[Run]:
+    client = MlflowClient(uri)
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    return list(client.search_runs([experiment.experiment_id])) if experiment else []
+
+
+def parents(runs: list[Run]) -> list[Run]:
+    return [run for run in runs if run.data.tags["role"] == "sweep"]
+
+
+def children(runs: list[Run]) -> dict[str, Run]:
+    return {run.data.tags["cell_id"]: run for run in runs if run.data.tags["role"] == "cell"}
+
+
+@pytest.fixture
+def uri(tracked_run: Path) -> str:
+    return f"sqlite:///{tracked_run / 'mlflow.db'}"
+
+
+@pytest.fixture
+def runs(uri: str) -> list[Run]:
+    return runs_in(uri)
+
+
+@pytest.fixture
+def cells(tracked_run: Path) -> dict[str, CellResult]:
+    return {cell.cell_id: cell for cell in read_cells(only_sweep(tracked_run))}
+
+
+@pytest.fixture
+def bm25(cells: dict[str, CellResult]) -> CellResult:
+    return next(cell for cell in cells.values() if (cell.axes["retriever"], cell.axes["top_k"]) == ("bm25", 2))
+
+
+def artifacts(uri: str, run: Run, folder: str | None = None) -> set[str]:
+    return {Path(each.path).name for each in MlflowClient(uri).list_artifacts(run.info.run_id, folder)}
+
+
+@pytest.mark.parametrize(
+    ("subset", "metric", "expected"),
+    [("overall", "ndcg@10", "overall/ndcg_at_10"), ("read/qa_1doc", "mrr", "read/qa_1doc/mrr")],
+)
+def test_metric_names(subset: str, metric: str, expected: str) -> None:
+    assert metric_name(subset, metric) == expected
+
+
+def test_the_database_lies_beside_the_results(tmp_path: Path) -> None:
+    assert default_uri(tmp_path / "results") == f"sqlite:///{tmp_path}/mlflow.db"
+
+
+class TestParent:
+    def test_is_one_per_sweep_and_says_what_was_run(self, tracked_run: Path, runs: list[Run]) -> None:
+        (parent,) = parents(runs)
+        sweep = read_sweep(only_sweep(tracked_run))
+        assert parent.info.status == "FINISHED"
+        assert parent.data.tags["sweep_id"] == sweep.sweep_id
+        assert parent.data.tags["command"] == sweep.command
+        assert parent.data.tags["n_cells"] == "3"
+        assert parent.info.run_name == f"{sweep.sweep_id}: 3 cells, retriever x top_k"
+
+    def test_holds_the_leaderboard_best_first(
+        self, tracked_run: Path, uri: str, runs: list[Run], cells: dict[str, CellResult]
+    ) -> None:
+        (parent,) = parents(runs)
+        assert artifacts(uri, parent) == {"leaderboard.json", "leaderboard.png", "sweep.json"}
+        path = tracked_run / "mlartifacts" / parent.info.run_id / "artifacts" / "leaderboard.json"
+        table = json.loads(path.read_text(encoding="utf-8"))
+        assert table["columns"][:4] == ["cell", "status", "retriever", "top_k"]
+        assert {row[0] for row in table["data"]} == set(cells)
+        values = [row[4] for row in table["data"]]
+        assert values == sorted(values, key=lambda value: -1 if value is None else value, reverse=True)
+        assert parent.data.metrics[f"best/{table['columns'][4].replace('@', '_at_')}"] == values[0]
+
+
+class TestChildren:
+    def test_are_one_per_cell_under_the_parent(self, runs: list[Run], cells: dict[str, CellResult]) -> None:
+        (parent,) = parents(runs)
+        assert set(children(runs)) == set(cells)
+        for child in children(runs).values():
+            assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
+            assert (child.info.status, child.data.tags["status"]) == ("FINISHED", "OK")
+            assert child.data.tags["version.rag-grid" if "version.rag-grid" in child.data.tags else "version.numpy"]
+
+    def test_have_the_axes_in_use_as_params_under_short_names(self, runs: list[Run], bm25: CellResult) -> None:
+        params = children(runs)[bm25.cell_id].data.params
+        assert params == {name: str(value) for name, value in bm25.axes.items() if value is not None}
+        assert {"retriever", "top_k", "chunk.size", "llm"} <= set(params)
+        assert "embedder" not in params
+        assert all(len(value) < 50 for value in params.values())
+
+    def test_are_named_after_what_varies(self, runs: list[Run], bm25: CellResult) -> None:
+        assert children(runs)[bm25.cell_id].info.run_name == "retriever=bm25 top_k=2"
+
+    def test_have_all_metrics_but_those_of_matrix_cells(self, runs: list[Run], bm25: CellResult) -> None:
+        expected = {
+            f"{subset}/{name.replace('@', '_at_')}": entry["value"]
+            for subset, values in bm25.metrics.items()
+            if not subset.startswith("matrix/")
+            for name, entry in values.items()
+            if entry["value"] is not None
+        }
+        logged = children(runs)[bm25.cell_id].data.metrics
+        assert {name: logged.get(name) for name in expected} == expected
+        assert {name.split("/")[0] for name in logged.keys() - expected.keys()} == {"cost", "seconds", "answers"}
+        assert not any("@" in name for name in logged)
+
+    def test_have_files_and_tables(self, uri: str, runs: list[Run], bm25: CellResult) -> None:
+        child = children(runs)[bm25.cell_id]
+        found = artifacts(uri, child)
+        assert {"cell.json", "samples.parquet", "matrix_ndcg@10.csv", "matrix_ndcg@10.png"} <= found
+        assert "matrix_ndcg@10.json" in artifacts(uri, child, "tables")
+
+    def test_tables_hold_the_numbers_of_the_csv(self, tracked_run: Path, runs: list[Run], bm25: CellResult) -> None:
+        folder = tracked_run / "mlartifacts" / children(runs)[bm25.cell_id].info.run_id / "artifacts"
+        table = json.loads((folder / "tables" / "matrix_mrr.json").read_text(encoding="utf-8"))
+        header, *rows = [line.split(",") for line in (folder / "matrix_mrr.csv").read_text("utf-8").splitlines()]
+        assert table["columns"] == header
+        assert [[row[0], *("" if v is None else repr(v) for v in row[1:])] for row in table["data"]] == rows
+
+    def test_name_their_data_set(self, runs: list[Run], bm25: CellResult) -> None:
+        (used,) = children(runs)[bm25.cell_id].inputs.dataset_inputs
+        assert used.dataset.name == "demo"
+        assert bm25.dataset["key"].startswith(used.dataset.digest)
+        assert json.loads(used.dataset.profile)["n_samples"] == 12
+
+
+class TestTwice:
+    def test_a_sweep_that_is_logged_is_left_as_it_is(self, tracked_run: Path, uri: str) -> None:
+        before = {run.info.run_id for run in runs_in(uri)}
+        assert track.main([str(only_sweep(tracked_run)), "--uri", uri]) == 0
+        assert {run.info.run_id for run in runs_in(uri)} == before
+
+    def test_a_cell_whose_logging_broke_off_is_logged_whole(
+        self, tracked_run: Path, tmp_path: Path, bm25: CellResult, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        uri = f"sqlite:///{shutil.copy(tracked_run / 'mlflow.db', tmp_path)}"
+        sweep_dir = tmp_path / "results" / "another-sweep"
+        shutil.copytree(only_sweep(tracked_run), sweep_dir)
+        raw = json.loads((sweep_dir / "sweep.json").read_text(encoding="utf-8")) | {"sweep_id": sweep_dir.name}
+        (sweep_dir / "sweep.json").write_text(json.dumps(raw), encoding="utf-8")
+        tracker = Tracker(uri, EXPERIMENT, sweep_dir)
+        tracker.start(read_sweep(sweep_dir))
+        with monkeypatch.context() as broken, pytest.raises(OSError, match="gone"):
+            broken.setattr(MlflowClient, "log_batch", _connection_lost)
+            tracker.log_cell(sweep_dir / bm25.cell_id)
+        assert track.main([str(sweep_dir), "--uri", uri]) == 0
+        (parent,) = [run for run in parents(runs_in(uri)) if run.data.tags["sweep_id"] == sweep_dir.name]
+        complete = [
+            run
+            for run in runs_in(uri)
+            if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id
+            and run.data.tags["cell_id"] == bm25.cell_id
+            and run.data.metrics
+        ]
+        assert len(complete) == 1
+
+
+def _connection_lost(*_: object, **__: object) -> None:
+    raise OSError("the server is gone")
+
+
+class TestWithoutMlflow:
+    def test_the_sweep_ends_well_says_so_and_is_logged_later(self, tmp_path: Path) -> None:
+        (tmp_path / "a-file").touch()
+        uri = f"sqlite:///{tmp_path / 'a-file' / 'mlflow.db'}"
+        done = run_command(tmp_path, *SMALL, *RANKING_ONLY, QUIET[1], f"tracking.uri={uri}")
+        folder = only_sweep(tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "MLflow failed" in done.stdout
+        assert f"python -m runner.track {folder.relative_to(tmp_path)}" in done.stdout
+        assert [cell.status for cell in read_cells(folder)] == ["OK"]
+        later = run_command(tmp_path, str(folder.relative_to(tmp_path)), module="runner.track")
+        assert later.returncode == 0, later.stderr
+        logged = runs_in(f"sqlite:///{tmp_path / 'mlflow.db'}")
+        assert (len(parents(logged)), len(children(logged))) == (1, 1)
+
+    def test_a_folder_that_is_no_sweep(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert track.main([str(tmp_path)]) == 2
+        assert f"{tmp_path}/sweep.json: not there" in capsys.readouterr().err
