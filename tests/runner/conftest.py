@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from tests.runner.sweeping import FEW_METRICS, QUIET, RANKING_ONLY, SMALL, run_command
+from tests.runner.sweeping import QUIET, RANKING_ONLY, SCRIPTED, SMALL, run_command
 
 MakeOnce = Callable[[str, Callable[[Path], None]], Path]
 
@@ -47,9 +47,7 @@ def grid_run(make_once: MakeOnce) -> Path:
     """`python -m runner -m` over six cells, two of which are the same experiment as others."""
 
     def fill(folder: Path) -> None:
-        done = run_command(
-            folder, "-m", *SMALL, *RANKING_ONLY, *QUIET, "retriever=closed_book,bm25,dense", "top_k=2,4"
-        )
+        done = run_command(folder, "-m", *SMALL, *RANKING_ONLY, *QUIET, "retriever=closed_book,bm25,dense", "top_k=2,4")
         assert done.returncode == 0, done.stderr
         (folder / "output.txt").write_text(done.stdout, encoding="utf-8")
 
@@ -66,10 +64,6 @@ def tracked_run(make_once: MakeOnce) -> Path:
         (folder / "output.txt").write_text(done.stdout, encoding="utf-8")
 
     return make_once("tracked-run", fill)
-
-
-SCRIPTED = (*SMALL, *FEW_METRICS, *QUIET, "llm=scripted", "llm.delay_s=0.02", "top_k=2,4")
-"""The sweep that is killed and interrupted: slow answers, two cells."""
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,8 @@ FEW_METRICS = (
     "metrics.scores.trec.measures=[ndcg@10]",
     *(f"~metrics.scores.{name}" for name in ("bleu", "f1", "em", "length", "mrr_per_document")),
 )
+SCRIPTED = (*SMALL, *FEW_METRICS, *QUIET, "llm=scripted", "top_k=2,4")
+"""Two cells whose answers can be made slow, to be killed and interrupted."""
 
 
 def compose_job(*overrides: str) -> Job:

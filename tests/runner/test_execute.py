@@ -1,3 +1,5 @@
+import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -6,7 +8,7 @@ import pytest
 
 from components.errors import ComponentError
 from runner.execute import StageRun, Worker, run_stages
-from runner.stage import Stage
+from runner.stage import Inputs, Output, Stage
 from runner.store import Store
 from tests.runner.fake_stages import (
     Adder,
@@ -178,6 +180,12 @@ class TestDamage:
         assert noted(calls).count("top") == 2
 
 
+def end_this_process(stage: Stage, inputs: Inputs) -> Output:
+    """What the system does to a process that needs too much memory."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("not reached")
+
+
 class TestProcesses:
     def test_give_the_same_results(self, tmp_path: Path) -> None:
         one, many = Store(tmp_path / "one"), Store(tmp_path / "many")
@@ -187,6 +195,11 @@ class TestProcesses:
             kind: (ended.key, ended.error) for kind, ended in together.items()
         }
         assert result(one, order[2]) == result(many, order[2])
+
+    def test_one_that_is_killed_is_its_stages_failure(self, store: Store) -> None:
+        ended = run(chain(left=end_this_process), store, n_workers=2)
+        assert ended["left"].failed
+        assert ended["top"].failed
 
     def test_each_stage_runs_once(self, store: Store, calls: Path) -> None:
         order = chain(calls)

@@ -112,7 +112,12 @@ def test_a_preset_is_a_sweep(tmp_path: Path) -> None:
 class TestAxes:
     def test_are_the_options_of_the_groups_and_the_usual_numbers(self) -> None:
         axes = compose_job("retriever=bm25", "chunk=token", "chunk.size=64").axes
-        assert (axes["retriever"], axes["chunk"], axes["llm"], axes["dataset"]) == ("bm25", "token", "extractive", "demo")
+        assert (axes["retriever"], axes["chunk"], axes["llm"], axes["dataset"]) == (
+            "bm25",
+            "token",
+            "extractive",
+            "demo",
+        )
         assert (axes["chunk.size"], axes["chunk.overlap"], axes["chunk.unit"], axes["top_k"]) == (64, 0.0, "token", 5)
 
     def test_include_whatever_was_overridden(self) -> None:

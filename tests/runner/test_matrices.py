@@ -2,7 +2,7 @@ import csv
 import io
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -76,7 +76,11 @@ class TestFiles:
 
 
 class TestPicture:
-    CELLS = {("funds", "extractive"): entry(0.5), ("funds", "all"): entry(0.5), ("all", "extractive"): entry(0.5)}
+    CELLS: ClassVar = {
+        ("funds", "extractive"): entry(0.5),
+        ("funds", "all"): entry(0.5),
+        ("all", "extractive"): entry(0.5),
+    }
 
     def picture(self, cells: Any = CELLS, topics: Any = ("funds",), labels: Any = LABELS) -> bytes:
         return draw("f1", cells, topics, ["extractive"], labels)

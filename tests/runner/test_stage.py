@@ -39,7 +39,9 @@ class TestKey:
     def test_whatever_can_change_the_result_changes_the_key(self, changes: dict[str, Any]) -> None:
         assert stage(**changes).key != stage().key
 
-    @pytest.mark.parametrize("changes", [{"component": Adder(calls="a file")}, {"compute": fail}], ids=lambda changes: next(iter(changes)))
+    @pytest.mark.parametrize(
+        "changes", [{"component": Adder(calls="a file")}, {"compute": fail}], ids=lambda changes: next(iter(changes))
+    )
     def test_what_cannot_change_it_does_not(self, changes: dict[str, Any]) -> None:
         assert stage(**changes).key == stage().key
 

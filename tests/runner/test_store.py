@@ -108,12 +108,14 @@ def cut_short(path: Path) -> None:
 class TestDamage:
     @pytest.mark.parametrize(
         ("damage", "message"),
-        [(flip_a_byte, "does not match its checksum"), (cut_short, "bytes, the manifest says"), (Path.unlink, "is missing")],
+        [
+            (flip_a_byte, "does not match its checksum"),
+            (cut_short, "bytes, the manifest says"),
+            (Path.unlink, "is missing"),
+        ],
         ids=["flipped_byte", "truncated", "missing_file"],
     )
-    def test_is_found_when_the_result_is_read(
-        self, store: Store, damage: Callable[[Path], None], message: str
-    ) -> None:
+    def test_is_found_when_the_result_is_read(self, store: Store, damage: Callable[[Path], None], message: str) -> None:
         entry = write(store)
         damage(entry.folder / "vectors.npy")
         with pytest.raises(DamagedEntryError, match=f"vectors.npy .*{message}"):
@@ -185,7 +187,7 @@ class TestFormat:
 
     def test_an_older_store_is_refused(self, store: Store) -> None:
         (store.root / "store.json").write_text('{"format": 0}')
-        with pytest.raises(StoreError, match="format 0.*Remove the folder"):
+        with pytest.raises(StoreError, match=r"format 0.*Remove the folder"):
             Store(store.root)
 
     @pytest.mark.parametrize("text", ["", "{}", "[1]", "3"])
@@ -216,7 +218,7 @@ class TestDisk:
         self, store: Store, monkeypatch: pytest.MonkeyPatch, number: int
     ) -> None:
         fill_disk(monkeypatch, number)
-        with pytest.raises(StoreError, match="'vectors': the disk is full.*prune.*same command again"):
+        with pytest.raises(StoreError, match=r"'vectors': the disk is full.*prune.*same command again"):
             write(store)
         assert store.find(KIND, KEY) is None
         assert list((store.root / "tmp").iterdir()) == []

@@ -1,0 +1,235 @@
+"""Bad input: one clear error that says where, what came and what was wanted, before any work."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from runner.sweep import EXIT_NOT_RUN, EXIT_OK
+from tests.datasets.test_crud_rag import CORPUS, SPLIT
+from tests.datasets.test_crud_rag import write as write_crud_rag
+from tests.datasets.test_omnieval import NODES, item
+from tests.datasets.test_omnieval import write as write_omnieval
+from tests.runner.sweeping import QUIET, SMALL, cells_in, run_command, run_small
+
+HYDRA_ERROR = 1
+FINANCE_FILE = "银行业务/零售银行/抽取类问答"
+
+
+def no_results(folder: Path) -> bool:
+    return not any((folder / "results").rglob("sweep.json")) and not any((folder / "results").rglob("cell.json"))
+
+
+class Refusal:
+    """Runs a cell in this process and returns the error that it was refused with."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._folder = folder
+        self._capsys = capsys
+
+    def __call__(self, *overrides: str) -> str:
+        assert run_small(self._folder, overrides) == EXIT_NOT_RUN
+        assert no_results(self._folder)
+        error = self._capsys.readouterr().err
+        assert "Traceback" not in error
+        return error
+
+
+@pytest.fixture
+def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refusal:
+    return Refusal(tmp_path, capsys)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+def crud(root: Path, *overrides: str) -> tuple[str, ...]:
+    return ("dataset=crud_rag", f"dataset.root={root}", *overrides)
+
+
+def omnieval(root: Path, *overrides: str) -> tuple[str, ...]:
+    return ("dataset=omnieval", f"dataset.root={root}", *overrides)
+
+
+class TestCommandLine:
+    """What Hydra itself refuses, and our own errors through a process."""
+
+    def run(self, folder: Path, *arguments: str) -> tuple[int, str]:
+        done = run_command(folder, *SMALL, *QUIET, *arguments)
+        assert no_results(folder)
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stderr
+
+    def test_an_unknown_option_of_a_group(self, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, "retriever=bm26")
+        assert code == HYDRA_ERROR
+        assert "Could not find 'retriever/bm26'" in error
+        assert "hybrid_rerank" in error
+
+    def test_an_unknown_key(self, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, "chunk.sise=64")
+        assert code == HYDRA_ERROR
+        assert "chunk.sise" in error
+
+    def test_an_unknown_group(self, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, "chunker=token")
+        assert code == HYDRA_ERROR
+        assert "chunker" in error
+
+    def test_mistakes_of_all_cells_of_a_grid(self, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, "-m", "top_k=2,x,500", "chunk.overlap=0,30")
+        assert code == EXIT_NOT_RUN
+        assert error.startswith("3 mistakes in the configuration:")
+        assert all(each in error for each in ("top_k: got 'x'", "top_k: got 500", "chunk.overlap: got 30"))
+
+    @pytest.mark.parametrize("multirun", [[], ["-m"]], ids=["single", "multirun"])
+    def test_a_results_folder_that_cannot_be_made(self, tmp_path: Path, multirun: list[str]) -> None:
+        (tmp_path / "a-file").touch()
+        code, error = self.run(tmp_path, *multirun, "run.results_dir=a-file/results")
+        assert code == EXIT_NOT_RUN
+        assert "run.results_dir" in error
+
+    def test_settings_of_the_sweep_that_differ_between_its_cells(self, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, "-m", "run.workers=1,2")
+        assert code == EXIT_NOT_RUN
+        assert "run.*: differs between cells" in error
+
+
+class TestConfiguration:
+    @pytest.mark.parametrize(
+        ("overrides", "expected"),
+        [
+            (["+chunk.sise=3"], "chunk.sise: unknown; did you mean chunk.size?"),
+            (["chunk.size=abc"], "chunk.size: got 'abc' (str), wanted a whole number"),
+            (["chunk.unit=word"], "chunk.unit: got 'word' (str), wanted one of token, char"),
+            (["chunk.overlap=1"], "chunk.overlap: got 1.0, wanted a fraction of the size in [0, 1)"),
+            (["chunk.overlap=-0.1"], "chunk.overlap: got -0.1"),
+            (["chunk.size=1"], "chunk.size: got 1, wanted at least 4"),
+            (["chunk.unit=char", "chunk.size=0"], "chunk.size: got 0, wanted at least 1"),
+            (["top_k=101"], "top_k: got 101, more than retriever.depth=100"),
+            (["dataset.limit=0"], "dataset.limit:"),
+            (["run.workers=0"], "run.workers: got 0, wanted at least 1"),
+            (["llm._target_=os.system"], "llm._target_: got 'os.system'"),
+            (["dataset=crud_rag"], "dataset.root: is empty; wanted the folder"),
+        ],
+        ids=lambda value: value[-1] if isinstance(value, list) else "",
+    )
+    def test_one_mistake(self, refused: Refusal, overrides: list[str], expected: str) -> None:
+        error = refused(*overrides)
+        assert error.startswith("1 mistake in the configuration:\n")
+        assert expected in error
+
+    def test_several_at_once(self, refused: Refusal) -> None:
+        error = refused("chunk.overlap=1.5", "top_k=200", "+llm.temprature=1", "run.progress=maybe")
+        assert error.startswith("4 mistakes in the configuration:\n")
+        for path in ("chunk.overlap", "top_k", "llm.temprature", "run.progress"):
+            assert f"  - {path}:" in error
+
+
+class TestData:
+    def test_a_missing_folder(self, refused: Refusal, root: Path) -> None:
+        error = refused(*crud(root))
+        assert f"{root / '80000_docs'}: no such folder" in error
+        assert "one document per line" in error
+
+    def test_a_missing_file(self, refused: Refusal, root: Path) -> None:
+        (write_crud_rag(root) / "crud_split" / "split_merged.json").unlink()
+        error = refused(*crud(root))
+        assert "split_merged.json: no such file" in error
+        assert "questanswer_1doc" in error
+
+    def test_truncated_json_and_the_setting_that_accepts_it(self, refused: Refusal, root: Path) -> None:
+        path = write_crud_rag(root) / "crud_split" / "split_merged.json"
+        content = path.read_bytes()[:-40]
+        path.write_bytes(content)
+        error = refused(*crud(root))
+        assert f"{path}: the JSON is cut off at byte offset {len(content)}" in error
+        assert "the 5 records before it are whole" in error
+        assert "accept_truncated=true" in error
+        assert run_small(root.parent, (*crud(root, "dataset.accept_truncated=true"), "metrics=retrieval")) == EXIT_OK
+        assert cells_in(root.parent)[0].dataset["n_split_files_cut_off"] == 1
+
+    def test_invalid_utf8(self, refused: Refusal, root: Path) -> None:
+        path = write_crud_rag(root) / "80000_docs" / "part_1"
+        first_line = "好\n".encode()
+        path.write_bytes(first_line + b"\xff\n")
+        error = refused(*crud(root))
+        assert f"{path}: byte 0xff at byte offset {len(first_line)} (line 2) is not UTF-8" in error
+
+    def test_an_empty_corpus(self, refused: Refusal, root: Path) -> None:
+        write_crud_rag(root, corpus={"part_1": ["", "  "]})
+        error = refused(*crud(root, "dataset.add_gold=false"))
+        assert "the corpus has no document with text (2 empty ones)" in error
+
+    def test_empty_documents_are_counted_and_skipped(self, root: Path, tmp_path: Path) -> None:
+        write_crud_rag(root, corpus={**CORPUS, "part_3": ["", "   "]})
+        any_hits = "retriever.sparse_index.max_share_without_hits=1"
+        assert run_small(tmp_path, (*crud(root), "metrics=retrieval", any_hits)) == EXIT_OK
+        assert cells_in(tmp_path)[0].dataset["n_empty_documents"] == 3
+
+    def test_duplicate_sample_ids(self, refused: Refusal, root: Path) -> None:
+        twice = SPLIT["questanswer_1doc"] * 2
+        write_crud_rag(root, split={**SPLIT, "questanswer_1doc": twice})
+        assert "the sample id 'read/qa_1doc/1' occurs twice" in refused(*crud(root))
+
+    def test_an_item_without_references(self, refused: Refusal, root: Path) -> None:
+        write_omnieval(root, items={FINANCE_FILE: [item(), item(answer=[" "])]})
+        error = refused(*omnieval(root))
+        assert "抽取类问答.jsonl, line 2" in error
+        assert "no reference" in error
+
+    def test_gold_that_points_nowhere(self, refused: Refusal, root: Path) -> None:
+        write_omnieval(root, items={FINANCE_FILE: [item(relevant_node=["node-99"])]}, nodes=NODES)
+        assert "its gold points nowhere: none of the 1 relevant nodes, such as 'node-99'" in refused(*omnieval(root))
+
+    def test_an_error_is_one_message(self, refused: Refusal, root: Path) -> None:
+        assert len(refused(*crud(root)).strip().splitlines()) == 1
+
+
+class TestStoreAndDisk:
+    def test_a_store_that_cannot_be_written(self, refused: Refusal, tmp_path: Path) -> None:
+        (tmp_path / "a-file").touch()
+        error = refused(f"run.store_dir={tmp_path / 'a-file'}")
+        assert error.startswith(f"run.store_dir: cannot write in {tmp_path / 'a-file'}")
+        assert "choose another run.store_dir" in error
+
+    def test_a_results_folder_that_cannot_be_written(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / "results").mkdir()
+        (tmp_path / "results" / "a-sweep").touch()
+        assert run_small(tmp_path, ()) == EXIT_NOT_RUN
+        assert "run.results_dir: cannot write in" in capsys.readouterr().err
+
+    def test_a_store_of_a_newer_version(self, refused: Refusal, tmp_path: Path) -> None:
+        store = tmp_path / "results" / "store"
+        store.mkdir(parents=True)
+        (store / "store.json").write_text(json.dumps({"format": 2}))
+        assert "the store has format 2, this version reads format 1" in refused()
+
+    def test_a_full_disk_keeps_what_was_made(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        sync, n_synced = os.fsync, 0
+
+        def fill_up(descriptor: int) -> None:
+            nonlocal n_synced
+            n_synced += 1
+            if n_synced > 20:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            sync(descriptor)
+
+        with monkeypatch.context() as full:
+            full.setattr("os.fsync", fill_up)
+            assert run_small(tmp_path, ("metrics=retrieval",)) == EXIT_NOT_RUN
+        error = capsys.readouterr().err
+        assert "the disk is full" in error
+        assert "same command again" in error
+        assert not any((tmp_path / "results").rglob("cell.json"))
+        kept = sorted((tmp_path / "results" / "store" / "entries").rglob("manifest.json"))
+        assert kept
+        times = [path.stat().st_mtime_ns for path in kept]
+        assert run_small(tmp_path, ("metrics=retrieval",), sweep_id="again") == EXIT_OK
+        assert [path.stat().st_mtime_ns for path in kept] == times

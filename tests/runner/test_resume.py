@@ -1,0 +1,236 @@
+"""Killed, interrupted, damaged or with failed answers: the same command goes on from there, to the same numbers."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from components.datasets.demo import Demo
+from runner.results import read_cells, read_sweep
+from runner.store import Entry, Store
+from runner.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from tests.runner.sweeping import (
+    FEW_METRICS,
+    QUIET,
+    RANKING_ONLY,
+    SCRIPTED,
+    SMALL,
+    cells_in,
+    end_group,
+    entries_by_kind,
+    flip_a_byte,
+    only_sweep,
+    plan_small,
+    run_command,
+    run_small,
+    start_command,
+    store_of,
+    sweep_in,
+    sweeps,
+    wait_until,
+)
+
+Moment = Callable[[Path], bool]
+
+
+def n_manifests(folder: Path) -> int:
+    return len(list((folder / "results" / "store" / "entries").glob("*/*/*/manifest.json")))
+
+
+def journalled(folder: Path) -> list[dict[str, Any]]:
+    """The whole lines of all journals."""
+    journals = (folder / "results" / "store" / "journals").glob("*.jsonl")
+    lines = [line for path in journals for line in path.read_text(encoding="utf-8").splitlines(keepends=True)]
+    return [json.loads(line) for line in lines if line.endswith("\n") and line.strip()]
+
+
+def after_stages(n: int) -> Moment:
+    return lambda folder: n_manifests(folder) >= n
+
+
+def after_answers(n: int) -> Moment:
+    return lambda folder: len(journalled(folder)) >= n
+
+
+def after_a_cell(folder: Path) -> bool:
+    return any(folder.glob("results/*/*/cell.json"))
+
+
+def times_made(store: Store) -> dict[str, float]:
+    return {entry.manifest.key: entry.manifest.created for entry in store.entries()}
+
+
+def metrics_text(sweep_dir: Path) -> dict[str, str]:
+    """The metrics of every cell as they stand in `cell.json`, byte for byte."""
+    texts = {}
+    for path in sorted(sweep_dir.glob("*/cell.json")):
+        text = path.read_text(encoding="utf-8")
+        texts[path.parent.name] = text[text.index('\n "metrics": ') : text.index('\n "counts": ')]
+    return texts
+
+
+def stop_at(folder: Path, moment: Moment, with_signal: signal.Signals, *arguments: str) -> tuple[int, str]:
+    """Starts the sweep and sends a signal when the moment has come; returns the exit code and the output.
+
+    Answers take their time here, so that the moment does not pass; that changes neither keys nor results.
+    """
+    process = start_command(folder, "-m", *SCRIPTED, "llm.delay_s=0.1", *arguments)
+    wait_until(lambda: moment(folder), process)
+    end_group(process, with_signal)
+    output, errors = process.communicate(timeout=60)
+    return process.returncode, output + errors
+
+
+class TestKilled:
+    @pytest.mark.parametrize(
+        "moment",
+        [after_stages(1), after_stages(8), after_answers(3), after_a_cell],
+        ids=["after_the_data", "after_8_stages", "after_3_answers", "after_a_cell"],
+    )
+    def test_a_sweep_goes_on_and_ends_in_the_same_bytes(
+        self, moment: Moment, tmp_path: Path, uninterrupted_run: Path
+    ) -> None:
+        code, _ = stop_at(tmp_path, moment, signal.SIGKILL)
+        assert code == -signal.SIGKILL
+        kept = times_made(store_of(tmp_path))
+        n_answers = sum(len(pq.read_table(e.folder / "answers.parquet")) for e in answers(store_of(tmp_path)))
+        n_answers += len(journalled(tmp_path))
+
+        again = run_command(tmp_path, "-m", *SCRIPTED)
+        assert again.returncode == 0, again.stderr
+        now = times_made(store_of(tmp_path))
+        assert {key: now[key] for key in kept} == kept
+        last = sweeps(tmp_path)[-1]
+        assert read_sweep(last).plan["n_llm_calls"] == 24 - n_answers
+        assert metrics_text(last) == metrics_text(only_sweep(uninterrupted_run))
+        assert list((tmp_path / "results" / "store" / "journals").iterdir()) == []
+
+
+def answers(store: Store) -> list[Entry]:
+    return entries_by_kind(store).get("answers", [])
+
+
+class TestInterrupted:
+    @pytest.mark.parametrize("n_workers", [1, 2])
+    def test_a_sweep_stops_cleanly_and_goes_on(self, n_workers: int, tmp_path: Path, uninterrupted_run: Path) -> None:
+        workers = f"run.workers={n_workers}"
+        code, output = stop_at(tmp_path, after_answers(3), signal.SIGINT, workers)
+        assert code == EXIT_INTERRUPTED
+        assert "Interrupted: 0 of 2 cells are done" in output
+        assert "Traceback" not in output
+        assert read_sweep(only_sweep(tmp_path)).status == "INTERRUPTED"
+        again = run_command(tmp_path, "-m", *SCRIPTED, workers)
+        assert again.returncode == 0, again.stderr
+        assert metrics_text(sweeps(tmp_path)[-1]) == metrics_text(only_sweep(uninterrupted_run))
+
+    def test_before_the_first_stage(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def interrupt(_: Demo) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Demo, "load", interrupt)
+        assert run_small(tmp_path) == EXIT_INTERRUPTED
+        assert "Interrupted" in capsys.readouterr().err
+        monkeypatch.undo()
+        assert run_small(tmp_path) == EXIT_OK
+
+
+class TestJournal:
+    def test_answers_in_it_are_used_and_not_asked_for_again(self, tmp_path: Path) -> None:
+        overrides = (*FEW_METRICS, "llm=scripted")
+        (cell,) = plan_small(tmp_path, overrides).cells
+        ids = [sample.id for sample in Demo(limit=12).load().samples]
+        lines = [json.dumps({"request_id": each, "state": "ok", "text": f"kept {each}"}) for each in ids[:3]]
+        cut_off = lines[2][:20]
+        store_of(tmp_path).journal(cell.graph.answers.key).write_text("\n".join([*lines[:2], cut_off]))
+        assert run_small(tmp_path, overrides) == EXIT_OK
+        table = pq.read_table(tmp_path / "results" / sweep_in(tmp_path).sweep_id / cell.cell_id / "samples.parquet")
+        found = dict(zip(table["id"].to_pylist(), table["answer"].to_pylist(), strict=True))
+        assert {each for each in ids if found[each] == f"kept {each}"} == set(ids[:2])
+        assert all(found.values())
+
+
+FAILING = "青砚"
+
+
+class TestFailedAnswers:
+    FAILS = (*FEW_METRICS, "llm=scripted", f"llm.error_on='{FAILING}'")
+
+    @pytest.fixture
+    def n_failing(self) -> int:
+        n = sum(FAILING in sample.question for sample in Demo(limit=12).load().samples)
+        assert 0 < n < 12
+        return n
+
+    def test_fail_their_cell_and_no_other(self, tmp_path: Path, n_failing: int) -> None:
+        assert run_small(tmp_path, self.FAILS, (*FEW_METRICS, "llm=scripted")) == EXIT_CELL_FAILED
+        failed, fine = cells_in(tmp_path)
+        assert (failed.status, fine.status, sweep_in(tmp_path).status) == ("FAILED", "OK", "FAILED")
+        assert failed.reason.startswith(f"{n_failing} of 12 answers failed, more than run.max_failure_rate=0")
+
+    def test_are_counted_and_never_an_answer(self, tmp_path: Path, n_failing: int) -> None:
+        run_small(tmp_path, self.FAILS)
+        (cell,) = cells_in(tmp_path)
+        assert cell.counts == {"error": n_failing, "ok": 12 - n_failing}
+        assert cell.metrics["overall"]["rouge_l"]["n_excluded"]["answer_error"] == n_failing
+        rows = pq.read_table(tmp_path / "results" / "a-sweep" / cell.cell_id / "samples.parquet").to_pylist()
+        failed = [row for row in rows if row["state"] == "error"]
+        assert len(failed) == n_failing
+        assert all(row["answer"] == "" and row["error"] and row["score/rouge_l"] is None for row in failed)
+
+    def test_they_alone_are_asked_for_again(self, tmp_path: Path, n_failing: int) -> None:
+        run_small(tmp_path, self.FAILS)
+        first = journalled(tmp_path)
+        assert len(first) == 12
+        run_small(tmp_path, self.FAILS, sweep_id="again")
+        second = journalled(tmp_path)[len(first) :]
+        assert [line["request_id"] for line in second] == [
+            line["request_id"] for line in first if line["state"] == "error"
+        ]
+        assert len(second) == n_failing
+        assert cells_in(tmp_path)[0].metrics == cells_in(tmp_path, "again")[0].metrics
+
+    def test_the_plan_counts_them(self, tmp_path: Path, n_failing: int) -> None:
+        run_small(tmp_path, self.FAILS)
+        run_small(tmp_path, self.FAILS, sweep_id="again")
+        assert sweep_in(tmp_path, "again").plan["n_llm_calls"] == n_failing
+
+    def test_a_failure_rate_lets_them_pass(self, tmp_path: Path, n_failing: int) -> None:
+        allowed = f"run.max_failure_rate={n_failing / 12 + 0.001:.3f}"
+        assert run_small(tmp_path, (*self.FAILS, allowed)) == EXIT_OK
+        assert cells_in(tmp_path)[0].status == "OK"
+        too_few = f"run.max_failure_rate={n_failing / 12 - 0.001:.3f}"
+        assert run_small(tmp_path, (*self.FAILS, too_few), sweep_id="again") == EXIT_CELL_FAILED
+
+
+class TestDamagedStore:
+    @pytest.mark.parametrize("kind", ["result", "data", "chunks"])
+    def test_what_is_damaged_is_reported_and_computed_again(self, kind: str, tmp_path: Path) -> None:
+        overrides: tuple[str, ...] = RANKING_ONLY
+        assert run_small(tmp_path, overrides) == EXIT_OK
+        (entry,) = entries_by_kind(store_of(tmp_path))[kind]
+        for name in entry.manifest.files:
+            flip_a_byte(entry.folder / name)
+        if kind == "chunks":  # what is kept behind it is not read
+            overrides = (*overrides, "top_k=4")
+        again = run_command(tmp_path, *SMALL, *QUIET, *overrides)
+        assert again.returncode == 0, again.stderr
+        assert f"damaged in the store, computed again: {kind} {entry.manifest.key[:12]}" in again.stdout + again.stderr
+        mended = store_of(tmp_path).find(kind, entry.manifest.key)
+        assert mended is not None
+        assert mended.damages() == []
+        if kind != "chunks":
+            (cell,) = read_cells(sweeps(tmp_path)[0])
+            assert cell.metrics == cells_in(tmp_path)[0].metrics
+
+
+def test_cells_without_any_value_are_no_failure(tmp_path: Path) -> None:
+    """A closed book has no ranking to score: all its metrics here are not applicable."""
+    assert run_small(tmp_path, ("retriever=closed_book", "metrics=retrieval")) == EXIT_OK
+    (cell,) = list(read_cells(tmp_path / "results" / "a-sweep"))
+    assert {entry["value"] for entry in cell.metrics["overall"].values()} == {None}
