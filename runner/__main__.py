@@ -1,15 +1,18 @@
 """python -m runner: one cell, or with -m a whole grid."""
 
+import os
 import sys
 from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, open_dict
+from omegaconf.errors import OmegaConfBaseException
 
 from runner import grid_launcher
-from runner.sweep import run_sweep
+from runner.sweep import EXIT_NOT_RUN, run_sweep
 
 grid_launcher.register()
 
@@ -37,6 +40,25 @@ def multirun_first(arguments: list[str]) -> list[str]:
     return [*flags[:1], *(argument for argument in arguments if argument not in flags)]
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """`main` with its errors as one message and exit code 2: an option or key that Hydra does not find, or a results
+    folder that cannot be made. HYDRA_FULL_ERROR=1 in the environment shows the whole trace.
+    """
     sys.argv[1:] = multirun_first(sys.argv[1:])
-    main()
+    if os.environ.get("HYDRA_FULL_ERROR"):
+        main()
+        return
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra lets exceptions through instead of printing them itself
+    try:
+        main()
+    except (HydraException, OmegaConfBaseException) as error:
+        causes = [str(cause) for cause in (error, error.__cause__) if cause]
+        print("\n".join(causes), file=sys.stderr)
+        sys.exit(EXIT_NOT_RUN)
+    except OSError as error:
+        print(f"run.results_dir: cannot write in it: {error}; choose another run.results_dir", file=sys.stderr)
+        sys.exit(EXIT_NOT_RUN)
+
+
+if __name__ == "__main__":
+    run()

@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,9 +111,12 @@ class Worker:
             raise StageFailed(_failure(stage, error)) from error
         seconds = time.perf_counter() - started
         partial = output.partial or any(inputs.entry(name).manifest.partial for name in stage.inputs)
-        self._store.write(
-            stage.kind, stage.key, output.payload, seconds=seconds, made_from=stage.description, partial=partial
-        )
+        try:
+            self._store.write(
+                stage.kind, stage.key, output.payload, seconds=seconds, made_from=stage.description, partial=partial
+            )
+        except (TypeError, ValueError) as error:
+            raise StageFailed(_failure(stage, error)) from error
         if stage.kind == "answers" and not partial:
             forget_journal(stage, inputs)
         return StageRun(stage.key, stage.kind, seconds)
@@ -198,34 +202,84 @@ def _run_in_worker(stage: Stage) -> StageRun:
     return _worker.run(stage)
 
 
-def _in_pool(order: Sequence[Stage], store: Store, n_workers: int) -> Iterator[StageRun]:
-    """Keeps every worker busy with the first stage of the order that is ready."""
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(n_workers, context, _start_worker, (store.root, store.run_id))
-    waiting = {stage.key: stage for stage in order}
-    failed: dict[str, StageRun] = {}
-    running: dict[Future[StageRun], str] = {}
-    try:
-        while waiting or running:
-            for stage in _ready(waiting, set(running.values()), n_workers - len(running)):
-                del waiting[stage.key]
-                if blocked := _blocked(stage, failed):
-                    failed[stage.key] = blocked
-                    yield blocked
-                else:
-                    running[pool.submit(_run_in_worker, stage)] = stage.key
-            for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
-                key = running.pop(future)
-                run = future.result()
-                if run.failed:
-                    failed[key] = run
-                yield run
-    except BaseException:
-        for process in list((pool._processes or {}).values()):
+class _Pool:
+    """Worker processes of which one may die (killed for memory, say): then all end, and new ones take their place."""
+
+    def __init__(self, store: Store, n_workers: int) -> None:
+        self._store, self.n_workers = store, n_workers
+        self.running: dict[Future[StageRun], Stage] = {}
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pool = ProcessPoolExecutor(self.n_workers, context, _start_worker, (self._store.root, self._store.run_id))
+
+    def submit(self, stage: Stage) -> None:
+        """Runs a stage in a worker that is free."""
+        self.running[self._pool.submit(_run_in_worker, stage)] = stage
+
+    def ended(self) -> tuple[list[StageRun], list[Stage]]:
+        """Waits for at least one: how stages ended, and the stages that ran when a worker died."""
+        done = wait(self.running, return_when=FIRST_COMPLETED).done
+        if not any(isinstance(future.exception(), BrokenProcessPool) for future in done):
+            runs = [future.result() for future in done]
+            for future in done:
+                del self.running[future]
+            return runs, []
+        lost = list(self.running.values())
+        self.running.clear()
+        self._pool.shutdown()
+        self._start()
+        return [], lost
+
+    def stop(self) -> None:
+        """Ends the workers, whatever they do: the store keeps no half of a result."""
+        for process in list((self._pool._processes or {}).values()):
             process.terminate()
-        raise
+        self._pool.shutdown(cancel_futures=True)
+
+
+def _in_pool(order: Sequence[Stage], store: Store, n_workers: int) -> Iterator[StageRun]:
+    """Keeps every worker busy with the first stage of the order that is ready.
+
+    When a worker dies, the stages that ran are run again one by one, to find out which of them it was.
+    """
+    pool = _Pool(store, n_workers)
+    waiting = {stage.key: stage for stage in order}
+    suspects: list[Stage] = []
+    failed: dict[str, StageRun] = {}
+    try:
+        while waiting or pool.running or suspects:
+            runs: list[StageRun] = []
+            alone = suspects.pop() if suspects and not pool.running else None
+            if alone:
+                pool.submit(alone)
+            elif not suspects:
+                busy = {stage.key for stage in pool.running.values()}
+                for stage in _ready(waiting, busy, n_workers - len(pool.running)):
+                    del waiting[stage.key]
+                    if blocked := _blocked(stage, failed):
+                        runs.append(blocked)
+                    else:
+                        pool.submit(stage)
+            if pool.running:
+                ended, lost = pool.ended()
+                runs += ended
+                if len(lost) == 1:
+                    runs.append(_died(lost[0]))
+                else:
+                    suspects += lost
+            for run in runs:
+                if run.failed:
+                    failed[run.key] = run
+                yield run
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.stop()
+
+
+def _died(stage: Stage) -> StageRun:
+    message = "the worker process died, most likely killed for want of memory; try run.workers=1 or a smaller workload"
+    return StageRun(stage.key, stage.kind, error=f"{stage.kind}: {message}")
 
 
 def _ready(waiting: dict[str, Stage], running: set[str], n_free: int) -> list[Stage]:

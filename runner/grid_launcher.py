@@ -24,7 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 from runner.request import Job
 from runner.sweep import run_sweep
 
-GROUPS = ("dataset", "chunk", "embedder", "expander", "retriever", "reranker", "context", "prompt", "llm")
+GROUPS = ("dataset", "chunk", "embedder", "expander", "retriever", "reranker", "context", "prompt", "llm", "metrics")
 SCALARS = ("chunk.size", "chunk.overlap", "chunk.unit", "top_k")
 _NO_AXES = ("run", "tracking", "experiment", "hydra", "sweeps")
 

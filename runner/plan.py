@@ -8,6 +8,7 @@ from typing import Any
 
 from components.fields import is_runtime_only
 from runner.cell import Cell
+from runner.compute.answers import read_journal
 from runner.request import CellRequest
 from runner.stage import Stage
 from runner.stages import KINDS, Data, Graph, data_of, data_stage, graph_of
@@ -177,6 +178,6 @@ def _llm_calls(cells: Iterable[PlannedCell], needed: dict[str, Stage], store: St
         answers = cell.graph.answers
         if answers.key in needed:
             journal = store.journal(answers.key)
-            n_journalled = journal.read_bytes().count(b'"request_id"') if journal.exists() else 0
-            calls[answers.key] = max(0, cell.graph.data.n_samples - n_journalled)
+            n_journalled = len({answer.request_id for answer in read_journal(journal)})
+            calls[answers.key] = cell.graph.data.n_samples - n_journalled
     return sum(calls.values())

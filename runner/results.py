@@ -14,11 +14,13 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filelock import FileLock
 
 from components.errors import DataError
+
+T = TypeVar("T")
 
 SCHEMA_VERSION = 1
 OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
@@ -109,14 +111,12 @@ def _joined(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
 
 def read_cell(folder: Path) -> CellResult:
     """Reads a cell's folder. Raises DataError."""
-    raw = _read(folder / "cell.json")
-    return CellResult(**{**raw, "overrides": tuple(raw["overrides"])})
+    return _read(folder / "cell.json", CellResult)
 
 
 def read_sweep(sweep_dir: Path) -> SweepResult:
     """Reads a sweep's description. Raises DataError."""
-    raw = _read(sweep_dir / "sweep.json")
-    return SweepResult(**{**raw, "cells": tuple(raw["cells"]), "overrides": tuple(raw["overrides"])})
+    return _read(sweep_dir / "sweep.json", SweepResult)
 
 
 def read_cells(sweep_dir: Path) -> Iterator[CellResult]:
@@ -127,17 +127,19 @@ def read_cells(sweep_dir: Path) -> Iterator[CellResult]:
             yield read_cell(folder)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, kind: type[T]) -> T:
     try:
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         version = raw["schema_version"]
+        if version != SCHEMA_VERSION:
+            raise DataError(f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}")
+        lists: dict[str, Any] = {name: tuple(raw[name]) for name in ("overrides", "cells") if name in raw}
+        raw.update(lists)
+        return kind(**raw)
     except FileNotFoundError as error:
         raise DataError(f"{path}: not there; wanted the folder of a sweep, e.g. results/<sweep id>") from error
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path}: not a result file ({error})") from error
-    if version != SCHEMA_VERSION:
-        raise DataError(f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}")
-    return raw
 
 
 def _json(value: Any) -> bytes:

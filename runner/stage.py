@@ -57,7 +57,8 @@ class Stage:
     @property
     def model(self) -> str:
         """Names the model that must be loaded for this stage, "" for none: stages of one model are run together."""
-        return key_of(describe(self.component)) if getattr(self.component, "model", None) else ""
+        model = getattr(self.component, "model", None)
+        return key_of([type(self.component).__qualname__, describe(model)]) if model else ""
 
     def upstream(self) -> "Iterator[Stage]":
         """Itself and everything that it needs, inputs first, each once."""

@@ -62,11 +62,20 @@ class Sweep:
         self._notes: dict[str, dict[str, Any]] = {}
 
     def run(self) -> int:
-        """Everything, in order; returns the exit code."""
+        """Everything, in order; returns the exit code. Raises StoreError if results cannot be kept or written."""
         plan = make_plan(plan_cells(self._requests, self._load), self._store)
         terminal.show_plan(self._console, plan)
         if self._run.plan_only:
             return EXIT_OK
+        try:
+            return self._run_plan(plan)
+        except OSError as error:
+            raise StoreError(
+                f"run.results_dir: cannot write in {self._sweep_dir}: {error.strerror or error}; finished stages are "
+                f"kept in {self._store.root}. Choose another run.results_dir or free some space"
+            ) from error
+
+    def _run_plan(self, plan: Plan) -> int:
         try:
             self._begin(plan)
             self._execute(plan)
@@ -80,11 +89,6 @@ class Sweep:
         except StoreError:
             self._end(plan, INTERRUPTED)
             raise
-        except OSError as error:
-            raise StoreError(
-                f"run.results_dir: cannot write in {self._sweep_dir}: {error.strerror or error}; finished stages are "
-                f"kept in {self._store.root}. Choose another run.results_dir or free some space"
-            ) from error
         failed = any(cell.status != OK for cell in self._done.values())
         self._end(plan, FAILED if failed else OK)
         self._report()

@@ -93,7 +93,8 @@ def ranked(cells: Iterable[CellResult]) -> tuple[list[str], list[CellResult]]:
     cells = list(cells)
     metrics = [name for name in HEADLINES if any(cell.value(name) is not None for cell in cells)]
     if not metrics:
-        metrics = sorted({name for cell in cells for name in cell.metrics.get("overall", {})})[:8]
+        computed = {name for cell in cells for name in cell.metrics.get("overall", {}) if cell.value(name) is not None}
+        metrics = sorted(computed)[: len(HEADLINES)]
 
     def place(cell: CellResult) -> tuple[bool, float]:
         value = cell.value(metrics[0]) if metrics else None

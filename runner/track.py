@@ -6,7 +6,8 @@ from pathlib import Path
 
 from components.errors import DataError
 from runner import results
-from runner.tracking import Tracker, default_uri
+from runner.cell import TrackingSettings
+from runner.tracking import SafeTracker, default_uri
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,11 +27,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     uri = options.uri or default_uri(options.sweep.resolve().parent)
-    tracker = Tracker(uri, sweep.name, options.sweep)
+    tracker = SafeTracker(TrackingSettings(enabled=True, uri=uri), sweep.name, options.sweep)
     tracker.start(sweep)
     for cell in cells:
         tracker.log_cell(options.sweep / cell.cell_id)
-    tracker.finish(sweep, cells)
+    tracker.finish()
+    if tracker.error:
+        print(f"{uri}: could not be logged to: {tracker.error}", file=sys.stderr)
+        return 2
     print(f"logged {len(cells)} cell(s); compare them with: mlflow ui --backend-store-uri {uri}")
     return 0
 

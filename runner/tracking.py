@@ -66,13 +66,19 @@ class Tracker:
         found = self._client.search_runs([self._experiment_id], query, max_results=1)
         if found:
             self._parent_id = found[0].info.run_id
-            children = self._client.search_runs(
-                [self._experiment_id], f"tags.`mlflow.parentRunId` = '{self._parent_id}'", max_results=50_000
-            )
-            self._logged = {run.data.tags.get("cell_id", "") for run in children}
+            self._logged = set(self._whole_children())
         else:
             run = self._client.create_run(self._experiment_id, tags={**tags, "role": "sweep"})
             self._parent_id = run.info.run_id
+
+    def _whole_children(self) -> Iterator[str]:
+        """Ids of the cells that were logged to the end; what a broken connection left of others is removed."""
+        query = f"tags.`mlflow.parentRunId` = '{self._parent_id}'"
+        for run in self._client.search_runs([self._experiment_id], query, max_results=50_000):
+            if run.info.status == _STATUS[RUNNING]:
+                self._client.delete_run(run.info.run_id)
+            else:
+                yield run.data.tags.get("cell_id", "")
 
     def log_cell(self, folder: Path) -> None:
         """One child run from a cell's folder; once per cell."""

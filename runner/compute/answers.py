@@ -33,7 +33,7 @@ def generate(stage: Stage, inputs: Inputs) -> Output:
     """One answer per sample. They are journalled as they arrive: a killed run goes on with the missing ones."""
     requests = list(_requests(stage, inputs))
     journal = inputs.store.journal(stage.key)
-    answers = {answer.request_id: answer for answer in _read_journal(journal)}
+    answers = {answer.request_id: answer for answer in read_journal(journal)}
     missing = [request for request in requests if request.id not in answers]
     inputs.report(len(requests) - len(missing), len(requests))
     for answer in _journalled(stage.component.generate(missing), journal):
@@ -68,7 +68,7 @@ def _in_order(requests: list[Request], answers: dict[str, Answer], llm: str) -> 
     return [answers[request.id] for request in requests]
 
 
-def _read_journal(path: Path) -> Iterator[Answer]:
+def read_journal(path: Path) -> Iterator[Answer]:
     """Answers of an earlier run that did not fail. A last line that was cut off in the middle is asked for again."""
     if not path.exists():
         return

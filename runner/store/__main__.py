@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--delete", action="store_true", help="remove damaged results")
     prune = commands.add_parser("prune", help="remove results by age or stage, and what killed runs left")
     prune.add_argument("--older-than-days", type=float, default=30.0, help="default: %(default)s; 0 for all")
-    prune.add_argument("--stage", default="", help="only results of this stage, e.g. embed_chunks")
+    prune.add_argument("--stage", default="", help="only results of this stage, e.g. vectors")
     prune.add_argument("--dry-run", action="store_true", help="say what would go")
     return parser
 

@@ -144,7 +144,7 @@ class Store:
     ) -> Entry:
         """Writes a result so that it is there whole or not at all, in place of one with the same key.
 
-        Raises StoreError if the disk is full or refuses.
+        Raises StoreError if the disk is full or refuses; TypeError or ValueError for a payload that has no file format.
         """
         temporary = self.root / "tmp" / uuid.uuid4().hex
         try:
@@ -161,19 +161,22 @@ class Store:
             _sync(path)
             return Entry(self._move_in(temporary, self.folder(kind, key)), manifest)
         except OSError as error:
-            shutil.rmtree(temporary, ignore_errors=True)
             what = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error.strerror or error)
             raise StoreError(
                 f"{self.root}: cannot keep the result of stage '{kind}': {what}. Free some space "
                 "(python -m runner.store prune), then give the same command again: finished stages are kept"
             ) from error
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)  # gone already if it was moved to its place
 
     def _move_in(self, temporary: Path, folder: Path) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        replaced = self.root / "tmp" / uuid.uuid4().hex
         if folder.exists():
-            folder.replace(self.root / "tmp" / f"old-{uuid.uuid4().hex}")
+            folder.replace(replaced)
         temporary.replace(folder)
         _sync(folder.parent)
+        shutil.rmtree(replaced, ignore_errors=True)
         return folder
 
     def discard(self, entry: Entry) -> None:

@@ -14,7 +14,6 @@ from tests.datasets.test_omnieval import NODES, item
 from tests.datasets.test_omnieval import write as write_omnieval
 from tests.runner.sweeping import QUIET, SMALL, cells_in, run_command, run_small
 
-HYDRA_ERROR = 1
 FINANCE_FILE = "银行业务/零售银行/抽取类问答"
 
 
@@ -66,18 +65,18 @@ class TestCommandLine:
 
     def test_an_unknown_option_of_a_group(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "retriever=bm26")
-        assert code == HYDRA_ERROR
+        assert code == EXIT_NOT_RUN
         assert "Could not find 'retriever/bm26'" in error
         assert "hybrid_rerank" in error
 
     def test_an_unknown_key(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "chunk.sise=64")
-        assert code == HYDRA_ERROR
+        assert code == EXIT_NOT_RUN
         assert "chunk.sise" in error
 
     def test_an_unknown_group(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "chunker=token")
-        assert code == HYDRA_ERROR
+        assert code == EXIT_NOT_RUN
         assert "chunker" in error
 
     def test_mistakes_of_all_cells_of_a_grid(self, tmp_path: Path) -> None:
