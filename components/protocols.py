@@ -118,6 +118,10 @@ class Embedder(Component, Protocol):
 class VectorIndex(Component, Protocol):
     """Nearest neighbours by inner product."""
 
+    @property
+    def as_built(self) -> "VectorIndex":
+        """The index with the fields that concern the search alone at one value: what `build` depends on."""
+
     def build(self, vectors: NDArray[np.float32]) -> Arrays:
         """An index over float32[n, d] as named arrays; {} where the vectors themselves are the index."""
 

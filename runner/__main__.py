@@ -8,7 +8,7 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
-from omegaconf import DictConfig, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from runner import grid_launcher
@@ -27,7 +27,10 @@ def main(config: DictConfig) -> None:
         config.hydra = settings
     in_sweep = settings.mode is RunMode.MULTIRUN
     sweep_dir = Path(settings.sweep.dir if in_sweep else settings.run.dir)
-    code = run_sweep([grid_launcher.job_of(config)], sweep_dir.name, list(settings.overrides.task))
+    overrides = list(settings.overrides.task)
+    if in_sweep:  # the sweeper's file has those of the whole sweep
+        overrides = list(OmegaConf.load(sweep_dir / "multirun.yaml").hydra.overrides.task)
+    code = run_sweep([grid_launcher.job_of(config)], sweep_dir.name, overrides)
     if code and in_sweep:
         raise RuntimeError(f"the cell {' '.join(settings.overrides.task)} ended with exit code {code}")
     if code:

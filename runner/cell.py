@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from components.metrics.interval import Bootstrap
 from components.protocols import (
@@ -15,6 +16,8 @@ from components.protocols import (
     Prompt,
     Reranker,
     Retriever,
+    VectorIndex,
+    WordTokenizer,
 )
 
 
@@ -35,6 +38,12 @@ class TrackingSettings:
 
     enabled: bool
     uri: str
+
+    def check(self) -> list[str]:
+        """A password, which would end up in the results."""
+        if "@" not in urlsplit(self.uri).netloc:
+            return []
+        return ["uri: holds a user name or password; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead"]
 
 
 @dataclass(frozen=True)
@@ -69,11 +78,16 @@ class ExperimentSettings:
 
 @dataclass(frozen=True)
 class Cell:
-    """The components of one cell. Field names are the names of the configuration groups."""
+    """The components of one cell. Field names are the names of the configuration groups.
+
+    `tokenizer` and `vector_index` are there to be checked: components that use them hold them themselves.
+    """
 
     dataset: Dataset
     chunk: Chunker
+    tokenizer: WordTokenizer
     embedder: Embedder
+    vector_index: VectorIndex
     expander: Expander
     retriever: Retriever
     reranker: Reranker

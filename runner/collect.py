@@ -32,9 +32,9 @@ def collect_cell(
             "n_samples": data.n_samples,
             **notes,
         },
-        "versions": environment.versions(),
         "git_commit": environment.git_commit(),
         "host": environment.host(),
+        "signatures": _signatures(cell),
         **_stage_facts(cell, runs, store),
     }
     run = runs.get(cell.graph.result.key)
@@ -46,6 +46,12 @@ def collect_cell(
     return CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason), files
 
 
+def _signatures(cell: PlannedCell) -> dict[str, str]:
+    """Those of the metrics that have one, such as sacreBLEU's."""
+    metrics = cell.request.cell.metrics.scores
+    return {name: metric.signature for name, metric in metrics.items() if hasattr(metric, "signature")}
+
+
 def _too_many_failures(summary: Mapping[str, Any], max_failure_rate: float) -> str:
     n_failed, n_samples = summary["counts"].get("error", 0), summary["n_samples"]
     if n_failed <= max_failure_rate * n_samples:
@@ -54,21 +60,31 @@ def _too_many_failures(summary: Mapping[str, Any], max_failure_rate: float) -> s
 
 
 def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) -> dict[str, Any]:
-    """By kind of stage: seconds that the results took when they were computed, and whether all of them were kept."""
+    """By kind of stage: seconds that the results took when they were computed, and whether all of them were kept. And
+    the versions that they were computed with, all of them where kept results are of several.
+    """
     seconds: dict[str, float] = {}
     reused: dict[str, bool] = {}
+    versions: dict[str, dict[str, None]] = {}
     for stage in cell.graph.result.upstream():
         run = runs.get(stage.key)
         if entry := store.find(stage.kind, stage.key):
             seconds[stage.kind] = seconds.get(stage.kind, 0.0) + entry.manifest.seconds
             reused[stage.kind] = reused.get(stage.kind, True) and (run is None or run.reused)
-    return {"seconds": seconds, "reused": reused}
+            for package, version in entry.manifest.made_with.items():
+                versions.setdefault(package, {})[version] = None
+    return {
+        "seconds": seconds,
+        "reused": reused,
+        "versions": {name: " and ".join(found) for name, found in versions.items()},
+    }
 
 
 def _read_result(cell: PlannedCell, store: Store) -> tuple[dict[str, Any], Files]:
     """The cell's summary, and the files that go into its folder as they are."""
     stage = cell.graph.result
     summary: dict[str, Any] = read_or_make(stage, store)["summary"]
-    folder = store.folder(stage.kind, stage.key)
-    names = sorted(path.name for path in folder.iterdir() if path.suffix != ".json")
-    return summary, {name: (folder / name).read_bytes() for name in names}
+    entry = store.find(stage.kind, stage.key)
+    assert entry is not None, "it was just read"
+    names = sorted(name for name in entry.manifest.files if not name.endswith(".json"))
+    return summary, {name: (entry.folder / name).read_bytes() for name in names}

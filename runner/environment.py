@@ -15,8 +15,10 @@ _PACKAGES = """
 
 @cache
 def versions() -> dict[str, str]:
-    """Installed versions of the packages that results can depend on."""
+    """Installed versions of the packages that results can depend on, and this project's commit."""
     found = {"python": platform.python_version()}
+    if commit := git_commit():
+        found["commit"] = commit
     for package in _PACKAGES:
         try:
             found[package] = metadata.version(package)

@@ -8,11 +8,12 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from components.errors import DamagedEntryError, StoreError
+from runner import environment
 from runner.compute.answers import forget_journal
 from runner.stage import Cache, Inputs, Stage
 from runner.store import Entry, Store
@@ -65,38 +66,46 @@ class Worker:
         self._damaged = []
         try:
             made = self._ensure(stage, report)
-        except StageFailed as failure:
-            return failure.run
+        except StageFailed as failure:  # of the stage, or of an input that had to be made again
+            return replace(failure.run, key=stage.key, kind=stage.kind)
         return StageRun(stage.key, stage.kind, made.seconds, made.reused, damaged=tuple(self._damaged))
 
-    def run_or_raise(self, stage: Stage) -> None:
-        """Finds or makes the result, and lets the stage's own exception through."""
+    def run_or_raise(self, stage: Stage, *, contents: bool = False) -> None:
+        """Finds or makes the result, and lets the stage's own exception through. With `contents`, a result whose files
+        do not match their checksums is made again.
+        """
         try:
-            self._ensure(stage, no_report)
+            self._ensure(stage, no_report, contents=contents)
         except StageFailed as failure:
             raise failure.__cause__ or failure from None
+        for damage in self._damaged:
+            log.warning("damaged in the store, computed again: %s", damage)
 
-    def _ensure(self, stage: Stage, report: Report) -> StageRun:
-        if entry := self._usable(stage):
+    def _ensure(self, stage: Stage, report: Report, *, contents: bool = False) -> StageRun:
+        if entry := self._sound(stage, contents=contents):
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
         for before in stage.inputs.values():
             self._ensure(before, no_report)
         with self._store.lock(stage.key):
-            if entry := self._usable(stage):
+            if entry := self._sound(stage, contents=contents, discard=True):
                 return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
             return self._make(stage, report)
 
-    def _usable(self, stage: Stage) -> Entry | None:
-        """The kept result, unless a look at its files shows that it is damaged: then it is removed."""
-        entry = self._store.find(stage.kind, stage.key)
-        if entry and (found := entry.damages(contents=False)):
-            self._discard(entry, "; ".join(found))
-            return None
-        return entry
+    def _sound(self, stage: Stage, *, contents: bool, discard: bool = False) -> Entry | None:
+        """The kept result, unless a look at its files (their sizes, or their contents) shows damage.
 
-    def _discard(self, entry: Entry, why: str) -> None:
-        self._damaged.append(f"{entry.manifest.kind} {entry.manifest.key[:12]}: {why}")
-        self._store.discard(entry)
+        Only the holder of the lock may discard: another process may have made the result anew in the meantime.
+        """
+        entry = self._store.find(stage.kind, stage.key)
+        if entry is None:
+            if discard and self._store.has_damaged_manifest(stage.kind, stage.key):
+                self._damaged.append(f"{stage.kind} {stage.key[:12]}: its manifest cannot be read")
+            return None
+        found = entry.damages(contents=contents)
+        if found and discard:
+            self._damaged.append(f"{stage.kind} {stage.key[:12]}: {'; '.join(found)}")
+            self._store.discard(entry)
+        return None if found else entry
 
     def _make(self, stage: Stage, report: Report) -> StageRun:
         inputs = Inputs(stage, self._store, self._cache, report)
@@ -113,7 +122,13 @@ class Worker:
         partial = output.partial or any(inputs.entry(name).manifest.partial for name in stage.inputs)
         try:
             self._store.write(
-                stage.kind, stage.key, output.payload, seconds=seconds, made_from=stage.description, partial=partial
+                stage.kind,
+                stage.key,
+                output.payload,
+                seconds=seconds,
+                made_from=stage.description,
+                made_with=environment.versions(),
+                partial=partial,
             )
         except (TypeError, ValueError) as error:
             raise StageFailed(_failure(stage, error)) from error
@@ -122,36 +137,31 @@ class Worker:
         return StageRun(stage.key, stage.kind, seconds)
 
     def _remake(self, stage: Stage, report: Report, error: DamagedEntryError) -> StageRun:
-        """Removes every damaged input, makes it again, then the stage. What was read in this process stays valid."""
-        mended = False
-        for before in stage.inputs.values():
-            entry = self._store.find(before.kind, before.key)
-            if entry is None or (found := entry.damages()):
-                if entry:
-                    self._discard(entry, "; ".join(found))
-                mended = True
-                self._ensure(before, no_report)
-        if not mended:
-            raise error
+        """Makes every damaged input again, then the stage. What was read in this process before stays valid."""
+        reused = [self._ensure(before, no_report, contents=True).reused for before in stage.inputs.values()]
+        if all(reused):
+            raise StageFailed(_failure(stage, error)) from error
         return self._make(stage, report)
 
 
 def read_or_make(stage: Stage, store: Store, *parts: str) -> dict[str, Any]:
     """Parts of a stage's result (all if none are named), which is made first if it is not there or damaged.
 
-    Lets the stage's own exception through. Raises StoreError if what was made is damaged again.
+    Lets the stage's own exception through. Raises DamagedEntryError if what was made anew is damaged again.
     """
-    for _ in range(2):
-        entry = store.find(stage.kind, stage.key)
+    entry = store.find(stage.kind, stage.key)
+    if entry:
         try:
-            if entry:
-                return entry.read(*parts)
-        except DamagedEntryError as error:
-            log.warning("damaged in the store, computed again: %s", error)
-            if entry:
-                store.discard(entry)
-        Worker(store).run_or_raise(stage)
-    raise StoreError(f"{store.root}: the result of stage {stage.kind} is damaged again after it was computed anew")
+            return entry.read(*parts)
+        except DamagedEntryError:
+            pass  # found again, reported and mended under the lock
+    Worker(store).run_or_raise(stage, contents=True)
+    made = store.find(stage.kind, stage.key)
+    if made is None:
+        raise StoreError(
+            f"{store.root}: the result of stage {stage.kind} went away while it was read; is it being pruned?"
+        )
+    return made.read(*parts)
 
 
 def _failure(stage: Stage, error: Exception) -> StageRun:

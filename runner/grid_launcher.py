@@ -24,7 +24,20 @@ from omegaconf.errors import OmegaConfBaseException
 from runner.request import Job
 from runner.sweep import run_sweep
 
-GROUPS = ("dataset", "chunk", "embedder", "expander", "retriever", "reranker", "context", "prompt", "llm", "metrics")
+GROUPS = (
+    "dataset",
+    "chunk",
+    "tokenizer",
+    "embedder",
+    "vector_index",
+    "expander",
+    "retriever",
+    "reranker",
+    "context",
+    "prompt",
+    "llm",
+    "metrics",
+)
 SCALARS = ("chunk.size", "chunk.overlap", "chunk.unit", "top_k")
 _NO_AXES = ("run", "tracking", "experiment", "hydra", "sweeps")
 
@@ -161,6 +174,7 @@ def register() -> None:
         importlib.import_module("hydra_plugins")
     except ImportError:
         sys.modules["hydra_plugins"] = ModuleType("hydra_plugins")
+        sys.modules["hydra_plugins"].__path__ = []  # Hydra looks for further plugins in it
     sys.modules[name] = ModuleType(name)
     nodes: dict[type, dict[str, Any]] = {
         GridLauncher: {},

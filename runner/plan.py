@@ -26,12 +26,15 @@ class PlannedCell:
 
     @property
     def axes(self) -> dict[str, Any]:
-        """The axes that can change a result: None for those that this experiment does not use."""
-        return {
+        """The axes that can change a result: None for those that this experiment does not use. `dataset.key` tells
+        data sets of equal name apart.
+        """
+        counted = {
             name: value if name.split(".")[0] in self.graph.used else None
             for name, value in self.request.job.axes.items()
             if not _changes_nothing(self.request.cell, name)
         }
+        return {**counted, "dataset.key": self.graph.data.key[:8]}
 
 
 def _changes_nothing(cell: Cell, name: str) -> bool:

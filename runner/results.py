@@ -32,7 +32,8 @@ class CellResult:
 
     `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded,
     ci_low, ci_high}}}`. `seconds` and `reused` are by stage: the time that its results took when computed, and
-    whether all of them were in the store. `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
+    whether all of them were in the store; `versions` are those that they were computed with. `signatures`
+    are by metric, such as sacreBLEU's. `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
     """
 
     cell_id: str
@@ -48,6 +49,7 @@ class CellResult:
     seconds: Mapping[str, float] = field(default_factory=dict)
     reused: Mapping[str, bool] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    signatures: Mapping[str, str] = field(default_factory=dict)
     git_commit: str = ""
     host: Mapping[str, Any] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
@@ -105,8 +107,20 @@ def _joined(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
     cells = (*(cell for cell in before.cells if cell["cell_id"] not in own), *sweep.cells)
     statuses = {sweep.status, *(cell["status"] for cell in cells if cell["cell_id"] not in own)}
     status = next((status for status in (RUNNING, INTERRUPTED, FAILED) if status in statuses), OK)
-    plan = {**sweep.plan, "n_cells": len(cells)}
+    others = {cell["cell_id"] for cell in before.cells} - own
+    plan = _summed(before.plan, sweep.plan) | {"n_cells": len(cells)} if others else sweep.plan
     return replace(sweep, cells=cells, started=before.started, status=status, plan=plan)
+
+
+def _summed(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    """Counts of two plans, added up at every level."""
+    names = [*a, *(name for name in b if name not in a)]
+    return {
+        name: _summed(a.get(name, {}), b.get(name, {}))
+        if isinstance(a.get(name, b.get(name)), Mapping)
+        else a.get(name, 0) + b.get(name, 0)
+        for name in names
+    }
 
 
 def read_cell(folder: Path) -> CellResult:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from components.errors import DamagedEntryError
 from runner.identity import describe, key_of
 from runner.store import Entry, Store
 from runner.store.codec import Payload
@@ -104,11 +105,11 @@ class Inputs:
         """Call with (done, all) to move the progress bar within a long stage."""
 
     def entry(self, name: str) -> Entry:
-        """The stored result of an input; it exists, since inputs are made before."""
+        """The stored result of an input. Raises DamagedEntryError if it went away after it was made."""
         stage = self._stage.inputs[name]
         entry = self.store.find(stage.kind, stage.key)
         if entry is None:
-            raise FileNotFoundError(f"stage {stage.kind} {stage.key[:12]} is not in the store")
+            raise DamagedEntryError(f"{stage.kind} {stage.key[:12]}: it was there, and is not any more")
         return entry
 
     def read(self, name: str, decode: Callable[[dict[str, Any]], T]) -> T:

@@ -76,13 +76,13 @@ def data_of(loaded: Stage, content: Mapping[str, Any]) -> Data:
 def graph_of(cell: Cell, data: Data) -> Graph:
     """All stages of a cell."""
     samples = {"samples": data.samples}
-    queries = Stage("queries", corpus.expand, cell.expander, samples)
+    queries = Stage("queries", corpus.expand, cell.expander if cell.retriever.depth else None, samples)
     found: dict[str, Stage] = {}
-    used = {"dataset", "retriever", "prompt", "llm", "metrics"}
+    used = {"dataset", "tokenizer", "retriever", "prompt", "llm", "metrics"}
     if cell.retriever.depth:
         found = _retrieval(cell, data.corpus, queries)
         used |= {"chunk", "expander", "reranker", "context", "top_k"}
-        used |= {"embedder"} if cell.retriever.vector_index else set()
+        used |= {"embedder", "vector_index"} if cell.retriever.vector_index else set()
     # Closed book: the context stage makes empty contexts, and its component is not part of their identity.
     context = (
         Stage("context", answers.build_context, cell.context, found, {"top_k": cell.top_k})
@@ -145,7 +145,8 @@ def _dense(cell: Cell, texts: Mapping[str, Stage], queries: Stage) -> Stage:
     query_vectors = Stage(
         "query_vectors", retrieval.embed_queries, embedder, {"queries": queries, "fitted": fitted, **query_terms}
     )
-    index = Stage("vector_index", retrieval.build_vector_index, retriever.vector_index, {"vectors": vectors})
+    built = retriever.vector_index.as_built if retriever.vector_index else None
+    index = Stage("vector_index", retrieval.build_vector_index, built, {"vectors": vectors})
     inputs = {"index": index, "vectors": vectors, "query_vectors": query_vectors}
     return Stage("dense_hits", retrieval.search_vectors, retriever.vector_index, inputs, {"depth": retriever.depth})
 

@@ -89,7 +89,7 @@ class Sweep:
         except StoreError:
             self._end(plan, INTERRUPTED)
             raise
-        failed = any(cell.status != OK for cell in self._done.values())
+        failed = len(self._done) < len(plan.cells) or any(cell.status != OK for cell in self._done.values())
         self._end(plan, FAILED if failed else OK)
         self._report()
         return EXIT_CELL_FAILED if failed else EXIT_OK
@@ -144,15 +144,16 @@ class Sweep:
             overrides=self._overrides,
             started=self._started,
             finished="" if status == RUNNING else _now(),
-            cells=tuple(self._describe_cell(cell) for cell in plan.cells),
+            cells=tuple(self._describe_cell(cell, status) for cell in plan.cells),
             plan=plan.summary(),
         )
 
-    def _describe_cell(self, cell: PlannedCell) -> dict[str, Any]:
+    def _describe_cell(self, cell: PlannedCell, status: str) -> dict[str, Any]:
+        """A cell without a result has the status of the sweep."""
         result = self._done.get(cell.cell_id)
         return {
             "cell_id": cell.cell_id,
-            "status": result.status if result else RUNNING,
+            "status": result.status if result else status,
             "reason": result.reason if result else "",
             "axes": cell.axes,
             "overrides": list(cell.request.job.overrides),
@@ -167,7 +168,7 @@ class Sweep:
         if self._tracker.error:
             self._console.print(
                 f"[red]MLflow failed[/] ({self._tracker.error}); nothing is lost, log it later with: "
-                f"python -m runner.track {shlex.quote(str(self._sweep_dir))}"
+                f"python -m runner.track {shlex.quote(str(self._sweep_dir))} --uri {shlex.quote(self._tracker.uri)}"
             )
         elif self._tracker.enabled:
             self._console.print(f"compare:  mlflow ui --backend-store-uri {self._tracker.uri}")

@@ -89,16 +89,16 @@ def varying(axes: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def ranked(cells: Iterable[CellResult]) -> tuple[list[str], list[CellResult]]:
-    """The headline metrics that were computed, and the cells sorted by the first of them, best first."""
+    """The headline metrics that were computed, and the cells sorted by the first, best first, failed ones last."""
     cells = list(cells)
     metrics = [name for name in HEADLINES if any(cell.value(name) is not None for cell in cells)]
     if not metrics:
         computed = {name for cell in cells for name in cell.metrics.get("overall", {}) if cell.value(name) is not None}
         metrics = sorted(computed)[: len(HEADLINES)]
 
-    def place(cell: CellResult) -> tuple[bool, float]:
+    def place(cell: CellResult) -> tuple[bool, bool, float]:
         value = cell.value(metrics[0]) if metrics else None
-        return value is None, -(value or 0.0)
+        return cell.status != "OK", value is None, -(value or 0.0)
 
     return metrics, sorted(cells, key=place)
 
@@ -129,7 +129,8 @@ def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Se
         table.add_column(name, no_wrap=True)
     for i, name in enumerate(metrics):
         table.add_column(f"{name} [dim]95% interval[/]" if i == 0 else name, justify="right", no_wrap=True)
-    best = {name: max(v for cell in ordered if (v := cell.value(name)) is not None) for name in metrics}
+    sound = [cell for cell in ordered if cell.status == "OK"] or ordered
+    best = {name: max((v for cell in sound if (v := cell.value(name)) is not None), default=0.0) for name in metrics}
     for cell in ordered:
         failed = "" if cell.status == "OK" else " [red]FAILED[/]"
         values = [_value(cell, name, best[name], with_interval=i == 0) for i, name in enumerate(metrics)]
@@ -167,7 +168,7 @@ def _value(cell: CellResult, name: str, best: float, *, with_interval: bool) -> 
     if value is None:
         return "–"
     text = f"{value:.1f}" if best >= 10 else f"{value:.4f}"
-    text = f"[bold]{text}[/]" if value == best and name != "context_tokens" else text
+    text = f"[bold]{text}[/]" if value == best and cell.status == "OK" and name != "context_tokens" else text
     if with_interval:
         entry = cell.metrics["overall"][name]
         text += f" [dim]{entry['ci_low']:.3f}–{entry['ci_high']:.3f}[/]"

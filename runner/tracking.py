@@ -34,6 +34,9 @@ class Tracker:
     def __init__(self, uri: str, experiment: str, sweep_dir: Path) -> None:
         """Raises whatever MLflow raises: the caller decides that a sweep goes on without it."""
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        # A server that is away must not hold up a sweep: its results can be logged later.
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
         from mlflow import MlflowClient
 
         for name in ("mlflow", "alembic"):
@@ -42,7 +45,7 @@ class Tracker:
         self._client = MlflowClient(uri)
         self._experiment_id = self._experiment(uri, experiment)
         self._parent_id = ""
-        self._logged: set[str] = set()
+        self._logged: dict[str, tuple[str, str]] = {}
         self._varying: list[str] = []
 
     def _experiment(self, uri: str, name: str) -> str:
@@ -66,31 +69,34 @@ class Tracker:
         found = self._client.search_runs([self._experiment_id], query, max_results=1)
         if found:
             self._parent_id = found[0].info.run_id
-            self._logged = set(self._whole_children())
+            self._logged = dict(self._whole_children())
         else:
             run = self._client.create_run(self._experiment_id, tags={**tags, "role": "sweep"})
             self._parent_id = run.info.run_id
 
-    def _whole_children(self) -> Iterator[str]:
-        """Ids of the cells that were logged to the end; what a broken connection left of others is removed."""
+    def _whole_children(self) -> Iterator[tuple[str, tuple[str, str]]]:
+        """Cells logged to the end, with status and run id; what a broken connection left of others is removed."""
         query = f"tags.`mlflow.parentRunId` = '{self._parent_id}'"
         for run in self._client.search_runs([self._experiment_id], query, max_results=50_000):
             if run.info.status == _STATUS[RUNNING]:
                 self._client.delete_run(run.info.run_id)
             else:
-                yield run.data.tags.get("cell_id", "")
+                yield run.data.tags.get("cell_id", ""), (run.data.tags.get("status", ""), run.info.run_id)
 
     def log_cell(self, folder: Path) -> None:
-        """One child run from a cell's folder; once per cell."""
+        """One child run from a cell's folder; in place of an earlier one if the status changed."""
         cell = read_cell(folder)
-        if cell.cell_id in self._logged:
+        status, earlier = self._logged.get(cell.cell_id, ("", ""))
+        if status == cell.status:
             return
+        if earlier:
+            self._client.delete_run(earlier)
         run = self._client.create_run(self._experiment_id, tags=_tags(cell, self._parent_id, self._varying))
         self._log_values(run.info.run_id, cell)
         self._client.log_artifacts(run.info.run_id, str(folder))
         self._log_matrices(run.info.run_id, folder)
         self._client.set_terminated(run.info.run_id, _STATUS.get(cell.status, "FAILED"))
-        self._logged.add(cell.cell_id)
+        self._logged[cell.cell_id] = (cell.status, run.info.run_id)
 
     def _log_values(self, run_id: str, cell: CellResult) -> None:
         from mlflow.entities import Dataset as MlflowDataset
@@ -122,7 +128,7 @@ class Tracker:
         """The parent run: the leaderboard as a table and a plot, the sweep's description, the best cell's metrics."""
         metrics, ordered = ranked(cells)
         self._client.log_artifact(self._parent_id, str(self._sweep_dir / "sweep.json"))
-        if ordered and metrics:
+        if ordered and metrics and ordered[0].status == OK:
             axes = varying(cell.axes for cell in cells) or ["retriever"]
             rows = [
                 [c.cell_id, c.status, *(c.axes.get(a) for a in axes), *(c.value(m) for m in metrics)] for c in ordered
@@ -218,6 +224,7 @@ def _tags(cell: CellResult, parent_id: str, varying_axes: list[str]) -> dict[str
         **({"reason": cell.reason[:5000]} if cell.reason else {}),
         "git_commit": cell.git_commit,
         **{f"version.{name}": version for name, version in cell.versions.items()},
+        **{f"signature.{name}": signature for name, signature in cell.signatures.items()},
     }
 
 

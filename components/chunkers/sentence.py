@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from components.chunkers.budget import Unit, overlap_tokens, size_mistakes
-from components.chunkers.token_window import without_blank
+from components.chunkers.token_window import tidy
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans
 from components.text.cl100k import Cl100k
@@ -43,11 +43,11 @@ class SentencePacking:
         repeated = overlap_tokens(self.size, self.overlap)
         rows = []
         for i, (tokens, sentences) in enumerate(_per_document(segments)):
-            for first, last in _pack(sentences, self.size - repeated):
+            for first, last in _pack(sentences, self.size, repeated):
                 start = max(0, first - repeated)
                 rows.append((i, tokens[start - 1] if start else 0, tokens[last - 1]))
         columns = np.array(rows, dtype=np.int32).reshape(-1, 3)
-        return without_blank(documents, Spans(columns[:, 0], columns[:, 1], columns[:, 2]))
+        return tidy(documents, Spans(columns[:, 0], columns[:, 1], columns[:, 2]))
 
 
 def _per_document(segments: Segments) -> Iterator[tuple[list[int], list[int]]]:
@@ -59,16 +59,24 @@ def _per_document(segments: Segments) -> Iterator[tuple[list[int], list[int]]]:
         yield tokens.tolist(), np.searchsorted(tokens, ends, side="right").tolist()
 
 
-def _pack(sentences: list[int], room: int) -> Iterator[tuple[int, int]]:
-    """(first, last) token of each chunk's new part, for sentences given by the token count at their end."""
+def _pack(sentences: list[int], size: int, repeated: int) -> Iterator[tuple[int, int]]:
+    """(first, last) token of each chunk's new part, for sentences given by the token count at their end.
+
+    The first chunk of a document has nothing to repeat: its new part may be `size` long, that of the others
+    `size - repeated`.
+    """
     first = packed = 0
     for end in sentences:
-        if end - first > room and packed > first:
+        if end - first > _room(first, size, repeated) and packed > first:
             yield first, packed
             first = packed
-        while end - first > room:
+        while end - first > (room := _room(first, size, repeated)):
             yield first, first + room
             first += room
         packed = end
     if packed > first:
         yield first, packed
+
+
+def _room(first: int, size: int, repeated: int) -> int:
+    return size - repeated if first else size

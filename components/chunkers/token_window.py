@@ -51,7 +51,7 @@ class TokenWindow:
             _character_at(segments, document, first),
             _character_at(segments, document, last),
         )
-        return without_blank(documents, spans)
+        return tidy(documents, spans)
 
 
 def _character_at(segments: Segments, document: NDArray[np.int64], token: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -60,8 +60,17 @@ def _character_at(segments: Segments, document: NDArray[np.int64], token: NDArra
     return np.where(token > 0, segments.token_ends[np.maximum(before, 0)], 0).astype(np.int32)
 
 
-def without_blank(documents: Documents, spans: Spans) -> Spans:
-    """Leaves out spans that hold nothing but white space (or nothing at all)."""
+def tidy(documents: Documents, spans: Spans) -> Spans:
+    """Leaves out spans of nothing but white space, and those that lie inside the span before or after them (tokens that
+    share a character can make such). `spans` are sorted by (document, start).
+    """
     rows = zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True)
     kept = np.array([bool(documents.texts[d][start:end].strip()) for d, start, end in rows], dtype=bool)
-    return spans if kept.all() else Spans(spans.document[kept], spans.start[kept], spans.end[kept])
+    spans = Spans(spans.document[kept], spans.start[kept], spans.end[kept])
+    neighbours = spans.document[1:] == spans.document[:-1]
+    inside_next = neighbours & (spans.start[1:] == spans.start[:-1]) & (spans.end[:-1] <= spans.end[1:])
+    inside_last = neighbours & ~inside_next & (spans.end[1:] <= spans.end[:-1])
+    outside = (
+        ~(np.append(inside_next, False) | np.append(False, inside_last)) if len(spans) else np.zeros(0, dtype=bool)
+    )
+    return Spans(spans.document[outside], spans.start[outside], spans.end[outside])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from components.datasets.json_fields import as_list, as_record, optional_text, required_text, required_texts
 from components.datasets.json_files import read_json
+from components.errors import DataError
 from components.records import Kind, Sample
 
 EXPECTED = "CRUD-RAG's split, a JSON object of lists of records such as 'event_summary' and 'questanswer_1doc'"
@@ -65,6 +66,11 @@ def read_split(file: Path, subsets: Sequence[str], accept_truncated: bool) -> Cr
     value, cut_off = read_json(file, EXPECTED, accept_truncated)
     if isinstance(value, list) and len(subsets) == 1:
         value = {SUBSETS[subsets[0]].list_name: value}
+    if isinstance(value, list):
+        raise DataError(
+            f"{file}: a bare list came, which is the records of one subset, and {len(subsets)} are chosen. Choose "
+            f"the one that it holds, e.g. dataset.subsets=[{subsets[0]}]; expected otherwise: {EXPECTED}."
+        )
     lists = as_record(value, f"{file} (expected: {EXPECTED})")
     return CrudSplit(tuple(item for subset in subsets for item in _read_list(file, lists, subset)), cut_off)
 

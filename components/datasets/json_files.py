@@ -120,7 +120,7 @@ def _cut(file: Path, content: bytes, text: str, whole: _WholeRecords, expected: 
     return DataError(
         f"{file}: the JSON is cut off at byte offset {len(content)}, where the file ends, inside what begins at byte "
         f"offset {begins}; the {whole.n_records} records before it are whole. Wanted: {expected}. "
-        "Fetch the file again, or set accept_truncated=true to use the whole records alone."
+        "Fetch the file again, or set dataset.accept_truncated=true to use the whole records alone."
     )
 
 

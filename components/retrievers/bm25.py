@@ -1,5 +1,6 @@
 """BM25 over the terms of chunks, on bm25s; rank_bm25 for parity with older pipelines."""
 
+import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError, MissingExtraError
+from components.fields import runtime_only
 from components.protocols import Arrays, WordTokenizer
 from components.records import Hits, Passages, Terms
 from components.text.counts import count_matrix
@@ -18,6 +20,9 @@ from components.text.rjieba_words import RjiebaWords
 
 _COMPILED_FROM = 1_000_000_000
 """Chunks x queries from which bm25s's compiled search repays the seconds that its compilation takes."""
+
+
+_MISSING = MissingExtraError("rank-bm25", "parity", "retriever.sparse_index.backend=rank_bm25")
 
 
 class Formula(StrEnum):
@@ -48,7 +53,7 @@ class Bm25:
     b: float = 0.75
     formula: Formula = Formula.LUCENE
     backend: Backend = Backend.BM25S
-    max_share_without_hits: float = 0.2
+    max_share_without_hits: float = runtime_only(0.2, "an alarm: it fails a search, and changes none that it passes")
     tokenizer: WordTokenizer = RjiebaWords()
 
     version: ClassVar[int] = 1
@@ -64,6 +69,8 @@ class Bm25:
             mistakes.append(f"max_share_without_hits: got {self.max_share_without_hits}, wanted a share in [0, 1]")
         if self.backend is Backend.RANK_BM25 and self.formula is not Formula.OKAPI:
             mistakes.append("formula: backend rank_bm25 knows only okapi; set formula=okapi")
+        if self.backend is Backend.RANK_BM25 and importlib.util.find_spec("rank_bm25") is None:
+            mistakes.append(f"backend: {_MISSING}")
         return mistakes
 
     def build(self, chunks: Passages) -> Arrays:
@@ -176,7 +183,7 @@ def _rank_bm25(
     try:
         from rank_bm25 import BM25Okapi
     except ImportError as error:
-        raise MissingExtraError("rank-bm25", "parity", "retriever=bm25 with backend=rank_bm25") from error
+        raise _MISSING from error
     ids = index["ids"].tolist()
     if not ids or not asked:
         return  # rank_bm25 divides by the number of words

@@ -1,6 +1,6 @@
 """Vector indexes on FAISS: exact (flat), graph (HNSW) and compressed (IVF-PQ)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +22,11 @@ class Flat:
     """Exact search: every query against every vector."""
 
     version: ClassVar[int] = 1
+
+    @property
+    def as_built(self) -> "Flat":
+        """Itself: nothing concerns the search alone."""
+        return self
 
     def build(self, vectors: NDArray[np.float32]) -> Arrays:
         """{}: the vectors are the index."""
@@ -49,6 +54,11 @@ class Hnsw:
     ef_search: int = 256
 
     version: ClassVar[int] = 1
+
+    @property
+    def as_built(self) -> "Hnsw":
+        """`ef_search` does not concern the graph."""
+        return replace(self, ef_search=Hnsw.ef_search)
 
     def build(self, vectors: NDArray[np.float32]) -> Arrays:
         """`faiss`: the serialised index, uint8."""
@@ -91,6 +101,11 @@ class IvfPq:
             if self.n_probes <= self.n_lists
             else [f"n_probes: got {self.n_probes}, wanted at most n_lists={self.n_lists}"]
         )
+
+    @property
+    def as_built(self) -> "IvfPq":
+        """`n_probes` does not concern the lists."""
+        return replace(self, n_probes=1)
 
     def build(self, vectors: NDArray[np.float32]) -> Arrays:
         """`faiss`: the serialised index, uint8. Trains on the vectors themselves."""

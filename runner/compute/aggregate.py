@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from components.metrics.interval import Bootstrap
 from components.protocols import Metric
@@ -47,13 +48,25 @@ def aggregate(
     scored: Mapping[str, Scored], samples: Sequence[Sample], interval: Bootstrap
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high}}}`; value and interval are None where n is 0."""
-    return {subset: _subset(scored, rows, interval) for subset, rows in rows_by_subset(samples).items()}
+    clusters = clusters_of(samples)
+    return {subset: _subset(scored, rows, interval, clusters[rows]) for subset, rows in rows_by_subset(samples).items()}
 
 
-def _subset(scored: Mapping[str, Scored], rows: list[int], interval: Bootstrap) -> dict[str, dict[str, Any]]:
+def clusters_of(samples: Sequence[Sample]) -> NDArray[np.int64]:
+    """Ids of the groups that the bootstrap draws as a whole, int64[n_samples]: samples whose first evidence is of the
+    same document (the turns of a conversation, say) are not independent. A sample without evidence is its own group.
+    """
+    sources = [("document", s.gold[0].document_id) if s.gold else ("sample", s.id) for s in samples]
+    number = {source: i for i, source in enumerate(dict.fromkeys(sources))}
+    return np.array([number[source] for source in sources], dtype=np.int64)
+
+
+def _subset(
+    scored: Mapping[str, Scored], rows: list[int], interval: Bootstrap, clusters: NDArray[np.int64]
+) -> dict[str, dict[str, Any]]:
     columns = [(scores.statistics[rows], partial(metric.combine, name)) for name, (metric, scores) in scored.items()]
     results = {}
-    for (name, (_, scores)), bounds in zip(scored.items(), interval.intervals(columns), strict=True):
+    for (name, (_, scores)), bounds in zip(scored.items(), interval.intervals(columns, clusters), strict=True):
         states = Counter(scores.states[row] for row in rows)
         n = states.pop(ScoreState.VALUE, 0)
         results[name] = {

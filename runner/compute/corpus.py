@@ -42,8 +42,9 @@ def corpus_terms(stage: Stage, inputs: Inputs) -> Output:
 
 
 def expand(stage: Stage, inputs: Inputs) -> Output:
-    """One query text per sample."""
-    return Output({"queries": stage.component.expand(inputs.read("samples", payloads.decode_samples))})
+    """One query text per sample; without retrieval there is no expander, and the question stands for the query."""
+    samples = inputs.read("samples", payloads.decode_samples)
+    return Output({"queries": stage.component.expand(samples) if stage.component else [s.question for s in samples]})
 
 
 def terms_of_queries(stage: Stage, inputs: Inputs) -> Output:

@@ -11,6 +11,18 @@ from components.records import Context, Documents, Hits, Sample, Spans
 from runner import payloads
 from runner.stage import Inputs, Output, Stage
 
+_HITS_TYPE = pa.list_(
+    pa.struct(
+        [
+            ("document_id", pa.string()),
+            ("start", pa.int32()),
+            ("end", pa.int32()),
+            ("score", pa.float32()),
+            ("in_context", pa.bool_()),
+        ]
+    )
+)
+
 SCORES = ("ranking_scores", "context_scores", "answer_scores")
 
 
@@ -62,7 +74,8 @@ def _sample_columns(samples: tuple[Sample, ...], inputs: Inputs) -> dict[str, pa
 def _retrieved(inputs: Inputs) -> dict[str, pa.Array]:
     """`retrieved`: all hits of a sample, best first, each with place, score and whether it is in the context."""
     if not inputs.has("hits"):
-        return {}
+        n_samples = len(inputs.read("samples", payloads.decode_samples))
+        return {"retrieved": pa.array([[]] * n_samples, _HITS_TYPE)}
     hits = inputs.read("hits", payloads.decode_hits)
     chunks = inputs.read("chunks", payloads.decode_spans)
     documents = inputs.read("corpus", payloads.decode_documents)
@@ -87,7 +100,7 @@ def _hit_lists(hits: Hits, chunks: Spans, documents: Documents, context: Context
             pa.array(hits.score[found]),
             pa.array(in_context[found]),
         ],
-        names=["document_id", "start", "end", "score", "in_context"],
+        fields=list(_HITS_TYPE.value_type),
     )
     offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(hits)))]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), struct)

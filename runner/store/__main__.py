@@ -11,7 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from components.errors import StoreError
+from runner.stages import KINDS
 from runner.store.entries import Entry, Store
+
+_DAY_S = 86_400
 
 
 def _size(n_bytes: float) -> str:
@@ -59,14 +62,15 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
 
 
 def _prune(store: Store, console: Console, older_than_days: float, stage: str, dry_run: bool) -> int:
-    before = time.time() - older_than_days * 86400
+    before = time.time() - older_than_days * _DAY_S
     chosen = [
         entry
         for entry in store.entries()
         if entry.manifest.created <= before and (not stage or entry.manifest.kind == stage)
     ]
     size = _size(sum(entry.n_bytes for entry in chosen))
-    leftovers = [path for path in (store.root / "tmp").iterdir() if path.stat().st_mtime < time.time() - 86400]
+    leftovers = [path for path in (store.root / "tmp").iterdir() if path.stat().st_mtime < time.time() - _DAY_S]
+    leftovers += [path for path in (store.root / "journals").iterdir() if path.stat().st_mtime <= before]
     if dry_run:
         console.print(f"would remove {len(chosen)} results, {size}, and {len(leftovers)} leftovers of killed runs")
         return 0
@@ -89,9 +93,11 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("ls", help="what is kept, by stage")
     verify = commands.add_parser("verify", help="compare every file with its checksum; exit code 1 if one is damaged")
     verify.add_argument("--delete", action="store_true", help="remove damaged results")
-    prune = commands.add_parser("prune", help="remove results by age or stage, and what killed runs left")
+    prune = commands.add_parser("prune", help="remove results by age or stage, old journals, and what killed runs left")
     prune.add_argument("--older-than-days", type=float, default=30.0, help="default: %(default)s; 0 for all")
-    prune.add_argument("--stage", default="", help="only results of this stage, e.g. vectors")
+    prune.add_argument(
+        "--stage", default="", choices=KINDS, help="only results of this stage, e.g. vectors", metavar="STAGE"
+    )
     prune.add_argument("--dry-run", action="store_true", help="say what would go")
     return parser
 

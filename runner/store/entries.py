@@ -26,7 +26,7 @@ class Manifest:
     """What is known of a result without reading it.
 
     `partial` marks a result with failed requests (or built on one): only the run that made it, `run_id`, may use it.
-    `files` maps file names to [SHA-256, bytes].
+    `files` maps file names to [SHA-256, bytes]; `made_with` are the versions of packages and of this project.
     """
 
     kind: str
@@ -37,6 +37,7 @@ class Manifest:
     partial: bool
     files: Mapping[str, tuple[str, int]]
     made_from: Any
+    made_with: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -114,19 +115,21 @@ class Store:
                 f"{'Upgrade rag-grid' if found > FORMAT else 'Remove the folder'}, or choose another run.store_dir"
             )
 
-    def folder(self, kind: str, key: str) -> Path:
-        """Where a result is or would be."""
-        return self.root / "entries" / kind / key[:2] / key
+    def folder(self, kind: str, key: str, *, partial: bool = False) -> Path:
+        """Where a result is or would be; partial ones are apart, so that no run replaces what another is using."""
+        name = f"{key}-{self.run_id}" if partial else key
+        return self.root / "entries" / kind / key[:2] / name
 
     def find(self, kind: str, key: str) -> Entry | None:
-        """The usable result of this key; its checksums are compared only when it is read.
-
-        A result that another run left partial is not usable.
+        """The usable result of this key, or the partial one that this run made; its checksums are compared only when
+        it is read.
         """
-        entry = self._entry(self.folder(kind, key))
-        if entry is None or (entry.manifest.partial and entry.manifest.run_id != self.run_id):
-            return None
-        return entry
+        return self._entry(self.folder(kind, key)) or self._entry(self.folder(kind, key, partial=True))
+
+    def has_damaged_manifest(self, kind: str, key: str) -> bool:
+        """True if there is a manifest that cannot be read."""
+        folder = self.folder(kind, key)
+        return (folder / _MANIFEST).exists() and self._entry(folder) is None
 
     def _entry(self, folder: Path) -> Entry | None:
         """None without a manifest; one that cannot be read counts as none, since its result will be computed again."""
@@ -140,7 +143,15 @@ class Store:
             return None
 
     def write(
-        self, kind: str, key: str, payload: Payload, *, seconds: float, made_from: Any, partial: bool = False
+        self,
+        kind: str,
+        key: str,
+        payload: Payload,
+        *,
+        seconds: float,
+        made_from: Any,
+        made_with: Mapping[str, str] | None = None,
+        partial: bool = False,
     ) -> Entry:
         """Writes a result so that it is there whole or not at all, in place of one with the same key.
 
@@ -155,11 +166,13 @@ class Store:
                 write_part(path, value)
                 _sync(path)
                 files[path.name] = (_checksum(path), path.stat().st_size)
-            manifest = Manifest(kind, key, seconds, time.time(), self.run_id, partial, files, made_from)
+            manifest = Manifest(
+                kind, key, seconds, time.time(), self.run_id, partial, files, made_from, made_with or {}
+            )
             path = temporary / _MANIFEST
             path.write_text(json.dumps(asdict(manifest), ensure_ascii=False, indent=1), encoding="utf-8")
             _sync(path)
-            return Entry(self._move_in(temporary, self.folder(kind, key)), manifest)
+            return Entry(self._move_in(temporary, self.folder(kind, key, partial=partial)), manifest)
         except OSError as error:
             what = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error.strerror or error)
             raise StoreError(

@@ -21,12 +21,12 @@ class TestInWords(ExactOverlapContract):
         ("一二。三四。五六。", 8, 0.0, ["一二。三四。", "五六。"]),
         ("一二。三四。五六。", 9, 0.0, ["一二。三四。五六。"]),
         ("一二。三四。五六。", 3, 0.0, ["一二。", "三四。", "五六。"]),
-        # Half of the size is repeated, the other half holds new sentences.
-        ("一二。三四。五六。", 6, 0.5, ["一二。", "一二。三四。", "三四。五六。"]),
-        ("一。二。三四。", 4, 0.25, ["一。", "。二。", "。三四。"]),
+        # Half of the size is repeated, the other half holds new sentences; the first chunk has nothing to repeat.
+        ("一二。三四。五六。", 6, 0.5, ["一二。三四。", "三四。五六。"]),
+        ("一。二。三四。", 4, 0.25, ["一。二。", "。三四。"]),
         # A sentence that is too long is cut at the size; the rest is packed with what follows.
         ("一。二三四五六七八九。十。", 4, 0.0, ["一。", "二三四五", "六七八九", "。十。"]),
-        ("一二三四五六。", 4, 0.5, ["一二", "一二三四", "三四五六", "五六。"]),
+        ("一二三四五六。", 4, 0.5, ["一二三四", "三四五六", "五六。"]),
     ],
 )
 def test_chunks_by_hand(text: str, size: int, overlap: float, expected: list[str]) -> None:

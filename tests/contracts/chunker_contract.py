@@ -110,6 +110,13 @@ class ChunkerContract(ComponentContract):
                 lacking = [place for place in range(len(text)) if place not in covered and not text[place].isspace()]
                 assert lacking == [], (variant, text)
 
+    def test_no_chunk_lies_inside_another(self) -> None:
+        for variant in self.variants():
+            for i, spans in by_document(chunked(variant)).items():
+                for (start, end), (next_start, next_end) in pairwise(spans):
+                    assert start < next_start, (variant, DOCUMENTS.texts[i])
+                    assert end < next_end, (variant, DOCUMENTS.texts[i])
+
     def test_no_chunk_is_blank(self) -> None:
         for variant in self.variants():
             for i, spans in by_document(chunked(variant)).items():

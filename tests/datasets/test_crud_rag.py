@@ -249,7 +249,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("split", "message"),
         [
-            ([], "a list came where an object was wanted"),
+            ([], r"a bare list came, .* and 6 are chosen. Choose .* dataset.subsets="),
             ({"event_summary": {}}, "list 'event_summary': a JSON object came where a list was wanted"),
             ({"event_summary": ["x"]}, "record 1: a string came where an object was wanted"),
             ({"other": []}, "no samples were found"),

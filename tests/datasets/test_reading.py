@@ -92,9 +92,7 @@ class TestJson:
         content = json.dumps(RECORDS, ensure_ascii=False).encode()
         begins = content.index('{"ID": "三"'.encode())
         cut = content[: begins + 12]
-        message = (
-            f"cut off at byte offset {len(cut)}, .* at byte offset {begins}; the 2 records .* accept_truncated=true"
-        )
+        message = f"cut off at byte offset {len(cut)}, .* {begins}; the 2 records .* dataset.accept_truncated=true"
         with pytest.raises(DataError, match=message):
             read_json(written(tmp_path, cut), WANTED)
 

@@ -4,8 +4,8 @@ import pytest
 from components.metrics.interval import Bootstrap
 from components.metrics.length import Length
 from components.metrics.means import mean_scores
-from components.records import Kind, Sample, ScoreState
-from runner.compute.aggregate import Scored, aggregate, rows_by_subset, subsets_of
+from components.records import Evidence, Kind, Sample, ScoreState
+from runner.compute.aggregate import Scored, aggregate, clusters_of, rows_by_subset, subsets_of
 
 INTERVAL = Bootstrap(n_resamples=200)
 
@@ -107,3 +107,17 @@ def test_metrics_do_not_touch_each_other() -> None:
     assert {subset: values["b"] for subset, values in together.items()} == {
         subset: values["b"] for subset, values in alone.items()
     }
+
+
+def test_samples_of_one_document_are_drawn_together() -> None:
+    """Two documents with one value each: however many samples repeat them, there are only two to draw."""
+    samples = [
+        Sample(str(i), "read", Kind.QA, "?", ("!",), gold=(Evidence("a" if i < 20 else "b"),)) for i in range(40)
+    ]
+    assert clusters_of(samples).tolist() == [0] * 20 + [1] * 20
+    (entry,) = aggregate(scored(*[0.0] * 20, *[1.0] * 20), samples, Bootstrap(1000))["overall"].values()
+    assert (entry["value"], entry["ci_low"], entry["ci_high"]) == (0.5, 0.0, 1.0)
+
+
+def test_samples_without_evidence_are_independent() -> None:
+    assert clusters_of(SAMPLES).tolist() == list(range(len(SAMPLES)))

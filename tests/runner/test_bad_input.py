@@ -112,6 +112,7 @@ class TestConfiguration:
             (["top_k=101"], "top_k: got 101, more than retriever.depth=100"),
             (["dataset.limit=0"], "dataset.limit:"),
             (["run.workers=0"], "run.workers: got 0, wanted at least 1"),
+            (["tracking.uri=https://me:secret@mlflow.example"], "tracking.uri: holds a user name or password"),
             (["llm._target_=os.system"], "llm._target_: got 'os.system'"),
             (["dataset=crud_rag"], "dataset.root: is empty; wanted the folder"),
         ],

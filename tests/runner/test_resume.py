@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from components.datasets.demo import Demo
+from runner import environment
 from runner.results import read_cells, read_sweep
 from runner.store import Entry, Store
 from runner.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_OK
@@ -234,3 +236,20 @@ def test_cells_without_any_value_are_no_failure(tmp_path: Path) -> None:
     assert run_small(tmp_path, ("retriever=closed_book", "metrics=retrieval")) == EXIT_OK
     (cell,) = list(read_cells(tmp_path / "results" / "a-sweep"))
     assert {entry["value"] for entry in cell.metrics["overall"].values()} == {None}
+
+
+def test_closed_book_samples_have_the_columns_of_all_others(tmp_path: Path) -> None:
+    assert run_small(tmp_path, ("retriever=closed_book",), ("retriever=bm25",)) == EXIT_OK
+    paths = sorted((tmp_path / "results").glob("*/*/samples.parquet"))
+    schemas = [pq.read_schema(path) for path in paths]
+    assert len(schemas) == 2
+    assert schemas[0].field("retrieved").type == schemas[1].field("retrieved").type
+
+
+def test_versions_are_those_of_the_computation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_small(tmp_path, ("top_k=2",)) == EXIT_OK
+    monkeypatch.setattr(environment, "versions", lambda: {"numpy": "99.0"})
+    assert run_small(tmp_path, ("top_k=2",), ("top_k=3",)) == EXIT_OK
+    kept, half_new = cells_in(tmp_path)
+    assert kept.versions["numpy"] == np.__version__
+    assert half_new.versions["numpy"] == f"{np.__version__} and 99.0"

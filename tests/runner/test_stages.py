@@ -116,7 +116,16 @@ def test_dense_retrieval_alone_is_a_part_of_hybrid() -> None:
 
 
 @pytest.mark.parametrize(
-    "override", ["chunk.size=256", "chunk=token", "embedder=lsa", "reranker=lexical", "top_k=9", "expander=history"]
+    "override",
+    [
+        "chunk.size=256",
+        "chunk=token",
+        "embedder=lsa",
+        "reranker=lexical",
+        "top_k=9",
+        "expander=history",
+        "expander=none",
+    ],
 )
 def test_a_closed_book_uses_none_of_the_retrieval(override: str) -> None:
     closed_book = graph("retriever=closed_book", override)
@@ -125,11 +134,28 @@ def test_a_closed_book_uses_none_of_the_retrieval(override: str) -> None:
 
 
 def test_the_axes_that_count_are_named() -> None:
-    always = {"dataset", "retriever", "prompt", "llm", "metrics"}
+    always = {"dataset", "tokenizer", "retriever", "prompt", "llm", "metrics"}
     retrieval = {"chunk", "expander", "reranker", "context", "top_k"}
     assert graph("retriever=closed_book").used == always
     assert graph("retriever=bm25").used == always | retrieval
-    assert graph("retriever=hybrid").used == always | retrieval | {"embedder"}
+    assert graph("retriever=hybrid").used == always | retrieval | {"embedder", "vector_index"}
+
+
+def test_what_concerns_the_search_alone_shares_the_index() -> None:
+    dense = ("retriever=dense", "vector_index=hnsw")
+    assert "vector_index" not in changed_kinds(dense, (*dense, "vector_index.ef_search=64"))
+    assert "dense_hits" in changed_kinds(dense, (*dense, "vector_index.ef_search=64"))
+    assert "vector_index" in changed_kinds(dense, (*dense, "vector_index.n_links=8"))
+
+
+def test_an_alarm_changes_nothing() -> None:
+    assert changed_kinds((), ("retriever.sparse_index.max_share_without_hits=1.0",)) == set()
+
+
+def test_one_tokenizer_axis_reaches_all_that_split_words() -> None:
+    assert {"terms", "query_terms", "sparse_hits", "answers"} <= changed_kinds(
+        (), ("tokenizer=bigrams", "llm=extractive")
+    )
 
 
 def test_the_limit_of_samples_shares_the_corpus() -> None:

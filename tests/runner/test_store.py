@@ -174,6 +174,12 @@ class TestPartialResults:
         assert Store(store.root, run_id="another run").find(KIND, KEY) is None
         assert Store(store.root).find(KIND, KEY) is None
 
+    def test_of_several_runs_are_apart(self, store: Store) -> None:
+        other = Store(store.root, run_id="another run")
+        write(store, partial=True)
+        write(other, partial=True)
+        assert store.find(KIND, KEY).folder != other.find(KIND, KEY).folder
+
     def test_whole_results_are_there_for_all(self, store: Store) -> None:
         write(store)
         assert Store(store.root, run_id="another run").find(KIND, KEY) is not None
