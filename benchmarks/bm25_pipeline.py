@@ -50,9 +50,9 @@ def _measures(ours: Sequence[Outcome[Seconds]], bare: Sequence[Outcome[Seconds]]
 
 def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
     """Seconds of every stage up to the hits: reading its inputs and writing its result included."""
-    from runner.execute import Worker
     from runner.stages import data_of, data_stage, graph_of
     from runner.store import Store
+    from runner.worker import Worker
 
     cell = _cell(data)
     store = Store(store_dir)

@@ -23,7 +23,7 @@ SCALES = {
         n_queries=2000,
         n_chunks=150_000,
         n_rank_bm25_queries=60,
-        n_subset_documents=6000,
+        n_subset_documents=20_000,
         n_subset_items=80,
         n_rounds=2,
     ),

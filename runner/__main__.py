@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from runner import grid_launcher
-from runner.sweep import EXIT_NOT_RUN, run_sweep
+from runner.sweep import EXIT_CELL_FAILED, EXIT_NOT_RUN, CellFailed, run_sweep
 
 grid_launcher.register()
 
@@ -32,7 +32,7 @@ def main(config: DictConfig) -> None:
         overrides = list(OmegaConf.load(sweep_dir / "multirun.yaml").hydra.overrides.task)
     code = run_sweep([grid_launcher.job_of(config)], sweep_dir.name, overrides)
     if code and in_sweep:
-        raise RuntimeError(f"the cell {' '.join(settings.overrides.task)} ended with exit code {code}")
+        raise CellFailed(f"the cell {' '.join(settings.overrides.task)} ended with exit code {code}")
     if code:
         sys.exit(code)
 
@@ -58,6 +58,9 @@ def run() -> None:
         causes = [str(cause) for cause in (error, error.__cause__) if cause]
         print("\n".join(causes), file=sys.stderr)
         sys.exit(EXIT_NOT_RUN)
+    except CellFailed as error:
+        print(error, file=sys.stderr)
+        sys.exit(EXIT_CELL_FAILED)
     except OSError as error:
         print(f"run.results_dir: cannot write in it: {error}; choose another run.results_dir", file=sys.stderr)
         sys.exit(EXIT_NOT_RUN)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner import environment
-from runner.execute import StageRun, read_or_make
 from runner.plan import PlannedCell
 from runner.results import FAILED, OK, CellResult
 from runner.store import Store
+from runner.worker import StageRun, read_or_make
 
 Files = dict[str, bytes]
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from components.errors import RagGridError, StoreError
 from runner import results, terminal
 from runner.collect import collect_cell
-from runner.execute import StageRun, read_or_make, run_stages
+from runner.execute import run_stages
 from runner.identity import key_of
 from runner.plan import Plan, PlannedCell, make_plan, plan_cells
 from runner.request import CellRequest, Job, check_jobs
@@ -21,8 +21,13 @@ from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepRe
 from runner.stage import Stage
 from runner.store import Store
 from runner.tracking import SafeTracker
+from runner.worker import StageRun, read_or_make
 
 EXIT_OK, EXIT_CELL_FAILED, EXIT_NOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+
+class CellFailed(Exception):
+    """A cell that one of Hydra's other launchers ran ended with a failure; Hydra runs the others before it says so."""
 
 
 def run_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError
-from runner.execute import StageRun, Worker, run_stages
+from runner.execute import run_stages
 from runner.stage import Inputs, Output, Stage
 from runner.store import Store
+from runner.worker import StageRun, Worker
 from tests.runner.fake_stages import (
     Adder,
     add,

@@ -15,9 +15,9 @@ import pytest
 from filelock import Timeout
 
 from components.errors import DamagedEntryError, StoreError
-from runner.execute import StageRun, Worker
 from runner.stage import Stage
 from runner.store import Entry, Store
+from runner.worker import StageRun, Worker
 from tests.runner.fake_stages import Adder, add
 from tests.runner.sweeping import REPOSITORY, flip_a_byte
 
