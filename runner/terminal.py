@@ -109,7 +109,8 @@ def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
     axes = varying(cell.axes for cell in cells) or ["retriever"]
     table = _leaderboard(ordered, axes, metrics)
     shown = list(metrics)
-    while len(shown) > 1 and console.measure(table).maximum > console.width:
+    unbounded = console.options.update(width=10_000)
+    while len(shown) > 1 and console.measure(table, options=unbounded).maximum > console.width:
         shown.pop()
         table = _leaderboard(ordered, axes, shown)
     console.print(table)
