@@ -28,6 +28,18 @@ class MetricSettings:
     scores: Mapping[str, Metric]
     interval: Bootstrap
 
+    def check(self) -> list[str]:
+        """Metrics that two components compute."""
+        computed_by: dict[str, list[str]] = {}
+        for component, metric in self.scores.items():
+            for name in metric.names:
+                computed_by.setdefault(name, []).append(component)
+        return [
+            f"scores: {name!r} is computed by {' and by '.join(components)}; keep one, e.g. ~metrics.scores.{components[0]}"
+            for name, components in computed_by.items()
+            if len(components) > 1
+        ]
+
 
 @dataclass(frozen=True)
 class TrackingSettings:

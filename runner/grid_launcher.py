@@ -61,7 +61,9 @@ def job_of(config: DictConfig) -> Job:
 
 
 def _plain(value: Any) -> Any:
-    return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
+    """A component goes by the name of its class, so that it is readable as a parameter."""
+    plain = OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
+    return plain["_target_"].rpartition(".")[2] if isinstance(plain, dict) and "_target_" in plain else plain
 
 
 class GridLauncher(Launcher):  # type: ignore[misc]

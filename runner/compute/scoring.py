@@ -107,12 +107,7 @@ def _scored(stage: Stage, samples: Sequence[Sample], scored: Sequence[tuple[Metr
             raise ComponentError(
                 f"{type(metric).__name__}: got {sorted(scores)}, wanted one Scores for each of {list(metric.names)}"
             )
-        for name, score in scores.items():
-            if name in flat:
-                raise ComponentError(
-                    f"{type(metric).__name__}: the metric {name!r} is computed twice; remove one of the two"
-                )
-            flat[name] = Scored(metric, score)
+        flat |= {name: Scored(metric, score) for name, score in scores.items()}
     metrics = aggregate(flat, samples, stage.component["interval"])
     return Output({"metrics": metrics, "scores": _score_table(flat)})
 

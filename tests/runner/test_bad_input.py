@@ -113,6 +113,10 @@ class TestConfiguration:
             (["dataset.limit=0"], "dataset.limit:"),
             (["run.workers=0"], "run.workers: got 0, wanted at least 1"),
             (["tracking.uri=https://me:secret@mlflow.example"], "tracking.uri: holds a user name or password"),
+            (
+                ["+metrics.scores.again={_target_: components.metrics.em.ExactMatch}"],
+                "metrics.scores: 'em' is computed by em and by again",
+            ),
             (["llm._target_=os.system"], "llm._target_: got 'os.system'"),
             (["dataset=crud_rag"], "dataset.root: is empty; wanted the folder"),
         ],

@@ -102,4 +102,4 @@ class TestPicture:
 
     @pytest.mark.parametrize("value", [None, 0.0, 512.4], ids=str)
     def test_draws_any_value(self, value: float | None) -> None:
-        size_of_png(self.picture(dict.fromkeys(self.CELLS, entry(value))))
+        assert min(size_of_png(self.picture(dict.fromkeys(self.CELLS, entry(value))))) > 0
