@@ -35,7 +35,7 @@ class MetricSettings:
             for name in metric.names:
                 computed_by.setdefault(name, []).append(component)
         return [
-            f"scores: {name!r} is computed by {' and by '.join(components)}; keep one, e.g. ~metrics.scores.{components[0]}"
+            f"scores: {name!r} is computed by {' and by '.join(components)}; drop one: ~metrics.scores.{components[0]}"
             for name, components in computed_by.items()
             if len(components) > 1
         ]
