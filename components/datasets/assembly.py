@@ -20,8 +20,8 @@ def assemble(
     """Checks everything, leaves out empty documents (counted in the notes) and sorts the documents by id.
 
     Raises DataError for an empty corpus, no samples at all, an id that occurs twice, a sample with a blank question or
-    without a reference, and a gold span outside of its document. Gold documents that are not in the corpus are legal:
-    see `limit_and_count`.
+    without a reference, half a character, and a gold span outside of its document. Gold documents that are not in the
+    corpus are legal: see `limit_and_count`.
     """
     kept = _sorted_and_not_empty(documents)
     if not len(kept):
@@ -30,6 +30,8 @@ def assemble(
         raise DataError(f"{source}: no samples were found. Check which subsets and files are there.")
     _require_unique(kept.ids, source, "document")
     _require_unique([sample.id for sample in samples], source, "sample")
+    for an_id, title, text in zip(kept.ids, kept.titles, kept.texts, strict=True):
+        _require_whole_characters(source, f"document '{an_id}'", an_id, title, text)
     for sample in samples:
         _check_texts(sample, source)
     _check_spans(kept, samples, source)
@@ -83,7 +85,21 @@ def _require_unique(ids: Sequence[str], source: str, what: str) -> None:
         first[an_id] = position
 
 
+def _require_whole_characters(source: str, where: str, *texts: str) -> None:
+    """A JSON escape of one surrogate alone is half of a character, which no file in UTF-8 can hold."""
+    for text in texts:
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"{source}: {where} holds half a character, {text[error.start]!a}, at {error.start}. "
+                "Mend the escape in the file, or remove it."
+            ) from error
+
+
 def _check_texts(sample: Sample, source: str) -> None:
+    turns = [text for turn in sample.history for text in (turn.question, turn.answer)]
+    _require_whole_characters(source, f"sample {sample.id!a}", sample.id, sample.question, *sample.references, *turns)
     if not sample.question.strip():
         raise DataError(f"{source}: the question of sample '{sample.id}' is empty.")
     if not any(reference.strip() for reference in sample.references):

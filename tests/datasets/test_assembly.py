@@ -95,3 +95,11 @@ def test_limit_keeps_the_corpus() -> None:
     benchmark = limit_and_count(assembled(DOCUMENTS, *(replace(SAMPLE, id=f"s{n}") for n in range(9))), 4, 0)
     assert len(benchmark.documents) == 2
     assert (benchmark.notes["n_samples_read"], benchmark.notes["n_samples"], len(benchmark.samples)) == (9, 4, 4)
+
+
+def test_half_a_character_is_named_with_its_place() -> None:
+    half = "\ud83d"
+    with pytest.raises(DataError, match=r"document 'a' holds half a character, '\\ud83d', at 1"):
+        assembled(Documents(["a"], [""], [f"甲{half}"]), replace(SAMPLE, gold=()))
+    with pytest.raises(DataError, match=r"sample 's1' holds half a character"):
+        assembled(DOCUMENTS, replace(SAMPLE, references=(half,)))
