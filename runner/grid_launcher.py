@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hydra._internal.config_loader_impl import get_overrides_dirname
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -137,6 +138,9 @@ class ComposeOnce:
                 return self._config_loader.load_sweep_config(master, overrides)
         with open_dict(config):
             config.hydra.overrides.task = overrides
+            config.hydra.job.override_dirname = get_overrides_dirname(
+                overrides=parsed, **config.hydra.job.config.override_dirname
+            )
             config.hydra.job.id = str(number)
             config.hydra.job.num = number
         return config

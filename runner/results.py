@@ -104,12 +104,14 @@ def _joined(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
         return sweep
     before = read_sweep(sweep_dir)
     own = {cell["cell_id"] for cell in sweep.cells}
-    cells = (*(cell for cell in before.cells if cell["cell_id"] not in own), *sweep.cells)
-    statuses = {sweep.status, *(cell["status"] for cell in cells if cell["cell_id"] not in own)}
+    others = [cell for cell in before.cells if cell["cell_id"] not in own]
+    if not others:
+        return replace(sweep, started=before.started)
+    statuses = {sweep.status, *(cell["status"] for cell in others)}
     status = next((status for status in (RUNNING, INTERRUPTED, FAILED) if status in statuses), OK)
-    others = {cell["cell_id"] for cell in before.cells} - own
-    plan = _summed(before.plan, sweep.plan) | {"n_cells": len(cells)} if others else sweep.plan
-    return replace(sweep, cells=cells, started=before.started, status=status, plan=plan)
+    was_counted = len(others) < len(before.cells)  # a process writes when it begins and when it ends
+    plan = before.plan if was_counted else _summed(before.plan, sweep.plan)
+    return replace(sweep, cells=(*others, *sweep.cells), started=before.started, status=status, plan=plan)
 
 
 def _summed(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,8 +3,12 @@
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
+from hydra import initialize_config_module
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import RunMode
+from omegaconf import OmegaConf, open_dict
 
+from runner import grid_launcher
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
 from tests.runner.sweeping import (
     QUIET,
@@ -87,12 +91,38 @@ def test_hydras_own_launchers_end_in_one_sweep_with_the_same_numbers(
     assert [path.name for path in sweeps(tmp_path)] == [only_sweep(tmp_path).name]
     sweep = read_sweep(only_sweep(tmp_path))
     assert sweep.status == "OK"
+    assert (sweep.plan["n_cells"], sweep.plan["n_requested"]) == (2, 2)
+    assert sweep.plan["stages"]["result"]["n_asked"] == 2
+    assert "retriever=bm25,dense" in sweep.overrides
     expected = {cell.cell_id: cell.metrics for cell in read_cells(only_sweep(grid_run))}
     found = {cell.cell_id: cell.metrics for cell in read_cells(only_sweep(tmp_path))}
     assert len(found) == 2
     assert found == {cell_id: expected[cell_id] for cell_id in found}
     kept = entries_by_kind(store_of(tmp_path))
     assert (len(kept["data"]), len(kept["chunks"]), len(kept["queries"])) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["retriever=bm25", "chunk.size=64", "top_k=3"],
+        ["retriever=hybrid", "retriever.fusion.weights=[0.2,1.0]", "llm=scripted", "llm.reply='a, b'"],
+        ["+sweeps=smoke", "dataset.limit=7", "~metrics.scores.em", "+metrics.scores.again={_target_: x}"],
+        ["retriever=hybrid_rerank", "tokenizer=bigrams", "run.results_dir=elsewhere"],
+    ],
+)
+def test_a_shared_composition_is_the_one_that_hydra_makes(overrides: list[str]) -> None:
+    grid_launcher.register()
+    with initialize_config_module("conf", version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        master = loader.load_configuration("config", overrides=[], run_mode=RunMode.MULTIRUN)
+        compose = grid_launcher.ComposeOnce(loader)
+        compose(master, [*overrides, "chunk.overlap=0.3"], 6)
+        shared = compose(master, overrides, 7)
+        alone = loader.load_sweep_config(master, overrides)
+    with open_dict(alone):
+        alone.hydra.job.id, alone.hydra.job.num = "7", 7
+    assert OmegaConf.to_container(shared) == OmegaConf.to_container(alone)
 
 
 def test_plan_only_runs_nothing(tmp_path: Path) -> None:
