@@ -52,16 +52,13 @@ def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
     """Seconds of every stage up to the hits: reading its inputs and writing its result included."""
     from runner.stages import data_of, data_stage, graph_of
     from runner.store import Store
-    from runner.worker import Worker
+    from runner.worker import Worker, read_or_make
 
     cell = _cell(data)
     store = Store(store_dir)
     worker = Worker(store)
     loaded = data_stage(cell)
-    worker.run_or_raise(loaded)
-    entry = store.find(loaded.kind, loaded.key)
-    assert entry is not None
-    graph = graph_of(cell, data_of(loaded, entry.read()["content"]))
+    graph = graph_of(cell, data_of(loaded, **read_or_make(loaded, store, "content", "notes")))
     (hits,) = (stage for stage in graph.result.upstream() if stage.kind == "sparse_hits")
     seconds = {}
     for stage in hits.upstream():

@@ -13,11 +13,11 @@ Files = dict[str, bytes]
 
 
 def collect_cell(
-    cell: PlannedCell, runs: Mapping[str, StageRun], store: Store, notes: Mapping[str, Any], max_failure_rate: float
+    cell: PlannedCell, runs: Mapping[str, StageRun], store: Store, max_failure_rate: float
 ) -> tuple[CellResult, Files]:
     """The result and the files beside it. A cell whose last stage failed has a reason and a trace instead of numbers.
 
-    `runs` are the stages that this sweep looked at, by key; `notes` what the data set's loader had to decide.
+    `runs` are the stages that this sweep looked at, by key.
     """
     data = cell.graph.data
     facts: dict[str, Any] = {
@@ -30,7 +30,7 @@ def collect_cell(
             "key": data.key,
             "n_documents": data.n_documents,
             "n_samples": data.n_samples,
-            **notes,
+            **data.notes,
         },
         "git_commit": environment.git_commit(),
         "host": environment.host(),

@@ -88,8 +88,8 @@ class Plan:
 def plan_cells(requests: Sequence[CellRequest], load: Callable[[Stage], Mapping[str, Any]]) -> tuple[PlannedCell, ...]:
     """Cells in the order asked for, equal experiments joined.
 
-    `load` makes a data stage's result and returns its `content`: data come first, since their mistakes should be found
-    before any work and the plan needs their size. Raises DataError.
+    `load` makes a data stage's result and returns its parts `content` and `notes`: data come first, since their
+    mistakes should be found before any work and the plan needs their size. Raises DataError.
     """
     data: dict[Any, Data] = {}
     planned: dict[str, PlannedCell] = {}
@@ -97,7 +97,7 @@ def plan_cells(requests: Sequence[CellRequest], load: Callable[[Stage], Mapping[
         dataset = request.cell.dataset
         if dataset not in data:
             loaded = data_stage(request.cell)
-            data[dataset] = data_of(loaded, load(loaded))
+            data[dataset] = data_of(loaded, **load(loaded))
         graph = graph_of(request.cell, data[dataset])
         before = planned.get(graph.result.key)
         if before is None:

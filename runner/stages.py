@@ -34,16 +34,17 @@ KINDS = tuple(
 
 @dataclass(frozen=True)
 class Data:
-    """A loaded data set as stages. `key` stands for its whole content, whatever its place or name."""
+    """A loaded data set as stages. `notes` are what its loader had to decide."""
 
     corpus: Stage
     samples: Stage
     n_documents: int
     n_samples: int
+    notes: Mapping[str, Any]
 
     @property
     def key(self) -> str:
-        """SHA-256 over documents and samples."""
+        """SHA-256 that stands for documents and samples, whatever their place or name."""
         return key_of([self.corpus.content, self.samples.content])
 
 
@@ -62,14 +63,15 @@ def data_stage(cell: Cell) -> Stage:
     return Stage("data", corpus.load, cell.dataset, content=cell.dataset.fingerprint())
 
 
-def data_of(loaded: Stage, content: Mapping[str, Any]) -> Data:
-    """Corpus and samples of a data stage, given the `content` part of its result."""
+def data_of(loaded: Stage, content: Mapping[str, Any], notes: Mapping[str, Any]) -> Data:
+    """Corpus and samples of a data stage, given these parts of its result."""
     inputs = {"data": loaded}
     return Data(
         Stage("corpus", corpus.take_corpus, None, inputs, content=content["documents"]),
         Stage("samples", corpus.take_samples, None, inputs, content=content["samples"]),
         content["n_documents"],
         content["n_samples"],
+        notes,
     )
 
 

@@ -14,7 +14,6 @@ from components.errors import RagGridError, StoreError
 from runner import results, terminal
 from runner.collect import collect_cell
 from runner.execute import run_stages
-from runner.identity import key_of
 from runner.plan import Plan, PlannedCell, make_plan, plan_cells
 from runner.request import CellRequest, Job, check_jobs
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
@@ -64,7 +63,6 @@ class Sweep:
         self._store = Store(Path(cell.run.store_dir), run_id=uuid.uuid4().hex)
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
         self._done: dict[str, CellResult] = {}
-        self._notes: dict[str, dict[str, Any]] = {}
 
     def run(self) -> int:
         """Everything, in order; returns the exit code. Raises StoreError if results cannot be kept or written."""
@@ -100,12 +98,10 @@ class Sweep:
         return EXIT_CELL_FAILED if failed else EXIT_OK
 
     def _load(self, stage: Stage) -> dict[str, Any]:
-        """Loads a data set unless it is kept; returns what stands for its content."""
+        """Loads a data set unless it is kept; returns what stands for its content, and its notes."""
         if self._store.find(stage.kind, stage.key) is None:
             self._console.print(f"loading {stage.component.name} ...")
-        parts = read_or_make(stage, self._store, "content", "notes")
-        self._notes[key_of([parts["content"]["documents"], parts["content"]["samples"]])] = parts["notes"]
-        return dict(parts["content"])
+        return read_or_make(stage, self._store, "content", "notes")
 
     def _begin(self, plan: Plan) -> None:
         sweep = self._describe(plan, RUNNING)
@@ -130,8 +126,7 @@ class Sweep:
                     self._finish_cell(by_result[run.key], runs)
 
     def _finish_cell(self, cell: PlannedCell, runs: Mapping[str, StageRun]) -> None:
-        notes = self._notes[cell.graph.data.key]
-        result, files = collect_cell(cell, runs, self._store, notes, self._run.max_failure_rate)
+        result, files = collect_cell(cell, runs, self._store, self._run.max_failure_rate)
         folder = results.write_cell(self._sweep_dir, result, files)
         self._done[cell.cell_id] = result
         self._tracker.log_cell(folder)

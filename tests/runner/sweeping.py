@@ -66,12 +66,12 @@ def plan_small(folder: Path, *overrides_of_cells: Sequence[str]) -> Plan:
 
 def planned(requests: Sequence[CellRequest]) -> tuple[PlannedCell, ...]:
     """Cells whose data sets are loaded here and kept nowhere."""
-    return plan_cells(requests, _load_content)
+    return plan_cells(requests, _load)
 
 
-def _load_content(stage: Stage) -> dict[str, Any]:
-    content: dict[str, Any] = stage.compute(stage, None).payload["content"]  # type: ignore[arg-type]
-    return content
+def _load(stage: Stage) -> dict[str, Any]:
+    payload = stage.compute(stage, None).payload  # type: ignore[arg-type]
+    return {name: payload[name] for name in ("content", "notes")}
 
 
 def store_of(folder: Path) -> Store:
