@@ -6,8 +6,8 @@ All of them: take flat typed arguments; work on whole batches; return results in
 it returns what is wrong with the fields taken together (an empty list if nothing is), before any work begins.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from components.records import (
     Context,
     Documents,
     Hits,
+    Judged,
+    Judgements,
     Message,
     Passages,
     Request,
@@ -25,6 +27,7 @@ from components.records import (
     Scores,
     Segments,
     Spans,
+    Texts,
     Words,
 )
 
@@ -235,11 +238,25 @@ class Metric(Component, Protocol):
 
 
 @runtime_checkable
+class TextForm(Component, Protocol):
+    """How texts are taken apart to be compared: words, characters, or the whole text in a normal form."""
+
+    def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+        """Per text its units in order, lazily; none for a text that holds nothing to compare."""
+
+
+@runtime_checkable
 class AnswerMetric(Metric, Protocol):
     """Scores generated texts."""
 
-    def score_answers(self, samples: Sequence[Sample], answers: Sequence[str]) -> dict[str, Scores]:
-        """One Scores per name. `answers` holds "" for an empty or refused answer; failed ones are not passed in."""
+    @property
+    def form(self) -> TextForm | None:
+        """Set for metrics that compare units: `Texts.units` is then filled, of answers and references alike."""
+
+    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+        """One Scores per name. `answers`: one per sample, "" for an empty or refused one; failed ones are not passed
+        in. `references`: those of all samples in a row, so that sample i owns the next len(sample.references).
+        """
 
 
 @runtime_checkable
@@ -266,3 +283,28 @@ class ContextMetric(Metric, Protocol):
         context: Context,
     ) -> dict[str, Scores]:
         """`spans`: per sample, the (document position, start, end) of every chunk in the context."""
+
+
+Ask = Callable[[Sequence[Request]], list[Answer]]
+"""Puts requests to a judge's language model: one Answer each, in the order of the requests. A reply that was kept is
+not asked for again. Ids of requests are unique in one call."""
+
+Prepared = Mapping[str, Any]
+"""JSON: what a judge decided from questions and references alone, by sample id."""
+
+
+@runtime_checkable
+class JudgedMetric(Metric, Protocol):
+    """Scores answers, or the passages in their prompts, by asking a language model."""
+
+    @property
+    def llm(self) -> LLM:
+        """The model that is asked."""
+
+    def prepare(self, samples: Sequence[Sample], ask: Ask) -> Prepared:
+        """What all answers share: decided once, from question and references, and kept; {} if there is nothing."""
+
+    def judge(self, judged: Sequence[Judged], prepared: Prepared, ask: Ask) -> Judgements:
+        """One Scores per name. A request that failed for good gives the state FAILED, a reply that cannot be read (after
+        asking again) UNPARSABLE; neither becomes a number.
+        """

@@ -7,7 +7,7 @@ always **character offsets** into the document's original text, `start` inclusiv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,12 +41,14 @@ class Evidence:
     """One gold unit: a document, or the characters [start, end) of it. Never a chunk, so any chunking can be scored.
 
     `document_id` may name a document that is not in the corpus: the unit then counts as "gold not in the corpus".
-    `start` and `end` are both None for a whole document.
+    `start` and `end` are both None for a whole document. `grade` (1 or more) is how relevant it is, where a benchmark
+    tells degrees.
     """
 
     document_id: str
     start: int | None = None
     end: int | None = None
+    grade: int = 1
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class Sample:
 
     `subset` is a path such as "read/qa_1doc"; every prefix of it is a subset of the results too. `topic` and `task` are
     slugs (ASCII, safe in file and metric names) or None; together they are a cell of the topic x task matrix.
+    `references` are empty where a benchmark has gold documents alone. `query` is the text to search for where the
+    benchmark brings one that is not the question; "" where it does not.
     """
 
     id: str
@@ -74,6 +78,7 @@ class Sample:
     topic: str | None = None
     task: str | None = None
     history: tuple[Turn, ...] = ()
+    query: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Benchmark:
 
     documents: Documents
     samples: tuple[Sample, ...]
-    notes: Mapping[str, int | str] = field(default_factory=dict)
+    notes: Mapping[str, int | float | str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -189,6 +194,35 @@ class Passages:
 
 
 @dataclass(frozen=True)
+class Units:
+    """What texts are compared by (words, say), as numbers: text i is `ids[offsets[i]:offsets[i + 1]]`, in order.
+
+    `ids` int64: equal units have equal numbers, in any text and any process; `offsets` int64[n_texts + 1].
+    """
+
+    ids: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def row(self, index: int) -> NDArray[np.int64]:
+        """Units of one text, int64[n_units]."""
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Answers or references, with their units where the receiving metric has a `form`."""
+
+    texts: Sequence[str]
+    units: Units | None = None
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True)
 class Hits:
     """A ranking per query, best first: `chunk` int32[n_queries, depth] positions padded with -1, `score` float32 of the
     same shape padded with -inf. Equal scores are ordered by position, which is by id.
@@ -223,23 +257,28 @@ class Message:
 
 @dataclass(frozen=True)
 class Request:
-    """One call to a language model. Real models read `messages` alone; `sample` and `passages` are there for the
-    backends that are no language models (extractive, scripted).
+    """One call to a language model. Real models read `messages` and `json_schema` alone; `sample` and `passages` are
+    there for the backends that are no language models (extractive, scripted).
+
+    `json_schema` is the JSON schema that the reply should follow, None for free text. A backend that can enforce it
+    does; the reader of the reply must not rely on it.
     """
 
     id: str
     messages: tuple[Message, ...]
     sample: Sample
     passages: tuple[str, ...]
+    json_schema: Mapping[str, Any] | None = None
 
 
 class AnswerState(StrEnum):
-    """How a request ended. Exactly one of these; none is dropped."""
+    """How a request ended. Exactly one of these; none is dropped. NOT_ASKED: the cell has no generator (`llm=none`)."""
 
     OK = "ok"
     EMPTY = "empty"
     REFUSED = "refused"
     ERROR = "error"
+    NOT_ASKED = "not_asked"
 
 
 @dataclass(frozen=True)
@@ -281,6 +320,23 @@ class Scores:
     statistics: NDArray[np.float64]
     states: tuple[ScoreState, ...]
     values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a judge looks at: an answer ("" for an empty or refused one) and the passages that its prompt held."""
+
+    sample: Sample
+    answer: str
+    passages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """What a judge made of many samples: one Scores per metric name, and per sample what it said, for the reader."""
+
+    scores: Mapping[str, Scores]
+    remarks: Sequence[str]
 
 
 @dataclass(frozen=True)

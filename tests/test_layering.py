@@ -18,6 +18,7 @@ SHARED_BY_ROLES = (
     "components.protocols",
     "components.errors",
     "components.fields",
+    "components.means",
     "components.text",
 )
 HEAVY = {

@@ -39,4 +39,4 @@ class ConversationHistory:
             parts.append(turn.question)
             if self.with_answers:
                 parts.append(turn.answer)
-        return "\n".join([*parts, sample.question])
+        return "\n".join([*parts, sample.query or sample.question])

@@ -14,5 +14,5 @@ class NoExpander:
     version: ClassVar[int] = 1
 
     def expand(self, samples: Sequence[Sample]) -> list[str]:
-        """One query per sample."""
-        return [sample.question for sample in samples]
+        """One query per sample: its own query where the data set brings one."""
+        return [sample.query or sample.question for sample in samples]

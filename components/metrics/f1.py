@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.metrics.means import combine_mean
+from components.means import combine_mean
 from components.metrics.references import best_over_references
 from components.protocols import Tokenizer
 from components.records import Sample, Scores

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.metrics.means import combine_mean, mean_scores
+from components.means import combine_mean, mean_scores
 from components.metrics.references import require_one_answer_per_sample
 from components.records import Sample, Scores
 

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import TypeVar
 
 from components.errors import ComponentError
-from components.metrics.means import mean_scores
+from components.means import mean_scores
 from components.records import Sample, Scores, ScoreState
 
 Form = TypeVar("Form", bound=Sized)

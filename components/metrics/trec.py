@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.metrics.means import combine_mean, mean_scores
+from components.means import combine_mean, mean_scores
 from components.records import Scores, ScoreState
 
 _WITH_CUTOFF = {"map": "map_cut", "ndcg": "ndcg_cut", "recall": "recall", "precision": "P"}

@@ -3,7 +3,7 @@ import pytest
 
 from components.metrics.interval import Bootstrap
 from components.metrics.length import Length
-from components.metrics.means import mean_scores
+from components.means import mean_scores
 from components.records import Evidence, Kind, Sample, ScoreState
 from runner.compute.aggregate import Scored, aggregate, clusters_of, rows_by_subset, subsets_of
 

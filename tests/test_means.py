@@ -1,6 +1,6 @@
 import numpy as np
 
-from components.metrics.means import combine_mean, mean_scores
+from components.means import combine_mean, mean_scores
 from components.records import ScoreState
 
 

@@ -1,0 +1,1 @@
+"""From the results of sweeps to tables and tests."""
