@@ -301,6 +301,10 @@ class JudgedMetric(Metric, Protocol):
     def llm(self) -> LLM:
         """The model that is asked."""
 
+    @property
+    def reads_answers(self) -> bool:
+        """False for a judge of passages alone: `Judged.answer` is then "", and cells with equal contexts share it."""
+
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> Prepared:
         """What all answers share: decided once, from question and references, and kept; {} if there is nothing."""
 

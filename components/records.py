@@ -66,7 +66,8 @@ class Sample:
     `subset` is a path such as "read/qa_1doc"; every prefix of it is a subset of the results too. `topic` and `task` are
     slugs (ASCII, safe in file and metric names) or None; together they are a cell of the topic x task matrix.
     `references` are empty where a benchmark has gold documents alone. `query` is the text to search for where the
-    benchmark brings one that is not the question; "" where it does not.
+    benchmark brings one that is not the question; "" where it does not. `within` is how the ids of the documents begin
+    that are searched for this sample, where a benchmark is several corpora side by side; "" for all documents.
     """
 
     id: str
@@ -79,6 +80,7 @@ class Sample:
     task: str | None = None
     history: tuple[Turn, ...] = ()
     query: str = ""
+    within: str = ""
 
 
 @dataclass(frozen=True)

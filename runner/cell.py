@@ -7,13 +7,17 @@ from urllib.parse import urlsplit
 from components.metrics.interval import Bootstrap
 from components.protocols import (
     LLM,
+    AnswerMetric,
     Chunker,
     ContextBuilder,
+    ContextMetric,
     Dataset,
     Embedder,
     Expander,
+    JudgedMetric,
     Metric,
     Prompt,
+    RankingMetric,
     Reranker,
     Retriever,
     VectorIndex,
@@ -29,16 +33,42 @@ class MetricSettings:
     interval: Bootstrap
 
     def check(self) -> list[str]:
-        """Metrics that two components compute."""
-        computed_by: dict[str, list[str]] = {}
-        for component, metric in self.scores.items():
-            for name in metric.names:
-                computed_by.setdefault(name, []).append(component)
+        """Metrics that two components compute, and components that score nothing."""
+        kinds = (RankingMetric, ContextMetric, AnswerMetric)
         return [
-            f"scores: {name!r} is computed by {' and by '.join(components)}; drop one: ~metrics.scores.{components[0]}"
-            for name, components in computed_by.items()
-            if len(components) > 1
+            *_computed_twice(self.scores, "~metrics.scores"),
+            *(
+                f"scores.{name}: {type(metric).__name__} has none of score_rankings, score_contexts and score_answers "
+                "(with `form`), wanted one: see components/protocols.py"
+                for name, metric in self.scores.items()
+                if not isinstance(metric, kinds)
+            ),
         ]
+
+
+@dataclass(frozen=True)
+class JudgeSettings:
+    """The metrics for which a language model is asked, each with its `llm`; `llm` here is the one that they share."""
+
+    llm: LLM | None
+    scores: Mapping[str, JudgedMetric]
+
+    def check(self) -> list[str]:
+        """Metrics that two judges compute."""
+        return _computed_twice(self.scores, "~judge.scores")
+
+
+def _computed_twice(scores: Mapping[str, Metric], drop: str) -> list[str]:
+    """`drop` is the override that takes a component away."""
+    computed_by: dict[str, list[str]] = {}
+    for component, metric in scores.items():
+        for name in metric.names:
+            computed_by.setdefault(name, []).append(component)
+    return [
+        f"scores: {name!r} is computed by {' and by '.join(components)}; drop one: {drop}.{components[0]}"
+        for name, components in computed_by.items()
+        if len(components) > 1
+    ]
 
 
 @dataclass(frozen=True)
@@ -107,6 +137,7 @@ class Cell:
     prompt: Prompt
     llm: LLM
     metrics: MetricSettings
+    judge: JudgeSettings
     top_k: int
     tracking: TrackingSettings
     run: RunSettings

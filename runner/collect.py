@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from components.records import ScoreState
 from runner import environment
+from runner.compute.aggregate import OVERALL
 from runner.plan import PlannedCell
 from runner.results import FAILED, OK, CellResult
 from runner.store import Store
@@ -53,10 +55,16 @@ def _signatures(cell: PlannedCell) -> dict[str, str]:
 
 
 def _too_many_failures(summary: Mapping[str, Any], max_failure_rate: float) -> str:
-    n_failed, n_samples = summary["counts"].get("error", 0), summary["n_samples"]
-    if n_failed <= max_failure_rate * n_samples:
-        return ""
-    return f"{n_failed} of {n_samples} answers failed, more than run.max_failure_rate={max_failure_rate:g} allows"
+    """Of answers, or of a metric's judgements."""
+    n_samples = summary["n_samples"]
+    failed = {"answers": summary["counts"].get("error", 0)}
+    for name, entry in summary["metrics"].get(OVERALL, {}).items():
+        failed[f"judgements of {name}"] = entry["n_excluded"].get(ScoreState.FAILED, 0)
+    return "; ".join(
+        f"{n_failed} of {n_samples} {what} failed, more than run.max_failure_rate={max_failure_rate:g} allows"
+        for what, n_failed in failed.items()
+        if n_failed > max_failure_rate * n_samples
+    )
 
 
 def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Hydra's own launchers work too (`hydra/launcher=basic`, `joblib`, ...): they run
 import copy
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,11 +17,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus, filter_overrides
+from hydra.errors import HydraException
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
+from components.errors import ConfigError
+from runner.grid_sweeper import SweeperSettings, expand
 from runner.request import Job
 from runner.sweep import run_sweep
 
@@ -38,6 +41,7 @@ GROUPS = (
     "prompt",
     "llm",
     "metrics",
+    "judge",
 )
 SCALARS = ("chunk.size", "chunk.overlap", "chunk.unit", "top_k")
 _NO_AXES = ("run", "tracking", "experiment", "hydra", "sweeps")
@@ -98,8 +102,8 @@ class GridLauncher(Launcher):  # type: ignore[misc]
 
 
 def make_grid_sweeper() -> type:
-    """Hydra's basic sweeper, which expands the grid, less its check that composes every job once more: our launcher
-    composes all of them before it runs any.
+    """Hydra's basic sweeper with axes that can be coupled or varied one at a time (see `grid_sweeper.expand`), less its
+    check that composes every job once more: our launcher composes all of them before it runs any.
 
     Made late: Hydra loads its own plugins anew when it first looks for plugins, which unmakes earlier subclasses.
     """
@@ -107,6 +111,29 @@ def make_grid_sweeper() -> type:
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 
     class GridSweeper(BasicSweeper):  # type: ignore[misc]
+        def __init__(
+            self,
+            max_batch_size: int | None,
+            params: Mapping[str, str] | None,
+            coupled: Sequence[Sequence[str]],
+            one_at_a_time: bool,
+        ) -> None:
+            super().__init__(max_batch_size, params)
+            self._coupled = coupled
+            self._one_at_a_time = one_at_a_time
+
+        def split_arguments(self, overrides: list[Override], max_batch_size: int | None) -> list[list[list[str]]]:
+            """Batches of jobs. Hydra itself writes out the values of each axis; of two overrides the later counts."""
+            axes: dict[str, list[str]] = {}
+            for override in overrides:
+                (values,) = BasicSweeper.split_arguments([override], None)
+                axes[override.get_key_element()] = [value for (value,) in values]
+            try:
+                jobs = expand(axes, self._coupled, one_at_a_time=self._one_at_a_time)
+            except ConfigError as error:  # as what a mistake on the command line is, to Hydra
+                raise HydraException(str(error)) from None
+            return list(self.split_overrides_to_chunks(jobs, max_batch_size))
+
         def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
             if not isinstance(self.launcher, GridLauncher):
                 super().validate_batch_is_legal(batch)
@@ -182,14 +209,10 @@ def register() -> None:
         sys.modules["hydra_plugins"] = ModuleType("hydra_plugins")
         sys.modules["hydra_plugins"].__path__ = []  # Hydra looks for further plugins in it
     sys.modules[name] = ModuleType(name)
-    nodes: dict[type, dict[str, Any]] = {
-        GridLauncher: {},
-        make_grid_sweeper(): {"max_batch_size": None, "params": None},
-    }
-    for plugin, settings in nodes.items():
+    nodes: dict[type, Any] = {GridLauncher: {"_target_": f"{name}.GridLauncher"}, make_grid_sweeper(): SweeperSettings}
+    for plugin, node in nodes.items():
         setattr(sys.modules[name], plugin.__name__, plugin)
         plugin.__module__, plugin.__qualname__ = name, plugin.__name__
         Plugins.instance().register(plugin)
         group = "hydra/launcher" if plugin is GridLauncher else "hydra/sweeper"
-        node = {"_target_": f"{name}.{plugin.__name__}", **settings}
         ConfigStore.instance().store(group=group, name="grid", node=node, provider="rag-grid")

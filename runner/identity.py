@@ -13,7 +13,8 @@ from components.fields import is_runtime_only
 def describe(value: Any) -> Any:
     """A JSON value that stands for `value`: for a component its class, version and meaningful fields.
 
-    Fields marked runtime-only are left out. Raises TypeError for what has no canonical form.
+    Fields marked runtime-only are left out; a component that reads files has `content_hash() -> str`, which stands for
+    what is in them. Raises TypeError for what has no canonical form.
     """
     if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
         return value
@@ -38,6 +39,8 @@ def _describe_component(component: Any) -> dict[str, Any]:
     for field in dataclasses.fields(component):
         if not is_runtime_only(field):
             described[f"field {field.name}"] = describe(getattr(component, field.name))
+    if content := getattr(component, "content_hash", str)():
+        described["content"] = content
     return described
 
 

@@ -21,6 +21,7 @@ from components.records import (
     Spans,
     Terms,
     Turn,
+    Units,
 )
 from components.text.tables import TermTable
 from runner.identity import key_of
@@ -46,6 +47,7 @@ def encode_benchmark(benchmark: Benchmark) -> Parts:
             "samples": key_of([samples, labels]),
             "n_documents": len(documents),
             "n_samples": len(samples),
+            "parts": sorted({sample.within for sample in benchmark.samples}),
         },
         "documents": pa.table(
             {
@@ -120,6 +122,11 @@ def decode_terms(parts: Parts) -> Terms:
 def decode_queries(parts: Parts) -> list[str]:
     """Query texts."""
     return list(parts["queries"])
+
+
+def decode_units(parts: Parts) -> Units:
+    """Answers or references, taken apart."""
+    return Units(**parts)
 
 
 def decode_hits(parts: Parts) -> Hits:

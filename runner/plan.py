@@ -7,8 +7,9 @@ from heapq import heappop, heappush
 from typing import Any
 
 from components.fields import is_runtime_only
+from components.llms.none import NoGenerator
 from runner.cell import Cell
-from runner.compute.answers import read_journal
+from runner.compute.journal import read_journal
 from runner.request import CellRequest
 from runner.stage import Stage
 from runner.stages import KINDS, Data, Graph, data_of, data_stage, graph_of
@@ -64,6 +65,7 @@ class Plan:
     cells: tuple[PlannedCell, ...]
     kinds: tuple[KindCount, ...]
     n_llm_calls: int
+    n_judgements: int
     order: tuple[Stage, ...]
     """Stages to run, each after its inputs."""
 
@@ -78,6 +80,7 @@ class Plan:
             "n_cells": len(self.cells),
             "n_requested": self.n_requested,
             "n_llm_calls": self.n_llm_calls,
+            "n_judgements": self.n_judgements,
             "stages": {
                 kind.kind: {"n_asked": kind.n_asked, "n_unique": kind.n_unique, "n_kept": kind.n_kept}
                 for kind in self.kinds
@@ -122,7 +125,11 @@ def make_plan(cells: tuple[PlannedCell, ...], store: Store) -> Plan:
         kinds.append(KindCount(kind, asked[kind], len(unique), sum(stage.key in kept for stage in unique)))
     needed = _needed(cells, kept)
     return Plan(
-        cells, tuple(kind for kind in kinds if kind.n_unique), _llm_calls(cells, needed, store), tuple(_ordered(needed))
+        cells,
+        tuple(kind for kind in kinds if kind.n_unique),
+        _llm_calls(cells, needed, store),
+        _judgements(cells, needed),
+        tuple(_ordered(needed)),
     )
 
 
@@ -179,8 +186,21 @@ def _llm_calls(cells: Iterable[PlannedCell], needed: dict[str, Stage], store: St
     calls = {}
     for cell in cells:
         answers = cell.graph.answers
-        if answers.key in needed:
+        if answers.key in needed and not isinstance(answers.component, NoGenerator):
             journal = store.journal(answers.key)
             n_journalled = len({answer.request_id for answer in read_journal(journal)})
             calls[answers.key] = cell.graph.data.n_samples - n_journalled
     return sum(calls.values())
+
+
+def _judgements(cells: Iterable[PlannedCell], needed: Mapping[str, Stage]) -> int:
+    """Samples that will be judged, once for each metric. A judgement is one request or several (one per passage, say),
+    fewer where replies are kept.
+    """
+    counts = {
+        stage.key: cell.graph.data.n_samples
+        for cell in cells
+        for stage in cell.graph.result.inputs.values()
+        if stage.kind == "judged_scores" and stage.key in needed
+    }
+    return sum(counts.values())

@@ -33,6 +33,15 @@ def build_cell(config: Mapping[str, Any]) -> Cell:
     return Cell(**values)
 
 
+def build_component(node: Mapping[str, Any], wanted: type, path: str) -> Any:
+    """One component that satisfies the protocol `wanted`; `path` is the node's place. Raises ConfigError."""
+    builder = _Builder()
+    component = builder.build(node, wanted, path)
+    if builder.mistakes:
+        raise ConfigError(list(dict.fromkeys(builder.mistakes)))
+    return component
+
+
 class _Builder:
     """Collects mistakes, each with the path of the key it is about."""
 

@@ -117,6 +117,11 @@ class Inputs:
         key = self._stage.inputs[name].key
         return self._cache.get(key, decode.__qualname__, lambda: decode(self.entry(name).read()))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the stage's inputs."""
+        return tuple(self._stage.inputs)
+
     def has(self, name: str) -> bool:
         """True if the stage has an input of this name."""
         return name in self._stage.inputs

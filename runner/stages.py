@@ -6,7 +6,9 @@
                                               ┌─────────────────────────────────────────────────────────────┤
                                        ranking_scores                            context_scores ── context ─┘
                                               │                                         │             │
-                                              └───────────── result ────────────────────┴─ answer_scores ── answers
+                                              └──────────── result ─────────────────────┴───────┬── answers
+                                                      answer_scores, judged_scores ─────────────┘
+
 
 `top_k` first appears at the context, the prompt and the model at the answers: all before them is shared by the cells of
 a sweep that differ in nothing else. A stage is named after what it makes.
@@ -16,17 +18,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from components.protocols import AnswerMetric, ContextMetric, RankingMetric, WordTokenizer
+from components.protocols import AnswerMetric, ContextMetric, Metric, RankingMetric, WordTokenizer
 from runner.cell import Cell
-from runner.compute import answers, corpus, matrices, result, retrieval, scoring
+from runner.compute import answers, corpus, judging, matrices, result, retrieval, scoring
 from runner.identity import key_of
 from runner.stage import Stage
 
 KINDS = tuple(
     """
     data corpus samples segments chunks terms queries query_terms fitted vectors query_vectors vector_index dense_hits
-    sparse_index sparse_hits fused_hits reranked_hits context answers ranking_scores context_scores answer_scores
-    matrices result
+    sparse_index sparse_hits fused_hits reranked_hits context answers reference_units answer_units prepared
+    ranking_scores context_scores answer_scores judged_scores matrices result
     """.split()
 )
 """All kinds of stages, in the order in which work flows."""
@@ -34,12 +36,15 @@ KINDS = tuple(
 
 @dataclass(frozen=True)
 class Data:
-    """A loaded data set as stages. `notes` are what its loader had to decide."""
+    """A loaded data set as stages. `notes` are what its loader had to decide; `parts` how the ids of documents begin
+    that are searched together, ("",) for one corpus.
+    """
 
     corpus: Stage
     samples: Stage
     n_documents: int
     n_samples: int
+    parts: tuple[str, ...]
     notes: Mapping[str, Any]
 
     @property
@@ -71,6 +76,7 @@ def data_of(loaded: Stage, content: Mapping[str, Any], notes: Mapping[str, Any])
         Stage("samples", corpus.take_samples, None, inputs, content=content["samples"]),
         content["n_documents"],
         content["n_samples"],
+        tuple(content["parts"]),
         notes,
     )
 
@@ -80,9 +86,9 @@ def graph_of(cell: Cell, data: Data) -> Graph:
     samples = {"samples": data.samples}
     queries = Stage("queries", corpus.expand, cell.expander if cell.retriever.depth else None, samples)
     found: dict[str, Stage] = {}
-    used = {"dataset", "tokenizer", "retriever", "prompt", "llm", "metrics"}
+    used = {"dataset", "tokenizer", "retriever", "prompt", "llm", "metrics", "judge"}
     if cell.retriever.depth:
-        found = _retrieval(cell, data.corpus, queries)
+        found = _retrieval(cell, data, queries)
         used |= {"chunk", "expander", "reranker", "context", "top_k"}
         used |= {"embedder", "vector_index"} if cell.retriever.vector_index else set()
     # Closed book: the context stage makes empty contexts, and its component is not part of their identity.
@@ -95,40 +101,36 @@ def graph_of(cell: Cell, data: Data) -> Graph:
     generated = Stage(
         "answers", answers.generate, cell.llm, {**samples, **texts, "context": context}, {"prompt": cell.prompt}
     )
-    scores = _scores(cell, {**samples, **found}, context, generated)
+    scores = {
+        **_scores(cell, {**samples, **found}, context, generated),
+        **_judged_scores(cell, {**samples, **texts, "context": context}, generated),
+    }
     pictures = {
-        f"{name}_matrices": Stage("matrices", matrices.draw_matrices, None, {**samples, "scores": stage})
+        f"matrices/{name}": Stage("matrices", matrices.draw_matrices, None, {**samples, "scores": stage})
         for name, stage in scores.items()
     }
-    inputs = {**samples, **found, "queries": queries, "context": context, "answers": generated, **scores, **pictures}
+    named = {f"scores/{name}": stage for name, stage in scores.items()}
+    inputs = {**samples, **found, "queries": queries, "context": context, "answers": generated, **named, **pictures}
     return Graph(data, Stage("result", result.assemble, None, inputs), generated, frozenset(used))
 
 
-def _retrieval(cell: Cell, documents: Stage, queries: Stage) -> dict[str, Stage]:
+def _retrieval(cell: Cell, data: Data, queries: Stage) -> dict[str, Stage]:
     """`corpus`, `chunks`, and `hits` after all that the retriever and the reranker ask for."""
-    segments = Stage("segments", corpus.segment_corpus, cell.chunk.ruler, {"corpus": documents})
-    chunks = Stage("chunks", corpus.chunk, cell.chunk, {"corpus": documents, "segments": segments})
-    texts = {"corpus": documents, "chunks": chunks}
-    retriever, settings = cell.retriever, {"depth": cell.retriever.depth}
+    segments = Stage("segments", corpus.segment_corpus, cell.chunk.ruler, {"corpus": data.corpus})
+    chunks = Stage("chunks", corpus.chunk, cell.chunk, {"corpus": data.corpus, "segments": segments})
+    texts = {"corpus": data.corpus, "chunks": chunks}
+    retriever = cell.retriever
     rankings = {}
     if retriever.vector_index:
-        rankings["dense"] = _dense(cell, texts, queries)
+        rankings["dense"] = _dense(cell, data, texts, queries)
     if retriever.sparse_index:
-        words = _words(retriever.sparse_index.tokenizer, documents, queries)
-        index = Stage(
-            "sparse_index", retrieval.build_sparse_index, retriever.sparse_index,
-            {**texts, "terms": words["terms"]},
-        )  # fmt: skip
-        rankings["sparse"] = Stage(
-            "sparse_hits", retrieval.search_terms, retriever.sparse_index,
-            {"index": index, "queries": queries, "query_terms": words["query_terms"]}, settings,
-        )  # fmt: skip
+        rankings["sparse"] = _sparse(cell, data, texts, queries)
     if retriever.fusion:
-        hits = Stage("fused_hits", retrieval.fuse, retriever.fusion, rankings, settings)
+        hits = Stage("fused_hits", retrieval.fuse, retriever.fusion, rankings, {"depth": retriever.depth})
     else:
         (hits,) = rankings.values()
     if cell.reranker.depth:
-        words = _words(cell.reranker.tokenizer, documents, queries)
+        words = _words(cell.reranker.tokenizer, data.corpus, queries)
         hits = Stage(
             "reranked_hits", retrieval.rerank, cell.reranker,
             {"hits": hits, **texts, "queries": queries, **words},
@@ -136,21 +138,46 @@ def _retrieval(cell: Cell, documents: Stage, queries: Stage) -> dict[str, Stage]
     return {**texts, "hits": hits}
 
 
-def _dense(cell: Cell, texts: Mapping[str, Stage], queries: Stage) -> Stage:
+def _dense(cell: Cell, data: Data, texts: Mapping[str, Stage], queries: Stage) -> Stage:
     """The dense ranking; `texts` are the corpus and its chunks."""
     embedder, retriever = cell.embedder, cell.retriever
-    words = _words(embedder.tokenizer, texts["corpus"], queries)
+    words = _words(embedder.tokenizer, data.corpus, queries)
     terms = {name: stage for name, stage in words.items() if name == "terms"}
     query_terms = {name: stage for name, stage in words.items() if name == "query_terms"}
-    fitted = Stage("fitted", retrieval.fit_embedder, embedder, {"corpus": texts["corpus"], **terms})
+    fitted = Stage("fitted", retrieval.fit_embedder, embedder, {"corpus": data.corpus, **terms})
     vectors = Stage("vectors", retrieval.embed_chunks, embedder, {**texts, "fitted": fitted, **terms})
     query_vectors = Stage(
         "query_vectors", retrieval.embed_queries, embedder, {"queries": queries, "fitted": fitted, **query_terms}
     )
     built = retriever.vector_index.as_built if retriever.vector_index else None
-    index = Stage("vector_index", retrieval.build_vector_index, built, {"vectors": vectors})
-    inputs = {"index": index, "vectors": vectors, "query_vectors": query_vectors}
-    return Stage("dense_hits", retrieval.search_vectors, retriever.vector_index, inputs, {"depth": retriever.depth})
+    places, parts = _parts(data, texts)
+    index = Stage("vector_index", retrieval.build_vector_index, built, {"vectors": vectors, **places}, parts)
+    inputs = {"index": index, "vectors": vectors, "query_vectors": query_vectors, **places, **_askers(data)}
+    settings = {"depth": retriever.depth, **parts}
+    return Stage("dense_hits", retrieval.search_vectors, retriever.vector_index, inputs, settings)
+
+
+def _sparse(cell: Cell, data: Data, texts: Mapping[str, Stage], queries: Stage) -> Stage:
+    """The sparse ranking; `texts` are the corpus and its chunks."""
+    sparse_index = cell.retriever.sparse_index
+    assert sparse_index is not None, "asked for by the retriever"
+    words = _words(sparse_index.tokenizer, data.corpus, queries)
+    places, parts = _parts(data, texts)
+    built = {**texts, "terms": words["terms"]}
+    index = Stage("sparse_index", retrieval.build_sparse_index, sparse_index, built, parts)
+    inputs = {"index": index, "queries": queries, "query_terms": words["query_terms"], **places, **_askers(data)}
+    settings = {"depth": cell.retriever.depth, **parts}
+    return Stage("sparse_hits", retrieval.search_terms, sparse_index, inputs, settings)
+
+
+def _parts(data: Data, texts: Mapping[str, Stage]) -> tuple[Mapping[str, Stage], dict[str, Any]]:
+    """What an index over several corpora side by side reads besides, and its settings; nothing for a single corpus."""
+    return (texts, {"parts": data.parts}) if any(data.parts) else ({}, {})
+
+
+def _askers(data: Data) -> dict[str, Stage]:
+    """The samples, which say in which of several corpora they search."""
+    return {"samples": data.samples} if any(data.parts) else {}
 
 
 def _words(tokenizer: WordTokenizer | None, documents: Stage, queries: Stage) -> dict[str, Stage]:
@@ -163,18 +190,49 @@ def _words(tokenizer: WordTokenizer | None, documents: Stage, queries: Stage) ->
 
 
 def _scores(cell: Cell, read: Mapping[str, Stage], context: Stage, generated: Stage) -> dict[str, Stage]:
-    """One stage for each kind of metric: those of the ranking do not depend on top_k, the prompt or the model.
+    """A stage for each kind of metric (those of the ranking do not depend on top_k, the prompt or the model), and one of
+    its own for each metric that needs a model.
 
     `read` are the samples and, with retrieval, corpus, chunks and hits.
     """
-    kinds: tuple[tuple[str, Any, Any, dict[str, Stage]], ...] = (
+    metrics = cell.metrics.scores
+    settings = {"interval": cell.metrics.interval}
+    stages = {}
+    for kind, protocol, compute, inputs in (
         ("ranking_scores", RankingMetric, scoring.score_ranking, {**read}),
         ("context_scores", ContextMetric, scoring.score_context, {**read, "context": context}),
-        ("answer_scores", AnswerMetric, scoring.score_answers, {"samples": read["samples"], "answers": generated}),
-    )
+    ):
+        if chosen := {name: metric for name, metric in metrics.items() if isinstance(metric, protocol)}:
+            stages[kind] = Stage(kind, compute, {"metrics": chosen}, inputs, settings)
+    quick = {n: m for n, m in metrics.items() if isinstance(m, AnswerMetric) and not hasattr(m, "model")}
+    slow = {n: m for n, m in metrics.items() if isinstance(m, AnswerMetric) and hasattr(m, "model")}
+    for name, chosen in {"": quick, **{f"/{name}": {name: metric} for name, metric in slow.items()}}.items():
+        if chosen:
+            inputs = {"samples": read["samples"], "answers": generated, **_units(chosen, read["samples"], generated)}
+            stages[f"answer_scores{name}"] = Stage(
+                "answer_scores", scoring.score_answers, {"metrics": chosen}, inputs, settings
+            )
+    return stages
+
+
+def _units(metrics: Mapping[str, Metric], samples: Stage, generated: Stage) -> dict[str, Stage]:
+    """References and answers taken apart, for every metric that has a form; equal forms are one stage."""
     stages = {}
-    for kind, protocol, compute, inputs in kinds:
-        metrics = {name: metric for name, metric in cell.metrics.scores.items() if isinstance(metric, protocol)}
-        if metrics:
-            stages[kind] = Stage(kind, compute, {"metrics": metrics, "interval": cell.metrics.interval}, inputs)
+    for name, metric in metrics.items():
+        if form := getattr(metric, "form", None):
+            stages[f"reference_units/{name}"] = Stage(
+                "reference_units", scoring.reference_units, form, {"samples": samples}
+            )
+            stages[f"answer_units/{name}"] = Stage("answer_units", scoring.answer_units, form, {"answers": generated})
+    return stages
+
+
+def _judged_scores(cell: Cell, read: Mapping[str, Stage], generated: Stage) -> dict[str, Stage]:
+    """A stage for each judged metric. `read` are the samples, the context and, with retrieval, corpus and chunks."""
+    stages = {}
+    for name, metric in cell.judge.scores.items():
+        prepared = Stage("prepared", judging.prepare, metric, {"samples": read["samples"]})
+        inputs = {**read, "prepared": prepared, **({"answers": generated} if metric.reads_answers else {})}
+        settings = {"interval": cell.metrics.interval}
+        stages[f"judged_scores/{name}"] = Stage("judged_scores", judging.judge, metric, inputs, settings)
     return stages

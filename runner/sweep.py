@@ -163,6 +163,7 @@ class Sweep:
     def _report(self) -> None:
         cells = list(results.read_cells(self._sweep_dir))
         terminal.show_leaderboard(self._console, cells)
+        terminal.show_subsets(self._console, cells)
         terminal.show_failures(self._console, cells)
         self._console.print(f"results:  {self._sweep_dir}")
         if self._tracker.error:

@@ -8,11 +8,24 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from runner.compute.aggregate import GROUPINGS, MACRO, OVERALL
 from runner.plan import Plan
 from runner.results import CellResult
 from runner.stage import Stage
 
-HEADLINES = ("rouge_l", "f1", "bleu", "ndcg@10", "mrr", "recall@10", "passage_coverage", "context_tokens")
+HEADLINES = (
+    "accuracy",
+    "rouge_l",
+    "f1",
+    "bleu",
+    "quest_eval_recall",
+    "completeness",
+    "ndcg@10",
+    "mrr",
+    "recall@10",
+    "passage_coverage",
+    "context_tokens",
+)
 """Metrics of the leaderboard, as far as they were computed; the cells are sorted by the first."""
 
 
@@ -26,7 +39,9 @@ def show_plan(console: Console, plan: Plan) -> None:
     """Cells, distinct stages, what is kept."""
     n_same = plan.n_requested - len(plan.cells)
     same = f" ({n_same} more asked for are the same experiment as one of these)" if n_same else ""
-    console.print(f"[bold]Plan[/]: {_count(len(plan.cells), 'cell')}{same}, {_count(plan.n_llm_calls, 'LLM call')}")
+    calls = _count(plan.n_llm_calls, "LLM call")
+    judgements = f", {_count(plan.n_judgements, 'judgement')}" if plan.n_judgements else ""
+    console.print(f"[bold]Plan[/]: {_count(len(plan.cells), 'cell')}{same}, {calls}{judgements}")
     table = Table("stage", "asked for", "distinct", "kept", "to do", box=None, padding=(0, 2, 0, 0))
     for column in table.columns[1:]:
         column.justify = "right"
@@ -122,6 +137,40 @@ def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
         name: value for cell in ordered for name, value in cell.axes.items() if name not in axes and value is not None
     }
     console.print("[dim]the same in all that use it: " + ", ".join(f"{k}={v}" for k, v in same.items()) + "[/]")
+
+
+def show_subsets(console: Console, cells: Sequence[CellResult]) -> None:
+    """The leaderboard's first metric by subset, with the mean over subsets; the best of each column in bold. Nothing for
+    a single subset, or where the table does not fit.
+    """
+    metrics, ordered = ranked(cells)
+    subsets = list(dict.fromkeys(name for cell in ordered for name in _finest_subsets(cell)))
+    if not metrics or len(subsets) < 2:
+        return
+    name = metrics[0]
+    table = Table(title=f"{name} by subset", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("cell", no_wrap=True)
+    columns = [subset for subset in (*subsets, MACRO) if any(cell.value(name, subset) is not None for cell in ordered)]
+    for subset in columns:
+        table.add_column(subset.rpartition("/")[2], justify="right", no_wrap=True)
+    best = {subset: max(v for cell in ordered if (v := cell.value(name, subset)) is not None) for subset in columns}
+    for cell in ordered:
+        values = [cell.value(name, subset) for subset in columns]
+        table.add_row(
+            cell.cell_id,
+            *(
+                "–" if value is None else f"[bold]{value:.4f}[/]" if value == best[subset] else f"{value:.4f}"
+                for value, subset in zip(values, columns, strict=True)
+            ),
+        )
+    if console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width:
+        console.print(table)
+
+
+def _finest_subsets(cell: CellResult) -> list[str]:
+    """Names of subsets that hold no other."""
+    names = [name for name in cell.metrics if name not in (OVERALL, MACRO) and name.split("/")[0] not in GROUPINGS]
+    return [name for name in names if not any(other.startswith(f"{name}/") for other in names)]
 
 
 def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str]) -> Table:

@@ -4,7 +4,6 @@ import dataclasses
 import importlib
 import re
 from collections.abc import Iterator
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,11 @@ from hydra import compose, initialize_config_module
 from omegaconf import DictConfig, OmegaConf
 
 import conf
+from analysis import published
 from runner import grid_launcher
+from runner.grid_sweeper import expand
 from runner.request import check_jobs
+from runner.results import CellResult
 from tests.runner.sweeping import compose_job
 
 ROOT = Path(conf.__file__).parent
@@ -67,30 +69,55 @@ class TestOptions:
         assert len(first.split()) >= 3
 
 
+def sweeper_of(path: Path) -> DictConfig:
+    """`hydra.sweeper` as a preset sets it."""
+    grid_launcher.register()
+    with initialize_config_module("conf", version_base="1.3"):
+        return compose("config", [f"+sweeps={path.stem}"], return_hydra_config=True).hydra.sweeper
+
+
+def axes_of(sweeper: DictConfig) -> dict[str, list[str]]:
+    return {name: [f"{name}={value}" for value in values.split(",")] for name, values in sweeper.params.items()}
+
+
 @pytest.mark.parametrize("path", SWEEPS, ids=str)
 class TestSweeps:
     @pytest.fixture
-    def config(self, path: Path) -> DictConfig:
-        grid_launcher.register()
-        with initialize_config_module("conf", version_base="1.3"):
-            return compose("config", [f"+sweeps={path.stem}"], return_hydra_config=True)
+    def sweeper(self, path: Path) -> DictConfig:
+        return sweeper_of(path)
 
-    def test_its_cells_are_legal(self, path: Path, config: DictConfig) -> None:
+    def test_its_cells_are_legal(self, path: Path, sweeper: DictConfig) -> None:
         """One axis at a time: the axes of our presets do not depend on each other, and grids are large."""
-        axes = {name: str(values).split(",") for name, values in config.hydra.sweeper.params.items()}
-        assert any(len(values) > 1 for values in axes.values())
-        first = {name: values[0] for name, values in axes.items()}
-        cells = [first | {name: value} for name, values in axes.items() for value in values]
-        jobs = [compose_job(f"+sweeps={path.stem}", *(f"{k}={v}" for k, v in cell.items())) for cell in cells]
-        assert len(check_jobs(jobs)) == sum(map(len, axes.values()))
+        jobs = expand(axes_of(sweeper), sweeper.coupled, one_at_a_time=True)
+        assert len(jobs) > 1
+        preset = [f"+sweeps={path.stem}", *(["dataset.root=somewhere"] if path.stem.startswith("crud_") else [])]
+        assert len(check_jobs([compose_job(*preset, *job) for job in jobs])) == len(jobs)
 
     def test_says_what_it_is_and_how_it_is_run(self, path: Path) -> None:
         package, comment = (ROOT / path).read_text(encoding="utf-8").splitlines()[:2]
         assert package == "# @package _global_"
         assert f"python -m runner -m +sweeps={path.stem}" in comment
 
-    def test_names_the_right_number_of_cells_if_any(self, path: Path, config: DictConfig) -> None:
+    def test_names_the_right_number_of_cells_if_any(self, path: Path, sweeper: DictConfig) -> None:
         comment = (ROOT / path).read_text(encoding="utf-8").splitlines()[1]
-        n_cells = prod(len(str(values).split(",")) for values in config.hydra.sweeper.params.values())
+        n_cells = len(expand(axes_of(sweeper), sweeper.coupled, one_at_a_time=sweeper.one_at_a_time))
         named = re.search(r"(\w+) cells", comment)
         assert named is None or named[1] in {str(n_cells), {2: "Two"}.get(n_cells)}
+
+
+class TestPublishedTables:
+    """The presets ask for what the tables of CRUD-RAG's paper hold: its base, and the values of one component."""
+
+    @pytest.mark.parametrize("number", [3, 4, 5, 7])
+    def test_every_row_of_the_table_is_a_cell(self, number: int) -> None:
+        sweeper = sweeper_of(Path(f"sweeps/crud_table{number}.yaml"))
+        jobs = expand(axes_of(sweeper), sweeper.coupled, one_at_a_time=sweeper.one_at_a_time)
+        composed = [
+            compose_job(f"+sweeps=crud_table{number}", "dataset.root=x", "embedder=lsa", *job) for job in jobs
+        ]
+        cells = [CellResult("x", "OK", job.axes, (), job.config, {"name": "crud_rag"}) for job in composed]
+        table = published.read_table(f"crud_rag/{number}")
+        paired = published.pair(table, cells)
+        assert len(paired.pairs) == len(cells) == len(table.rows)
+        models = {"embedder", "llm"}
+        assert all({other.axis for other in pair.differences} <= models for pair in paired.pairs)

@@ -1,22 +1,20 @@
-"""Corpus BLEU-4, counted by sacreBLEU and combined here for many resamples at once."""
+"""Corpus BLEU-4, equal to sacreBLEU's: counted for all answers at once, and combined for many resamples at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from components.errors import ComponentError
-from components.metrics.references import require_one_answer_per_sample
-from components.records import Sample, Scores, ScoreState
-
-if TYPE_CHECKING:
-    from sacrebleu.metrics.bleu import BLEU
+from components.metrics.ngrams import count_matches
+from components.metrics.references import pair_units
+from components.protocols import TextForm
+from components.records import Sample, Scores, ScoreState, Texts, Units
+from components.text.forms import SacreBleuTokens
 
 _MAX_ORDER = 4
 _N_STATISTICS = 2 + 2 * _MAX_ORDER
-_TOKENIZERS = {"zh": "zh", "en": "13a"}
 _VARIABLE_N_REFERENCES = -1
 
 
@@ -33,7 +31,7 @@ class Bleu:
 
     language: str = "zh"
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,34 +39,40 @@ class Bleu:
         return ("bleu",)
 
     @property
+    def form(self) -> SacreBleuTokens:
+        """SacreBLEU's tokens."""
+        return SacreBleuTokens(self.language)
+
+    @property
     def signature(self) -> str:
         """SacreBLEU's signature, to be kept with the results. Its number of references is always "var"."""
-        bleu = self._sacrebleu()
+        from sacrebleu.metrics.bleu import BLEU
+
+        bleu = BLEU(tokenize=self.form.tokenizer_name, max_ngram_order=_MAX_ORDER)
         bleu.num_refs = _VARIABLE_N_REFERENCES
         return str(bleu.get_signature())
 
     def check(self) -> list[str]:
         """A mistake if the language has no tokenizer."""
-        if self.language in _TOKENIZERS:
-            return []
-        return [f"language: got {self.language!r}, wanted one of {', '.join(_TOKENIZERS)}"]
+        return self.form.check()
 
-    def score_answers(self, samples: Sequence[Sample], answers: Sequence[str]) -> dict[str, Scores]:
+    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
         """Statistics float64[n_samples, 10] in sacreBLEU's order: answer length and closest reference length in tokens,
         matched n-grams for n = 1..4, n-grams of the answer for n = 1..4.
-
-        Raises ComponentError on an unknown language, or unless there is one answer per sample.
         """
-        require_one_answer_per_sample(samples, answers)
-        bleu = self._sacrebleu()
+        pairs = pair_units(samples, answers, references)
+        assert answers.units is not None, "checked by pair_units"
+        lengths = np.diff(answers.units.offsets)
         statistics = np.zeros((len(samples), _N_STATISTICS), dtype=np.float64)
-        states = [ScoreState.NOT_APPLICABLE] * len(samples)
-        for row, (sample, answer) in enumerate(zip(samples, answers, strict=True)):
-            references = [reference for reference in sample.references if reference.strip()]
-            if references:
-                statistics[row] = _count(bleu, answer, references)
-                states[row] = ScoreState.VALUE
-        return {"bleu": Scores(statistics, tuple(states), np.full(len(samples), np.nan))}
+        statistics[:, 0] = lengths
+        statistics[:, 1] = _closest_lengths(lengths, pairs.references, pairs.sample)
+        for n in range(1, _MAX_ORDER + 1):
+            statistics[:, 1 + n] = count_matches(answers.units, pairs.references, n, pairs.sample)
+            statistics[:, 1 + _MAX_ORDER + n] = np.maximum(lengths - n + 1, 0)
+        has_reference = np.isin(np.arange(len(samples)), pairs.sample)
+        statistics[~has_reference] = 0
+        states = tuple(ScoreState.VALUE if has else ScoreState.NOT_APPLICABLE for has in has_reference.tolist())
+        return {"bleu": Scores(statistics, states, np.full(len(samples), np.nan))}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """BLEU in [0, 1], float64[...], from sums float64[..., 10]; NaN where the references have no token."""
@@ -83,19 +87,19 @@ class Bleu:
         bleu: NDArray[np.float64] = np.where(reference_length > 0, np.where(has_score, score, 0.0), np.nan)
         return bleu
 
-    def _sacrebleu(self) -> "BLEU":
-        from sacrebleu.metrics.bleu import BLEU
 
-        mistakes = self.check()
-        if mistakes:
-            raise ComponentError(f"Bleu: {mistakes[0]}")
-        return BLEU(tokenize=_TOKENIZERS[self.language], max_ngram_order=_MAX_ORDER)
-
-
-def _count(bleu: "BLEU", answer: str, references: Sequence[str]) -> list[int]:
-    """The ten statistics of one answer."""
-    score = bleu.corpus_score([answer], [[reference] for reference in references])
-    return [score.sys_len, score.ref_len, *score.counts, *score.totals]
+def _closest_lengths(
+    lengths: NDArray[np.int64], references: Units, sample: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Per sample, the length of the reference that is closest to the answer's, the shorter of two as close; 0 without a
+    reference.
+    """
+    reference_lengths = np.diff(references.offsets)
+    order = np.lexsort((reference_lengths, np.abs(reference_lengths - lengths[sample]), sample))
+    owner, first = np.unique(sample[order], return_index=True)
+    closest = np.zeros(len(lengths), dtype=np.int64)
+    closest[owner] = reference_lengths[order][first]
+    return closest
 
 
 def _smoothed(n_matched: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,40 +7,60 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.means import combine_mean
-from components.metrics.references import best_over_references
-from components.records import Sample, Scores
-from components.text.normalize import answer_form
+from components.means import combine_mean, mean_scores
+from components.metrics.references import best_over_references, pair_units
+from components.protocols import TextForm
+from components.records import Sample, Scores, ScoreState, Texts, Units
+from components.text.forms import OmniEvalAnswer, WholeAnswer
 
 
 @dataclass(frozen=True)
 class ExactMatch:
-    """1 if the answer equals a reference after normalisation (`answer_form`), else 0; the best over the references.
+    """1 if the answer equals a reference after normalisation, else 0.
 
-    Level: sample. Range: {0, 1}, its mean a share in [0, 1]; larger is better. Tokenizer: none, whole texts are
-    compared. Empty answer: 0. References that normalise to nothing are left out; a sample with no other is
-    NOT_APPLICABLE. Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; articles ("a", "the") are kept.
+    `em`: after `answer_form`, the best over the references; those that normalise to nothing are left out.
+    `em_omnieval_compat`: after OmniEval's normalisation (ASCII punctuation alone is removed), the mean over all
+    references, empty ones included, as the published code computes it.
+    Level: sample. Range: [0, 1], its mean a share; larger is better. Tokenizer: none, whole texts are compared.
+    Empty answer: 0 in `em`. A sample without a reference is NOT_APPLICABLE.
+    Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; in `em` articles ("a", "the") are kept.
     """
 
-    version: ClassVar[int] = 1
+    omnieval_compat: bool = False
+
+    version: ClassVar[int] = 2
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("em",)."""
-        return ("em",)
+        """("em",) or ("em_omnieval_compat",)."""
+        return ("em_omnieval_compat",) if self.omnieval_compat else ("em",)
 
-    def score_answers(self, samples: Sequence[Sample], answers: Sequence[str]) -> dict[str, Scores]:
+    @property
+    def form(self) -> TextForm:
+        """The whole answer in a normal form."""
+        return OmniEvalAnswer() if self.omnieval_compat else WholeAnswer()
+
+    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
         """Exact match of each answer."""
-        return {"em": best_over_references(samples, answers, _answer_forms, _equal)}
+        if self.omnieval_compat:
+            return {self.names[0]: _mean_over_references(samples, answers, references)}
+        return {self.names[0]: best_over_references(samples, answers, references, _equal)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means, float64[...], from sums float64[..., 2]."""
         return combine_mean(sums)
 
 
-def _answer_forms(texts: Sequence[str]) -> list[str]:
-    return [answer_form(text) for text in texts]
+def _mean_over_references(samples: Sequence[Sample], answers: Texts, references: Texts) -> Scores:
+    pairs = pair_units(samples, answers, references)
+    n_equal = np.bincount(pairs.sample, weights=_equal(pairs.answers, pairs.references), minlength=len(samples))
+    counts = [len(sample.references) for sample in samples]
+    return mean_scores([e / n if n else ScoreState.NOT_APPLICABLE for e, n in zip(n_equal.tolist(), counts, strict=True)])
 
 
-def _equal(answer: str, reference: str) -> float:
-    return float(answer == reference)
+def _equal(answers: Units, references: Units) -> NDArray[np.float64]:
+    """1.0 where both are the same single unit."""
+    has_unit = np.diff(answers.offsets) == 1
+    first = np.where(has_unit, answers.offsets[:-1], 0)
+    ids = answers.ids[first] if len(answers.ids) else np.zeros(len(first), dtype=np.int64)
+    return (has_unit & (ids == references.ids[references.offsets[:-1]])).astype(np.float64)

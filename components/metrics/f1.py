@@ -1,6 +1,5 @@
 """Token F1: which words an answer shares with a reference, in any order."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -9,46 +8,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.means import combine_mean
+from components.metrics.ngrams import count_matches
 from components.metrics.references import best_over_references
-from components.protocols import Tokenizer
-from components.records import Sample, Scores
+from components.protocols import TextForm, Tokenizer
+from components.records import Sample, Scores, Texts, Units
+from components.text.forms import AnswerWords, OmniEvalCharacters
 from components.text.jieba_words import JiebaWords
-from components.text.normalize import answer_form
 
 
 @dataclass(frozen=True)
 class F1:
-    """F1 of the multisets of words after normalisation (`answer_form`), white space left out; the best over the
-    references.
+    """F1 of two multisets; the best over the references.
 
+    `f1`: of words after normalisation (`answer_form`), white space left out. `f1_omnieval_compat`: of the characters,
+    spaces included, of OmniEval's normal form cut into words that are joined by spaces: what the published code
+    computes, so that texts that share nothing but spaces score above 0.
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default.
     Empty answer: 0. References that normalise to nothing are left out; a sample with no other is NOT_APPLICABLE.
-    Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; articles ("a", "the") are kept.
+    Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; in `f1` articles ("a", "the") are kept.
     """
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
+    omnieval_compat: bool = False
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("f1",)."""
-        return ("f1",)
+        """("f1",) or ("f1_omnieval_compat",)."""
+        return ("f1_omnieval_compat",) if self.omnieval_compat else ("f1",)
 
-    def score_answers(self, samples: Sequence[Sample], answers: Sequence[str]) -> dict[str, Scores]:
-        """Token F1 of each answer."""
-        return {"f1": best_over_references(samples, answers, self._word_counts, _multiset_f1)}
+    @property
+    def form(self) -> TextForm:
+        """Normalised words, or OmniEval's characters."""
+        return OmniEvalCharacters(self.tokenizer) if self.omnieval_compat else AnswerWords(self.tokenizer)
+
+    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+        """F1 of each answer."""
+        return {self.names[0]: best_over_references(samples, answers, references, _multiset_f1)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means, float64[...], from sums float64[..., 2]."""
         return combine_mean(sums)
 
-    def _word_counts(self, texts: Sequence[str]) -> list[Counter[str]]:
-        words_of_texts = self.tokenizer.tokenize([answer_form(text) for text in texts])
-        return [Counter(word for word in words if not word.isspace()) for words in words_of_texts]
 
-
-def _multiset_f1(answer: Counter[str], reference: Counter[str]) -> float:
-    """F1 of precision shared / total(answer) and recall shared / total(reference)."""
-    n_shared = (answer & reference).total()
-    return 2 * n_shared / (answer.total() + reference.total())
+def _multiset_f1(answers: Units, references: Units) -> NDArray[np.float64]:
+    """F1 of precision shared / units of the answer and recall shared / units of the reference."""
+    n_shared = count_matches(answers, references, 1)
+    f1: NDArray[np.float64] = 2 * n_shared / (np.diff(answers.offsets) + np.diff(references.offsets))
+    return f1

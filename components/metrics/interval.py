@@ -53,28 +53,58 @@ class Bootstrap:
         No row that counts: all None. A single one (or a single cluster): low = high = value.
         Raises ComponentError if the columns or the clusters differ in their number of samples.
         """
+        return [self._interval(*resampled) for resampled in self._resample(columns, clusters, (self.seed,))]
+
+    def macro_intervals(self, groups: Sequence[tuple[Sequence[Column], NDArray[np.int64] | None]]) -> list[Interval]:
+        """One Interval per column, of the mean of its values in each group of samples: every group counts the same.
+
+        Each group is its columns (the same ones in all) and its clusters, and is resampled on its own. A group in which
+        a column has nothing that counts is left out for that column.
+        """
+        resampled = [
+            self._resample(columns, clusters, (self.seed, place)) for place, (columns, clusters) in enumerate(groups)
+        ]
+        intervals = []
+        for column in zip(*resampled, strict=True):
+            counting = [(value, values) for value, values in column if value is not None]
+            if counting:
+                mean = float(np.mean([value for value, _ in counting]))
+                intervals.append(self._interval(mean, np.mean([values for _, values in counting], axis=0)))
+            else:
+                intervals.append(Interval(None, None, None))
+        return intervals
+
+    def _interval(self, value: float | None, resampled: NDArray[np.float64]) -> Interval:
+        if value is None:
+            return Interval(None, None, None)
+        tail = (1 - self.confidence) / 2
+        low, high = np.nanquantile(resampled, [tail, 1 - tail])
+        return Interval(value, float(low), float(high))
+
+    def _resample(
+        self, columns: Sequence[Column], clusters: NDArray[np.int64] | None, seed: tuple[int, ...]
+    ) -> list[tuple[float | None, NDArray[np.float64]]]:
+        """Per column its value (None if nothing counts) and its values in the resamples, float64[n_resamples]."""
         _require_equal_lengths(columns, clusters)
         if not columns:
             return []
         rows = [_exactly_summable(_sum_clusters(statistics, clusters)) for statistics, _ in columns]
-        sums = np.split(self._resampled_sums(np.hstack(rows)), np.cumsum([row.shape[1] for row in rows])[:-1], axis=1)
-        return [
-            self._interval(own_rows, own_sums, combine)
-            for own_rows, own_sums, (_, combine) in zip(rows, sums, columns, strict=True)
-        ]
+        widths = np.cumsum([row.shape[1] for row in rows])[:-1]
+        sums = np.split(self._resampled_sums(np.hstack(rows), seed), widths, axis=1)
+        return [_combined(*own, combine) for *own, (_, combine) in zip(rows, sums, columns, strict=True)]
 
-    def _resampled_sums(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _resampled_sums(self, rows: NDArray[np.float64], seed: tuple[int, ...]) -> NDArray[np.float64]:
         """Column sums of every resample of the rows, float64[n_resamples, n_columns]."""
         sums = np.empty((self.n_resamples, rows.shape[1]), dtype=np.float64)
         first = 0
-        for counts in self._draws(len(rows)):
+        for counts in self._draws(len(rows), seed):
             np.matmul(counts, rows, out=sums[first : first + len(counts)])
             first += len(counts)
         return sums
 
-    def _draws(self, n: int) -> Iterator[NDArray[np.float64]]:
+    def _draws(self, n: int, seed: tuple[int, ...]) -> Iterator[NDArray[np.float64]]:
         """How often each of n rows is in each resample, float64[n_in_block, n], in blocks of bounded size."""
-        random = np.random.default_rng((self.seed, n))
+        random = np.random.default_rng((*seed, n))
         block = max(1, _BLOCK_ELEMENTS // max(1, n))
         for first in range(0, self.n_resamples if n else 0, block):
             n_in_block = min(block, self.n_resamples - first)
@@ -82,16 +112,16 @@ class Bootstrap:
             drawn += n * np.arange(n_in_block)[:, np.newaxis]
             yield np.bincount(drawn.ravel(), minlength=n_in_block * n).reshape(n_in_block, n).astype(np.float64)
 
-    def _interval(self, rows: NDArray[np.float64], sums: NDArray[np.float64], combine: Combine) -> Interval:
-        n_counting = np.count_nonzero(rows.any(axis=1))
-        if n_counting == 0:
-            return Interval(None, None, None)
-        value = float(combine(rows.sum(axis=0)))
-        if n_counting == 1:
-            return Interval(value, value, value)
-        tail = (1 - self.confidence) / 2
-        low, high = np.nanquantile(combine(sums), [tail, 1 - tail])
-        return Interval(value, float(low), float(high))
+
+def _combined(
+    rows: NDArray[np.float64], sums: NDArray[np.float64], combine: Combine
+) -> tuple[float | None, NDArray[np.float64]]:
+    """The value of all rows, and of every resample of them; a single row that counts has no spread."""
+    n_counting = np.count_nonzero(rows.any(axis=1))
+    if n_counting == 0:
+        return None, np.full(len(sums), np.nan)
+    value = float(combine(rows.sum(axis=0)))
+    return value, np.full(len(sums), value) if n_counting == 1 else combine(sums)
 
 
 def _require_equal_lengths(columns: Sequence[Column], clusters: NDArray[np.int64] | None) -> None:

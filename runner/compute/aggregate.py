@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from components.metrics.interval import Bootstrap
+from components.metrics.interval import Bootstrap, Column
 from components.protocols import Metric
-from components.records import Sample, Scores, ScoreState
+from components.records import Interval, Sample, Scores, ScoreState
 
 OVERALL = "overall"
+MACRO = "macro"
+GROUPINGS = ("topic", "task", "matrix")
+"""First parts of the names of subsets that cut across the data set's own."""
 
 
 class Scored(NamedTuple):
@@ -47,9 +50,18 @@ def rows_by_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
 def aggregate(
     scored: Mapping[str, Scored], samples: Sequence[Sample], interval: Bootstrap
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high}}}`; value and interval are None where n is 0."""
+    """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high}}}`; value and interval are None where n is 0.
+
+    `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large one.
+    Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.)
+    """
     clusters = clusters_of(samples)
-    return {subset: _subset(scored, rows, interval, clusters[rows]) for subset, rows in rows_by_subset(samples).items()}
+    subsets = rows_by_subset(samples)
+    metrics = {subset: score_subset(scored, rows, interval, clusters[rows]) for subset, rows in subsets.items()}
+    finest = [subsets[name] for name in dict.fromkeys(sample.subset for sample in samples)]
+    if len(finest) > 1:
+        metrics[MACRO] = _macro(scored, finest, interval, clusters)
+    return metrics
 
 
 def clusters_of(samples: Sequence[Sample]) -> NDArray[np.int64]:
@@ -61,22 +73,42 @@ def clusters_of(samples: Sequence[Sample]) -> NDArray[np.int64]:
     return np.array([number[source] for source in sources], dtype=np.int64)
 
 
-def _subset(
-    scored: Mapping[str, Scored], rows: list[int], interval: Bootstrap, clusters: NDArray[np.int64]
+def score_subset(
+    scored: Mapping[str, Scored], rows: list[int], interval: Bootstrap, clusters: NDArray[np.int64] | None = None
 ) -> dict[str, dict[str, Any]]:
-    columns = [(scores.statistics[rows], partial(metric.combine, name)) for name, (metric, scores) in scored.items()]
+    """`{metric: {value, n, n_excluded, ci_low, ci_high}}` of some samples."""
+    intervals = interval.intervals(_columns(scored, rows), clusters)
+    return {
+        name: _entry(bounds, Counter(scores.states[row] for row in rows))
+        for (name, (_, scores)), bounds in zip(scored.items(), intervals, strict=True)
+    }
+
+
+def _macro(
+    scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Bootstrap, clusters: NDArray[np.int64]
+) -> dict[str, dict[str, Any]]:
+    intervals = interval.macro_intervals([(_columns(scored, rows), clusters[rows]) for rows in subsets])
     results = {}
-    for (name, (_, scores)), bounds in zip(scored.items(), interval.intervals(columns, clusters), strict=True):
-        states = Counter(scores.states[row] for row in rows)
-        n = states.pop(ScoreState.VALUE, 0)
-        results[name] = {
-            "value": _finite(bounds.value),
-            "n": n,
-            "n_excluded": {state.value: count for state, count in sorted(states.items())},
-            "ci_low": _finite(bounds.low),
-            "ci_high": _finite(bounds.high),
-        }
+    for (name, (_, scores)), bounds in zip(scored.items(), intervals, strict=True):
+        by_subset = [Counter(scores.states[row] for row in rows) for rows in subsets]
+        n_subsets = sum(states[ScoreState.VALUE] > 0 for states in by_subset)
+        results[name] = {**_entry(bounds, sum(by_subset, Counter())), "n_subsets": n_subsets}
     return results
+
+
+def _columns(scored: Mapping[str, Scored], rows: list[int]) -> list[Column]:
+    return [(scores.statistics[rows], partial(metric.combine, name)) for name, (metric, scores) in scored.items()]
+
+
+def _entry(bounds: Interval, states: Counter[ScoreState]) -> dict[str, Any]:
+    excluded = {state.value: n for state, n in sorted(states.items()) if state is not ScoreState.VALUE}
+    return {
+        "value": _finite(bounds.value),
+        "n": states[ScoreState.VALUE],
+        "n_excluded": excluded,
+        "ci_low": _finite(bounds.low),
+        "ci_high": _finite(bounds.high),
+    }
 
 
 def _finite(value: float | None) -> float | None:

@@ -23,8 +23,6 @@ _HITS_TYPE = pa.list_(
     )
 )
 
-SCORES = ("ranking_scores", "context_scores", "answer_scores")
-
 
 def assemble(stage: Stage, inputs: Inputs) -> Output:
     """`metrics` of all score stages joined, `counts`, the `samples` table, and the matrices' files."""
@@ -32,18 +30,23 @@ def assemble(stage: Stage, inputs: Inputs) -> Output:
     answers = inputs.read("answers", payloads.decode_answer_table)
     columns = {**_sample_columns(samples, inputs), **_retrieved(inputs), **_answer_columns(answers)}
     metrics: dict[str, dict[str, Any]] = {}
+    tokens = _totals(answers)
     files: dict[str, bytes] = {}
-    for name in filter(inputs.has, SCORES):
-        parts = inputs.entry(name).read("metrics", "scores")
+    for name in (name.removeprefix("scores/") for name in inputs.names if name.startswith("scores/")):
+        parts = inputs.entry(f"scores/{name}").read()
         for subset, values in parts["metrics"].items():
             metrics.setdefault(subset, {}).update(values)
         columns.update({column: parts["scores"][column] for column in parts["scores"].column_names})
-        files.update(inputs.entry(f"{name}_matrices").read())
+        if "remarks" in parts:
+            columns[f"judge/{name.removeprefix('judged_scores/')}"] = parts["remarks"]["remark"]
+            tokens["judge_prompt"] = tokens.get("judge_prompt", 0) + parts["usage"]["n_prompt_tokens"]
+            tokens["judge_completion"] = tokens.get("judge_completion", 0) + parts["usage"]["n_completion_tokens"]
+        files.update(inputs.entry(f"matrices/{name}").read())
     summary = {
         "metrics": metrics,
         "counts": dict(sorted(Counter(answers["state"].to_pylist()).items())),
         "n_samples": len(samples),
-        "tokens": _totals(answers),
+        "tokens": tokens,
     }
     return Output({"summary": summary, "samples": pa.table(columns), **files})
 

@@ -6,6 +6,7 @@ from components.errors import ComponentError
 from components.records import Hits
 from components.text.ranking import sort_hits
 from runner import payloads
+from runner.compute import parts
 from runner.compute.corpus import chunk_passages, document_passages, query_passages
 from runner.payloads import encode_arrays
 from runner.stage import Inputs, Output, Stage
@@ -30,29 +31,39 @@ def embed_queries(stage: Stage, inputs: Inputs) -> Output:
 
 def build_vector_index(stage: Stage, inputs: Inputs) -> Output:
     """The index over the chunks' vectors."""
-    return Output(stage.component.build(inputs.read("vectors", payloads.decode_vectors)))
+    vectors = inputs.read("vectors", payloads.decode_vectors)
+    return Output(parts.join([stage.component.build(vectors[part.chunks]) for part in parts.of(stage, inputs)]))
 
 
 def search_vectors(stage: Stage, inputs: Inputs) -> Output:
     """The nearest chunks of every query."""
-    hits = stage.component.search(
-        inputs.read("index", payloads.decode_arrays),
-        inputs.read("vectors", payloads.decode_vectors),
-        inputs.read("query_vectors", payloads.decode_vectors),
-        stage.settings["depth"],
-    )
-    return Output(encode_arrays(hits))
+    index = inputs.read("index", payloads.decode_arrays)
+    vectors, queries = (inputs.read(name, payloads.decode_vectors) for name in ("vectors", "query_vectors"))
+    searched = parts.with_queries(stage, inputs)
+    found = [
+        stage.component.search(
+            parts.take(index, part), vectors[part.chunks], queries[part.queries], stage.settings["depth"]
+        )
+        for part in searched
+    ]
+    return Output(encode_arrays(parts.merge(found, searched, len(queries))))
 
 
 def build_sparse_index(stage: Stage, inputs: Inputs) -> Output:
     """The index over the chunks' terms."""
-    return Output(stage.component.build(chunk_passages(inputs)))
+    chunks = chunk_passages(inputs)
+    return Output(parts.join([stage.component.build(parts.rows(chunks, p.chunks)) for p in parts.of(stage, inputs)]))
 
 
 def search_terms(stage: Stage, inputs: Inputs) -> Output:
     """The chunks that share most with every query."""
-    index = inputs.read("index", payloads.decode_arrays)
-    return Output(encode_arrays(stage.component.search(index, query_passages(inputs), stage.settings["depth"])))
+    index, queries = inputs.read("index", payloads.decode_arrays), query_passages(inputs)
+    searched = parts.with_queries(stage, inputs)
+    found = [
+        stage.component.search(parts.take(index, part), parts.rows(queries, part.queries), stage.settings["depth"])
+        for part in searched
+    ]
+    return Output(encode_arrays(parts.merge(found, searched, len(queries))))
 
 
 def fuse(stage: Stage, inputs: Inputs) -> Output:

@@ -1,6 +1,6 @@
 """Stages that score: rankings, contexts and answers, each per sample and per subset."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,9 +8,24 @@ import pyarrow as pa
 
 from components.errors import ComponentError
 from components.protocols import Metric
-from components.records import AnswerState, Context, Documents, Evidence, Hits, Sample, Scores, ScoreState, Spans
+from components.records import (
+    Answer,
+    AnswerState,
+    Context,
+    Documents,
+    Evidence,
+    Hits,
+    Sample,
+    Scores,
+    ScoreState,
+    Spans,
+    Texts,
+    Units,
+)
+from components.text.units import number_units, take
 from runner import payloads
 from runner.compute.aggregate import Scored, aggregate
+from runner.payloads import encode_arrays
 from runner.stage import Inputs, Output, Stage
 
 
@@ -18,7 +33,7 @@ def score_ranking(stage: Stage, inputs: Inputs) -> Output:
     """Document-level metrics of the whole ranking, whatever top_k is. Without retrieval they are not applicable."""
     samples = inputs.read("samples", payloads.decode_samples)
     if not inputs.has("hits"):
-        return _scored(stage, samples, [(metric, _not_applicable(metric, len(samples))) for metric in _metrics(stage)])
+        return aggregated(stage, samples, [(metric, _not_applicable(metric, len(samples))) for metric in _metrics(stage)])
     documents = inputs.read("corpus", payloads.decode_documents)
     rankings = document_rankings(
         inputs.read("hits", payloads.decode_hits), inputs.read("chunks", payloads.decode_spans), documents
@@ -26,32 +41,70 @@ def score_ranking(stage: Stage, inputs: Inputs) -> Output:
     present = set(documents.ids)
     relevant = [relevant_documents(sample.gold, present) for sample in samples]
     scored = [(metric, metric.score_rankings(rankings, relevant)) for metric in _metrics(stage)]
-    return _scored(stage, samples, scored)
+    return aggregated(stage, samples, scored)
 
 
 def score_context(stage: Stage, inputs: Inputs) -> Output:
     """What of the gold reached the prompt, and what it cost."""
     samples = inputs.read("samples", payloads.decode_samples)
     if not inputs.has("hits"):
-        return _scored(stage, samples, [(metric, _not_applicable(metric, len(samples))) for metric in _metrics(stage)])
+        return aggregated(stage, samples, [(metric, _not_applicable(metric, len(samples))) for metric in _metrics(stage)])
     documents = inputs.read("corpus", payloads.decode_documents)
     context = inputs.read("context", payloads.decode_context)
     spans = context_spans(context, inputs.read("chunks", payloads.decode_spans))
     scored = [(metric, metric.score_contexts(samples, documents, spans, context)) for metric in _metrics(stage)]
-    return _scored(stage, samples, scored)
+    return aggregated(stage, samples, scored)
+
+
+def reference_units(stage: Stage, inputs: Inputs) -> Output:
+    """The references of all samples in a row, taken apart by a form: once for all answers that they are held against."""
+    samples = inputs.read("samples", payloads.decode_samples)
+    references = [reference for sample in samples for reference in sample.references]
+    return Output(encode_arrays(number_units(stage.component.units(references))))
+
+
+def answer_units(stage: Stage, inputs: Inputs) -> Output:
+    """The answers, taken apart by a form: once for all metrics that compare by it."""
+    answers = inputs.read("answers", payloads.decode_answers)
+    return Output(encode_arrays(number_units(stage.component.units([answer.text for answer in answers]))))
 
 
 def score_answers(stage: Stage, inputs: Inputs) -> Output:
     """What the answers are worth. Failed ones are left out and counted; empty and refused ones count as empty texts."""
     samples = inputs.read("samples", payloads.decode_samples)
     answers = inputs.read("answers", payloads.decode_answers)
-    rows = [i for i, answer in enumerate(answers) if answer.state is not AnswerState.ERROR]
-    answered, texts = [samples[i] for i in rows], [answers[i].text for i in rows]
+    rows, states = rows_to_score(answers)
+    answered = [samples[row] for row in rows]
+    texts = [answers[row].text for row in rows]
+    references = [reference for sample in answered for reference in sample.references]
+    of_rows = _rows_of_references(samples, rows)
     scored = []
-    for metric in _metrics(stage):
-        scores = metric.score_answers(answered, texts)
-        scored.append((metric, {name: _spread(score, rows, len(samples)) for name, score in scores.items()}))
-    return _scored(stage, samples, scored)
+    for name, metric in stage.component["metrics"].items():
+        scores = metric.score_answers(
+            answered,
+            Texts(texts, _units(inputs, f"answer_units/{name}", rows)),
+            Texts(references, _units(inputs, f"reference_units/{name}", of_rows)),
+        )
+        scored.append((metric, {name: spread(score, rows, states) for name, score in scores.items()}))
+    return aggregated(stage, samples, scored)
+
+
+def rows_to_score(answers: Sequence[Answer]) -> tuple[list[int], list[ScoreState]]:
+    """Positions of the answers that can be scored, and the state that each of the others has for it."""
+    why_not = {AnswerState.ERROR: ScoreState.ANSWER_ERROR, AnswerState.NOT_ASKED: ScoreState.NOT_APPLICABLE}
+    rows = [row for row, answer in enumerate(answers) if answer.state not in why_not]
+    return rows, [why_not.get(answer.state, ScoreState.VALUE) for answer in answers]
+
+
+def _units(inputs: Inputs, name: str, rows: Sequence[int]) -> Units | None:
+    """Those of some texts; None for a metric that compares whole texts."""
+    return take(inputs.read(name, payloads.decode_units), rows) if inputs.has(name) else None
+
+
+def _rows_of_references(samples: Sequence[Sample], rows: Iterable[int]) -> list[int]:
+    """Positions of the references of some samples among those of all samples in a row."""
+    last = np.cumsum([len(sample.references) for sample in samples], dtype=np.int64)
+    return [place for row in rows for place in range(last[row] - len(samples[row].references), last[row])]
 
 
 def document_rankings(hits: Hits, chunks: Spans, documents: Documents) -> list[list[str]]:
@@ -63,8 +116,12 @@ def document_rankings(hits: Hits, chunks: Spans, documents: Documents) -> list[l
 
 
 def relevant_documents(gold: Sequence[Evidence], present: set[str]) -> dict[str, int]:
-    """The gold documents that are in the corpus, each with grade 1."""
-    return {unit.document_id: 1 for unit in gold if unit.document_id in present}
+    """The gold documents that are in the corpus, each with the highest grade of its units."""
+    grades: dict[str, int] = {}
+    for unit in gold:
+        if unit.document_id in present:
+            grades[unit.document_id] = max(unit.grade, grades.get(unit.document_id, 0))
+    return grades
 
 
 def context_spans(context: Context, chunks: Spans) -> list[list[tuple[int, int, int]]]:
@@ -88,18 +145,18 @@ def _not_applicable(metric: Metric, n_samples: int) -> dict[str, Scores]:
     return {name: Scores(np.zeros((n_samples, 2)), states, np.full(n_samples, np.nan)) for name in metric.names}
 
 
-def _spread(scores: Scores, rows: Sequence[int], n_samples: int) -> Scores:
-    """Scores of some samples as scores of all: the others' answers failed."""
-    statistics = np.zeros((n_samples, scores.statistics.shape[1]))
-    values = np.full(n_samples, np.nan)
-    states = [ScoreState.ANSWER_ERROR] * n_samples
+def spread(scores: Scores, rows: Sequence[int], states: Sequence[ScoreState]) -> Scores:
+    """Scores of some samples as scores of all: the others have no value, for the reason that `states` says."""
+    statistics = np.zeros((len(states), scores.statistics.shape[1]))
+    values = np.full(len(states), np.nan)
     statistics[list(rows)], values[list(rows)] = scores.statistics, scores.values
+    all_states = list(states)
     for row, state in zip(rows, scores.states, strict=True):
-        states[row] = state
-    return Scores(statistics, tuple(states), values)
+        all_states[row] = state
+    return Scores(statistics, tuple(all_states), values)
 
 
-def _scored(stage: Stage, samples: Sequence[Sample], scored: Sequence[tuple[Metric, Mapping[str, Scores]]]) -> Output:
+def aggregated(stage: Stage, samples: Sequence[Sample], scored: Sequence[tuple[Metric, Mapping[str, Scores]]]) -> Output:
     """The metrics per subset as JSON, and the scores per sample as a table."""
     flat: dict[str, Scored] = {}
     for metric, scores in scored:
@@ -108,7 +165,7 @@ def _scored(stage: Stage, samples: Sequence[Sample], scored: Sequence[tuple[Metr
                 f"{type(metric).__name__}: got {sorted(scores)}, wanted one Scores for each of {list(metric.names)}"
             )
         flat |= {name: Scored(metric, score) for name, score in scores.items()}
-    metrics = aggregate(flat, samples, stage.component["interval"])
+    metrics = aggregate(flat, samples, stage.settings["interval"])
     return Output({"metrics": metrics, "scores": _score_table(flat)})
 
 

@@ -86,7 +86,7 @@ class Store:
         self.root = root
         self.run_id = run_id
         try:
-            for name in ("entries", "journals", "locks", "tmp"):
+            for name in ("entries", "journals", "replies", "locks", "tmp"):
                 (root / name).mkdir(parents=True, exist_ok=True)
             probe = root / "tmp" / f"probe-{uuid.uuid4().hex}"
             probe.write_text("")
@@ -204,6 +204,10 @@ class Store:
     def journal(self, key: str) -> Path:
         """The file of answers of an unfinished generation."""
         return self.root / "journals" / f"{key}.jsonl"
+
+    def replies(self, key: str) -> Path:
+        """The file of all replies that a judge ever gave, by request."""
+        return self.root / "replies" / f"{key}.jsonl"
 
     def entries(self) -> Iterator[Entry]:
         """All results, those with an unreadable manifest left out."""

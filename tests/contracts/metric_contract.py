@@ -6,13 +6,14 @@ class TestF1(AnswerMetricContract):
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
 
 from components.protocols import AnswerMetric, ContextMetric, Metric, RankingMetric
-from components.records import Context, Documents, Evidence, Kind, Sample, Scores, ScoreState
+from components.records import Context, Documents, Evidence, Kind, Sample, Scores, ScoreState, Texts
+from components.text.units import number_units
 
 _REFERENCES = (
     ("杭州是浙江的省会。",),
@@ -130,7 +131,7 @@ class AnswerMetricContract(MetricContract):
     metric: AnswerMetric
 
     def score(self, n_samples: int) -> dict[str, Scores]:
-        return self.metric.score_answers(SAMPLES[:n_samples], _ANSWERS[:n_samples])
+        return score_texts(self.metric, SAMPLES[:n_samples], _ANSWERS[:n_samples])
 
     def test_has_its_role(self) -> None:
         assert isinstance(self.metric, AnswerMetric)
@@ -172,6 +173,14 @@ class ContextMetricContract(MetricContract):
 
     def test_has_its_role(self) -> None:
         assert isinstance(self.metric, ContextMetric)
+
+
+def score_texts(metric: AnswerMetric, samples: Sequence[Sample], answers: Sequence[str]) -> dict[str, Scores]:
+    """The scores of answers, taken apart by the metric's form as a sweep takes them apart."""
+    references = [reference for sample in samples for reference in sample.references]
+    form = metric.form
+    units = [number_units(form.units(texts)) if form else None for texts in (answers, references)]
+    return metric.score_answers(samples, Texts(answers, units[0]), Texts(references, units[1]))
 
 
 def value_of(scores: Scores) -> float:

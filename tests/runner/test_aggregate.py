@@ -64,7 +64,7 @@ def test_means_by_subset() -> None:
     assert {subset: values["length"]["value"] for subset, values in metrics.items()} == {
         "overall": 3.5, "read": 1.5, "read/qa_1doc": 1, "read/qa_2docs": 2, "finance": 4.5, "topic/funds": 3.5,
         "task/extractive": 14 / 3, "matrix/funds/extractive": 3, "task/contrast": 4, "matrix/funds/contrast": 4,
-        "topic/stocks": 5, "matrix/stocks/extractive": 5,
+        "topic/stocks": 5, "matrix/stocks/extractive": 5, "macro": 2.5,
     }  # fmt: skip
 
 
@@ -121,3 +121,25 @@ def test_samples_of_one_document_are_drawn_together() -> None:
 
 def test_samples_without_evidence_are_independent() -> None:
     assert clusters_of(SAMPLES).tolist() == list(range(len(SAMPLES)))
+
+
+class TestMacro:
+    def test_every_subset_counts_the_same(self) -> None:
+        metrics = aggregate(scored(1, 2, 3, 4, 5, 6), SAMPLES, INTERVAL)
+        entry = metrics["macro"]["length"]
+        assert entry["value"] == pytest.approx((1 + 2 + 4.5) / 3)
+        assert (entry["n"], entry["n_subsets"]) == (6, 3)
+        assert entry["ci_low"] < entry["value"] < entry["ci_high"]
+
+    def test_a_subset_with_nothing_to_score_is_left_out_and_counted(self) -> None:
+        no_gold = ScoreState.NO_GOLD
+        entry = aggregate(scored(no_gold, 2, 3, 4, no_gold, 5), SAMPLES, INTERVAL)["macro"]["length"]
+        assert entry["value"] == pytest.approx((2 + 4) / 2)
+        assert (entry["n"], entry["n_subsets"], entry["n_excluded"]) == (4, 2, {"no_gold_in_corpus": 2})
+
+    def test_nothing_at_all_has_no_value(self) -> None:
+        entry = aggregate(scored(*[ScoreState.NO_GOLD] * 6), SAMPLES, INTERVAL)["macro"]["length"]
+        assert (entry["value"], entry["ci_low"], entry["n_subsets"]) == (None, None, 0)
+
+    def test_one_subset_alone_has_none(self) -> None:
+        assert "macro" not in aggregate(scored(1, 2), SAMPLES[2:4], INTERVAL)

@@ -1,0 +1,37 @@
+"""python -m analysis compare | effects | pareto | table"""
+
+import argparse
+import sys
+from importlib import import_module
+
+from components.errors import RagGridError
+
+COMMANDS = {
+    "compare": ("analysis.compare", "which cells differ from the best one, or from a baseline, and by how much"),
+    "effects": ("analysis.effects", "which axes the values of a metric depend on"),
+    "pareto": ("analysis.pareto", "which cells no other one beats in both quality and cost"),
+    "table": ("analysis.tables", "a published table beside the cells of a sweep"),
+}
+"""Command -> its module, which has `add_arguments(parser)` and `run(options) -> int`; and what it is for."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command; returns its exit code (2 for results that are not there or cannot be used)."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    parser = argparse.ArgumentParser(prog="python -m analysis", description="Tables and tests from results of sweeps.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, (module, purpose) in COMMANDS.items():
+        command = commands.add_parser(name, help=purpose, description=f"Shows {purpose}.")
+        if name in arguments[:1]:
+            import_module(module).add_arguments(command)
+    options = parser.parse_args(arguments)
+    try:
+        code: int = import_module(COMMANDS[options.command][0]).run(options)
+    except RagGridError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""python -m analysis compare: which cells differ from the best one, or from a baseline, and by how much."""
+
+import argparse
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from analysis import comparison, sweeps, terminal
+from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row
+from analysis.statistics import Method, PairedTest
+from analysis.terminal import UNKNOWN, Column
+from components.errors import DataError
+from runner.results import CellResult
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
+    parser.add_argument(
+        "--baseline", default="", metavar="CELL", help="a cell's id or axis values, e.g. retriever=bm25 (default: best)"
+    )
+    parser.add_argument("--alpha", type=_share, default=0.05, help="chance of a false call (default: %(default)s)")
+    parser.add_argument("--method", type=Method, choices=tuple(Method), default=Method.PERMUTATION, help="of p-values")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything there")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table there")
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"got {text}, wanted a number between 0 and 1")
+    return value
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the comparison and writes the files that were asked for; returns 0. Raises DataError."""
+    sweep = sweeps.open_sweep(options.sweep)
+    metric = sweeps.find_metric(options.metric, sweep.cells)
+    test = PairedTest(options.method, confidence=1 - options.alpha)
+    family = comparison.compare_cells(sweep, metric, test, baseline=options.baseline, alpha=options.alpha)
+    show(terminal.make_console(), family)
+    if options.json:
+        _write(options.json, json.dumps(comparison.as_record(family), ensure_ascii=False, indent=1) + "\n")
+    if options.csv:
+        _write(options.csv, _csv(family))
+    return 0
+
+
+def _csv(family: Family) -> str:
+    rows = comparison.as_table(family)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error}); name a file in a folder") from error
+
+
+def show(console: Console, family: Family) -> None:
+    """The table, what it is over, what it says, and the cells that are not in it."""
+    against = "the best cell" if family.is_picked else "the baseline"
+    direction = "larger" if family.metric.larger_is_better else "smaller"
+    terminal.show_table(console, f"{family.metric} against {against} ({direction} is better)", _columns(family))
+    for line in _sample_lines(family.rows):
+        console.print(f"[dim]{escape(line)}[/]")
+    console.print(escape(_conclusion(family)))
+    if family.is_picked:
+        which = "it or one of these" if family.not_distinguishable else "it"
+        chance = f"a chance of {1 - family.alpha:.4g} or more"
+        console.print(f"[dim]The same samples picked the best: the truly best cell is {which} with {chance}.[/]")
+    if line := _detectable(family):
+        console.print(line)
+    for cell in family.failed:
+        console.print(f"[red]FAILED[/], not compared: {escape(_name(family, cell))}: {escape(cell.reason)}")
+    for cell in family.without_value:
+        console.print(f"no value, not compared: {escape(_name(family, cell))}")
+    if family.sweep.unfinished:
+        console.print(f"no result yet, not compared: {', '.join(family.sweep.unfinished)}")
+
+
+def _columns(family: Family) -> list[Column]:
+    rows, metric = family.rows, family.metric
+    cells = [family.baseline, *(row.cell for row in rows)]
+    digits = terminal.n_digits(value for cell in cells if (value := metric.value(cell)) is not None)
+    axes = {axis: [escape(sweeps.shown(cell.axes.get(axis))) for cell in cells] for axis in family.axes()}
+    differences = [terminal.number(row.comparison.difference, digits, "+") for row in rows]
+    columns = [
+        Column("cell", [cell.cell_id[:8] for cell in cells], is_number=False),
+        *(Column(axis, levels, is_number=False) for axis, levels in axes.items()),
+        Column("mean", [terminal.number(metric.value(cell), digits) for cell in cells]),
+        Column("difference", ["", *differences]),
+        Column(
+            f"{100 * family.test.confidence:.4g}% interval",
+            ["", *(_interval(row, digits) for row in rows)],
+            optional=True,
+        ),
+        Column("p", ["", *(terminal.number(row.comparison.p, 4) for row in rows)], optional=True),
+        Column("Holm p", ["", *(terminal.number(row.p_holm, 4) for row in rows)]),
+        Column(
+            "verdict", ["best" if family.is_picked else "baseline", *(row.verdict for row in rows)], is_number=False
+        ),
+    ]
+    if len({_size(row) for row in rows}) > 1:
+        columns.append(Column("n", ["", *(str(row.comparison.n) for row in rows)]))
+    return columns
+
+
+def _interval(row: Row, digits: int) -> str:
+    low, high = row.comparison.low, row.comparison.high
+    return f"{terminal.number(low, digits, '+')} {terminal.number(high, digits, '+')}" if low is not None else UNKNOWN
+
+
+def _size(row: Row) -> tuple[int, int]:
+    return row.comparison.n, row.comparison.n_clusters
+
+
+def _sample_lines(rows: Sequence[Row]) -> list[str]:
+    """How many samples the comparisons are over, and what was left out and why; equal ones once."""
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        n, n_clusters = _size(row)
+        why = comparison.why_left_out(row.left_out)
+        text = f"over {n} samples in {n_clusters} groups by source document" + (f"; left out: {why}" if why else "")
+        cells.setdefault(text, []).append(row.cell.cell_id[:8])
+    if len(cells) == 1:
+        return list(cells)
+    return [f"{', '.join(ids)}: {text}" for text, ids in cells.items()]
+
+
+def _conclusion(family: Family) -> str:
+    """The cells that may be the best, or how many are better and worse than the baseline."""
+    n_tested = sum(row.p_holm is not None for row in family.rows)
+    how = f"alpha {family.alpha:g}, Holm over {n_tested} comparison{'s' if n_tested != 1 else ''}"
+    undecided = [row.cell for row in family.not_distinguishable]
+    name = _name(family, family.baseline)
+    if family.is_picked and not undecided:
+        return f"All compared cells are distinguishable from the best, {name} ({how})."
+    if family.is_picked:
+        ids = ", ".join(cell.cell_id[:8] for cell in undecided)
+        return f"Not distinguishable from the best, {name}: {ids} ({len(undecided)} of {n_tested}; {how})."
+    found = Counter(row.verdict for row in family.rows)
+    verdicts = ", ".join(f"{found[verdict]} {verdict}" for verdict in (BETTER, WORSE, UNDECIDED))
+    return f"Against {name}: {verdicts} ({how})."
+
+
+def _detectable(family: Family) -> str:
+    """What the sample size could have shown: it differs between cells, as their paired differences vary differently."""
+    sizes = [row.detectable for row in family.rows if row.detectable is not None]
+    if not sizes:
+        vary = any(row.comparison.standard_error for row in family.rows)
+        return "The groups of samples are too few to show a difference of any size." if vary else ""
+    low, high = (terminal.number(size, terminal.n_digits(sizes)) for size in (min(sizes), max(sizes)))
+    span = low if low == high else f"{low} to {high}, depending on the cell,"
+    return f"A true difference of {span} would have been shown with {comparison.POWER:.0%} probability."
+
+
+def _name(family: Family, cell: CellResult) -> str:
+    """A cell's short id and what tells it from the others."""
+    axes = sweeps.describe(cell, family.axes())
+    return f"{cell.cell_id[:8]} ({axes})" if axes else cell.cell_id[:8]

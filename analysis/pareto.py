@@ -1,0 +1,116 @@
+"""python -m analysis pareto: which cells no other one beats in both quality and cost."""
+
+import argparse
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.markup import escape
+
+from analysis import sweeps, terminal
+from analysis.statistics import dominators
+from analysis.sweeps import SubsetMetric
+from analysis.terminal import Column
+from components.errors import DataError
+from runner.results import OK, CellResult
+
+NOT_COUNTED = (
+    "data", "corpus", "samples", "reference_units", "answer_units", "prepared",
+    "ranking_scores", "context_scores", "answer_scores", "judged_scores", "matrices", "result",
+)  # fmt: skip
+"""Stages that load and measure: a pipeline in use would not run them, so their seconds are no cost of it."""
+
+_PER_PRICE = 1_000_000
+_PER_COST = 1_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
+    parser.add_argument(
+        "--against", choices=("tokens", "seconds", "cost"), default="tokens", help="default: %(default)s"
+    )
+    parser.add_argument("--price-prompt", type=float, metavar="PRICE", help="of a million prompt tokens")
+    parser.add_argument("--price-completion", type=float, metavar="PRICE", help="of a million completion tokens")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the cells from cheap to dear, the front marked; returns 0. Raises DataError."""
+    head, cost_of = _cost(options)
+    sweep = sweeps.open_sweep(options.sweep)
+    metric = sweeps.find_metric(options.metric, sweep.cells)
+    cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
+    costs = np.array([cost_of(cell) for cell in cells], dtype=np.float64)
+    if not costs.any():
+        raise DataError(f"{sweep.folder}: {head} are 0 in all {len(cells)} cell(s) with a value; try --against seconds")
+    order = np.argsort(costs, kind="stable")
+    console = terminal.make_console()
+    columns = _columns([cells[i] for i in order], metric, head, costs[order], sweeps.varying_axes(sweep.cells))
+    terminal.show_table(console, f"{metric} against {head}", columns)
+    console.print("[dim]the front is by the means alone: whether two cells differ, `compare` tells[/]")
+    if line := sweep.left_out(len(cells)):
+        console.print(f"[dim]{line}[/]")
+    return 0
+
+
+def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], float]]:
+    """What is paid for all of a cell's samples, whatever the subset, by sample: its name, and how to read it."""
+    if options.against == "seconds":
+        return "seconds per sample", lambda cell: _seconds(cell) / _n_samples(cell)
+    if options.against == "tokens":
+        return (
+            "tokens per sample",
+            lambda cell: (_tokens(cell, "prompt") + _tokens(cell, "completion")) / _n_samples(cell),
+        )
+    prices = {"prompt": options.price_prompt, "completion": options.price_completion}
+    if missing := [f"--price-{kind}" for kind, price in prices.items() if price is None]:
+        raise DataError(f"--against cost: wanted the prices of a million tokens, missing: {', '.join(missing)}")
+
+    def cost(cell: CellResult) -> float:
+        paid = sum(price * _tokens(cell, kind) / _PER_PRICE for kind, price in prices.items())
+        return float(paid / _n_samples(cell) * _PER_COST)
+
+    return "cost per 1,000 samples", cost
+
+
+def _tokens(cell: CellResult, kind: str) -> int:
+    """Of the answers alone: what a judge reads and writes is no cost of the pipeline."""
+    return cell.tokens.get(kind, 0)
+
+
+def _seconds(cell: CellResult) -> float:
+    """That the cell's stages took when they were computed, as if it shared none with other cells."""
+    return sum(seconds for kind, seconds in cell.seconds.items() if kind not in NOT_COUNTED)
+
+
+def _n_samples(cell: CellResult) -> int:
+    return max(sum(cell.counts.values()), 1)
+
+
+def _columns(
+    cells: Sequence[CellResult], metric: SubsetMetric, head: str, costs: NDArray[np.float64], axes: Sequence[str]
+) -> list[Column]:
+    values = np.array([metric.value(cell) for cell in cells], dtype=np.float64)
+    better = values if metric.larger_is_better else -values
+    digits = terminal.n_digits(values)
+    return [
+        Column("cell", [cell.cell_id[:8] for cell in cells], is_number=False),
+        *(
+            Column(axis, [escape(sweeps.shown(cell.axes.get(axis))) for cell in cells], is_number=False)
+            for axis in axes
+        ),
+        Column(head, [f"{cost:,.4g}" for cost in costs]),
+        Column(metric.metric, [terminal.number(value, digits) for value in values.tolist()]),
+        Column("front", _marks(cells, better, costs), is_number=False),
+    ]
+
+
+def _marks(cells: Sequence[CellResult], better: NDArray[np.float64], costs: NDArray[np.float64]) -> list[str]:
+    """Whether a cell is on the front, or else the best of the cells that are at least as good and at most as dear."""
+    marks = []
+    for row in dominators(better, costs):
+        beaten_by = np.flatnonzero(row)
+        best = beaten_by[np.argmax(better[beaten_by])] if len(beaten_by) else None
+        marks.append("[bold]front[/]" if best is None else f"beaten by {cells[best].cell_id[:8]}")
+    return marks

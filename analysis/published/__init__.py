@@ -1,0 +1,30 @@
+"""Numbers that papers print, with their source, and which cells of a sweep stand beside which of their rows.
+
+`<paper>_<table>.csv` hold the numbers as printed, one per line; `levels.csv` says by which axis values of ours a level
+of a table is meant ("Hybrid+Rerank" is retriever=hybrid_rerank), with the names that a model goes by. A level without
+an axis has no counterpart here.
+"""
+
+from analysis.published.beside import Beside, Block, Line, put_beside
+from analysis.published.numbers import Number, Row, Table, read_table
+from analysis.published.pairing import Difference, Pair, Paired, pair
+from analysis.published.papers import TABLES, MetricNames, Paper, TableInfo
+
+__all__ = [
+    "TABLES",
+    "Beside",
+    "Block",
+    "Difference",
+    "Line",
+    "MetricNames",
+    "Number",
+    "Pair",
+    "Paired",
+    "Paper",
+    "Row",
+    "Table",
+    "TableInfo",
+    "pair",
+    "put_beside",
+    "read_table",
+]

@@ -1,0 +1,85 @@
+"""Our numbers beside the printed ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analysis.published.numbers import Number, Table
+from analysis.published.pairing import Pair, Paired, pair
+from components.errors import DataError
+from runner.results import OK, CellResult
+
+
+@dataclass(frozen=True)
+class Line:
+    """A printed number beside that of a cell: `pair` is None for a row without a cell.
+
+    `value`, its interval and `n`, the samples that it is over, are None where the cell has none.
+    """
+
+    number: Number
+    pair: Pair | None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the printed one."""
+        return None if self.value is None else self.value - self.number.value
+
+
+@dataclass(frozen=True)
+class Block:
+    """One metric of the table. `ours` is the metric of this project that stands beside it, "" if no cell has one;
+    `is_published_definition` says whether that is what the paper's code computes.
+    """
+
+    printed: str
+    ours: str
+    is_published_definition: bool
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A table beside the cells of a sweep. Failed cells stand beside nothing."""
+
+    table: Table
+    blocks: tuple[Block, ...]
+    paired: Paired
+    failed: tuple[CellResult, ...]
+
+
+def put_beside(table: Table, metrics: Sequence[str], cells: Sequence[CellResult]) -> Beside:
+    """The printed `metrics` of the table beside the cells. Raises DataError if no cell has the levels of any row."""
+    sound = [cell for cell in cells if cell.status == OK]
+    paired = pair(table, sound)
+    if not paired.pairs:
+        rows = "; ".join(", ".join(f"{column}={level}" for column, level in row) for row in table.rows)
+        raise DataError(
+            f"{table.info.name}: none of the {len(sound)} cells that did not fail stands beside a row. The rows are: {rows}"
+        )
+    blocks = tuple(_block(table, paired, printed, sound) for printed in metrics)
+    return Beside(table, blocks, paired, tuple(cell for cell in cells if cell.status != OK))
+
+
+def _block(table: Table, paired: Paired, printed: str, cells: Sequence[CellResult]) -> Block:
+    """By the metric of the paper's code if any cell has it, else by our own definition."""
+    names = table.info.paper.metrics[printed]
+    there = {name for cell in cells for entries in cell.metrics.values() for name in entries}
+    ours = next((name for name in names if name in there), "")
+    lines = [
+        _line(number, own, ours)
+        for number in table.numbers
+        if number.metric == printed
+        for own in [other for other in paired.pairs if other.row == number.row] or [None]
+    ]
+    return Block(printed, ours, ours == names.published, tuple(lines))
+
+
+def _line(number: Number, own: Pair | None, ours: str) -> Line:
+    entry = own.cell.metrics.get(number.subset, {}).get(ours) if own else None
+    if entry is None:
+        return Line(number, own)
+    return Line(number, own, entry["value"], entry["ci_low"], entry["ci_high"], entry["n"])

@@ -1,0 +1,95 @@
+"""Reads the printed numbers."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from analysis.published.papers import TableInfo, find_table
+from analysis.sweeps import OVERALL
+
+_FOLDER = Path(__file__).parent
+_COLUMNS_OF_NUMBERS = ("subset", "metric", "unit", "value")
+
+Row = tuple[tuple[str, str], ...]
+"""What tells a row of a table from the others, as printed: (column, level), ..."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A printed number. `value` is in [0, 1] where it was printed in percent; `unit` is the printed one: percent,
+    fraction, characters or count. `metric` is the printed name. `subset` is ours, "overall" where the table has none.
+    """
+
+    row: Row
+    subset: str
+    metric: str
+    unit: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a level of a table's column is here: per axis the values, any of which is meant. Without an axis nothing
+    here does the same.
+    """
+
+    column: str
+    printed: str
+    axes: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table's numbers, in the order of the paper. `levels` is by (column, printed level), of `info.paper`."""
+
+    info: TableInfo
+    numbers: tuple[Number, ...]
+    levels: Mapping[tuple[str, str], Level]
+
+    @property
+    def rows(self) -> list[Row]:
+        """Distinct rows, whatever the subset."""
+        return list(dict.fromkeys(number.row for number in self.numbers))
+
+    @property
+    def metrics(self) -> list[str]:
+        """Printed names of the metrics."""
+        return list(dict.fromkeys(number.metric for number in self.numbers))
+
+    def wanted(self, row: Row) -> list[Level]:
+        """What a cell of the row has: the row's own levels first, then the base in the columns that it leaves open."""
+        own = dict(row)
+        base = {**self.info.paper.base, **self.info.base}
+        return [self.levels[item] for item in (own | {k: v for k, v in base.items() if k not in own}).items()]
+
+    def n_samples(self, number: Number) -> int | None:
+        """About how many samples a number is over; None where the paper does not say."""
+        sizes = self.info.paper.n_samples
+        return next((sizes[part] for part in (number.subset, *dict(number.row).values()) if part in sizes), None)
+
+
+def read_table(name: str) -> Table:
+    """The table of that name, such as "crud_rag/3". Raises DataError if there is none."""
+    info = find_table(name)
+    with (_FOLDER / f"{info.paper.name}_{info.number}.csv").open(encoding="utf-8", newline="") as file:
+        numbers = tuple(_number(record) for record in csv.DictReader(file))
+    return Table(info, numbers, _levels(info.paper.name))
+
+
+def _number(record: Mapping[str, str]) -> Number:
+    value = Decimal(record["value"]) / (100 if record["unit"] == "percent" else 1)
+    row = tuple((column, level) for column, level in record.items() if column not in _COLUMNS_OF_NUMBERS)
+    return Number(row, record.get("subset", OVERALL), record["metric"], record["unit"], float(value))
+
+
+def _levels(paper: str) -> dict[tuple[str, str], Level]:
+    axes: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    with (_FOLDER / "levels.csv").open(encoding="utf-8", newline="") as file:
+        for record in csv.DictReader(file):
+            if record["paper"] == paper:
+                of_level = axes.setdefault((record["column"], record["level"]), {})
+                if record["axis"]:
+                    of_level[record["axis"]] = tuple(record["values"].split())
+    return {key: Level(*key, of_level) for key, of_level in axes.items()}

@@ -1,0 +1,112 @@
+"""Which cells of a sweep stand beside which rows of a published table."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.published.numbers import Level, Row, Table
+from runner.results import CellResult
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting that the table holds fixed and that is another one in a cell."""
+
+    axis: str
+    ours: str
+    published: str
+
+    def __str__(self) -> str:
+        return f"{self.axis}={self.ours} (published: {self.published})"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A cell that has a row's levels, and in what else it differs from the row."""
+
+    row: Row
+    cell: CellResult
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class Paired:
+    """`pairs` are in the order of the rows; a row has several cells where they differ from it in equally many settings.
+
+    `farther` have a row's levels, but other cells differ less from that row. Each cell is in one of `pairs`, `farther`
+    and `cells_without_row`; each row in one of `pairs` and `rows_without_cell`.
+    """
+
+    pairs: tuple[Pair, ...]
+    rows_without_cell: tuple[Row, ...]
+    cells_without_row: tuple[CellResult, ...]
+    farther: tuple[CellResult, ...]
+
+
+def pair(table: Table, cells: Sequence[CellResult]) -> Paired:
+    """A cell matches a row if it has all of the row's own levels; of those the ones that differ least from the table's
+    fixed settings are taken. An axis that a cell does not use (the embedder under bm25) is no difference.
+    """
+    pairs: list[Pair] = []
+    empty: list[Row] = []
+    matched: dict[str, None] = {}
+    for row in table.rows:
+        fitting = [pair for cell in cells if (pair := _match(table, row, cell))]
+        matched |= dict.fromkeys(pair.cell.cell_id for pair in fitting)
+        least = min((len(pair.differences) for pair in fitting), default=0)
+        pairs += [pair for pair in fitting if len(pair.differences) == least]
+        empty += [] if fitting else [row]
+    taken = {pair.cell.cell_id for pair in pairs}
+    return Paired(
+        tuple(pairs),
+        tuple(empty),
+        tuple(cell for cell in cells if cell.cell_id not in matched),
+        tuple(cell for cell in cells if cell.cell_id in matched and cell.cell_id not in taken),
+    )
+
+
+def _match(table: Table, row: Row, cell: CellResult) -> Pair | None:
+    own = {column for column, _ in row}
+    differences: list[Difference] = []
+    for level in table.wanted(row):
+        misses = list(_misses(level, cell, unused_is_fine=level.column not in own))
+        if level.column in own and (misses or not level.axes):
+            return None
+        differences += misses
+    return Pair(row, cell, tuple(differences))
+
+
+def _misses(level: Level, cell: CellResult, *, unused_is_fine: bool) -> Iterable[Difference]:
+    for axis, accepted in level.axes.items():
+        names = _names(cell, axis)
+        if not names and unused_is_fine:
+            continue
+        if {_normal(name) for name in names}.isdisjoint(_normal(value) for value in accepted):
+            yield Difference(axis, str(names[-1]) if names else "none", level.printed)
+
+
+def _names(cell: CellResult, axis: str) -> list[Any]:
+    """What a cell has on an axis: the chosen option or value, and the name of the model if the option has one. Empty
+    where the cell does not use the axis.
+    """
+    value = cell.axes[axis] if axis in cell.axes else _from_config(cell.config, axis)
+    if value is None:
+        return []
+    model = _from_config(cell.config, f"{axis}.model")
+    return [value] if model is None else [value, model]
+
+
+def _from_config(config: Mapping[str, Any], dotted: str) -> Any:
+    value: Any = config
+    for key in dotted.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _normal(value: Any) -> str:
+    """Numbers by their value; of a model's name or folder the last part; case and underscores do not count."""
+    text = str(value)
+    try:
+        return f"{float(text):g}"
+    except ValueError:
+        return text.rstrip("/").rpartition("/")[2].lower().replace("_", "-")

@@ -1,0 +1,192 @@
+"""The papers and their tables: source, what the rows compare, and what the printed words mean here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from components.errors import DataError
+
+
+class MetricNames(NamedTuple):
+    """Our names of a printed metric.
+
+    `published` computes what the paper's code computes. `plain` is our own definition of the same thing, or "" where
+    `published` is that already, or where nothing else measures it.
+    """
+
+    published: str
+    plain: str = ""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper. `base` are the settings that its sweeps leave alone, in its words: column -> level (see `levels.csv`).
+
+    `metrics` is printed name -> ours. `n_samples` is about how many samples the numbers of a part of the benchmark are
+    over, by subset or by another level of a row; `size` says where that is from.
+    """
+
+    name: str
+    authors: str
+    title: str
+    venue: str
+    year: int
+    url: str
+    base: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, MetricNames] = field(default_factory=dict)
+    n_samples: Mapping[str, int] = field(default_factory=dict)
+    size: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.authors} {self.year}: {self.title}. {self.venue}. {self.url}"
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """A table of a paper. `base` adds to the paper's. One that is no sweep has nothing that cells could stand beside.
+
+    `notes` are what a reader must know before comparing.
+    """
+
+    paper: Paper
+    number: int
+    about: str
+    notes: tuple[str, ...] = ()
+    base: Mapping[str, str] = field(default_factory=dict)
+    is_sweep: bool = True
+
+    @property
+    def name(self) -> str:
+        """E.g. "crud_rag/3"."""
+        return f"{self.paper.name}/{self.number}"
+
+
+CRUD_RAG = Paper(
+    name="crud_rag",
+    authors="Lyu, Li, Niu, Xiong, Tang, Wang, Wu, Liu, Xu and Chen",
+    title="CRUD-RAG: A Comprehensive Chinese Benchmark for Retrieval-Augmented Generation of Large Language Models",
+    venue="ACM Transactions on Information Systems 43(2), article 41",
+    year=2025,
+    url="https://doi.org/10.1145/3701228",
+    base={
+        "dataset": "CRUD-RAG",
+        "chunk_size": "128",
+        "chunk_overlap_percent": "0",
+        "embedding": "bge-base",
+        "retriever": "Dense",
+        "top_k": "8",
+        "llm": "GPT-3.5-turbo",
+    },
+    metrics={
+        "bleu": MetricNames("bleu_crud_compat", "bleu"),
+        "rouge_l": MetricNames("rouge_l_crud_compat", "rouge_l"),
+        "bert_score": MetricNames("text2vec_similarity_crud_compat"),  # what the paper's code logs as bertScore
+        "quest_eval_precision": MetricNames("quest_eval_precision_crud_compat", "quest_eval_precision"),
+        "quest_eval_recall": MetricNames("quest_eval_recall_crud_compat", "quest_eval_recall"),
+        "length": MetricNames("length"),
+    },
+    n_samples={
+        "create/continuation": 2000,
+        "delete/summarization": 2000,
+        "read/qa_1doc": 800,
+        "read/qa_2docs": 800,
+        "read/qa_3docs": 800,
+        "update/hallucination": 2000,
+    },
+    size="sizes of the published split file; the paper speaks of a fifth of its data, which are other numbers",
+)
+
+OMNIEVAL = Paper(
+    name="omnieval",
+    authors="Wang, Tan, Dou and Wen",
+    title="OmniEval: An Omnidirectional and Automatic RAG Evaluation Benchmark in Financial Domain",
+    venue="preprint",
+    year=2024,
+    url="https://github.com/RUC-NLPIR/OmniEval",
+    base={"dataset": "OmniEval", "top_k": "5"},
+    metrics={
+        "map": MetricNames("map_omnieval_compat", "map@10"),
+        "mrr": MetricNames("mrr"),
+        "rouge_l": MetricNames("rouge_l_omnieval_compat", "rouge_l"),
+        "f1": MetricNames("f1_omnieval_compat", "f1"),
+        "accuracy": MetricNames("accuracy"),
+        "hallucination": MetricNames("hallucination"),
+        "completeness": MetricNames("completeness_omnieval_compat", "completeness"),
+        "utilization": MetricNames("utilization"),
+        "numerical_accuracy": MetricNames("numerical_accuracy_omnieval_compat", "numerical_accuracy"),
+    },
+    n_samples={"auto_generated": 11400, "human_annotated": 1700},
+    size="sizes of the two test sets in the paper",
+)
+
+FINANCERAG = Paper(
+    name="financerag",
+    authors="Lee and Roh",
+    title="Multi-Reranker: Maximizing performance of retrieval-augmented generation in the FinanceRAG challenge",
+    venue="ACM-ICAIF '24 FinanceRAG challenge",
+    year=2024,
+    url="https://github.com/cv-lee/FinanceRAG",
+    base={"dataset": "FinanceRAG"},
+    metrics={"ndcg_at_10": MetricNames("ndcg@10")},
+)
+
+_TEXT2VEC = (
+    "bert_score is, in the paper's code, a cosine of text2vec sentence embeddings: no BERTScore stands beside it"
+)
+_JUDGE = "the paper's judge is a fine-tuned Qwen2.5-7B-Instruct: another judge has its own scale of the judged metrics"
+
+_LIST = (
+    TableInfo(CRUD_RAG, 3, "chunk sizes, with fewer chunks in the prompt where they are larger", (_TEXT2VEC,)),
+    TableInfo(CRUD_RAG, 4, "how much of a chunk the next one repeats", (_TEXT2VEC,)),
+    TableInfo(
+        CRUD_RAG,
+        5,
+        "retrievers",
+        (
+            _TEXT2VEC,
+            "the paper's Hybrid takes chunks of the joined rankings at random, ours joins them by reciprocal rank; its "
+            "reranker is bge-rank",
+        ),
+    ),
+    TableInfo(CRUD_RAG, 6, "embedding models", (_TEXT2VEC,)),
+    TableInfo(CRUD_RAG, 7, "how many chunks are in the prompt", (_TEXT2VEC,)),
+    TableInfo(
+        CRUD_RAG,
+        8,
+        "language models",
+        (
+            _TEXT2VEC,
+            "for Qwen2-7B the printed rouge_l and bert_score of read/qa_2docs are those of read/qa_1doc, which looks like a "
+            "slip of the paper",
+        ),
+    ),
+    TableInfo(OMNIEVAL, 2, "sources of the corpus by documents and characters; no experiment", is_sweep=False),
+    TableInfo(
+        OMNIEVAL,
+        3,
+        "agreement of judge models with people's labels; measured here by python -m runner.judge_agreement",
+        is_sweep=False,
+    ),
+    TableInfo(OMNIEVAL, 4, "embedding models", (_JUDGE,), {"generator": "Qwen2.5-72B"}),
+    TableInfo(OMNIEVAL, 5, "language models, without retrieval and with the best embedding model", (_JUDGE,)),
+    TableInfo(
+        FINANCERAG,
+        1,
+        "queries expanded by a language model, and reduced corpora",
+        (
+            "the marks that tell the rows apart were lost in the text of the paper: they are inferred from the order of the "
+            "rows, and four of the values occur twice",
+            "the paper ranks by jina-reranker-v2-base-multilingual alone, applies table_only to MultiHiertt alone, and "
+            "does not say how it averages over the seven sets; ours are means over all queries with labels",
+        ),
+    ),
+)
+
+TABLES: Mapping[str, TableInfo] = {info.name: info for info in _LIST}
+
+
+def find_table(name: str) -> TableInfo:
+    """The table of that name, such as "crud_rag/3". Raises DataError, which lists those that there are."""
+    if name not in TABLES:
+        raise DataError(f"{name}: no such table; there are: {', '.join(TABLES)}")
+    return TABLES[name]

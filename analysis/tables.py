@@ -1,0 +1,216 @@
+"""python -m analysis table: a published table beside the cells of a sweep."""
+
+import argparse
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from analysis import published, sweeps, terminal
+from analysis.published import TABLES, Beside, Block, Line, Row, Table
+from analysis.terminal import UNKNOWN, Column
+from components.errors import DataError
+from runner.results import CellResult
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command understands."""
+    parser.add_argument("table", nargs="?", help="e.g. crud_rag/3 (default: list the tables)")
+    parser.add_argument("sweep", nargs="?", help="a sweep's folder, or its id in results/ (default: the table alone)")
+    parser.add_argument("--metric", action="append", default=[], help="of the table, e.g. bleu; may be given again")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the comparison there, a number per line")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the list of tables, a table, or a table beside a sweep, and writes the file that was asked for; returns 0.
+    Raises DataError.
+    """
+    console = terminal.make_console()
+    if not options.table:
+        show_list(console)
+        return 0
+    table = published.read_table(options.table)
+    metrics = _chosen(table, options.metric)
+    if not options.sweep:
+        show_table(console, table, metrics)
+        return 0
+    if not table.info.is_sweep:
+        raise DataError(
+            f"{table.info.name} is no sweep, no cell stands beside it: {table.info.about}. "
+            f"To see its numbers: python -m analysis table {table.info.name}"
+        )
+    beside = published.put_beside(table, metrics, sweeps.open_sweep(options.sweep).cells)
+    show_beside(console, beside)
+    if options.csv:
+        _write_csv(options.csv, beside)
+    return 0
+
+
+def _chosen(table: Table, wanted: Sequence[str]) -> list[str]:
+    """Printed names of the metrics, all of them if none was asked for. Raises DataError."""
+    if unknown := [name for name in wanted if name not in table.metrics]:
+        raise DataError(f"--metric {unknown[0]}: not in {table.info.name}; there are: {', '.join(table.metrics)}")
+    return [name for name in table.metrics if name in wanted or not wanted]
+
+
+def show_list(console: Console) -> None:
+    """All tables, and the papers that they are from."""
+    columns = [
+        Column("table", list(TABLES), is_number=False),
+        Column("what its rows compare", [info.about for info in TABLES.values()], is_number=False),
+    ]
+    terminal.show_table(console, "Published tables", columns)
+    for paper in dict.fromkeys(info.paper.name for info in TABLES.values()):
+        console.print(f"[dim]{paper}: {escape(_source_of(paper))}[/]")
+
+
+def _source_of(paper: str) -> str:
+    return next(str(info.paper) for info in TABLES.values() if info.paper.name == paper)
+
+
+def show_table(console: Console, table: Table, metrics: Sequence[str]) -> None:
+    """The printed numbers alone, shares between 0 and 1."""
+    values = {(number.subset, number.row, number.metric): number.value for number in table.numbers}
+    rows = list(dict.fromkeys((number.subset, number.row) for number in table.numbers))
+    columns = _row_columns(rows)
+    for metric in metrics:
+        own = [values.get((subset, row, metric)) for subset, row in rows]
+        digits = terminal.n_digits(value for value in own if value is not None)
+        columns.append(Column(metric, [terminal.number(value, digits) for value in own]))
+    terminal.show_table(console, f"{table.info.name}: {table.info.about}", columns)
+    _show_source(console, table)
+
+
+def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[Column]:
+    """What tells (subset, row) apart; a subset is named once, where it begins."""
+    names = [column for column, _ in rows[0][1]]
+    levels = [Column(name, [dict(row)[name] for _, row in rows], is_number=False) for name in names]
+    subsets = [subset for subset, _ in rows]
+    if len(set(subsets)) == 1:
+        return levels
+    before = ["", *subsets]
+    shown = [subset if subset != previous else "" for subset, previous in zip(subsets, before, strict=False)]
+    return [Column("subset", shown, is_number=False), *levels]
+
+
+def show_beside(console: Console, beside: Beside) -> None:
+    """A block per metric, then what must be known before the numbers are compared."""
+    info = beside.table.info
+    console.print(f"[bold]{info.name}[/]: {escape(info.about)}")
+    for block in beside.blocks:
+        if block.ours:
+            console.print()
+            terminal.show_table(console, _title(block), _block_columns(beside.table, block))
+    console.print()
+    for line in (*_missing_metrics(beside), *_differences(beside), *_left_over(beside)):
+        console.print(escape(line))
+    for cell in beside.failed:
+        console.print(f"[red]FAILED[/], not compared: {cell.cell_id}: {escape(cell.reason)}")
+    _show_source(console, beside.table)
+
+
+def _title(block: Block) -> str:
+    what = "the published definition" if block.is_published_definition else "[red]not the published definition[/]"
+    return f"{block.printed}: ours is {block.ours}, {what}"
+
+
+def _block_columns(table: Table, block: Block) -> list[Column]:
+    lines = [line for line in block.lines if line.pair]
+    digits = terminal.n_digits(line.number.value for line in lines)
+    sizes = [table.n_samples(line.number) for line in lines]
+    return [
+        *_row_columns([(line.number.subset, line.number.row) for line in lines]),
+        Column("ours", [terminal.number(line.value, digits) for line in lines]),
+        Column(_interval_head(lines), [_interval(line, digits) for line in lines]),
+        Column("published", [terminal.number(line.number.value, digits) for line in lines]),
+        Column("difference", [terminal.number(line.difference, digits, "+") for line in lines]),
+        Column("n", [UNKNOWN if line.n is None else f"{line.n:,}" for line in lines]),
+        Column("their n", [UNKNOWN if size is None else f"~{size:,}" for size in sizes]),
+        Column("cell", [_ids([line.pair.cell]) for line in lines if line.pair], is_number=False, optional=True),
+    ]
+
+
+def _interval_head(lines: Sequence[Line]) -> str:
+    configs = [line.pair.cell.config for line in lines if line.pair]
+    confidences = {config.get("metrics", {}).get("interval", {}).get("confidence") for config in configs} - {None}
+    return f"{100 * confidences.pop():g}% interval" if len(confidences) == 1 else "interval"
+
+
+def _interval(line: Line, digits: int) -> str:
+    if line.low is None or line.high is None:
+        return UNKNOWN
+    return f"{line.low:.{digits}f} {line.high:.{digits}f}"
+
+
+def _missing_metrics(beside: Beside) -> list[str]:
+    names = beside.table.info.paper.metrics
+    missing = [f"{block.printed} ({names[block.printed].published})" for block in beside.blocks if not block.ours]
+    return [f"Not measured in this sweep: {', '.join(missing)}."] if missing else []
+
+
+def _differences(beside: Beside) -> list[str]:
+    """Settings that the table holds fixed and the cells do not have; equal ones once."""
+    pairs = beside.paired.pairs
+    cells: dict[str, dict[str, CellResult]] = {}
+    for pair in pairs:
+        for difference in pair.differences:
+            cells.setdefault(str(difference), {})[pair.cell.cell_id] = pair.cell
+    n_cells = len({pair.cell.cell_id for pair in pairs})
+    return [
+        f"Differs from the paper in {'all cells' if len(own) == n_cells else _ids(own.values())}: {difference}"
+        for difference, own in cells.items()
+    ]
+
+
+def _left_over(beside: Beside) -> list[str]:
+    """Rows without a cell and cells without a row."""
+    paired = beside.paired
+    rows = ["Row without a cell: " + ", ".join(f"{k}={v}" for k, v in row) for row in paired.rows_without_cell]
+    cells = {
+        "Cells without a row": paired.cells_without_row,
+        "Cells that differ more from their row than the one that is shown": paired.farther,
+    }
+    return rows + [f"{what}: {_ids(own)}" for what, own in cells.items() if own]
+
+
+def _ids(cells: Iterable[CellResult]) -> str:
+    return ", ".join(cell.cell_id[:8] for cell in cells)
+
+
+def _show_source(console: Console, table: Table) -> None:
+    paper = table.info.paper
+    about_n = [f"their n is about: {paper.size}"] if table.info.is_sweep and paper.size else []
+    for note in (*table.info.notes, *about_n):
+        console.print(f"[dim]note: {escape(note)}[/]")
+    console.print(f"[dim]source: table {table.info.number} of {escape(str(paper))}[/]")
+
+
+def _write_csv(path: Path, beside: Beside) -> None:
+    records = [_record(beside.table, block, line) for block in beside.blocks for line in block.lines]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(records[0]))
+        writer.writeheader()
+        writer.writerows(records)
+
+
+def _record(table: Table, block: Block, line: Line) -> dict[str, object]:
+    """A line with empty fields where there is nothing."""
+    return {
+        "table": table.info.name,
+        "subset": line.number.subset,
+        **dict(line.number.row),
+        "metric": block.printed,
+        "our_metric": block.ours,
+        "is_published_definition": block.is_published_definition,
+        "cell": line.pair.cell.cell_id if line.pair else "",
+        "ours": line.value,
+        "low": line.low,
+        "high": line.high,
+        "n": line.n,
+        "published": line.number.value,
+        "difference": line.difference,
+        "published_n": table.n_samples(line.number),
+        "differs_in": "; ".join(map(str, line.pair.differences)) if line.pair else "",
+    }

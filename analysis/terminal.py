@@ -1,0 +1,58 @@
+"""How tables of this package look in a terminal, in a pipe and in a file."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+UNKNOWN = "–"
+
+
+class Column(NamedTuple):
+    """A column's head and cells; `optional` ones are left out, the last first, where the terminal is too narrow."""
+
+    head: str
+    cells: Sequence[str]
+    is_number: bool = True
+    optional: bool = False
+
+
+def make_console() -> Console:
+    """Standard output; in a pipe or a file lines may be as long as a table needs."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=400, soft_wrap=True)
+
+
+def show_table(console: Console, title: str, columns: Sequence[Column]) -> None:
+    """Prints the columns that fit, and names those that do not."""
+    shown = list(columns)
+    dropped: list[str] = []
+    unbounded = console.options.update(width=10_000)
+    while console.measure(_table(title, shown), options=unbounded).maximum > console.width:
+        if not (optional := [column for column in shown if column.optional]):
+            break
+        shown.remove(optional[-1])
+        dropped.insert(0, optional[-1].head)
+    console.print(_table(title, shown))
+    if dropped:
+        console.print(f"[dim]a wider terminal also shows: {', '.join(dropped)}[/]")
+
+
+def _table(title: str, columns: Sequence[Column]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column.head, justify="right" if column.is_number else "left", no_wrap=column.is_number)
+    for row in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*row)
+    return table
+
+
+def n_digits(values: Iterable[float]) -> int:
+    """Decimals: four for scores, one for lengths and counts, which reach 10 and more."""
+    return 1 if max(map(abs, values), default=0.0) >= 10 else 4
+
+
+def number(value: float | None, digits: int, sign: str = "") -> str:
+    """A value with so many decimals, with `sign` "+" always signed; a dash for None."""
+    return UNKNOWN if value is None else f"{value:{sign}.{digits}f}"

@@ -1,0 +1,1 @@
+"""Scoring answers and passages by asking a language model."""

@@ -1,0 +1,192 @@
+"""A metric that is the grade of a judge."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.judges.asking import Inquiry, Unread, ask_until_readable
+from components.judges.decisions import Decision, decision, decision_of
+from components.judges.templates import asked_question, chat, fill, numbered
+from components.judges.verdicts import (
+    APPLICABILITY_SCHEMA,
+    Applicability,
+    Verdict,
+    read_applicability,
+    read_verdict,
+    verdict_schema,
+)
+from components.means import combine_mean, mean_scores
+from components.protocols import LLM, Ask, Prepared
+from components.records import Judged, Judgements, Request, Sample, ScoreState
+
+_PLACES = ("{answer}", "{passages}", "{passage}")
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """How the judgement of one sample ended, and what is said about it."""
+
+    outcome: float | ScoreState
+    remark: str
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A judge reads `instruction` and replies with one of `grades`; the value is the grade / max(grades).
+
+    Level: sample. Range: [0, 1] for grades from 0, no unit. Direction: as the instruction defines the grades; of
+    OmniEval's metrics all are better the larger, save hallucination. Source: Wang et al. 2024, "OmniEval", section 3.3.
+
+    Places in `instruction` are {question}, {references}, {answer}, {passages} and {passage}; what they show decides
+    what is needed. {references} or {passages}: a sample without any is NOT_APPLICABLE (closed-book cells have no
+    passages). {answer}: an empty one is given the grade `empty_answer` without asking, NOT_APPLICABLE if that is None.
+    {passage}: one request per passage, and the value is the mean over the passages. Without {answer} no answer is read.
+
+    `applicability`, if not empty, is asked once per question, of {question} and {references} alone; samples to which
+    the metric does not apply are NOT_APPLICABLE, and those for which no decision was got FAILED or UNPARSABLE.
+    `not_applicable_grade` is the grade by which a judge says so per answer.
+
+    A reply that is no legal grade is asked for again, with `reminder`, up to `max_attempts` times in all; then the
+    sample is UNPARSABLE. `prompt_version` names the wording in results, for the reader: the texts count in any case.
+    """
+
+    name: str
+    llm: LLM
+    system: str
+    instruction: str
+    applicability: str
+    reminder: str
+    grades: tuple[int, ...]
+    not_applicable_grade: int | None
+    empty_answer: int | None
+    max_attempts: int
+    prompt_version: int
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Grades that are no scale, and templates whose places will not be filled."""
+        mistakes = [] if self.name.strip() else ["name: is empty, wanted the metric's name"]
+        if len(set(self.grades)) < 2 or max(self.grades) < 1:
+            mistakes.append(f"grades: got {list(self.grades)}, wanted two or more, the highest at least 1")
+        for field in ("not_applicable_grade", "empty_answer"):
+            grade = getattr(self, field)
+            if grade is not None and grade not in self.grades:
+                mistakes.append(f"{field}: got {grade}, wanted null or one of grades={list(self.grades)}")
+        if not any(place in self.instruction for place in _PLACES):
+            mistakes.append(f"instruction: shows nothing to judge, wanted one of {', '.join(_PLACES)}")
+        if shown := [place for place in _PLACES if place in self.applicability]:
+            mistakes.append(f"applicability: got {', '.join(shown)}, wanted {{question}} and {{references}} alone")
+        if self.max_attempts < 1:
+            mistakes.append(f"max_attempts: got {self.max_attempts}, wanted at least 1")
+        return mistakes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(name,)."""
+        return (self.name,)
+
+    @property
+    def reads_answers(self) -> bool:
+        """True if the instruction shows {answer}."""
+        return "{answer}" in self.instruction
+
+    def prepare(self, samples: Sequence[Sample], ask: Ask) -> Prepared:
+        """By sample id, whether the metric applies; {} if it always does."""
+        if not self.applicability:
+            return {}
+        asked = [sample for sample in samples if not _lacks_references(self.applicability, sample)]
+        inquiries = [Inquiry(self._applicability_request(sample), read_applicability) for sample in asked]
+        found = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        return {
+            **{sample.id: decision(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples},
+            **{sample.id: _applicability(outcome) for sample, outcome in zip(asked, found, strict=True)},
+        }
+
+    def judge(self, judged: Sequence[Judged], prepared: Prepared, ask: Ask) -> Judgements:
+        """The value of each sample; the remarks are the grades with the judge's reasons, or why there is no value."""
+        settled = [self._settled(item, prepared) for item in judged]
+        inquiries = [[] if ruling else self._inquiries(item) for item, ruling in zip(judged, settled, strict=True)]
+        flat = list(chain.from_iterable(inquiries))
+        outcomes = ask_until_readable(flat, ask, self.reminder, self.max_attempts)
+        replies = iter(outcomes)
+        rulings = [
+            ruling or self._ruling(list(islice(replies, len(asked))))
+            for ruling, asked in zip(settled, inquiries, strict=True)
+        ]
+        scores = mean_scores([ruling.outcome for ruling in rulings])
+        return Judgements({self.name: scores}, [ruling.remark for ruling in rulings])
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Means, float64[...], from sums float64[..., 2]."""
+        return combine_mean(sums)
+
+    def _settled(self, item: Judged, prepared: Prepared) -> Ruling | None:
+        """The ruling, where there is nothing to ask."""
+        if self.applicability:
+            decided = decision_of(prepared, item.sample)
+            if decided["state"] != ScoreState.VALUE:
+                return Ruling(ScoreState(decided["state"]), decided["reason"])
+        if _lacks_references(self.instruction, item.sample):
+            return Ruling(ScoreState.NOT_APPLICABLE, "no reference")
+        if "{passage" in self.instruction and not item.passages:
+            return Ruling(ScoreState.NOT_APPLICABLE, "no passages")
+        if self.reads_answers and not item.answer.strip():
+            if self.empty_answer is None:
+                return Ruling(ScoreState.NOT_APPLICABLE, "empty answer")
+            return self._ruling([Verdict(self.empty_answer, "empty answer, not asked")])
+        return None
+
+    def _inquiries(self, item: Judged) -> list[Inquiry[Verdict]]:
+        """One, or one per passage."""
+        if "{passage}" not in self.instruction:
+            return [self._inquiry(item, item.sample.id, "")]
+        return [
+            self._inquiry(item, f"{item.sample.id}#{n}", passage) for n, passage in enumerate(item.passages, start=1)
+        ]
+
+    def _inquiry(self, item: Judged, request_id: str, passage: str) -> Inquiry[Verdict]:
+        values = {
+            **_shown_of(item.sample),
+            "{answer}": item.answer,
+            "{passages}": numbered(item.passages),
+            "{passage}": passage,
+        }
+        messages = chat(self.system, fill(self.instruction, values))
+        request = Request(request_id, messages, item.sample, item.passages, verdict_schema(self.grades))
+        return Inquiry(request, lambda text: read_verdict(text, self.grades))
+
+    def _applicability_request(self, sample: Sample) -> Request:
+        messages = chat(self.system, fill(self.applicability, _shown_of(sample)))
+        return Request(sample.id, messages, sample, (), APPLICABILITY_SCHEMA)
+
+    def _ruling(self, readings: Sequence[Verdict | Unread]) -> Ruling:
+        """A sample's value if all its replies were read: a mean over some passages would be another metric."""
+        verdicts = [reading for reading in readings if isinstance(reading, Verdict)]
+        unread = [reading for reading in readings if isinstance(reading, Unread)]
+        if unread:
+            worst = min(unread, key=lambda reading: reading.state is not ScoreState.FAILED)
+            return Ruling(worst.state, worst.reason)
+        grades = [verdict.grade for verdict in verdicts if verdict.grade != self.not_applicable_grade]
+        remark = "\n".join(f"{verdict.grade}: {verdict.reason}" for verdict in verdicts)
+        if not grades:
+            return Ruling(ScoreState.NOT_APPLICABLE, remark)
+        return Ruling(sum(grades) / len(grades) / max(self.grades), remark)
+
+
+def _lacks_references(template: str, sample: Sample) -> bool:
+    return "{references}" in template and not any(reference.strip() for reference in sample.references)
+
+
+def _shown_of(sample: Sample) -> dict[str, str]:
+    return {"{question}": asked_question(sample), "{references}": numbered(sample.references)}
+
+
+def _applicability(outcome: Applicability | Unread) -> Decision:
+    if isinstance(outcome, Unread):
+        return decision(outcome.state, outcome.reason)
+    return decision(ScoreState.VALUE if outcome.applicable else ScoreState.NOT_APPLICABLE, outcome.reason)

@@ -1,0 +1,90 @@
+"""The questions that CRUD-RAG published, with their reference answers: files named <task>_quest_gt_save.json."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from components.errors import DataError
+
+_SUFFIX = "_quest_gt_save.json"
+_SUBSETS = {
+    "HalluModified": "update/hallucination",
+    "QuestAnswer1Doc": "read/qa_1doc",
+    "QuestAnswer2Docs": "read/qa_2docs",
+    "QuestAnswer3Docs": "read/qa_3docs",
+}
+"""Which samples the ids in a file are about: one ID occurs in several files, with other questions in each."""
+
+
+@dataclass(frozen=True)
+class PublishedQuestions:
+    """One entry of a file as it is: it may be empty, or differ in its numbers of questions and answers."""
+
+    questions: tuple[str, ...]
+    answers: tuple[str, ...]
+
+
+def question_files(path: Path) -> list[Path]:
+    """The file itself, or those of the published names in a folder, in a fixed order. Raises DataError without any."""
+    files = [path / f"{task}{_SUFFIX}" for task in _SUBSETS] if path.is_dir() else [path]
+    found = [file for file in files if file.is_file()]
+    if not found:
+        raise DataError(
+            f"{path}: no file with published questions. Wanted: a file, or a folder with one or more of "
+            f"{', '.join(f'{task}{_SUFFIX}' for task in _SUBSETS)}."
+        )
+    return found
+
+
+def read_published(path: Path) -> dict[str, PublishedQuestions]:
+    """Entries by sample id. In a file of a published name a key is the ID of an item of that subset; in any other file
+    it is the whole id of a sample.
+
+    Raises DataError for a file that is missing or not JSON, and for an entry that is not made of lists of texts.
+    """
+    published = {}
+    for file in question_files(path):
+        subset = _SUBSETS.get(file.name.removesuffix(_SUFFIX))
+        for key, value in _entries(file).items():
+            published[f"{subset}/{key}" if subset else key] = _entry(value, f"{file}, entry {key!r}")
+    return published
+
+
+def hash_of_published(path: Path) -> str:
+    """SHA-256 (hex) over the names and contents of the files. Raises DataError without any."""
+    digest = hashlib.sha256()
+    for file in question_files(path):
+        stat = file.stat()
+        digest.update(f"{file.name}\0{_sha256(file, stat.st_size, stat.st_mtime_ns)}\n".encode())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _sha256(file: Path, size: int, modified_ns: int) -> str:
+    """Size and time are there so that a file that changed is read again; every cell of a sweep asks."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _entries(file: Path) -> Mapping[str, object]:
+    try:
+        value = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise DataError(f"{file}: not JSON ({error}). Wanted: published questions. Fetch the file again.") from error
+    if not isinstance(value, dict):
+        raise DataError(f"{file}: a {type(value).__name__} came, wanted an object of entries by ID.")
+    return value
+
+
+def _entry(value: object, where: str) -> PublishedQuestions:
+    if not isinstance(value, dict):
+        raise DataError(f"{where}: a {type(value).__name__} came, wanted an object with 'question' and 'answers'.")
+    return PublishedQuestions(_texts(value.get("question", []), where), _texts(value.get("answers", []), where))
+
+
+def _texts(value: object, where: str) -> tuple[str, ...]:
+    if not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+        raise DataError(f"{where}: got {value!r}, wanted lists of texts under 'question' and 'answers'.")
+    return tuple(value)

@@ -1,0 +1,96 @@
+"""What RAGQuestEval asks for, questions about a text and answers to numbered questions: requests and replies."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from components.judges.asking import Inquiry
+from components.judges.reply import json_values, read_object, whole_number
+from components.judges.templates import chat, fill
+from components.records import Request, Sample
+
+_QUESTIONS_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "key_info": {"type": "array", "items": {"type": "string"}},
+        "questions": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["key_info", "questions"],
+    "additionalProperties": False,
+}
+"""The key facts come first, so that each question is asked about one of them."""
+
+_ANSWERS_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "answers": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"number": {"type": "integer"}, "answer": {"type": "string"}},
+                "required": ["number", "answer"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["answers"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A text to be asked about, or to answer `questions` from, for a sample."""
+
+    sample: Sample
+    text: str
+    questions: tuple[str, ...] = ()
+
+
+def questions_about(reading: Reading, system: str, prompt: str) -> Inquiry[tuple[str, ...]]:
+    """Asks for questions about the text; `prompt` has a place for {text}."""
+    messages = chat(system, fill(prompt, {"{text}": reading.text}))
+    return Inquiry(Request(reading.sample.id, messages, reading.sample, (), _QUESTIONS_SCHEMA), read_questions)
+
+
+def answers_from(reading: Reading, system: str, prompt: str, cannot_infer: str) -> Inquiry[tuple[str, ...]]:
+    """Asks for one answer per question; `prompt` has places for {text}, {questions} and {cannot_infer}."""
+    questions = "\n".join(f"{n}. {question}" for n, question in enumerate(reading.questions, start=1))
+    values = {"{text}": reading.text, "{questions}": questions, "{cannot_infer}": cannot_infer}
+    request = Request(reading.sample.id, chat(system, fill(prompt, values)), reading.sample, (), _ANSWERS_SCHEMA)
+    return Inquiry(request, lambda text: read_answers(text, len(reading.questions)))
+
+
+def read_questions(text: str) -> tuple[str, ...] | None:
+    """The distinct questions of a reply, in order; () if it lists none, None if it cannot be read."""
+    questions = (read_object(text, "questions") or {}).get("questions")
+    if not (isinstance(questions, list) and all(isinstance(question, str) for question in questions)):
+        return None
+    return tuple(dict.fromkeys(question.strip() for question in questions if question.strip()))
+
+
+def read_answers(text: str, n_questions: int) -> tuple[str, ...] | None:
+    """The answers to questions 1 to `n_questions`; None unless the reply has one for each number.
+
+    An answer belongs to a question by its number alone, never by its place. The reply may be a list of objects with
+    `number` and `answer`, or an object with numbers for keys, either of them under "answers" or by itself.
+    """
+    for value in json_values(text):
+        answers = dict(_numbered(value.get("answers", value) if isinstance(value, dict) else value))
+        if all(number in answers for number in range(1, n_questions + 1)):
+            return tuple(answers[number] for number in range(1, n_questions + 1))
+    return None
+
+
+def _numbered(value: object) -> Iterator[tuple[int, str]]:
+    """(number, answer) for all that is one; blank answers and null are none."""
+    items: Sequence[tuple[object, object]] = ()
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = [(item.get("number"), item.get("answer")) for item in value if isinstance(item, dict)]
+    for key, answer in items:
+        number = whole_number(key)
+        is_answer = isinstance(answer, str | int | float) and not isinstance(answer, bool)
+        if number is not None and is_answer and str(answer).strip():
+            yield number, str(answer).strip()

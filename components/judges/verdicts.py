@@ -1,0 +1,59 @@
+"""The replies of a judge that grades: the schemas that are asked for, and how they are read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from components.judges.reply import flag, read_object, whole_number
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A grade and the judge's reason for it ("" if it gave none)."""
+
+    grade: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Applicability:
+    """Whether a question can be judged by a metric at all, and why."""
+
+    applicable: bool
+    reason: str
+
+
+APPLICABILITY_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"reason": {"type": "string"}, "applicable": {"type": "boolean"}},
+    "required": ["reason", "applicable"],
+    "additionalProperties": False,
+}
+
+
+def verdict_schema(grades: Sequence[int]) -> Mapping[str, Any]:
+    """JSON schema of a reply: the reason comes first, so that it is thought of before the grade."""
+    return {
+        "type": "object",
+        "properties": {"reason": {"type": "string"}, "grade": {"type": "integer", "enum": list(grades)}},
+        "required": ["reason", "grade"],
+        "additionalProperties": False,
+    }
+
+
+def read_verdict(text: str, grades: Sequence[int]) -> Verdict | None:
+    """The verdict in a reply; None without one, and for a grade that is not one of `grades`."""
+    found = read_object(text, "grade") or {}
+    grade = whole_number(found.get("grade"))
+    return Verdict(grade, _reason(found)) if grade is not None and grade in grades else None
+
+
+def read_applicability(text: str) -> Applicability | None:
+    """The decision in a reply; None without one."""
+    found = read_object(text, "applicable") or {}
+    applicable = flag(found.get("applicable"))
+    return None if applicable is None else Applicability(applicable, _reason(found))
+
+
+def _reason(found: Mapping[str, Any]) -> str:
+    return str(found.get("reason") or "").strip()

@@ -1,0 +1,18 @@
+"""No generator: for sweeps that compare retrieval alone."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.records import Answer, AnswerState, Request
+
+
+@dataclass(frozen=True)
+class NoGenerator:
+    """Asks nothing: every request ends as NOT_ASKED, and metrics of answers are not applicable."""
+
+    version: ClassVar[int] = 1
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        """One answer without a text per request, in order."""
+        return (Answer(request.id, AnswerState.NOT_ASKED) for request in requests)

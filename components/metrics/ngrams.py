@@ -1,0 +1,100 @@
+"""How many n-grams texts have in common, for many pairs of texts at once.
+
+An n-gram is a number: the pair that it belongs to in the upper bits, a hash of its units in the lower ones (50 of them
+for 10,000 pairs, where two of the n-grams of all pairs of 200 words are taken for one with a probability of 2e-7).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.records import Units
+
+Keys = NDArray[np.uint64]
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+class DistinctNgrams(NamedTuple):
+    """Per pair, how many different n-grams are in both texts, in the answer, in the reference: int64[n_pairs] each."""
+
+    shared: NDArray[np.int64]
+    in_answers: NDArray[np.int64]
+    in_references: NDArray[np.int64]
+
+
+def count_matches(
+    answers: Units, references: Units, n: int, owners: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Per answer, its n-grams that are in its reference, each as often as it is in both: int64[n_answers].
+
+    Reference i belongs to answer i, or to answer `owners[i]`; of several references of one answer the one that has an
+    n-gram most often counts for it.
+    """
+    n_texts = max(len(answers), len(references))
+    own, own_counts = _counted(_keys(answers, n, n_texts))
+    theirs, their_counts = _counted(_keys(references, n, n_texts))
+    if owners is not None:
+        theirs, their_counts = _largest_by_owner(theirs, their_counts, owners, n_texts)
+    place, is_common = _find(own, theirs)
+    common = np.minimum(own_counts[is_common], their_counts[place[is_common]])
+    return np.bincount(_texts(own[is_common], n_texts), weights=common, minlength=len(answers)).astype(np.int64)
+
+
+def distinct_ngrams(answers: Units, references: Units, n: int) -> DistinctNgrams:
+    """The n-grams of answer i and reference i as sets."""
+    n_texts = len(answers)
+    (own, _), (theirs, _) = (_counted(_keys(units, n, n_texts)) for units in (answers, references))
+    _, is_common = _find(own, theirs)
+    of_texts = [_texts(keys, n_texts) for keys in (own[is_common], own, theirs)]
+    return DistinctNgrams(*(np.bincount(texts, minlength=n_texts).astype(np.int64) for texts in of_texts))
+
+
+def _hash_bits(n_texts: int) -> np.uint64:
+    return np.uint64(64 - max(1, n_texts.bit_length()))
+
+
+def _texts(keys: Keys, n_texts: int) -> NDArray[np.int64]:
+    """The texts that n-grams belong to."""
+    return (keys >> _hash_bits(n_texts)).astype(np.int64)
+
+
+def _keys(units: Units, n: int, n_texts: int) -> Keys:
+    """Every n-gram of every text, in no order."""
+    counts = np.maximum(np.diff(units.offsets) - n + 1, 0)
+    text = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
+    first = np.arange(counts.sum()) + np.repeat(units.offsets[:-1] - np.cumsum(counts) + counts, counts)
+    numbers = np.zeros(len(first), dtype=np.uint64)
+    for place in range(n):
+        numbers = (numbers + units.ids[first + place].astype(np.uint64)) * _FACTOR
+        numbers ^= numbers >> np.uint64(29)
+    bits = _hash_bits(n_texts)
+    return (text << bits) | (numbers >> (np.uint64(64) - bits))
+
+
+def _counted(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
+    """The distinct keys in order, and how often each occurs. (`np.unique` sorts several times slower if it counts.)"""
+    ordered = np.sort(keys)
+    is_first = np.append(np.ones(min(1, len(ordered)), dtype=bool), ordered[1:] != ordered[:-1])
+    places = np.flatnonzero(is_first)
+    return ordered[places], np.diff(np.append(places, len(ordered)))
+
+
+def _largest_by_owner(
+    keys: Keys, counts: NDArray[np.int64], owners: NDArray[np.int64], n_texts: int
+) -> tuple[Keys, NDArray[np.int64]]:
+    """The n-grams of references as those of their answers; each with its largest count."""
+    bits = _hash_bits(n_texts)
+    moved = (owners[_texts(keys, n_texts)].astype(np.uint64) << bits) | (keys & ((np.uint64(1) << bits) - np.uint64(1)))
+    order = np.lexsort((-counts, moved))
+    distinct, first = np.unique(moved[order], return_index=True)
+    return distinct, counts[order][first]
+
+
+def _find(keys: Keys, among: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where each key is in `among` (sorted), and whether it is there at all."""
+    if not len(among):
+        return np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=bool)
+    place = np.minimum(np.searchsorted(among, keys), len(among) - 1)
+    return place, among[place] == keys

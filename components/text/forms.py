@@ -1,0 +1,145 @@
+"""What texts are compared by: the units of a text, by several definitions. Each satisfies `TextForm`."""
+
+import re
+import string
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from components.protocols import Tokenizer
+from components.text.jieba_words import JiebaWords
+from components.text.normalize import answer_form
+
+_SACREBLEU_TOKENIZERS = {"zh": "zh", "en": "13a"}
+
+
+@dataclass(frozen=True)
+class TextWords:
+    """The words of the text as it is; `white_space` says whether white space counts as words."""
+
+    tokenizer: Tokenizer = field(default_factory=JiebaWords)
+    white_space: bool = False
+
+    version: ClassVar[int] = 1
+
+    def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+        """Words in order."""
+        for words in self.tokenizer.tokenize(texts):
+            yield words if self.white_space else [word for word in words if not word.isspace()]
+
+
+@dataclass(frozen=True)
+class AnswerWords:
+    """The words of the text's `answer_form`, without white space."""
+
+    tokenizer: Tokenizer = field(default_factory=JiebaWords)
+
+    version: ClassVar[int] = 1
+
+    def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+        """Words in order."""
+        for words in self.tokenizer.tokenize([answer_form(text) for text in texts]):
+            yield [word for word in words if not word.isspace()]
+
+
+@dataclass(frozen=True)
+class WholeAnswer:
+    """The text's `answer_form` as a single unit; none if it is empty."""
+
+    version: ClassVar[int] = 1
+
+    def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+        """One unit or none."""
+        return ([form] if (form := answer_form(text)) else [] for text in texts)
+
+
+@dataclass(frozen=True)
+class SacreBleuTokens:
+    """SacreBLEU's tokens: "zh" splits Chinese characters and leaves the rest to 13a, "en" is 13a."""
+
+    language: str = "zh"
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """A mistake if the language has no tokenizer."""
+        if self.language in _SACREBLEU_TOKENIZERS:
+            return []
+        return [f"language: got {self.language!r}, wanted one of {', '.join(_SACREBLEU_TOKENIZERS)}"]
+
+    @property
+    def tokenizer_name(self) -> str:
+        """SacreBLEU's name of the tokenizer."""
+        return _SACREBLEU_TOKENIZERS[self.language]
+
+    def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+        """Tokens in order."""
+        from sacrebleu.metrics.bleu import BLEU
+
+        tokenize = BLEU(tokenize=self.tokenizer_name).tokenizer
+        return (tokenize(text.rstrip()).split() for text in texts)
+
+
+@dataclass(frozen=True)
+class OmniEvalAnswer:
+    """OmniEval's normal form as a single unit: lower case, ASCII punctuation and English articles removed, white space
+    collapsed. Full-width punctuation stays. A text that is empty then is the unit "".
+    """
+
+    version: ClassVar[int] = 1
+
+    def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+        """One unit."""
+        return ([_omnieval_form(text)] for text in texts)
+
+
+@dataclass(frozen=True)
+class OmniEvalCharacters:
+    """The characters of OmniEval's normal form cut into jieba words that are joined by spaces, the spaces included."""
+
+    tokenizer: Tokenizer = field(default_factory=JiebaWords)
+
+    version: ClassVar[int] = 1
+
+    def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+        """Characters in order."""
+        return (" ".join(words) for words in self.tokenizer.tokenize([_omnieval_form(text) for text in texts]))
+
+
+@dataclass(frozen=True)
+class RougeChineseWords:
+    """The words that the package rouge-chinese sees in jieba words joined by spaces.
+
+    It breaks lines behind the ends of sentences and takes the words of each line. White space is no word, but a line of
+    nothing else (between two line breaks of the text) is the word "", and it breaks rows of more than six full stops.
+    """
+
+    tokenizer: Tokenizer = field(default_factory=JiebaWords)
+
+    version: ClassVar[int] = 1
+
+    def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+        """Words in order."""
+        for text, words in zip(texts, self.tokenizer.tokenize(texts), strict=True):
+            if "\n" in text or _MANY_STOPS in text:
+                yield list(_words_of_lines(" ".join(words)))
+            else:
+                yield [word for word in words if not word.isspace()]
+
+
+_MANY_STOPS = "." * 7
+_END_OF_SENTENCE = re.compile(r"([。！？?]|\.{6})([^”’])")
+
+
+def _words_of_lines(joined: str) -> Iterator[str]:
+    for line in _END_OF_SENTENCE.sub(r"\1\n\2", joined).rstrip().split("\n"):
+        if line:
+            yield from line.split() or [""]
+
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def _omnieval_form(text: str) -> str:
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split())

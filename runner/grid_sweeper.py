@@ -1,0 +1,83 @@
+"""Which jobs a sweep asks for: its axes crossed, advanced together, or varied one at a time around a base."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from components.errors import ConfigError
+
+Axes = Mapping[str, Sequence[str]]
+"""Overrides by key, e.g. {"top_k": ["top_k=2", "top_k=8"]}; one that is not swept has a single one."""
+
+Step = tuple[str, ...]
+
+
+@dataclass
+class SweeperSettings:
+    """`hydra.sweeper`: what Hydra's basic sweeper has, and how our axes go together. Hydra checks the types."""
+
+    _target_: str = "hydra_plugins.rag_grid.GridSweeper"
+    max_batch_size: int | None = None
+    params: dict[str, str] | None = None
+    coupled: list[list[str]] = field(default_factory=list)
+    one_at_a_time: bool = False
+
+
+def expand(axes: Axes, coupled: Sequence[Sequence[str]], *, one_at_a_time: bool) -> list[list[str]]:
+    """The overrides of every job, each in the order of `axes`; the first axis varies slowest.
+
+    The axes of a group in `coupled` advance together, from the place of the group's first axis. With `one_at_a_time`
+    the first values of all axes are the base, which comes first; the other jobs differ from it in one axis, or in one
+    group of coupled ones. Raises ConfigError for groups that cannot be formed.
+    """
+    groups = _groups(axes, coupled)
+    steps: list[list[Step]] = [list(zip(*(axes[key] for key in group), strict=True)) for group in groups]
+    keys = [key for group in groups for key in group]
+    jobs = _around_the_first(steps) if one_at_a_time else product(*steps)
+    return [_in_order(axes, keys, [override for step in job for override in step]) for job in jobs]
+
+
+def _around_the_first(steps: Sequence[Sequence[Step]]) -> list[list[Step]]:
+    base = [step[0] for step in steps]
+    return [base, *([*base[:i], step, *base[i + 1 :]] for i, own in enumerate(steps) for step in own[1:])]
+
+
+def _in_order(axes: Axes, keys: Sequence[str], overrides: Sequence[str]) -> list[str]:
+    """Overrides, which are of `keys`, in the order of the axes: of two for one thing Hydra lets the later win."""
+    by_key = dict(zip(keys, overrides, strict=True))
+    return [by_key[key] for key in axes]
+
+
+def _groups(axes: Axes, coupled: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """The keys that advance together, in the order of the axes; those that are not coupled stand alone."""
+    _check(axes, coupled)
+    key_of = {_name(key): key for key in axes}
+    group_of = {key_of[name]: tuple(key_of[name] for name in group) for group in coupled for name in group}
+    return list(dict.fromkeys(group_of.get(key, (key,)) for key in axes))
+
+
+def _check(axes: Axes, coupled: Sequence[Sequence[str]]) -> None:
+    n_values = {_name(key): len(values) for key, values in axes.items()}
+    mistakes: list[str] = []
+    seen: set[str] = set()
+    for group in coupled:
+        where = f"hydra.sweeper.coupled: [{', '.join(group)}]"
+        mistakes += [f"{where}: {name} is coupled twice; wanted it in one group" for name in group if name in seen]
+        seen.update(group)
+        single = [name for name in group if n_values.get(name, 0) < 2]
+        mistakes += [f"{where}: {_not_swept(name, n_values)}" for name in single]
+        if not single and len({n_values[name] for name in group}) > 1:
+            counts = ", ".join(f"{name} has {n_values[name]} values" for name in group)
+            mistakes.append(f"{where}: {counts}; axes that advance together need equally many")
+    if mistakes:
+        raise ConfigError(mistakes)
+
+
+def _not_swept(name: str, n_values: Mapping[str, int]) -> str:
+    swept = ", ".join(other for other, n in n_values.items() if n > 1) or "none"
+    return f"{name} is not swept; wanted several values, as in {name}=a,b (swept are: {swept})"
+
+
+def _name(key: str) -> str:
+    """The key as a user thinks of it, without Hydra's mark for adding a value."""
+    return key.lstrip("+")

@@ -1,0 +1,201 @@
+"""python -m runner.judge_agreement: holds a judge against people's labels, before its numbers are believed."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from components.errors import ConfigError, DataError, RagGridError
+from components.judges.graded import Graded
+from components.records import ScoreState
+from runner import terminal
+from runner.cell import JudgeSettings
+from runner.compose import compose_config
+from runner.compute.judging import Asking
+from runner.identity import describe, key_of
+from runner.judge_agreement.agreement import Agreement, agree
+from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem, metrics_of, read_labels
+from runner.schema import build_component
+from runner.store import Store
+
+_OVERALL = "all metrics"
+
+
+@dataclass(frozen=True)
+class Rated:
+    """One label and what the judge said; `judged` is None where its request failed."""
+
+    item_id: str
+    metric: str
+    label: str
+    judged: str | None
+    remark: str
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit code: 0; 1 if requests failed (they are left out, counted, and asked again next time); 2 if
+    nothing was run.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        items = read_labels(options.labels)
+        config = compose_config([f"judge={options.judge}", *options.overrides])
+        graders = _graders(config["judge"], items)
+        store = Store(Path(config["run"]["store_dir"]))
+        rated = [rating for name, grader in graders.items() for rating in _rate(name, grader, items, store)]
+        report = _report(rated, items)
+        if options.json:
+            options.json.write_text(json.dumps(report, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    except RagGridError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"--json: cannot be written: {error}; choose another place", file=sys.stderr)
+        return 2
+    _show(terminal.make_console(), report)
+    return 1 if any(entry["n_failed"] for entry in report["metrics"].values()) else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runner.judge_agreement", description=__doc__)
+    parser.add_argument("--labels", type=Path, required=True, help="people's labels: .jsonl, .csv, or Label Studio's .json")
+    parser.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
+    parser.add_argument("--json", type=Path, help="where the whole report goes, with every disagreement")
+    parser.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.model=qwen2.5-72b-instruct")
+    return parser
+
+
+def _graders(node: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str, Graded]:
+    """The judge's graders of the labelled metrics. Raises ConfigError if it has none for one of them, DataError for a
+    label that is none of its grades.
+    """
+    settings: JudgeSettings = build_component(node, JudgeSettings, "judge")
+    known = {grader.name: grader for grader in settings.scores.values() if isinstance(grader, Graded)}
+    wanted = metrics_of(items)
+    if unknown := [name for name in wanted if name not in known]:
+        raise ConfigError(
+            f"--judge: labels came for {', '.join(unknown)}, which this judge does not grade; it grades "
+            f"{', '.join(known) or 'nothing'}. Choose another judge, or remove these labels"
+        )
+    for item in items:
+        for name, label in item.labels.items():
+            if label not in (*known[name].grades, NOT_APPLICABLE):
+                raise DataError(
+                    f"item '{item.judged.sample.id}': the label {label} of {name} is no grade of the judge; wanted one of "
+                    f"{', '.join(map(str, known[name].grades))}, or {NOT_APPLICABLE} for not applicable."
+                )
+            if not known[name].reads_answers and len(item.judged.passages) != 1:
+                raise DataError(
+                    f"item '{item.judged.sample.id}': {name} grades a passage; {len(item.judged.passages)} came, one was "
+                    "wanted: make an item of each passage."
+                )
+    return {name: known[name] for name in wanted}
+
+
+def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
+    """What the judge says of every item that has a label."""
+    labelled = [item for item in items if name in item.labels]
+    ask = Asking(grader.llm, store.replies(key_of(describe(grader))), lambda done, total: None)
+    prepared = grader.prepare([item.judged.sample for item in labelled], ask)
+    judgements = grader.judge([item.judged for item in labelled], prepared, ask)
+    scores = judgements.scores[name]
+    return [
+        Rated(
+            item.judged.sample.id,
+            name,
+            _class(ScoreState.NOT_APPLICABLE if label == NOT_APPLICABLE else ScoreState.VALUE, label),
+            None if state is ScoreState.FAILED else _class(state, round(value * max(grader.grades)) if value == value else 0),
+            remark,
+        )
+        for item, state, value, remark in zip(
+            labelled, scores.states, scores.values.tolist(), judgements.remarks, strict=True
+        )
+        for label in [item.labels[name]]
+    ]
+
+
+def _class(state: ScoreState, grade: int) -> str:
+    """A grade, or the state that stands in its place: an unreadable reply is a class of its own, and never agrees."""
+    return str(grade) if state is ScoreState.VALUE else state.value
+
+
+def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, Any]:
+    names = list(dict.fromkeys(rating.metric for rating in rated))
+    groups = {name: [rating for rating in rated if rating.metric == name] for name in names}
+    if len(names) > 1:
+        groups[_OVERALL] = list(rated)
+    return {
+        "metrics": {name: _entry(ratings) for name, ratings in groups.items()},
+        "n_ties": sum(len(item.ties) for item in items),
+        "disagreements": [
+            {"id": r.item_id, "metric": r.metric, "label": r.label, "judged": r.judged, "remark": r.remark}
+            for r in rated
+            if r.judged is not None and r.judged != r.label
+        ],
+    }
+
+
+def _entry(ratings: Sequence[Rated]) -> dict[str, Any]:
+    pairs = [(rating.label, rating.judged) for rating in ratings if rating.judged is not None]
+    n_failed = len(ratings) - len(pairs)
+    if not pairs:
+        return {"n": 0, "n_failed": n_failed}
+    found: Agreement = agree([label for label, _ in pairs], [judged for _, judged in pairs])
+    return {
+        "n": found.n,
+        "n_failed": n_failed,
+        "accuracy": found.accuracy,
+        "accuracy_interval": found.accuracy_interval,
+        "kappa": found.kappa,
+        "kappa_interval": found.kappa_interval,
+        "confusion": {
+            label: dict(zip(found.classes, row, strict=True))
+            for label, row in zip(found.classes, found.confusion.tolist(), strict=True)
+        },
+    }
+
+
+def _show(console: Console, report: Mapping[str, Any]) -> None:
+    table = Table(title="Judge against people", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in ("metric", "n", "accuracy [dim]95% interval[/]", "kappa [dim]95% interval[/]", "failed"):
+        table.add_column(column, justify="left" if column == "metric" else "right", no_wrap=True)
+    for name, entry in report["metrics"].items():
+        cells = [_with_interval(entry, measure) for measure in ("accuracy", "kappa")]
+        table.add_row(name, str(entry["n"]), *cells, str(entry["n_failed"]))
+    console.print(table)
+    for name, entry in report["metrics"].items():
+        if "confusion" in entry and name != _OVERALL:
+            console.print(_confusion_table(name, entry["confusion"]))
+    if report["n_ties"]:
+        console.print(f"[dim]{report['n_ties']} labels left out: as many people said one thing as another[/]")
+    console.print(f"disagreements: {len(report['disagreements'])}")
+    for row in report["disagreements"]:
+        remark = f": {row['remark']}" if row["remark"] else ""
+        console.print(f"  {row['id']}  {row['metric']}  people {row['label']}, judge {row['judged']}{remark}", markup=False)
+
+
+def _with_interval(entry: Mapping[str, Any], measure: str) -> str:
+    if entry.get(measure) is None:
+        return "–"
+    low, high = entry[f"{measure}_interval"]
+    return f"{entry[measure]:.3f} [dim]{low:.3f}–{high:.3f}[/]"
+
+
+def _confusion_table(name: str, confusion: Mapping[str, Mapping[str, int]]) -> Table:
+    table = Table(title=f"{name}: people (rows), judge (columns)", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for column in confusion:
+        table.add_column(column, justify="right")
+    for label, row in confusion.items():
+        table.add_row(label, *map(str, row.values()))
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())

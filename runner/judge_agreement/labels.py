@@ -1,0 +1,162 @@
+"""People's labels, to hold a judge against: JSON Lines, CSV, or the JSON export of Label Studio.
+
+Each item is an answer (with question, references and the passages of its prompt) and people's grades of it by metric.
+"""
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.datasets.json_fields import (
+    Record,
+    as_list,
+    as_record,
+    optional_text,
+    optional_texts,
+    read_records,
+    required_text,
+)
+from components.datasets.json_files import read_json
+from components.datasets.reading import read_bytes
+from components.errors import DataError
+from components.records import Judged, Kind, Sample
+
+NOT_APPLICABLE = -1
+
+_EXPECTED = (
+    'items with "question", "references", "answer", "passages" and "labels" ({metric: grade}), as JSON Lines (.jsonl), '
+    'as CSV with columns "label:<metric>" (.csv), or as Label Studio exports them (.json)'
+)
+_LABEL_COLUMN = "label:"
+
+
+@dataclass(frozen=True)
+class LabelledItem:
+    """One answer with people's grades by metric; a grade of -1 says that the metric does not apply.
+
+    `ties` are the metrics on which as many people said one thing as another: they have no label.
+    """
+
+    judged: Judged
+    labels: Mapping[str, int]
+    ties: tuple[str, ...] = ()
+
+
+def read_labels(file: Path) -> list[LabelledItem]:
+    """All items. Raises DataError with the place of whatever cannot be used, and if there is no label at all."""
+    readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
+    if file.suffix.lower() not in readers:
+        raise DataError(f"{file}: the ending '{file.suffix}' came, one of {', '.join(readers)} was wanted: {_EXPECTED}.")
+    items = list(readers[file.suffix.lower()](file))
+    if not any(item.labels for item in items):
+        raise DataError(f"{file}: {len(items)} items and not one label came. Wanted: {_EXPECTED}.")
+    return items
+
+
+def _read_jsonl(file: Path) -> Iterator[LabelledItem]:
+    for number, (where, record) in enumerate(read_records(file, _EXPECTED), start=1):
+        labels = {name: _grade(grade, where) for name, grade in as_record(record.get("labels", {}), where).items()}
+        yield LabelledItem(_judged(record, str(number), where), labels)
+
+
+def _read_csv(file: Path) -> Iterator[LabelledItem]:
+    """Empty cells are no labels; `references` and `passages` hold one text, or a JSON list of several."""
+    rows = csv.DictReader(io.StringIO(read_bytes(file, _EXPECTED).decode("utf-8-sig")))
+    for number, row in enumerate(rows, start=1):
+        where = f"{file}, row {number}"
+        record: dict[str, object] = {name: value for name, value in row.items() if name}
+        for name in ("references", "passages"):
+            record[name] = _list_in_cell(row.get(name) or "")
+        labels = {
+            name.removeprefix(_LABEL_COLUMN): _grade(value, where)
+            for name, value in row.items()
+            if name and name.startswith(_LABEL_COLUMN) and value
+        }
+        yield LabelledItem(_judged(record, str(number), where), labels)
+
+
+def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
+    """The grade that most annotations of a task give; cancelled annotations do not count."""
+    for number, task in enumerate(as_list(read_json(file, _EXPECTED).value, str(file)), start=1):
+        where = f"{file}, task {number}"
+        record = as_record(task, where)
+        given: dict[str, Counter[int]] = {}
+        for annotation in as_list(record.get("annotations", []), where):
+            for name, grade in _annotated(as_record(annotation, where), where):
+                given.setdefault(name, Counter())[grade] += 1
+        labels = {name: grade for name, grades in given.items() if (grade := _most_common(grades)) is not None}
+        ties = tuple(name for name in given if name not in labels)
+        data = as_record(record.get("data"), f"{where}, field 'data'")
+        yield LabelledItem(_judged({"id": str(record.get("id", number)), **data}, str(number), where), labels, ties)
+
+
+def _annotated(annotation: Record, where: str) -> Iterator[tuple[str, int]]:
+    """(metric, grade) of every control in an annotation: choices, rating and number are understood."""
+    if annotation.get("was_cancelled"):
+        return
+    for result in as_list(annotation.get("result", []), where):
+        control = as_record(result, where)
+        value = as_record(control.get("value", {}), where)
+        for kind in ("choices", "rating", "number"):
+            if kind in value:
+                chosen = value[kind]
+                yield required_text(control, "from_name", where), _grade(_only(chosen, where), where)
+
+
+def _only(chosen: object, where: str) -> object:
+    if isinstance(chosen, list):
+        if len(chosen) != 1:
+            raise DataError(f"{where}: {len(chosen)} choices came where one was wanted: {chosen}.")
+        return chosen[0]
+    return chosen
+
+
+def _most_common(grades: Counter[int]) -> int | None:
+    """None where two grades are as frequent."""
+    first, *others = grades.most_common(2)
+    return None if others and others[0][1] == first[1] else first[0]
+
+
+def _grade(value: object, where: str) -> int:
+    """A whole number, also at the beginning of a text such as "2 - all of it"; "n/a" is -1."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str):
+        if number := re.match(r"\s*(-?\d+)\b", value):
+            return int(number[1])
+        if value.strip().lower() in ("n/a", "na", "not applicable", "not_applicable"):
+            return NOT_APPLICABLE
+    raise DataError(f"{where}: the label {value!r} came, a whole number (or n/a) was wanted.")
+
+
+def _list_in_cell(cell: str) -> list[str]:
+    if cell.lstrip().startswith("["):
+        try:
+            values = json.loads(cell)
+        except ValueError:
+            return [cell]
+        return [str(value) for value in values]
+    return [cell] if cell else []
+
+
+def _judged(record: Record, number: str, where: str) -> Judged:
+    sample = Sample(
+        id=optional_text(record, "id", where) or number,
+        subset="all",
+        kind=Kind.QA,
+        question=required_text(record, "question", where),
+        references=optional_texts(record, "references", where),
+    )
+    return Judged(sample, optional_text(record, "answer", where), optional_texts(record, "passages", where))
+
+
+def metrics_of(items: Iterable[LabelledItem]) -> list[str]:
+    """Names of the metrics that have a label, in order of appearance."""
+    return list(dict.fromkeys(name for item in items for name in item.labels))

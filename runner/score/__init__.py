@@ -1,0 +1,1 @@
+"""Scoring answers and rankings that any system made."""

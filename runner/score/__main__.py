@@ -1,0 +1,147 @@
+"""python -m runner.score: scores answers and rankings that any system made, with the metrics of this project."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from components.errors import ConfigError, DataError, RagGridError
+from components.metrics.interval import Bootstrap
+from components.protocols import AnswerMetric, Metric
+from components.records import Kind, Sample, Scores, ScoreState, Texts
+from components.text.units import number_units
+from runner.compute.aggregate import Scored, score_subset
+from runner.compute.scoring import spread
+from runner.score.names import metrics_by_name
+from runner.score.lines import Line, read_lines
+
+_QUEST = ("quest_eval_precision", "quest_eval_recall", "quest_eval_precision_crud_compat", "quest_eval_recall_crud_compat")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit code: 0, or 2 after one clear message if anything cannot be used."""
+    options = _parser().parse_args(arguments)
+    try:
+        names = _names(options.metrics)
+        metrics = metrics_by_name(names)
+        _require_writable(options.output, options.summary)
+        lines = read_lines(options.input)
+        scored = score_lines(lines, names, metrics)
+        _write(options.output, (json.dumps(row, ensure_ascii=False) for row in _rows(lines, scored)))
+        if options.summary:
+            _write(options.summary, [json.dumps(summarize(scored, len(lines)), ensure_ascii=False, indent=2)])
+    except RagGridError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runner.score", description=__doc__)
+    parser.add_argument("--input", type=Path, required=True, help="JSON Lines: see the README, 'Scoring any system'")
+    parser.add_argument("--metrics", required=True, help="names with commas between them, e.g. rouge_l,f1,ndcg@10")
+    parser.add_argument("--output", type=Path, required=True, help="JSON Lines: {id, scores, states}, in input order")
+    parser.add_argument("--summary", type=Path, help="JSON: value, n, n_excluded and interval of every metric")
+    return parser
+
+
+def _names(argument: str) -> list[str]:
+    names = list(dict.fromkeys(name.strip() for name in argument.split(",") if name.strip()))
+    if not names:
+        raise ConfigError("--metrics: got none, wanted names with commas between them, e.g. rouge_l,f1,ndcg@10")
+    return names
+
+
+def score_lines(lines: Sequence[Line], names: Sequence[str], metrics: Mapping[str, Metric]) -> dict[str, Scored]:
+    """Scores of all lines by metric. A line without what a metric reads is NOT_APPLICABLE for it; raises DataError if no
+    line at all has it.
+    """
+    by_component: dict[int, Mapping[str, Scored]] = {}
+    for name, metric in metrics.items():
+        if id(metric) not in by_component:
+            score = _score_answers if isinstance(metric, AnswerMetric) else _score_rankings
+            by_component[id(metric)] = {n: Scored(metric, s) for n, s in score(lines, metric, name).items()}
+    return {name: by_component[id(metrics[name])][name] for name in names}
+
+
+def _score_answers(lines: Sequence[Line], metric: Any, name: str) -> dict[str, Scores]:
+    states = [ScoreState.NOT_APPLICABLE if line.answer is None else ScoreState.VALUE for line in lines]
+    _require_any(states, name, "prediction and references")
+    for row, line in enumerate(lines):
+        if line.answer and line.answer.prediction is None:
+            states[row] = ScoreState.ANSWER_ERROR
+    rows = [row for row, state in enumerate(states) if state is ScoreState.VALUE]
+    samples, predictions = [], []
+    for row in rows:
+        answer = lines[row].answer
+        assert answer is not None
+        samples.append(Sample(lines[row].id, "all", Kind.QA, "", answer.references))
+        predictions.append(answer.prediction or "")
+    references = [reference for sample in samples for reference in sample.references]
+    scores = metric.score_answers(samples, _texts(metric, predictions), _texts(metric, references))
+    return {name: spread(score, rows, states) for name, score in scores.items()}
+
+
+def _texts(metric: AnswerMetric, texts: Sequence[str]) -> Texts:
+    return Texts(texts, number_units(metric.form.units(texts)) if metric.form else None)
+
+
+def _score_rankings(lines: Sequence[Line], metric: Any, name: str) -> dict[str, Scores]:
+    states = [ScoreState.NOT_APPLICABLE if line.ranking is None else ScoreState.VALUE for line in lines]
+    _require_any(states, name, "ranking and relevant")
+    held = [(row, line.ranking) for row, line in enumerate(lines) if line.ranking is not None]
+    scores = metric.score_rankings([r.ranking for _, r in held], [r.relevant for _, r in held])
+    return {name: spread(score, [row for row, _ in held], states) for name, score in scores.items()}
+
+
+def _require_any(states: Sequence[ScoreState], name: str, wanted: str) -> None:
+    if ScoreState.VALUE not in states:
+        raise DataError(f"--input: no line has what {name} reads. Wanted: {wanted}.")
+
+
+def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[str, Any]]:
+    """One output row per line; null where there is no value, and the state that says why."""
+    values = {name: scores.values.tolist() for name, (_, scores) in scored.items()}
+    for row, line in enumerate(lines):
+        yield {
+            "id": line.id,
+            "scores": {name: None if values[name][row] != values[name][row] else values[name][row] for name in scored},
+            "states": {name: scores.states[row].value for name, (_, scores) in scored.items()},
+        }
+
+
+def summarize(scored: Mapping[str, Scored], n_lines: int) -> dict[str, Any]:
+    """By metric: value, n, n_excluded by state, and the 95 % bootstrap interval [low, high] over lines."""
+    entries = score_subset(scored, list(range(n_lines)), Bootstrap())
+    return {
+        name: {
+            "value": entry["value"],
+            "n": entry["n"],
+            "n_excluded": entry["n_excluded"],
+            "interval": [entry["ci_low"], entry["ci_high"]],
+        }
+        for name, entry in entries.items()
+    }
+
+
+def _require_writable(*paths: Path | None) -> None:
+    for path in paths:
+        if path and not path.parent.is_dir():
+            raise DataError(f"{path}: the folder {path.parent} does not exist. Make it, or choose another place.")
+
+
+def _write(path: Path, lines: Iterator[str] | Sequence[str]) -> None:
+    """Whole or not at all."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        temporary.replace(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

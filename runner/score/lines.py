@@ -1,0 +1,113 @@
+"""The input of `python -m runner.score`: what any system answered or ranked, one JSON object per line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.datasets.json_fields import Record, as_list, as_record, optional_texts, read_records, required_text
+from components.errors import DataError
+
+_EXPECTED = (
+    'one JSON object per line: {"id", "prediction", "references"}, {"id", "ranking", "relevant"} or '
+    '{"id", "answers_reference", "answers_generated"}, or several of these in one'
+)
+
+
+@dataclass(frozen=True)
+class AnswerLine:
+    """A prediction with its references. A prediction of None is an answer that failed."""
+
+    prediction: str | None
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RankingLine:
+    """Distinct document ids, best first, and the grades (> 0) of the relevant ones."""
+
+    ranking: tuple[str, ...]
+    relevant: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class QuestLine:
+    """Answers to the same questions, from the reference and from the generated text."""
+
+    answers_reference: tuple[str, ...]
+    answers_generated: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: what it holds besides its id; None for what it does not hold."""
+
+    id: str
+    answer: AnswerLine | None
+    ranking: RankingLine | None
+    quest: QuestLine | None
+
+
+def read_lines(file: Path) -> list[Line]:
+    """All lines that are not blank. Raises DataError with the line for whatever cannot be used, and for an id that
+    occurs twice.
+    """
+    lines: dict[str, Line] = {}
+    for where, record in read_records(file, _EXPECTED):
+        line = _line(record, where)
+        if line.id in lines:
+            raise DataError(f"{where}: the id '{line.id}' occurred before. Ids must be unique: remove or rename one.")
+        lines[line.id] = line
+    if not lines:
+        raise DataError(f"{file}: holds no line. Wanted: {_EXPECTED}.")
+    return list(lines.values())
+
+
+def _line(record: Record, where: str) -> Line:
+    return Line(
+        id=required_text(record, "id", where),
+        answer=_answer(record, where) if "prediction" in record else None,
+        ranking=_ranking(record, where) if "ranking" in record else None,
+        quest=_quest(record, where) if "answers_generated" in record else None,
+    )
+
+
+def _answer(record: Record, where: str) -> AnswerLine:
+    _require(record, "references", "prediction", where)
+    prediction = None if record["prediction"] is None else required_text(record, "prediction", where)
+    return AnswerLine(prediction, optional_texts(record, "references", where))
+
+
+def _ranking(record: Record, where: str) -> RankingLine:
+    _require(record, "relevant", "ranking", where)
+    ranking = tuple(_text(item, "ranking", where) for item in as_list(record["ranking"], where))
+    if len(set(ranking)) < len(ranking):
+        twice = next(item for item in ranking if ranking.count(item) > 1)
+        raise DataError(f"{where}: 'ranking' holds '{twice}' twice. Wanted: distinct document ids, best first.")
+    grades = as_record(record["relevant"], where)
+    return RankingLine(ranking, {name: grade for name, value in grades.items() if (grade := _grade(value, where)) > 0})
+
+
+def _quest(record: Record, where: str) -> QuestLine:
+    _require(record, "answers_reference", "answers_generated", where)
+    reference, generated = (
+        tuple(_text(item, name, where) for item in as_list(record[name], where))
+        for name in ("answers_reference", "answers_generated")
+    )
+    return QuestLine(reference, generated)
+
+
+def _require(record: Record, name: str, beside: str, where: str) -> None:
+    if name not in record:
+        raise DataError(f"{where}: has '{beside}' and no '{name}'. Wanted: both. Its fields are: {', '.join(record)}.")
+
+
+def _text(item: object, name: str, where: str) -> str:
+    if not isinstance(item, str):
+        raise DataError(f"{where}: '{name}' holds {item!r} ({type(item).__name__}), wanted a list of strings.")
+    return item
+
+
+def _grade(value: object, where: str) -> int:
+    if not isinstance(value, int):
+        raise DataError(f"{where}: 'relevant' holds the grade {value!r}, wanted a whole number.")
+    return int(value)

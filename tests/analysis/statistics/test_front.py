@@ -1,0 +1,32 @@
+import numpy as np
+
+from analysis.statistics import dominators, pareto_front
+
+
+def test_the_front_is_what_none_beats_in_both() -> None:
+    quality = np.array([0.9, 0.8, 0.8, 0.5, 0.4])
+    cost = np.array([9.0, 3.0, 4.0, 1.0, 1.0])
+    assert pareto_front(quality, cost).tolist() == [True, True, False, True, False]
+
+
+def test_dominators_are_no_worse_in_both_and_better_in_one() -> None:
+    quality, cost = np.array([0.5, 0.5, 0.6]), np.array([2.0, 1.0, 2.0])
+    assert dominators(quality, cost).tolist() == [[False, True, True], [False, False, False], [False, False, False]]
+
+
+def test_equal_cells_share_their_fate() -> None:
+    assert pareto_front(np.array([0.5, 0.5, 0.4]), np.array([1.0, 1.0, 1.0])).tolist() == [True, True, False]
+
+
+def test_a_front_agrees_with_the_definition_on_random_cells() -> None:
+    random = np.random.default_rng(0)
+    quality, cost = random.integers(6, size=40) / 5, random.integers(6, size=40) / 5
+    points = list(zip(quality, cost, strict=True))
+    expected = [
+        not any(q >= own_q and c <= own_c and (q, c) != (own_q, own_c) for q, c in points) for own_q, own_c in points
+    ]
+    assert pareto_front(quality, cost).tolist() == expected
+
+
+def test_of_nothing_is_nothing() -> None:
+    assert pareto_front(np.zeros(0), np.zeros(0)).shape == (0,)

@@ -1,0 +1,131 @@
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from numpy.typing import NDArray
+from statsmodels.formula.api import ols
+
+from analysis.statistics import VarianceShares, determined_axes, variance_shares
+
+AXES = {"a": ("x", "y"), "b": ("1", "2", "3"), "c": ("p", "q", "r", "s")}
+
+
+def grid(drop: int = 0) -> tuple[dict[str, list[Any]], NDArray[np.float64]]:
+    """All combinations of the axes, or all but some, with values that depend on all of them."""
+    random = np.random.default_rng(0)
+    rows = list(product(*AXES.values()))
+    rows = [rows[i] for i in sorted(random.permutation(len(rows))[drop:])]
+    axes = {name: [row[i] for row in rows] for i, name in enumerate(AXES)}
+    values = np.array([(a == "x") + 0.3 * int(b) + 0.4 * (a == "x") * (c == "q") for a, b, c in rows])
+    return axes, values + random.normal(0, 0.2, len(rows))
+
+
+def shares_of(values: NDArray[np.float64], axes: dict[str, list[Any]]) -> VarianceShares:
+    found = variance_shares(values, axes)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("drop", [0, 1, 4])
+def test_equal_statsmodels_type_2(drop: int) -> None:
+    axes, values = grid(drop)
+    table = sm.stats.anova_lm(ols("y ~ (a + b + c) ** 2", pd.DataFrame({"y": values, **axes})).fit(), typ=2)
+    total = ((values - values.mean()) ** 2).sum()
+    expected = {name.replace(":", " "): row for name, row in table.iterrows()}
+    found = shares_of(values, axes)
+    assert found.residual == pytest.approx(expected["Residual"]["sum_sq"] / total, rel=1e-9)
+    assert len(found.terms) == 6
+    for term in found.terms:
+        row = expected[" ".join(term.axes)]
+        assert (term.df, term.n_aliased) == (row["df"], 0)
+        assert term.share == pytest.approx(row["sum_sq"] / total, rel=1e-9)
+
+
+def test_add_up_to_one_in_a_balanced_grid() -> None:
+    axes, values = grid()
+    found = shares_of(values, axes)
+    assert sum(term.share for term in found.terms) + found.residual == pytest.approx(1.0)
+
+
+def test_are_sorted_and_do_not_depend_on_the_order_of_axes() -> None:
+    axes, values = grid(4)
+    found = shares_of(values, axes)
+    shares = [term.share for term in found.terms]
+    assert shares == sorted(shares, reverse=True)
+    turned = shares_of(values, dict(reversed(axes.items())))
+    assert [term.share for term in turned.terms] == pytest.approx(shares)
+
+
+def test_find_the_axis_that_acts_alone() -> None:
+    axes, _ = grid()
+    found = shares_of(np.array([float(level) for level in axes["b"]]), axes)
+    assert found.terms[0].axes == ("b",)
+    assert found.terms[0].share == pytest.approx(1.0)
+    assert found.residual == pytest.approx(0.0, abs=1e-12)
+
+
+def test_find_an_interaction_without_main_effects() -> None:
+    axes = {"a": ["x", "x", "y", "y"], "b": ["1", "2", "1", "2"]}
+    found = shares_of(np.array([1.0, 0.0, 0.0, 1.0]), axes)
+    assert found.terms[0].axes == ("a", "b")
+    assert found.terms[0].share == pytest.approx(1.0)
+
+
+def test_an_axis_with_one_value_is_no_term() -> None:
+    axes, values = grid()
+    axes["one"] = ["same"] * len(values)
+    axes["used by some"] = ["same" if a == "x" else None for a in axes["a"]]
+    assert {name for term in shares_of(values, axes).terms for name in term.axes} == {"a", "b", "c"}
+
+
+class TestAliases:
+    def test_an_axis_that_another_one_determines_is_named(self) -> None:
+        axes = {"reranker": ["none", "none", "lexical"] * 2, "retriever": ["bm25", "dense", "both"] * 2}
+        assert determined_axes(axes) == {"reranker": "retriever"}
+
+    def test_of_axes_that_vary_together_the_first_stays(self) -> None:
+        axes = {"a": ["1", "2", "1"], "b": ["x", "y", "x"], "c": ["p", "q", "p"]}
+        assert determined_axes(axes) == {"b": "a", "c": "a"}
+
+    def test_chains_end_at_the_axis_that_stays(self) -> None:
+        axes = {"two": list("aabbaa"), "three": list("ddeeff"), "six": list("123456")}
+        assert determined_axes(axes) == {"two": "six", "three": "six"}
+
+    def test_axes_that_stay_do_not_determine_each_other(self) -> None:
+        assert determined_axes(grid(4)[0]) == {}
+
+    def test_the_embedder_of_some_retrievers_acts_within_these(self) -> None:
+        """An axis that some cells do not use is judged by those that do."""
+        axes: dict[str, list[Any]] = {
+            "retriever": ["bm25", "bm25", "dense", "dense", "dense", "dense"],
+            "embedder": [None, None, "lsa", "lsa", "bge", "bge"],
+            "top_k": ["2", "8"] * 3,
+        }
+        found = shares_of(np.array([0.0, 0.0, 1.0, 1.0, 3.0, 3.0]), axes)
+        shares = {term.axes: term.share for term in found.terms}
+        assert found.determined_by == {}
+        assert shares["retriever",] == pytest.approx(16 / 28)
+        assert shares["embedder",] == pytest.approx(12 / 28)
+        assert ("retriever", "embedder") in found.aliased
+
+    def test_terms_that_the_grid_cannot_separate_have_no_share(self) -> None:
+        """A half fraction of a 2 x 2 x 2 grid: each axis is the interaction of the other two."""
+        axes = {"a": list("xxyy"), "b": list("xyxy"), "c": list("xyyx")}
+        found = shares_of(np.array([1.0, 2.0, 4.0, 9.0]), axes)
+        assert found.terms == ()
+        assert set(found.aliased) == {("a",), ("b",), ("c",), ("a", "b"), ("a", "c"), ("b", "c")}
+
+    def test_contrasts_that_are_lost_are_counted(self) -> None:
+        axes = {"a": ["1", "1", "2", "2", "3", "3"], "b": ["x", "y", "x", "y", "z", "z"]}
+        found = shares_of(np.array([1.0, 2.0, 3.0, 5.0, 9.0, 9.5]), axes)
+        main = next(term for term in found.terms if term.axes == ("a",))
+        assert (main.df, main.n_aliased) == (1, 1)
+
+
+@pytest.mark.parametrize("values", [[], [0.3], [0.1 + 0.2, 0.3, 0.3]])
+def test_equal_values_have_no_variance_to_share(values: list[float]) -> None:
+    axes = {"a": [str(i) for i in range(len(values))]}
+    assert variance_shares(np.array(values), axes) is None

@@ -1,0 +1,48 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.__main__ import main
+from tests.analysis import tiny_sweep
+
+
+def lines_of(folder: Path, capsys: pytest.CaptureFixture[str], metric: str = "rouge_l") -> list[str]:
+    assert main(["effects", str(folder), "--metric", metric]) == 0
+    return [line.strip() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_axes_are_ranked_with_the_means_of_their_values(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = lines_of(sweep, capsys)
+    assert lines[0] == "rouge_l of all samples: share of the variance between 4 cells"
+    name, share, df, *means = lines[2].split()
+    assert (name, df) == ("retriever", "1")
+    assert float(share.rstrip("%")) > 90
+    assert means == ["dense:", "0.7125,", "bm25:", "0.2875"]
+    assert [line.split("  ")[0] for line in lines[3:6]] == ["retriever x top_k", "top_k", "higher interactions, rest"]
+
+
+def test_the_better_value_comes_first(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "bm25: 0.2875, dense: 0.7125" in lines_of(sweep, capsys, "hallucination")[2]
+
+
+def test_metrics_of_a_corpus_and_macro_means_have_effects_too(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lines_of(sweep, capsys, "bleu")[2].startswith("retriever")
+    assert lines_of(sweep, capsys, "macro:rouge_l")[2].startswith("retriever")
+
+
+def test_what_is_left_out_and_what_varies_together_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    *cells, last = [
+        replace(cell, axes={**cell.axes, "index": f"for {cell.axes['retriever']}"}) for cell in tiny_sweep.CELLS
+    ]
+    failed = replace(last, facts={"status": "FAILED", "reason": "no"})
+    lines = lines_of(tiny_sweep.write(tmp_path, [*cells, failed]), capsys)
+    assert "index varies only along with retriever, which stands for both" in lines
+    assert "cannot be told apart from the other terms, so without a share of their own: retriever x top_k" in lines
+    assert "left out: 1 cell(s) that failed, have no value or no result yet" in lines
+
+
+def test_equal_cells_have_no_effects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    equal = [replace(cell, rouge_l=[0.5] * 8) for cell in tiny_sweep.CELLS]
+    assert main(["effects", str(tiny_sweep.write(tmp_path, equal)), "--metric", "rouge_l"]) == 2
+    assert "is the same in all 4 cell(s) that have it, so no axis acts" in capsys.readouterr().err

@@ -1,0 +1,36 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis.__main__ import COMMANDS, main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in COMMANDS)
+
+
+def test_a_command_loads_no_other_one_and_nothing_heavy() -> None:
+    code = (
+        "import sys, analysis.__main__ as main\n"
+        "try: main.main(['compare', '--help'])\n"
+        "except SystemExit: pass\n"
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "analysis.compare" in loaded
+    assert not loaded & {"analysis.effects", "analysis.pareto", "analysis.tables", "scipy", "pyarrow", "statsmodels"}
+
+
+def test_runs_as_a_module(sweep: Path) -> None:
+    command = [sys.executable, "-m", "analysis", "compare", str(sweep), "--metric", "rouge_l"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Not distinguishable from the best" in done.stdout

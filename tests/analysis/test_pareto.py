@@ -1,0 +1,63 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.__main__ import main
+from tests.analysis import tiny_sweep
+
+
+def rows_of(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[list[str]]:
+    assert main(["pareto", str(folder), "--metric", "rouge_l", *arguments]) == 0
+    return [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_tokens_of_prompts_and_completions_are_weighed(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """210 and 810 tokens per sample; what a judge used is no cost of the pipeline."""
+    rows = rows_of(sweep, capsys)
+    assert rows[0] == "rouge_l of all samples against tokens per sample".split()
+    assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2500", "beaten", "by", "b3b3b3b3"]
+    assert rows[3] == ["b3b3b3b3", "dense", "2", "210", "0.7250", "front"]
+    assert rows[5][:5] == ["b4b4b4b4", "dense", "8", "810", "0.7000"]
+
+
+def test_the_cheap_and_the_good_are_both_on_the_front(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = [tiny_sweep.CELLS[0], tiny_sweep.CELLS[3]]
+    rows = rows_of(tiny_sweep.write(tmp_path, cells), capsys)
+    assert [row[-1] for row in rows[2:4]] == ["front", "front"]
+
+
+def test_less_of_a_metric_that_should_be_small_is_better(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pareto", str(sweep), "--metric", "hallucination"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2500", "front"]
+
+
+def test_cost_is_tokens_times_prices(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = rows_of(sweep, capsys, "--against", "cost", "--price-prompt", "0.5", "--price-completion", "2")
+    assert rows[0][-4:] == ["cost", "per", "1,000", "samples"]
+    assert float(rows[2][3]) == pytest.approx((200 * 0.5 + 10 * 2) / 1_000_000 * 1_000)
+
+
+def test_seconds_do_not_count_the_scoring(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert {row[3] for row in rows_of(sweep, capsys, "--against", "seconds")[2:6]} == {"2"}
+
+
+def test_cost_needs_prices(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--against", "cost", "--price-prompt", "1"]
+    assert main(["pareto", str(sweep), "--metric", "rouge_l", *arguments]) == 2
+    assert "missing: --price-completion" in capsys.readouterr().err
+
+
+def test_a_model_that_counts_no_tokens_has_nothing_to_weigh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    uncounted = [replace(cell, facts={"tokens": {"prompt": 0, "completion": 0}}) for cell in tiny_sweep.CELLS]
+    assert main(["pareto", str(tiny_sweep.write(tmp_path, uncounted)), "--metric", "rouge_l"]) == 2
+    assert "tokens per sample are 0 in all 4 cell(s) with a value; try --against seconds" in capsys.readouterr().err
+
+
+def test_failed_cells_are_left_out_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, *others = tiny_sweep.CELLS
+    failed = replace(first, facts={"status": "FAILED", "reason": "no"})
+    rows = rows_of(tiny_sweep.write(tmp_path, [failed, *others]), capsys)
+    assert rows[-1] == "left out: 1 cell(s) that failed, have no value or no result yet".split()
+    assert len(rows) == 2 + 3 + 2

@@ -1,0 +1,100 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analysis.sweeps import SubsetMetric, describe, find_cell, find_metric, open_sweep, varying_axes
+from components.errors import DataError
+from runner.results import CellResult
+from tests.analysis import tiny_sweep
+
+
+@pytest.fixture(scope="module")
+def cells(sweep: Path) -> tuple[CellResult, ...]:
+    return open_sweep(str(sweep)).cells
+
+
+class TestOpenSweep:
+    def test_by_folder_and_by_id(self, sweep: Path) -> None:
+        assert open_sweep(str(sweep)) == open_sweep("tiny", sweep.parent)
+        assert [cell.cell_id for cell in open_sweep(str(sweep)).cells] == [cell.cell_id for cell in tiny_sweep.CELLS]
+
+    def test_an_unknown_one_lists_those_that_are_there(self, sweep: Path) -> None:
+        with pytest.raises(DataError, match=r"tinny: no sweep here .* the newest in .*results.* are: tiny"):
+            open_sweep("tinny", sweep.parent)
+
+    def test_without_any_says_so(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="there is none in"):
+            open_sweep("tiny", tmp_path)
+
+
+class TestFindMetric:
+    @pytest.mark.parametrize(
+        ("text", "subset"),
+        [("rouge_l", "overall"), ("read/qa_1doc:rouge_l", "read/qa_1doc"), ("topic/funds:rouge_l", "topic/funds")],
+    )
+    def test_reads_subset_and_metric(self, cells: tuple[CellResult, ...], text: str, subset: str) -> None:
+        assert find_metric(text, cells) == SubsetMetric(subset, "rouge_l")
+
+    def test_an_unknown_metric_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
+        with pytest.raises(DataError, match="no metric 'rouge' in read; there are: hallucination, rouge_l"):
+            find_metric("read:rouge", cells)
+
+    def test_an_unknown_subset_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
+        with pytest.raises(DataError, match="no subset 'reed'; there are: create, macro, overall, read, read/qa_1doc"):
+            find_metric("reed:rouge_l", cells)
+
+    def test_cells_of_the_matrix_are_listed_where_one_is_wanted(self, cells: tuple[CellResult, ...]) -> None:
+        with_matrix = [replace(cells[0], metrics={"overall": {}, "matrix/funds/extractive": {}})]
+        with pytest.raises(DataError, match=r"there are: overall, matrix/<topic>/<task>$"):
+            find_metric("x:rouge_l", with_matrix)
+        with pytest.raises(DataError, match=r"there are: matrix/funds/extractive$"):
+            find_metric("matrix/x/y:rouge_l", with_matrix)
+
+    def test_without_any_metric_asks_whether_all_failed(self, cells: tuple[CellResult, ...]) -> None:
+        with pytest.raises(DataError, match="did all of them fail"):
+            find_metric("rouge_l", [replace(cells[0], metrics={})])
+
+    @pytest.mark.parametrize(
+        ("metric", "larger"),
+        [("rouge_l", True), ("hallucination", False), ("hallucination_omnieval_compat", False), ("length", False)],
+    )
+    def test_knows_which_way_is_better(self, metric: str, larger: bool) -> None:
+        assert SubsetMetric("overall", metric).larger_is_better is larger
+
+
+class TestFindCell:
+    @pytest.mark.parametrize(
+        "text", ["b3b3b3b3b3b3", "b3b3b3b3b3b3"[:12], "retriever=dense,top_k=2", "top_k=2, retriever=dense"]
+    )
+    def test_by_id_or_axis_values(self, cells: tuple[CellResult, ...], text: str) -> None:
+        assert find_cell(text, cells) is cells[2]
+
+    def test_several_are_listed(self, cells: tuple[CellResult, ...]) -> None:
+        with pytest.raises(DataError) as error:
+            find_cell("top_k=8", cells)
+        assert str(error.value).splitlines() == [
+            "top_k=8: 2 cells match, wanted one:",
+            "  a2a2a2a2a2a2  retriever=bm25, top_k=8",
+            "  b4b4b4b4b4b4  retriever=dense, top_k=8",
+        ]
+
+    @pytest.mark.parametrize("text", ["c", "retriever=hybrid", "no_axis=1"])
+    def test_none_lists_all(self, cells: tuple[CellResult, ...], text: str) -> None:
+        with pytest.raises(DataError, match=r"no cell matches; there are:(\n.*){4}$"):
+            find_cell(text, cells)
+
+
+class TestAxes:
+    def test_that_vary_and_say_something_of_their_own(self, cells: tuple[CellResult, ...]) -> None:
+        changed = [
+            replace(
+                cell, axes={**cell.axes, "reranker": f"of {cell.axes['retriever']}", "llm": "same", "embedder": None}
+            )
+            for cell in cells
+        ]
+        assert varying_axes(changed) == ["retriever", "top_k"]
+
+    def test_that_a_cell_does_not_use_are_not_shown(self, cells: tuple[CellResult, ...]) -> None:
+        cell = replace(cells[0], axes={"retriever": "bm25", "embedder": None})
+        assert describe(cell, ["retriever", "embedder"]) == "retriever=bm25"

@@ -1,0 +1,116 @@
+"""A sweep of four cells with eight samples each, written as the runner writes one."""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from runner.results import CellResult, SweepResult, write_cell, write_sweep
+
+SUBSETS = ["read/qa_1doc"] * 4 + ["read/qa_2docs"] * 2 + ["create"] * 2
+DOCUMENTS = ["d1", "d1", "d2", "d3", "d4", "d5", None, None]
+VALUE = "value"
+
+
+@dataclass(frozen=True)
+class TinyCell:
+    """A cell with a ROUGE-L per sample, None where its answer failed; `facts` go into the result as they are."""
+
+    cell_id: str
+    axes: Mapping[str, Any]
+    rouge_l: Sequence[float | None]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    ids: Sequence[str] = tuple(f"s{i}" for i in range(8))
+
+
+CELLS = (
+    TinyCell("a1a1a1a1a1a1", {"retriever": "bm25", "top_k": 2}, [0.1, 0.2, 0.3, 0.4, 0.5, 0.2, 0.1, 0.2]),
+    TinyCell("a2a2a2a2a2a2", {"retriever": "bm25", "top_k": 8}, [0.2, 0.3, 0.3, 0.5, 0.6, 0.2, 0.2, 0.3]),
+    TinyCell("b3b3b3b3b3b3", {"retriever": "dense", "top_k": 2}, [0.6, 0.8, 0.7, 0.9, 0.9, 0.7, 0.6, 0.6]),
+    TinyCell("b4b4b4b4b4b4", {"retriever": "dense", "top_k": 8}, [0.7, 0.7, 0.8, None, 0.9, 0.7, 0.6, 0.5]),
+)
+
+
+def write(folder: Path, cells: Sequence[TinyCell] = CELLS) -> Path:
+    """The sweep's folder."""
+    described = tuple(
+        {"cell_id": cell.cell_id, "status": "OK", "reason": "", "axes": dict(cell.axes)} for cell in cells
+    )
+    write_sweep(folder, SweepResult("tiny", "tiny", "OK", "python -m runner", (), "", "", described, {}))
+    for cell in cells:
+        write_cell(folder, _result(cell), {"samples.parquet": _samples(cell)})
+    return folder
+
+
+def _result(cell: TinyCell) -> CellResult:
+    metrics = {
+        subset: {name: _entry(cell.rouge_l, subset) for name in ("rouge_l", "hallucination")}
+        for subset in ("overall", "macro", "read", "read/qa_1doc", "read/qa_2docs", "create", "topic/funds")
+    }
+    metrics["overall"]["bleu"] = {"value": sum(value or 0 for value in cell.rouge_l), "n": 8, "n_excluded": {}}
+    n_asked = len(cell.rouge_l)
+    facts: dict[str, Any] = {
+        "status": "OK",
+        "axes": cell.axes,
+        "overrides": (),
+        "config": {},
+        "metrics": metrics,
+        "counts": {"ok": n_asked},
+        "tokens": {
+            "prompt": 100 * n_asked * int(cell.axes.get("top_k", 1)),
+            "completion": 10 * n_asked,
+            "judge_prompt": 9_999,
+        },
+        "seconds": {"answers": 2.0 * n_asked, "answer_scores": 1_000.0},
+        "dataset": {"name": "demo"},
+    }
+    return CellResult(cell.cell_id, **{**facts, **cell.facts})
+
+
+def _entry(values: Sequence[float | None], subset: str) -> dict[str, Any]:
+    rows = [
+        i
+        for i, name in enumerate(SUBSETS[: len(values)])
+        if subset in ("overall", "macro") or f"{name}/".startswith(f"{subset}/")
+    ]
+    scored = [value for i in rows if (value := values[i]) is not None]
+    n_left_out = len(rows) - len(scored)
+    return {
+        "value": float(np.mean(scored)) if scored else None,
+        "n": len(scored),
+        "n_excluded": {"answer_error": n_left_out} if n_left_out else {},
+        "ci_low": None,
+        "ci_high": None,
+    }
+
+
+def _samples(cell: TinyCell) -> bytes:
+    states = ["answer_error" if value is None else VALUE for value in cell.rouge_l]
+    n = len(cell.rouge_l)
+    table = pa.table(
+        {
+            "id": list(cell.ids),
+            "subset": SUBSETS[:n],
+            "topic": pa.array(["funds", None, *[None] * (n - 2)], pa.string()),
+            "task": pa.array(["extractive", *[None] * (n - 1)], pa.string()),
+            "gold": pa.array(
+                [[{"document_id": name, "start": 0, "end": 1}] if name else [] for name in DOCUMENTS[:n]],
+                pa.list_(pa.struct([("document_id", pa.string()), ("start", pa.int32()), ("end", pa.int32())])),
+            ),
+            "score/rouge_l": pa.array(list(cell.rouge_l), pa.float64()),
+            "score_state/rouge_l": states,
+            "score/hallucination": pa.array(list(cell.rouge_l), pa.float64()),
+            "score_state/hallucination": states,
+            "score/bleu": pa.array([None] * n, pa.float64()),
+            "score_state/bleu": states,
+            "score_statistics/bleu": pa.array([[1.0, 2.0]] * n, pa.list_(pa.float64())),
+        }
+    )
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()

@@ -1,0 +1,73 @@
+import pytest
+
+from components.judges.quest_eval_inquiries import Reading, answers_from, questions_about, read_answers, read_questions
+from components.records import Kind, Message, Sample
+
+SAMPLE = Sample("s", "qa", Kind.QA, "西湖？", ("杭州",))
+
+
+def test_questions_are_asked_about_the_text() -> None:
+    inquiry = questions_about(Reading(SAMPLE, "文{text}字"), "系统", "就{text}提问")
+    assert inquiry.request.messages == (Message("system", "系统"), Message("user", "就文{text}字提问"))
+    assert inquiry.read('{"key_info": ["杭州"], "questions": ["在哪？"]}') == ("在哪？",)
+
+
+def test_answers_are_asked_by_number() -> None:
+    inquiry = answers_from(
+        Reading(SAMPLE, "文字", ("在哪？", "{text}？")), "", "{text}|{questions}|{cannot_infer}", "无法推断"
+    )
+    assert inquiry.request.messages == (Message("user", "文字|1. 在哪？\n2. {text}？|无法推断"),)
+    assert inquiry.read('{"1": "甲"}') is None
+    assert inquiry.read('{"1": "甲", "2": "乙"}') == ("甲", "乙")
+
+
+@pytest.mark.parametrize(
+    ("text", "questions"),
+    [
+        ('```json\n{"key_info": [], "questions": ["a？", " b？ ", "a？", ""]}\n```', ("a？", "b？")),
+        ('{"questions": []}', ()),
+        ('{"questions": "a？"}', None),
+        ('{"questions": [{"a": 1}]}', None),
+        ('{"key_info": ["a"]}', None),
+        ("我没有问题", None),
+    ],
+)
+def test_reading_questions(text: str, questions: tuple[str, ...] | None) -> None:
+    assert read_questions(text) == questions
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"answers": [{"number": 1, "answer": "甲"}, {"number": 2, "answer": "乙"}]}',
+        '{"answers": [{"number": 2, "answer": "乙"}, {"number": 1, "answer": "甲"}]}',
+        '{"answers": [{"number": "1", "answer": " 甲 "}, {"number": "２", "answer": "乙"}]}',
+        '{"answers": {"1": "甲", "2": "乙"}}',
+        "{'2': '乙', '1': '甲'}",
+        '[{"number": 1, "answer": "甲"}, {"number": 2, "answer": "乙"}]',
+        '如下：\n```json\n{"answers": [{"number": 1, "answer": "甲"}, {"number": 2, "answer": "乙"},]}\n```',
+        '{"answers": [{"number": 1, "answer": "甲"}, {"number": 2, "answer": "乙"}, {"number": 3, "answer": "丙"}]}',
+    ],
+)
+def test_reading_answers(text: str) -> None:
+    assert read_answers(text, 2) == ("甲", "乙")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"answers": [{"number": 1, "answer": "甲"}, {"number": 3, "answer": "丙"}]}',
+        '{"answers": ["甲", "乙"]}',
+        '{"answers": [{"answer": "甲"}, {"answer": "乙"}]}',
+        '{"answers": [{"number": 1, "answer": "甲"}, {"number": 2, "answer": null}]}',
+        '{"answers": [{"number": 1, "answer": "甲"}, {"number": 2, "answer": " "}]}',
+        "1. 甲\n2. 乙",
+        "",
+    ],
+)
+def test_an_answer_without_its_number_is_missing(text: str) -> None:
+    assert read_answers(text, 2) is None
+
+
+def test_numbers_as_answers_are_texts() -> None:
+    assert read_answers('{"1": 12, "2": 1.5}', 2) == ("12", "1.5")

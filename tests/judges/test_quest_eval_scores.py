@@ -1,0 +1,68 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.judges.quest_eval_scores import NAMES, Phrases, quest_scores
+from components.records import ScoreState
+from components.text.jieba_words import JiebaWords
+
+CASES = json.loads((Path(__file__).parent / "quest_eval_cases.json").read_text(encoding="utf-8"))
+PHRASES = Phrases(("无法推断", "文中未提及"))
+
+
+def scores(reference: list[str], generated: list[str]) -> dict[str, float | ScoreState]:
+    return quest_scores(reference, generated, PHRASES, JiebaWords())
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["what"] for case in CASES])
+def test_by_hand(case: dict[str, Any]) -> None:
+    found = scores(case["answers_reference"], case["answers_generated"])
+    assert tuple(found) == NAMES
+    expected = {
+        "quest_eval_precision": case["plain"]["precision"],
+        "quest_eval_recall": case["plain"]["recall"],
+        "quest_eval_precision_crud_compat": case["compat"]["precision"],
+        "quest_eval_recall_crud_compat": case["compat"]["recall"],
+    }
+    for name, value in expected.items():
+        assert found[name] == (value if isinstance(value, str) else pytest.approx(value)), name
+
+
+@pytest.mark.parametrize("answer", ["无法推断", "无法推断。", " 无法推断\n", "“无法推断”", "文中未提及！"])
+def test_phrases_after_normalisation(answer: str) -> None:
+    assert PHRASES.mean_unknown(answer)
+
+
+def test_phrases_ignore_case_and_width() -> None:
+    assert Phrases(("cannot infer",)).mean_unknown("Ｃannot INFER.")
+
+
+@pytest.mark.parametrize("answer", ["", "无法", "推断", "原因无法推断", "无法推断的事"])
+def test_answers_that_only_hold_a_phrase_are_answers(answer: str) -> None:
+    assert not PHRASES.mean_unknown(answer)
+
+
+def test_the_published_scores(golden: list[dict[str, Any]]) -> None:
+    for case in golden:
+        found = scores(case["answers_reference"], case["answers_generated"])
+        published = [case["precision"], case["recall"]]
+        assert [found[name] for name in NAMES[2:]] == pytest.approx(published, abs=1e-9), case["id"]
+
+
+def test_where_plain_and_published_differ(golden: list[dict[str, Any]]) -> None:
+    """Without white space and with something answered they are the same."""
+    n_equal = 0
+    for case in golden:
+        texts = case["answers_reference"] + case["answers_generated"]
+        precision, recall, compat_precision, compat_recall = scores(
+            case["answers_reference"], case["answers_generated"]
+        ).values()
+        assert recall == compat_recall
+        if compat_recall == 0:
+            assert (precision, compat_precision) == (ScoreState.NOT_APPLICABLE, 0)
+        elif not any(map(str.isspace, "".join(texts))):
+            assert precision == compat_precision
+            n_equal += 1
+    assert n_equal > 100

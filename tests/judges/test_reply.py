@@ -1,0 +1,106 @@
+import pytest
+
+from components.judges.reply import flag, json_values, read_object, whole_number, without_thoughts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"reason": "对", "grade": 2}',
+        '```json\n{"reason": "对", "grade": 2}\n```',
+        '先看资料[1]，再看[2]。\n```\n{"reason": "对", "grade": 2}\n```\n以上。',
+        "{'reason': '对', 'grade': 2,}",
+        '{reason: "对", grade: 2}',
+        '{"reason": "对", "grade": 2',
+        "<think>也许是 {\"grade\": 0}？</think>{'reason': '对', 'grade': 2}",
+        '……{"grade": 0}</think>\n{"reason": "对", "grade": 2}',
+        '格式是 {"reason": "...", "grade": 0}。\n{"reason": "对", "grade": 2}',
+        '{"reason": "对", "grade": 2} {"note": 0}',
+        '｛"reason"："对"，"grade"：２｝',
+        '{"reason":"对"，"grade"：２}',
+        "{“reason”: “对”, “grade”: 2}",
+    ],
+)
+def test_objects(text: str) -> None:
+    found = read_object(text, "grade")
+    assert found is not None
+    assert (found["reason"], whole_number(found["grade"])) == ("对", 2)
+
+
+def test_quotes_and_lines_inside_a_text() -> None:
+    assert read_object('{"reason": "他说"好"，\n真的", "grade": 1}', "grade") == {
+        "reason": '他说"好"，\n真的',
+        "grade": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("2", "2"), (" **1**\n", "1"), ("<think>0?</think>-1", "-1"), ("２。", "２")]
+)
+def test_bare_values(text: str, value: str) -> None:
+    assert read_object(text, "grade") == {"grade": value}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "  \n",
+        "The answer is correct [2].",
+        "0 或 1",
+        '{"reason": "对"}',
+        '{"result": {"grade": 2}}',
+        '<think>it must be {"grade": 2}',
+        '<think>{"grade": 2}</think>',
+    ],
+)
+def test_nothing_to_read(text: str) -> None:
+    assert read_object(text, "grade") is None
+
+
+def test_lists_come_as_a_whole_and_in_parts() -> None:
+    assert json_values('[{"n": 1}, {"n": 2}]')[:3] == [[{"n": 1}, {"n": 2}], {"n": 2}, {"n": 1}]
+    assert json_values("no json") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [("a", "a"), ("<think>b</think>\n a", "a"), ("b</think>a", "a"), ("a<think>b", "a"), ("<think>b", "")],
+)
+def test_thoughts(text: str, rest: str) -> None:
+    assert without_thoughts(text) == rest
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(2, 2), (-1, -1), (2.0, 2), ("2", 2), (" ２ ", 2), ("－1", -1), ("−1", -1), ("+1", 1), ("2分", 2), ("1.0", 1)],
+)
+def test_numbers(value: object, number: int) -> None:
+    assert whole_number(value) == number
+
+
+@pytest.mark.parametrize("value", [None, True, "", "两", "1/2", "1 2", 1.5, "1.5", "-", [1], {"grade": 1}])
+def test_no_numbers(value: object) -> None:
+    assert whole_number(value) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (True, True),
+        ("true", True),
+        ("是", True),
+        ("Yes", True),
+        (1, True),
+        (False, False),
+        ("ＮＯ", False),
+        ("否 ", False),
+    ],
+)
+def test_flags(value: object, expected: bool) -> None:
+    assert flag(value) is expected
+
+
+@pytest.mark.parametrize("value", [None, "", "maybe", "不适用", 2, [True]])
+def test_no_flags(value: object) -> None:
+    assert flag(value) is None

@@ -1,0 +1,114 @@
+"""Reading people's labels in the three formats."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.errors import DataError
+from runner.judge_agreement.labels import LabelledItem, metrics_of, read_labels
+
+ITEM = {"id": "a", "question": "Who?", "references": ["She"], "answer": "Her", "passages": ["She did."]}
+
+
+def write(path: Path, *records: dict[str, Any]) -> Path:
+    path.write_text("\n".join(json.dumps(record) for record in records), encoding="utf-8")
+    return path
+
+
+def task(*annotations: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    return {"id": 7, "data": dict(ITEM), "annotations": [{"result": result} for result in annotations], **more}
+
+
+def choice(name: str, value: str) -> dict[str, Any]:
+    return {"from_name": name, "type": "choices", "value": {"choices": [value]}}
+
+
+def studio(folder: Path, *tasks: dict[str, Any]) -> list[LabelledItem]:
+    path = folder / "export.json"
+    path.write_text(json.dumps(list(tasks)), encoding="utf-8")
+    return read_labels(path)
+
+
+class TestJsonLines:
+    def test_an_item(self, tmp_path: Path) -> None:
+        (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"accuracy": 2, "hallucination": 0}}))
+        assert item.labels == {"accuracy": 2, "hallucination": 0}
+        assert (item.judged.sample.question, item.judged.answer) == ("Who?", "Her")
+        assert (item.judged.sample.references, item.judged.passages) == (("She",), ("She did.",))
+
+    def test_without_id_the_number_of_the_line_is_the_id(self, tmp_path: Path) -> None:
+        records = [{**ITEM, "id": None, "labels": {"accuracy": 1}}] * 2
+        assert [i.judged.sample.id for i in read_labels(write(tmp_path / "labels.jsonl", *records))] == ["1", "2"]
+
+    @pytest.mark.parametrize("label", ["n/a", "not applicable", -1])
+    def test_a_metric_may_not_apply(self, tmp_path: Path, label: object) -> None:
+        (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"completeness": label}}))
+        assert item.labels == {"completeness": -1}
+
+    @pytest.mark.parametrize("label", ["good", 1.5, None, True, ""])
+    def test_what_is_no_grade_is_an_error_with_its_line(self, tmp_path: Path, label: object) -> None:
+        records = [{**ITEM, "labels": {"accuracy": 1}}, {**ITEM, "labels": {"accuracy": label}}]
+        with pytest.raises(DataError, match=r"line 2: the label .* came, a whole number"):
+            read_labels(write(tmp_path / "labels.jsonl", *records))
+
+    def test_a_file_without_labels_is_an_error(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="1 items and not one label"):
+            read_labels(write(tmp_path / "labels.jsonl", ITEM))
+
+
+class TestCsv:
+    def test_columns(self, tmp_path: Path) -> None:
+        path = tmp_path / "labels.csv"
+        path.write_text(
+            "id,question,references,answer,passages,label:accuracy,label:completeness\n"
+            'a,Who?,"[""She"", ""her""]",Her,She did.,2,\n'
+            "b,What?,It,,,0,1\n",
+            encoding="utf-8-sig",
+        )
+        first, second = read_labels(path)
+        assert first.judged.sample.references == ("She", "her")
+        assert (first.judged.passages, first.labels) == (("She did.",), {"accuracy": 2})
+        assert (second.judged.answer, second.judged.passages, second.labels) == (
+            "", (), {"accuracy": 0, "completeness": 1},
+        )  # fmt: skip
+        assert metrics_of([first, second]) == ["accuracy", "completeness"]
+
+
+class TestLabelStudio:
+    def test_choices_ratings_and_numbers(self, tmp_path: Path) -> None:
+        result = [
+            choice("accuracy", "2 - right"),
+            {"from_name": "utilization", "type": "rating", "value": {"rating": 1}},
+            {"from_name": "relevance", "type": "number", "value": {"number": 2}},
+            {"from_name": "comment", "type": "textarea", "value": {"text": ["fine"]}},
+        ]
+        (item,) = studio(tmp_path, task(result))
+        assert item.labels == {"accuracy": 2, "utilization": 1, "relevance": 2}
+        assert item.judged.sample.id == "a"
+
+    def test_most_annotators_decide(self, tmp_path: Path) -> None:
+        (item,) = studio(tmp_path, task([choice("accuracy", "2")], [choice("accuracy", "1")], [choice("accuracy", "2")]))
+        assert (item.labels, item.ties) == ({"accuracy": 2}, ())
+
+    def test_a_tie_is_no_label_and_is_named(self, tmp_path: Path) -> None:
+        tied = task([choice("accuracy", "2")], [choice("accuracy", "1")])
+        first, _ = studio(tmp_path, tied, task([choice("accuracy", "0")]))
+        assert (first.labels, first.ties) == ({}, ("accuracy",))
+
+    def test_cancelled_annotations_do_not_count(self, tmp_path: Path) -> None:
+        one = task([choice("accuracy", "2")], [choice("accuracy", "0")])
+        one["annotations"][1]["was_cancelled"] = True
+        (item,) = studio(tmp_path, one)
+        assert item.labels == {"accuracy": 2}
+
+    def test_two_choices_at_once_are_an_error(self, tmp_path: Path) -> None:
+        both = {"from_name": "accuracy", "type": "choices", "value": {"choices": ["1", "2"]}}
+        with pytest.raises(DataError, match="task 1: 2 choices came where one was wanted"):
+            studio(tmp_path, task([both]))
+
+
+def test_an_unknown_ending_names_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"'\.txt' came, one of \.jsonl, \.csv, \.json was wanted"):
+        read_labels(tmp_path / "labels.txt")

@@ -1,0 +1,83 @@
+"""Several corpora side by side: each query finds documents of its own corpus alone, as if it were searched by itself."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.records import Benchmark, Documents, Evidence, Kind, Passages, Sample, Terms
+from runner.compute import parts
+from runner.compute.parts import Part
+from tests.runner.sweeping import QUIET, RANKING_ONLY, cells_in, run_small
+
+_TEXTS = {
+    "a/1": "red apples and green pears",
+    "a/2": "the market for apples is small",
+    "b/1": "apples grow on trees in the garden",
+    "b/2": "cars need fuel and roads",
+    "b/3": "roads and bridges in the north",
+}
+
+
+def benchmark(within: bool) -> Benchmark:
+    documents = Documents(list(_TEXTS), [""] * len(_TEXTS), list(_TEXTS.values()))
+    samples = tuple(
+        Sample(f"{name}-{i}", name, Kind.QA, question, ("x",), (Evidence(gold),), within=f"{name}/" if within else "")
+        for i, (name, question, gold) in enumerate(
+            [("b", "where do apples grow", "b/1"), ("a", "market for apples", "a/2"), ("b", "fuel for cars", "b/2")]
+        )
+    )
+    return Benchmark(documents, samples)
+
+
+@pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
+@pytest.mark.parametrize("vector_index", ["flat", "hnsw"])
+def test_hits_are_of_the_sample_s_own_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retriever: str, vector_index: str
+) -> None:
+    from components.datasets.demo import Demo
+
+    monkeypatch.setattr(Demo, "load", lambda self: benchmark(within=True))
+    overrides = (f"retriever={retriever}", f"vector_index={vector_index}", "tokenizer=english", "top_k=1", *QUIET, *RANKING_ONLY)
+    assert run_small(tmp_path, overrides) == 0
+    (cell,) = cells_in(tmp_path)
+    rows = _samples(tmp_path, cell.cell_id)
+    assert len(rows) == 3
+    for row in rows:
+        found = {hit["document_id"][0] for hit in row["retrieved"]}
+        assert found == {row["subset"]}
+
+
+def test_without_parts_all_documents_are_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from components.datasets.demo import Demo
+
+    monkeypatch.setattr(Demo, "load", lambda self: benchmark(within=False))
+    assert run_small(tmp_path, ("retriever=bm25", "tokenizer=english", "top_k=1", *QUIET, *RANKING_ONLY)) == 0
+    (cell,) = cells_in(tmp_path)
+    found = {hit["document_id"][0] for row in _samples(tmp_path, cell.cell_id) for hit in row["retrieved"]}
+    assert found == {"a", "b"}
+
+
+def _samples(folder: Path, cell_id: str) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    path = folder / "results" / "a-sweep" / cell_id / "samples.parquet"
+    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return rows
+
+
+def test_indexes_of_several_parts_keep_apart() -> None:
+    joined = parts.join([{"x": np.array([0])}, {"x": np.array([1])}])
+    assert parts.take(joined, Part(1))["x"].tolist() == [1]
+    assert parts.take(parts.join([{"x": np.array([7])}]), Part())["x"].tolist() == [7]
+
+
+def test_passages_of_a_part_keep_their_terms() -> None:
+    terms = Terms(np.arange(6, dtype=np.int32), np.array([0, 2, 4]), np.array([2, 4, 6]), 6)
+    passages = Passages(["a", "b", "c"], terms)
+    chosen = parts.rows(passages, np.array([2, 0]))
+    assert list(chosen.texts) == ["c", "a"]
+    assert chosen.terms is not None
+    assert chosen.terms.row(0).tolist() == [4, 5]
+    assert parts.rows(passages, slice(None)) is passages
