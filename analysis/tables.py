@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from analysis import published, sweeps, terminal
-from analysis.published import TABLES, Beside, Block, Line, Row, Table
+from analysis.published import TABLES, Beside, Block, Line, Number, Row, Table
 from analysis.terminal import UNKNOWN, Column
 from components.errors import DataError
 from runner.results import CellResult
@@ -72,15 +72,22 @@ def _source_of(paper: str) -> str:
 
 def show_table(console: Console, table: Table, metrics: Sequence[str]) -> None:
     """The printed numbers alone, shares between 0 and 1."""
-    values = {(number.subset, number.row, number.metric): number.value for number in table.numbers}
+    values = {(number.subset, number.row, number.metric): _value(number) for number in table.numbers}
     rows = list(dict.fromkeys((number.subset, number.row) for number in table.numbers))
-    columns = _row_columns(rows)
-    for metric in metrics:
-        own = [values.get((subset, row, metric)) for subset, row in rows]
-        digits = terminal.n_digits(value for value in own if value is not None)
-        columns.append(Column(metric, [terminal.number(value, digits) for value in own]))
-    terminal.show_table(console, f"{table.info.name}: {table.info.about}", columns)
+    columns = [Column(metric, [values.get((*row, metric), UNKNOWN) for row in rows]) for metric in metrics]
+    _show_head(console, table)
+    terminal.show_table(console, "", [*_row_columns(rows), *columns])
     _show_source(console, table)
+
+
+def _value(number: Number) -> str:
+    if number.unit == "count":
+        return f"{number.value:,.0f}"
+    return terminal.number(number.value, terminal.n_digits([number.value]))
+
+
+def _show_head(console: Console, table: Table) -> None:
+    console.print(f"[bold]{table.info.name}[/]: {escape(table.info.about)}")
 
 
 def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[Column]:
@@ -97,8 +104,7 @@ def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[Column]:
 
 def show_beside(console: Console, beside: Beside) -> None:
     """A block per metric, then what must be known before the numbers are compared."""
-    info = beside.table.info
-    console.print(f"[bold]{info.name}[/]: {escape(info.about)}")
+    _show_head(console, beside.table)
     for block in beside.blocks:
         if block.ours:
             console.print()
@@ -112,29 +118,39 @@ def show_beside(console: Console, beside: Beside) -> None:
 
 
 def _title(block: Block) -> str:
-    what = "the published definition" if block.is_published_definition else "[red]not the published definition[/]"
+    what = "the published definition" if block.is_published_definition else "[red]NOT the published definition[/]"
     return f"{block.printed}: ours is {block.ours}, {what}"
 
 
 def _block_columns(table: Table, block: Block) -> list[Column]:
     lines = [line for line in block.lines if line.pair]
+    cells = [line.pair.cell for line in lines if line.pair]
     digits = terminal.n_digits(line.number.value for line in lines)
     sizes = [table.n_samples(line.number) for line in lines]
     return [
         *_row_columns([(line.number.subset, line.number.row) for line in lines]),
+        *(Column(axis, [sweeps.shown(cell.axes.get(axis)) for cell in cells], False) for axis in _further_axes(lines)),
         Column("ours", [terminal.number(line.value, digits) for line in lines]),
-        Column(_interval_head(lines), [_interval(line, digits) for line in lines]),
-        Column("published", [terminal.number(line.number.value, digits) for line in lines]),
+        Column(_interval_head(cells), [_interval(line, digits) for line in lines]),
+        Column("paper", [terminal.number(line.number.value, digits) for line in lines]),
         Column("difference", [terminal.number(line.difference, digits, "+") for line in lines]),
         Column("n", [UNKNOWN if line.n is None else f"{line.n:,}" for line in lines]),
-        Column("their n", [UNKNOWN if size is None else f"~{size:,}" for size in sizes]),
-        Column("cell", [_ids([line.pair.cell]) for line in lines if line.pair], is_number=False, optional=True),
+        Column("paper's n", [UNKNOWN if size is None else f"~{size:,}" for size in sizes], optional=True),
+        Column("cell", [_ids([cell]) for cell in cells], is_number=False, optional=True),
     ]
 
 
-def _interval_head(lines: Sequence[Line]) -> str:
-    configs = [line.pair.cell.config for line in lines if line.pair]
-    confidences = {config.get("metrics", {}).get("interval", {}).get("confidence") for config in configs} - {None}
+def _further_axes(lines: Sequence[Line]) -> list[str]:
+    """Axes that tell several cells of the same row apart."""
+    cells: dict[Row, dict[str, CellResult]] = {}
+    for line in lines:
+        if line.pair:
+            cells.setdefault(line.pair.row, {})[line.pair.cell.cell_id] = line.pair.cell
+    return list(dict.fromkeys(axis for own in cells.values() for axis in sweeps.varying_axes(list(own.values()))))
+
+
+def _interval_head(cells: Sequence[CellResult]) -> str:
+    confidences = {cell.config.get("metrics", {}).get("interval", {}).get("confidence") for cell in cells} - {None}
     return f"{100 * confidences.pop():g}% interval" if len(confidences) == 1 else "interval"
 
 
@@ -151,17 +167,16 @@ def _missing_metrics(beside: Beside) -> list[str]:
 
 
 def _differences(beside: Beside) -> list[str]:
-    """Settings that the table holds fixed and the cells do not have; equal ones once."""
+    """Settings that the table holds fixed and the cells do not have, those of all cells first."""
     pairs = beside.paired.pairs
     cells: dict[str, dict[str, CellResult]] = {}
     for pair in pairs:
         for difference in pair.differences:
             cells.setdefault(str(difference), {})[pair.cell.cell_id] = pair.cell
     n_cells = len({pair.cell.cell_id for pair in pairs})
-    return [
-        f"Differs from the paper in {'all cells' if len(own) == n_cells else _ids(own.values())}: {difference}"
-        for difference, own in cells.items()
-    ]
+    ordered = sorted(cells.items(), key=lambda item: -len(item[1]))
+    lines = [f"  {'all cells' if len(own) == n_cells else _ids(own.values())}: {text}" for text, own in ordered]
+    return ["Settings other than the paper's:", *lines] if lines else []
 
 
 def _left_over(beside: Beside) -> list[str]:
@@ -181,8 +196,8 @@ def _ids(cells: Iterable[CellResult]) -> str:
 
 def _show_source(console: Console, table: Table) -> None:
     paper = table.info.paper
-    about_n = [f"their n is about: {paper.size}"] if table.info.is_sweep and paper.size else []
-    for note in (*table.info.notes, *about_n):
+    sizes = [f"the paper's n is about: {paper.size}"] if table.info.is_sweep and paper.size else []
+    for note in (*table.info.notes, *sizes):
         console.print(f"[dim]note: {escape(note)}[/]")
     console.print(f"[dim]source: table {table.info.number} of {escape(str(paper))}[/]")
 

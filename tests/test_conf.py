@@ -112,9 +112,7 @@ class TestPublishedTables:
     def test_every_row_of_the_table_is_a_cell(self, number: int) -> None:
         sweeper = sweeper_of(Path(f"sweeps/crud_table{number}.yaml"))
         jobs = expand(axes_of(sweeper), sweeper.coupled, one_at_a_time=sweeper.one_at_a_time)
-        composed = [
-            compose_job(f"+sweeps=crud_table{number}", "dataset.root=x", "embedder=lsa", *job) for job in jobs
-        ]
+        composed = [compose_job(f"+sweeps=crud_table{number}", "dataset.root=x", "embedder=lsa", *job) for job in jobs]
         cells = [CellResult("x", "OK", job.axes, (), job.config, {"name": "crud_rag"}) for job in composed]
         table = published.read_table(f"crud_rag/{number}")
         paired = published.pair(table, cells)

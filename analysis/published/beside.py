@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.published.numbers import Number, Table
-from analysis.published.pairing import Pair, Paired, pair
+from analysis.published.pairing import Pair, Paired, level_on, pair
 from components.errors import DataError
 from runner.results import OK, CellResult
 
@@ -56,12 +56,20 @@ def put_beside(table: Table, metrics: Sequence[str], cells: Sequence[CellResult]
     sound = [cell for cell in cells if cell.status == OK]
     paired = pair(table, sound)
     if not paired.pairs:
-        rows = "; ".join(", ".join(f"{column}={level}" for column, level in row) for row in table.rows)
-        raise DataError(
-            f"{table.info.name}: none of the {len(sound)} cells that did not fail stands beside a row. The rows are: {rows}"
-        )
+        raise DataError(_nothing_fits(table, sound))
     blocks = tuple(_block(table, paired, printed, sound) for printed in metrics)
     return Beside(table, blocks, paired, tuple(cell for cell in cells if cell.status != OK))
+
+
+def _nothing_fits(table: Table, cells: Sequence[CellResult]) -> str:
+    rows = "; ".join(", ".join(f"{column}={level}" for column, level in row) for row in table.rows)
+    axes = dict.fromkeys(axis for row in table.rows for level in table.own_levels(row) for axis in level.axes)
+    levels = [", ".join(f"{axis}={level_on(cell, axis) or 'none'}" for axis in axes) for cell in cells]
+    return (
+        f"{table.info.name}: none of the {len(cells)} cells that did not fail is one of its rows.\n"
+        f"  rows: {rows}\n"
+        f"  cells: {'; '.join(dict.fromkeys(levels))}"
+    )
 
 
 def _block(table: Table, paired: Paired, printed: str, cells: Sequence[CellResult]) -> Block:
@@ -73,9 +81,13 @@ def _block(table: Table, paired: Paired, printed: str, cells: Sequence[CellResul
         _line(number, own, ours)
         for number in table.numbers
         if number.metric == printed
-        for own in [other for other in paired.pairs if other.row == number.row] or [None]
+        for own in _of_row(paired, number) or (None,)
     ]
     return Block(printed, ours, ours == names.published, tuple(lines))
+
+
+def _of_row(paired: Paired, number: Number) -> tuple[Pair | None, ...]:
+    return tuple(own for own in paired.pairs if own.row == number.row)
 
 
 def _line(number: Number, own: Pair | None, ours: str) -> Line:

@@ -58,11 +58,14 @@ class Table:
         """Printed names of the metrics."""
         return list(dict.fromkeys(number.metric for number in self.numbers))
 
-    def wanted(self, row: Row) -> list[Level]:
-        """What a cell of the row has: the row's own levels first, then the base in the columns that it leaves open."""
-        own = dict(row)
+    def own_levels(self, row: Row) -> list[Level]:
+        """What tells the row apart."""
+        return [self.levels[item] for item in row]
+
+    def base_levels(self, row: Row) -> list[Level]:
+        """What the paper holds fixed beside the row's own levels."""
         base = {**self.info.paper.base, **self.info.base}
-        return [self.levels[item] for item in (own | {k: v for k, v in base.items() if k not in own}).items()]
+        return [self.levels[item] for item in base.items() if item[0] not in dict(row)]
 
     def n_samples(self, number: Number) -> int | None:
         """About how many samples a number is over; None where the paper does not say."""

@@ -1,6 +1,6 @@
 """Which cells of a sweep stand beside which rows of a published table."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,30 +65,29 @@ def pair(table: Table, cells: Sequence[CellResult]) -> Paired:
     )
 
 
+def level_on(cell: CellResult, axis: str) -> str:
+    """What a cell has on an axis: its model if it names one, else the chosen option or value; "" for an unused axis."""
+    names = _names(cell, axis)
+    return str(names[-1]) if names else ""
+
+
 def _match(table: Table, row: Row, cell: CellResult) -> Pair | None:
-    own = {column for column, _ in row}
-    differences: list[Difference] = []
-    for level in table.wanted(row):
-        misses = list(_misses(level, cell, unused_is_fine=level.column not in own))
-        if level.column in own and (misses or not level.axes):
-            return None
-        differences += misses
-    return Pair(row, cell, tuple(differences))
+    if any(not level.axes or _misses(level, cell) for level in table.own_levels(row)):
+        return None
+    misses = [miss for level in table.base_levels(row) for miss in _misses(level, cell)]
+    return Pair(row, cell, tuple(miss for miss in misses if miss.ours))
 
 
-def _misses(level: Level, cell: CellResult, *, unused_is_fine: bool) -> Iterable[Difference]:
-    for axis, accepted in level.axes.items():
-        names = _names(cell, axis)
-        if not names and unused_is_fine:
-            continue
-        if {_normal(name) for name in names}.isdisjoint(_normal(value) for value in accepted):
-            yield Difference(axis, str(names[-1]) if names else "none", level.printed)
+def _misses(level: Level, cell: CellResult) -> list[Difference]:
+    return [
+        Difference(axis, level_on(cell, axis), level.printed)
+        for axis, accepted in level.axes.items()
+        if {_normal(name) for name in _names(cell, axis)}.isdisjoint(_normal(value) for value in accepted)
+    ]
 
 
 def _names(cell: CellResult, axis: str) -> list[Any]:
-    """What a cell has on an axis: the chosen option or value, and the name of the model if the option has one. Empty
-    where the cell does not use the axis.
-    """
+    """The chosen option or value, and the name of the model if the option has one; nothing for an unused axis."""
     value = cell.axes[axis] if axis in cell.axes else _from_config(cell.config, axis)
     if value is None:
         return []

@@ -88,9 +88,7 @@ class Bleu:
         return bleu
 
 
-def _closest_lengths(
-    lengths: NDArray[np.int64], references: Units, sample: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _closest_lengths(lengths: NDArray[np.int64], references: Units, sample: NDArray[np.int64]) -> NDArray[np.int64]:
     """Per sample, the length of the reference that is closest to the answer's, the shorter of two as close; 0 without a
     reference.
     """

@@ -55,7 +55,9 @@ def _mean_over_references(samples: Sequence[Sample], answers: Texts, references:
     pairs = pair_units(samples, answers, references)
     n_equal = np.bincount(pairs.sample, weights=_equal(pairs.answers, pairs.references), minlength=len(samples))
     counts = [len(sample.references) for sample in samples]
-    return mean_scores([e / n if n else ScoreState.NOT_APPLICABLE for e, n in zip(n_equal.tolist(), counts, strict=True)])
+    return mean_scores(
+        [e / n if n else ScoreState.NOT_APPLICABLE for e, n in zip(n_equal.tolist(), counts, strict=True)]
+    )
 
 
 def _equal(answers: Units, references: Units) -> NDArray[np.float64]:

@@ -63,9 +63,7 @@ def _lcs_f1(answers: Units, references: Units) -> NDArray[np.float64]:
     return _f1(lcs_lengths(answers, references), np.diff(answers.offsets), np.diff(references.offsets))
 
 
-def _f1(
-    shared: NDArray[np.int64], n_answer: NDArray[np.int64], n_reference: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _f1(shared: NDArray[np.int64], n_answer: NDArray[np.int64], n_reference: NDArray[np.int64]) -> NDArray[np.float64]:
     """Nothing to share is a precision or recall of 0."""
     precision, recall = shared / np.maximum(n_answer, 1), shared / np.maximum(n_reference, 1)
     f1: NDArray[np.float64] = 2 * precision * recall / (precision + recall + 1e-8)

@@ -84,7 +84,9 @@ def judge(stage: Stage, inputs: Inputs) -> Output:
     passages = list(passages_in_context(inputs))
     ask = _asking(stage, inputs)
     judgements = stage.component.judge(
-        [Judged(samples[row], texts[row], passages[row]) for row in rows], inputs.read("prepared", _decode_prepared), ask
+        [Judged(samples[row], texts[row], passages[row]) for row in rows],
+        inputs.read("prepared", _decode_prepared),
+        ask,
     )
     remarks = [""] * len(samples)
     for row, remark in zip(rows, judgements.remarks, strict=True):

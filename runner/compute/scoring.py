@@ -33,7 +33,9 @@ def score_ranking(stage: Stage, inputs: Inputs) -> Output:
     """Document-level metrics of the whole ranking, whatever top_k is. Without retrieval they are not applicable."""
     samples = inputs.read("samples", payloads.decode_samples)
     if not inputs.has("hits"):
-        return aggregated(stage, samples, [(metric, _not_applicable(metric, len(samples))) for metric in _metrics(stage)])
+        return aggregated(
+            stage, samples, [(metric, _not_applicable(metric, len(samples))) for metric in _metrics(stage)]
+        )
     documents = inputs.read("corpus", payloads.decode_documents)
     rankings = document_rankings(
         inputs.read("hits", payloads.decode_hits), inputs.read("chunks", payloads.decode_spans), documents
@@ -48,7 +50,9 @@ def score_context(stage: Stage, inputs: Inputs) -> Output:
     """What of the gold reached the prompt, and what it cost."""
     samples = inputs.read("samples", payloads.decode_samples)
     if not inputs.has("hits"):
-        return aggregated(stage, samples, [(metric, _not_applicable(metric, len(samples))) for metric in _metrics(stage)])
+        return aggregated(
+            stage, samples, [(metric, _not_applicable(metric, len(samples))) for metric in _metrics(stage)]
+        )
     documents = inputs.read("corpus", payloads.decode_documents)
     context = inputs.read("context", payloads.decode_context)
     spans = context_spans(context, inputs.read("chunks", payloads.decode_spans))
@@ -156,7 +160,9 @@ def spread(scores: Scores, rows: Sequence[int], states: Sequence[ScoreState]) ->
     return Scores(statistics, tuple(all_states), values)
 
 
-def aggregated(stage: Stage, samples: Sequence[Sample], scored: Sequence[tuple[Metric, Mapping[str, Scores]]]) -> Output:
+def aggregated(
+    stage: Stage, samples: Sequence[Sample], scored: Sequence[tuple[Metric, Mapping[str, Scores]]]
+) -> Output:
     """The metrics per subset as JSON, and the scores per sample as a table."""
     flat: dict[str, Scored] = {}
     for metric, scores in scored:

@@ -64,10 +64,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m runner.judge_agreement", description=__doc__)
-    parser.add_argument("--labels", type=Path, required=True, help="people's labels: .jsonl, .csv, or Label Studio's .json")
+    parser.add_argument(
+        "--labels", type=Path, required=True, help="people's labels: .jsonl, .csv, or Label Studio's .json"
+    )
     parser.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
     parser.add_argument("--json", type=Path, help="where the whole report goes, with every disagreement")
-    parser.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.model=qwen2.5-72b-instruct")
+    parser.add_argument(
+        "overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.model=qwen2.5-72b-instruct"
+    )
     return parser
 
 
@@ -110,7 +114,9 @@ def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store
             item.judged.sample.id,
             name,
             _class(ScoreState.NOT_APPLICABLE if label == NOT_APPLICABLE else ScoreState.VALUE, label),
-            None if state is ScoreState.FAILED else _class(state, round(value * max(grader.grades)) if value == value else 0),
+            None
+            if state is ScoreState.FAILED
+            else _class(state, round(value * max(grader.grades)) if value == value else 0),
             remark,
         )
         for item, state, value, remark in zip(
@@ -177,7 +183,9 @@ def _show(console: Console, report: Mapping[str, Any]) -> None:
     console.print(f"disagreements: {len(report['disagreements'])}")
     for row in report["disagreements"]:
         remark = f": {row['remark']}" if row["remark"] else ""
-        console.print(f"  {row['id']}  {row['metric']}  people {row['label']}, judge {row['judged']}{remark}", markup=False)
+        console.print(
+            f"  {row['id']}  {row['metric']}  people {row['label']}, judge {row['judged']}{remark}", markup=False
+        )
 
 
 def _with_interval(entry: Mapping[str, Any], measure: str) -> str:

@@ -51,7 +51,9 @@ def read_labels(file: Path) -> list[LabelledItem]:
     """All items. Raises DataError with the place of whatever cannot be used, and if there is no label at all."""
     readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".json": _read_label_studio}
     if file.suffix.lower() not in readers:
-        raise DataError(f"{file}: the ending '{file.suffix}' came, one of {', '.join(readers)} was wanted: {_EXPECTED}.")
+        raise DataError(
+            f"{file}: the ending '{file.suffix}' came, one of {', '.join(readers)} was wanted: {_EXPECTED}."
+        )
     items = list(readers[file.suffix.lower()](file))
     if not any(item.labels for item in items):
         raise DataError(f"{file}: {len(items)} items and not one label came. Wanted: {_EXPECTED}.")

@@ -17,7 +17,12 @@ from runner.compute.scoring import spread
 from runner.score.names import metrics_by_name
 from runner.score.lines import Line, read_lines
 
-_QUEST = ("quest_eval_precision", "quest_eval_recall", "quest_eval_precision_crud_compat", "quest_eval_recall_crud_compat")
+_QUEST = (
+    "quest_eval_precision",
+    "quest_eval_recall",
+    "quest_eval_precision_crud_compat",
+    "quest_eval_recall_crud_compat",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:

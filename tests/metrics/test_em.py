@@ -1,11 +1,15 @@
 import pytest
 
 from components.metrics.em import ExactMatch
-from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, value_of
+from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, score_texts, value_of
 
 
 class TestExactMatch(AnswerMetricContract):
     metric = ExactMatch()
+
+
+class TestExactMatchOmniEvalCompat(AnswerMetricContract):
+    metric = ExactMatch(omnieval_compat=True)
 
 
 @pytest.mark.parametrize(
@@ -22,5 +26,22 @@ class TestExactMatch(AnswerMetricContract):
     ],
 )
 def test_equality_after_normalisation(answer: str, references: tuple[str, ...], expected: float) -> None:
-    scores = ExactMatch().score_answers([qa_sample(*references)], [answer])
+    scores = score_texts(ExactMatch(), [qa_sample(*references)], [answer])
     assert value_of(scores["em"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "references", "expected"),
+    [
+        ("北京", ("北京", "上海"), 0.5),
+        ("北京", ("北京", ""), 0.5),
+        ("北京。", ("北京",), 0.0),
+        ("The Beijing.", ("beijing",), 1.0),
+        ("", ("",), 1.0),
+    ],
+)
+def test_the_published_form_is_a_mean_over_references(
+    answer: str, references: tuple[str, ...], expected: float
+) -> None:
+    scores = score_texts(ExactMatch(omnieval_compat=True), [qa_sample(*references)], [answer])
+    assert value_of(scores["em_omnieval_compat"]) == expected

@@ -1,15 +1,19 @@
 import pytest
 
 from components.metrics.f1 import F1
-from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, value_of
+from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, score_texts, value_of
 
 
 class TestF1(AnswerMetricContract):
     metric = F1()
 
 
+class TestF1OmniEvalCompat(AnswerMetricContract):
+    metric = F1(omnieval_compat=True)
+
+
 def _f1(answer: str, *references: str) -> float:
-    return value_of(F1().score_answers([qa_sample(*references)], [answer])["f1"])
+    return value_of(score_texts(F1(), [qa_sample(*references)], [answer])["f1"])
 
 
 def test_words_count_as_often_as_they_are_in_both() -> None:
@@ -36,3 +40,9 @@ def test_the_best_reference_counts() -> None:
 @pytest.mark.parametrize("answer", ["", "。"])
 def test_an_empty_answer_scores_zero(answer: str) -> None:
     assert _f1(answer, "北京") == 0.0
+
+
+def test_spaces_between_words_are_shared_in_the_published_form() -> None:
+    scores = score_texts(F1(omnieval_compat=True), [qa_sample("完全不同")], ["hello world"])
+    # "完全 不同" and "hello world", as characters with spaces: jieba keeps the blank as a word between two blanks.
+    assert value_of(scores["f1_omnieval_compat"]) == pytest.approx(2 * 1 / (5 + 13))

@@ -7,7 +7,7 @@ from components.metrics.bleu import Bleu
 from components.metrics.interval import Bootstrap, Column
 from components.means import combine_mean
 from components.records import Interval
-from tests.contracts.metric_contract import qa_sample
+from tests.contracts.metric_contract import qa_sample, score_texts
 
 _NOTHING = Interval(None, None, None)
 
@@ -96,7 +96,7 @@ def test_columns_may_differ_in_their_statistics() -> None:
     bleu = Bleu()
     answers = ["会议在北京举行", "会议在上海举行", "", "今天天气很好适合出行"]
     references = ["会议在北京举行", "会议于北京举行", "没有回答", "今天天气很好"]
-    scores = bleu.score_answers([qa_sample(text) for text in references], answers)["bleu"]
+    scores = score_texts(bleu, [qa_sample(text) for text in references], answers)["bleu"]
     of_bleu, of_mean = Bootstrap(n_resamples=500).intervals(
         [(scores.statistics, lambda sums: bleu.combine("bleu", sums)), _column(np.array([0.0, 0.0, 1.0, 1.0]))]
     )

@@ -2,7 +2,7 @@ import pytest
 
 from components.errors import ComponentError
 from components.metrics.length import Length
-from tests.contracts.metric_contract import AnswerMetricContract, qa_sample
+from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, score_texts
 
 
 class TestLength(AnswerMetricContract):
@@ -10,10 +10,10 @@ class TestLength(AnswerMetricContract):
 
 
 def test_characters_are_counted_with_and_without_references() -> None:
-    scores = Length().score_answers([qa_sample("北京"), qa_sample(), qa_sample()], ["北京 is\n", "𠀀", ""])
+    scores = score_texts(Length(), [qa_sample("北京"), qa_sample(), qa_sample()], ["北京 is\n", "𠀀", ""])
     assert scores["length"].values.tolist() == [6.0, 1.0, 0.0]
 
 
 def test_a_missing_answer_is_an_error() -> None:
-    with pytest.raises(ComponentError, match="got 0 answers for 1 samples"):
-        Length().score_answers([qa_sample("a")], [])
+    with pytest.raises(ComponentError, match="got 0 answers and 1 references for 1 samples"):
+        score_texts(Length(), [qa_sample("a")], [])

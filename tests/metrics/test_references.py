@@ -1,30 +1,32 @@
-from collections.abc import Sequence
-
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.metrics.references import best_over_references
-from components.records import Scores, ScoreState
+from components.metrics.references import best_over_references, pair_units
+from components.records import Scores, ScoreState, Texts, Units
+from components.text.units import number_units
 from tests.contracts.metric_contract import qa_sample
 
 
-def _letters(texts: Sequence[str]) -> list[frozenset[str]]:
-    return [frozenset(text.replace(".", "")) for text in texts]
+def _letters(texts: list[str]) -> Texts:
+    return Texts(texts, number_units([list(text.replace(".", "")) for text in texts]))
 
 
-def _n_shared(answer: frozenset[str], reference: frozenset[str]) -> float:
-    return float(len(answer & reference))
+def _n_shared(answers: Units, references: Units) -> NDArray[np.float64]:
+    rows = range(len(answers))
+    return np.array([float(len(np.intersect1d(answers.row(row), references.row(row)))) for row in rows])
 
 
 def _score(answer: str, *references: str) -> Scores:
-    return best_over_references([qa_sample(*references)], [answer], _letters, _n_shared)
+    return best_over_references([qa_sample(*references)], _letters([answer]), _letters(list(references)), _n_shared)
 
 
 def test_the_best_reference_counts() -> None:
     assert _score("abc", "a", "abx", "c").values.tolist() == [2.0]
 
 
-def test_references_that_analyse_to_nothing_are_left_out() -> None:
+def test_references_without_a_unit_are_left_out() -> None:
     assert _score("abc", "...", "a").values.tolist() == [1.0]
 
 
@@ -33,17 +35,18 @@ def test_a_sample_without_a_reference_is_not_applicable(references: tuple[str, .
     assert _score("abc", *references).states == (ScoreState.NOT_APPLICABLE,)
 
 
-def test_each_distinct_text_is_analysed_once() -> None:
-    analysed: list[str] = []
-
-    def analyse(texts: Sequence[str]) -> list[frozenset[str]]:
-        analysed.extend(texts)
-        return _letters(texts)
-
-    best_over_references([qa_sample("a", "b"), qa_sample("b")], ["a", "a"], analyse, _n_shared)
-    assert sorted(analysed) == ["a", "b"]
+def test_references_belong_to_their_samples() -> None:
+    samples = [qa_sample("a", "b"), qa_sample(), qa_sample("c")]
+    scores = best_over_references(samples, _letters(["b", "c", "c"]), _letters(["a", "b", "c"]), _n_shared)
+    assert scores.states == (ScoreState.VALUE, ScoreState.NOT_APPLICABLE, ScoreState.VALUE)
+    assert scores.values[[0, 2]].tolist() == [1.0, 1.0]
 
 
 def test_a_missing_answer_is_an_error() -> None:
-    with pytest.raises(ComponentError, match="got 1 answers for 2 samples"):
-        best_over_references([qa_sample("a"), qa_sample("b")], ["a"], _letters, _n_shared)
+    with pytest.raises(ComponentError, match="got 1 answers and 2 references for 2 samples with 2 references"):
+        pair_units([qa_sample("a"), qa_sample("b")], _letters(["a"]), _letters(["a", "b"]))
+
+
+def test_texts_that_were_not_taken_apart_are_an_error() -> None:
+    with pytest.raises(ComponentError, match="texts without units"):
+        pair_units([qa_sample("a")], Texts(["a"]), Texts(["a"]))

@@ -2,15 +2,19 @@ import pytest
 
 from components.metrics.rouge_l import RougeL
 from components.text.rjieba_words import RjiebaWords
-from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, value_of
+from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, score_texts, value_of
 
 
 class TestRougeL(AnswerMetricContract):
     metric = RougeL()
 
 
+class TestRougeLCrudCompat(AnswerMetricContract):
+    metric = RougeL(crud_compat=True)
+
+
 def _rouge_l(answer: str, *references: str) -> float:
-    return value_of(RougeL().score_answers([qa_sample(*references)], [answer])["rouge_l"])
+    return value_of(score_texts(RougeL(), [qa_sample(*references)], [answer])["rouge_l"])
 
 
 def test_f1_of_the_longest_common_subsequence() -> None:
@@ -42,6 +46,12 @@ def test_an_empty_answer_scores_zero(answer: str) -> None:
 
 def test_words_are_those_of_the_tokenizer() -> None:
     # 杜苏芮 is in no dictionary: one word with HMM, three without.
-    without_hmm = RougeL(RjiebaWords(hmm=False)).score_answers([qa_sample("杜苏芮")], ["杜苏"])
+    without_hmm = score_texts(RougeL(RjiebaWords(hmm=False)), [qa_sample("杜苏芮")], ["杜苏"])
     assert _rouge_l("杜苏", "杜苏芮") == 0.0
     assert value_of(without_hmm["rouge_l"]) == pytest.approx(4 / 5)
+
+
+def test_white_space_counts_in_the_published_form() -> None:
+    scores = score_texts(RougeL(crud_compat=True), [qa_sample("北京 是 首都")], ["北京是首都"])
+    # Three common words, of 3 and of 5.
+    assert value_of(scores["rouge_l_crud_compat"]) == pytest.approx(6 / 8)

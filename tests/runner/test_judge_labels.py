@@ -89,7 +89,9 @@ class TestLabelStudio:
         assert item.judged.sample.id == "a"
 
     def test_most_annotators_decide(self, tmp_path: Path) -> None:
-        (item,) = studio(tmp_path, task([choice("accuracy", "2")], [choice("accuracy", "1")], [choice("accuracy", "2")]))
+        (item,) = studio(
+            tmp_path, task([choice("accuracy", "2")], [choice("accuracy", "1")], [choice("accuracy", "2")])
+        )
         assert (item.labels, item.ties) == ({"accuracy": 2}, ())
 
     def test_a_tie_is_no_label_and_is_named(self, tmp_path: Path) -> None:

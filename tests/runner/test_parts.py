@@ -39,7 +39,14 @@ def test_hits_are_of_the_sample_s_own_corpus(
     from components.datasets.demo import Demo
 
     monkeypatch.setattr(Demo, "load", lambda self: benchmark(within=True))
-    overrides = (f"retriever={retriever}", f"vector_index={vector_index}", "tokenizer=english", "top_k=1", *QUIET, *RANKING_ONLY)
+    overrides = (
+        f"retriever={retriever}",
+        f"vector_index={vector_index}",
+        "tokenizer=english",
+        "top_k=1",
+        *QUIET,
+        *RANKING_ONLY,
+    )
     assert run_small(tmp_path, overrides) == 0
     (cell,) = cells_in(tmp_path)
     rows = _samples(tmp_path, cell.cell_id)

@@ -1,0 +1,135 @@
+"""BERTScore: how well the tokens of an answer and of a reference match in a language model's vectors."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.means import combine_mean
+from components.metrics.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
+from components.metrics.text_pairs import Pair, best_text_over_references
+from components.protocols import TextForm
+from components.records import Sample, Scores, Texts
+
+_PACKAGES = ("bert_score", "torch", "transformers")
+_NEEDED_BY = "the metric bert_score"
+
+
+@dataclass(frozen=True)
+class BertScore:
+    """F1 of greedily matched token vectors, as the package bert-score 0.3.13 computes it, without IDF weights and
+    without rescaling by a baseline; the best over the references.
+
+    Level: sample. Range: at most 1, with trained models between 0.3 and 1, no unit, larger is better. Tokenizer: the
+    model's; what is beyond its maximum (512 tokens for BERT, about as many Chinese characters) is not read, of answers
+    and references alike. Empty answer: 0. Blank references are left out; a sample with no other is NOT_APPLICABLE.
+    Source: Zhang et al. 2020, "BERTScore: Evaluating Text Generation with BERT", equations for P, R and F_BERT.
+
+    `model` is the id of a BERT-like encoder (BERT, RoBERTa, MacBERT, ELECTRA, DeBERTa) on the Hugging Face hub,
+    `revision` its commit; or a local folder, with revision "". `num_layers` is the layer whose output is compared,
+    counted from 1: bert-score's own choice is 8 for bert-base-chinese. Weights are read from safetensors alone, and no
+    code from the model's folder is run.
+    """
+
+    model: str
+    revision: str
+    num_layers: int
+    batch_size: int = runtime_only(64, "texts are padded differently: changes rounding, about 1e-6")
+    device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
+
+    version: ClassVar[int] = 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """("bert_score",)."""
+        return ("bert_score",)
+
+    @property
+    def form(self) -> TextForm | None:
+        """None: the model reads whole texts."""
+        return None
+
+    def check(self) -> list[str]:
+        """Packages that are missing, a model that cannot be meant, numbers below 1."""
+        mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
+        mistakes += model_mistakes(self.model, self.revision)
+        for name in ("num_layers", "batch_size"):
+            if getattr(self, name) < 1:
+                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 1")
+        return mistakes
+
+    def content_hash(self) -> str:
+        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
+        ComponentError if there is no such folder.
+        """
+        return folder_hash(self.model)
+
+    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+        """BERTScore F1 of each answer. Raises ComponentError if the model cannot be loaded or has fewer layers."""
+        return {"bert_score": best_text_over_references(samples, answers, references, self._f1)}
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Means, float64[...], from sums float64[..., 2]."""
+        return combine_mean(sums)
+
+    def _f1(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        encoder = _load(self.model, self.revision, self.num_layers, self.device)
+        values = np.empty(len(pairs), dtype=np.float64)
+        # Texts of about the same length together: bert-score orders by words between spaces, which Chinese has none of,
+        # and would hold the vectors of all tokens of all texts at once.
+        by_length = sorted(range(len(pairs)), key=lambda number: sum(map(len, pairs[number])))
+        for first in range(0, len(pairs), self.batch_size):
+            numbers = by_length[first : first + self.batch_size]
+            values[numbers] = encoder.f1([pairs[number] for number in numbers])
+        return values
+
+
+class _Encoder(NamedTuple):
+    """A model, cut after the layer that is compared, its tokenizer and where it is."""
+
+    network: Any
+    tokenizer: Any
+    device: str
+
+    def f1(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        from bert_score.utils import bert_cos_score_idf
+
+        answers, references = map(list, zip(*pairs, strict=True))
+        weights: defaultdict[int, float] = defaultdict(lambda: 1.0)
+        weights[self.tokenizer.cls_token_id] = weights[self.tokenizer.sep_token_id] = 0.0
+        scores = bert_cos_score_idf(
+            self.network, references, answers, self.tokenizer, weights, batch_size=len(pairs), device=self.device
+        )
+        f1: NDArray[np.float64] = scores[:, 2].numpy().astype(np.float64)
+        return f1
+
+
+@cache
+def _load(model: str, revision: str, num_layers: int, device: str) -> _Encoder:
+    """Once per process. BERTScorer would load by name alone: no revision, pickled weights, and any path that has "t5"
+    in it taken for a T5 model.
+    """
+    if missing := missing_packages(_PACKAGES, _NEEDED_BY):
+        raise missing[0]
+    from transformers import AutoModel, AutoTokenizer
+
+    pinned = {"revision": revision or None, "trust_remote_code": False}
+    with loading(model, revision) as name:
+        tokenizer = AutoTokenizer.from_pretrained(name, **pinned)
+        network = AutoModel.from_pretrained(name, use_safetensors=True, **pinned)
+    layers = getattr(getattr(network, "encoder", None), "layer", None)
+    if layers is None:
+        raise ComponentError(f"model {model!r} is a {type(network).__name__}, wanted a BERT-like encoder")
+    if num_layers > len(layers):
+        raise ComponentError(f"num_layers: got {num_layers}, but model {model!r} has {len(layers)}")
+    del layers[num_layers:]
+    # Some tokenizers name no maximum; bert-score then asks for one of 10^30 tokens, which overflows.
+    tokenizer.model_max_length = min(tokenizer.model_max_length, network.config.max_position_embeddings)
+    device = torch_device(device)
+    return _Encoder(network.eval().to(device), tokenizer, device)

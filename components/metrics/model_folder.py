@@ -1,0 +1,110 @@
+"""Pretrained models that metrics read: ids of the Hugging Face hub, or local folders. What is said of both alike."""
+
+import hashlib
+import importlib.util
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from components.errors import ComponentError, MissingExtraError
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def local_folder(model: str) -> Path | None:
+    """The folder that `model` names; None for an id of the hub, such as "owner/name".
+
+    A folder is what exists as one, and what is written as a path: absolute, beginning with "." or "~", or longer than
+    an id. So the path of a folder that does not exist is never asked for at the hub.
+    """
+    path = Path(model).expanduser()
+    if path.is_dir() or path.is_absolute() or model.startswith(".") or len(path.parts) > 2:
+        return path
+    return None
+
+
+def model_mistakes(model: str, revision: str) -> list[str]:
+    """What is wrong with the two fields that name a model: nothing is loaded or asked for to find out."""
+    folder = local_folder(model)
+    if not model:
+        return ["model: is empty, wanted an id of the Hugging Face hub or a local folder"]
+    if folder is None:
+        if _COMMIT.fullmatch(revision):
+            return []
+        return [f"revision: got {revision!r}, wanted the commit of {model!r} (40 hex digits): branches and tags move"]
+    mistakes = []
+    if revision:
+        mistakes.append(f"revision: got {revision!r}, but {folder} is a local folder: set revision=''")
+    if not folder.is_dir():
+        mistakes.append(f"model: there is no folder {folder}")
+    elif not any(folder.rglob("*.safetensors")):
+        mistakes.append(f"model: {folder} has no *.safetensors file (other formats can run code and are not read)")
+    return mistakes
+
+
+def missing_packages(packages: Sequence[str], needed_by: str) -> list[MissingExtraError]:
+    """One error, not raised, per package of the extra `models` that is not installed. Imports none."""
+    return [
+        MissingExtraError(name.replace("_", "-"), "models", needed_by)
+        for name in packages
+        if importlib.util.find_spec(name) is None
+    ]
+
+
+def folder_hash(model: str) -> str:
+    """SHA-256 (hex) of the names and contents of a local folder's files, hidden ones left out; "" for an id of the hub.
+
+    Read once per process, and again if a file's size or time changes. Raises ComponentError if there is no such folder.
+    """
+    folder = local_folder(model)
+    if folder is None:
+        return ""
+    if not folder.is_dir():
+        raise ComponentError(f"model: there is no folder {folder}")
+    stamps = []
+    for file in sorted(folder.rglob("*")):
+        name = file.relative_to(folder)
+        if file.is_file() and not any(part.startswith(".") for part in name.parts):
+            status = file.stat()
+            stamps.append((name.as_posix(), status.st_size, status.st_mtime_ns))
+    return _hash(folder, tuple(stamps))
+
+
+@cache
+def _hash(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> str:
+    whole = hashlib.sha256()
+    for name, _, _ in stamps:
+        with (folder / name).open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        whole.update(f"{content} {name}\0".encode())
+    return whole.hexdigest()
+
+
+@contextmanager
+def loading(model: str, revision: str) -> Iterator[str]:
+    """Gives the name to load by; what goes wrong inside becomes one ComponentError that says what to do."""
+    folder = local_folder(model)
+    try:
+        yield str(folder or model)
+    except ComponentError:
+        raise
+    except Exception as error:  # of transformers, the hub, safetensors, torch: they share no class
+        reason = str(error).strip().partition("\n")[0]
+        advice = (
+            "wanted a folder that save_pretrained wrote, with weights in *.safetensors"
+            if folder
+            else f"wanted it at revision {revision!r} in the local cache or on the hub, with weights in *.safetensors; "
+            f"without a network set `model` to a local folder that holds it"
+        )
+        raise ComponentError(f"model {model!r} cannot be loaded ({type(error).__name__}: {reason}): {advice}") from error
+
+
+def torch_device(device: str) -> str:
+    """The device that "auto" stands for: the first GPU if there is one, else the CPU; any other is taken as it is."""
+    import torch
+
+    if device != "auto":
+        return device
+    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,0 +1,109 @@
+"""The similarity that CRUD-RAG's code logs as "bertScore": one sentence vector per text, and their cosine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.fields import runtime_only
+from components.means import combine_mean
+from components.metrics.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
+from components.metrics.text_pairs import Pair, best_text_over_references
+from components.protocols import TextForm
+from components.records import Sample, Scores, Texts
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_MAX_TOKENS = 256
+"""What the package text2vec reads of a text; the published folder of text2vec-base-chinese says 128."""
+
+_PACKAGES = ("sentence_transformers", "torch", "transformers")
+_NAME = "text2vec_similarity_crud_compat"
+
+
+@dataclass(frozen=True)
+class Text2VecSimilarity:
+    """Cosine of the sentence vectors of answer and reference; the best over the references (CRUD-RAG has one each).
+
+    Level: sample. Range: [-1, 1], no unit, larger is better. Tokenizer: the model's; of a text the first 256 tokens
+    are read ([CLS] and [SEP] among them), white space at its ends not. Pooling: what the model's folder says, the mean
+    over the tokens for text2vec-base-chinese. Empty answer: 0, as text2vec's Similarity gives; CRUD-RAG then drops the
+    sample from its mean, here it counts. Blank references are left out; a sample with no other is NOT_APPLICABLE.
+    Source: text2vec, `Similarity.get_score`, as called by CRUD-RAG's `src/metric/common.py` under the name bert_score.
+
+    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". Weights are
+    read from safetensors alone, and no code from the model's folder is run.
+    """
+
+    model: str
+    revision: str
+    batch_size: int = runtime_only(64, "texts are padded differently: changes rounding, about 1e-7")
+    device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
+
+    version: ClassVar[int] = 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """("text2vec_similarity_crud_compat",)."""
+        return (_NAME,)
+
+    @property
+    def form(self) -> TextForm | None:
+        """None: the model reads whole texts."""
+        return None
+
+    def check(self) -> list[str]:
+        """Packages that are missing, a model that cannot be meant, a batch of nothing."""
+        mistakes = [str(error) for error in missing_packages(_PACKAGES, f"the metric {_NAME}")]
+        mistakes += model_mistakes(self.model, self.revision)
+        if self.batch_size < 1:
+            mistakes.append(f"batch_size: got {self.batch_size}, wanted at least 1")
+        return mistakes
+
+    def content_hash(self) -> str:
+        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
+        ComponentError if there is no such folder.
+        """
+        return folder_hash(self.model)
+
+    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+        """The cosine of each answer. Raises ComponentError if the model cannot be loaded."""
+        return {_NAME: best_text_over_references(samples, answers, references, self._cosines)}
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Means, float64[...], from sums float64[..., 2]."""
+        return combine_mean(sums)
+
+    def _cosines(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        texts = list(dict.fromkeys(text.strip() for text in chain.from_iterable(pairs)))
+        encoder = _load(self.model, self.revision, self.device)
+        vectors = encoder.encode(texts, batch_size=self.batch_size, show_progress_bar=False).astype(np.float64)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        row = {text: number for number, text in enumerate(texts)}
+        rows = np.array([[row[answer.strip()], row[reference.strip()]] for answer, reference in pairs])
+        # Rounding can lead past 1 for equal texts.
+        return np.einsum("ij,ij->i", vectors[rows[:, 0]], vectors[rows[:, 1]]).clip(-1.0, 1.0)
+
+
+@cache
+def _load(model: str, revision: str, device: str) -> "SentenceTransformer":
+    """Once per process."""
+    if missing := missing_packages(_PACKAGES, f"the metric {_NAME}"):
+        raise missing[0]
+    from sentence_transformers import SentenceTransformer
+
+    with loading(model, revision) as name:
+        encoder = SentenceTransformer(
+            name,
+            device=torch_device(device),
+            revision=revision or None,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+        )
+    encoder.max_seq_length = _MAX_TOKENS
+    return encoder

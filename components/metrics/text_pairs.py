@@ -1,0 +1,35 @@
+"""Answers and references that a model compares as texts, not as units."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.metrics.references import best_of_pairs, owners, require_texts_of
+from components.records import Sample, Scores, Texts
+
+Pair = tuple[str, str]
+"""An answer and a reference."""
+
+
+def best_text_over_references(
+    samples: Sequence[Sample],
+    answers: Texts,
+    references: Texts,
+    similarity: Callable[[Sequence[Pair]], NDArray[np.float64]],
+) -> Scores:
+    """Per sample, the largest similarity of its answer and a reference, as the scores of a mean.
+
+    References that are empty or white space are left out; a sample without any other is NOT_APPLICABLE. An answer that
+    is empty or white space scores 0. `similarity` is given neither, all other pairs at once, and is not called for
+    none. Raises ComponentError on inputs that do not belong together.
+    """
+    require_texts_of(samples, answers, references)
+    rows = [row for row, reference in enumerate(references.texts) if reference.strip()]
+    sample = owners(samples)[rows]
+    pairs = [(answers.texts[i], references.texts[row]) for i, row in zip(sample.tolist(), rows, strict=True)]
+    written = [number for number, (answer, _) in enumerate(pairs) if answer.strip()]
+    values = np.zeros(len(pairs), dtype=np.float64)
+    if written:
+        values[written] = similarity([pairs[number] for number in written])
+    return best_of_pairs(sample, values, len(samples))

@@ -1,0 +1,82 @@
+"""What texts are compared by."""
+
+import pytest
+import sacrebleu
+from rouge_chinese import Rouge
+
+from components.protocols import TextForm
+from components.text.forms import (
+    AnswerWords,
+    OmniEvalAnswer,
+    OmniEvalCharacters,
+    RougeChineseWords,
+    SacreBleuTokens,
+    TextWords,
+    WholeAnswer,
+)
+from components.text.jieba_words import JiebaWords
+
+FORMS = (
+    TextWords(), TextWords(white_space=True), AnswerWords(), WholeAnswer(), SacreBleuTokens(), OmniEvalAnswer(),
+    OmniEvalCharacters(), RougeChineseWords(),
+)  # fmt: skip
+
+
+def units(form: TextForm, text: str) -> list[str]:
+    (found,) = form.units([text])
+    return list(found)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=repr)
+def test_is_a_form(form: TextForm) -> None:
+    assert isinstance(form, TextForm)
+    assert isinstance(type(form).version, int)
+    assert hash(form) == hash(form)
+    assert [list(found) for found in form.units([])] == []
+    assert [list(found) for found in form.units(["北京", "b c"])] == [units(form, "北京"), units(form, "b c")]
+
+
+def test_white_space_is_a_word_or_not() -> None:
+    assert units(TextWords(), "北京 是\n首都") == ["北京", "是", "首都"]
+    assert units(TextWords(white_space=True), "北京 是\n首都") == ["北京", " ", "是", "\n", "首都"]
+
+
+def test_normal_forms() -> None:
+    assert units(AnswerWords(), "ＡＢＣ，北京！") == ["abc", "北京"]
+    assert units(WholeAnswer(), " ＡＢＣ，北京！") == ["abc北京"]
+    assert units(WholeAnswer(), "。") == []
+    assert units(OmniEvalAnswer(), " The ABC, 北京！") == ["abc 北京！"]
+    assert units(OmniEvalAnswer(), "...") == [""]
+    assert units(OmniEvalCharacters(), "北京 b") == list("北京   b")  # the blank is a word between two blanks
+
+
+@pytest.mark.parametrize("text", ["会议于8月15日举行。", "The cat, the U.S. cat.", "", " \n"])
+@pytest.mark.parametrize(("language", "tokenizer"), [("zh", "zh"), ("en", "13a")])
+def test_tokens_of_sacrebleu(text: str, language: str, tokenizer: str) -> None:
+    expected = sacrebleu.BLEU(tokenize=tokenizer).tokenizer(text).split()
+    assert units(SacreBleuTokens(language), text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "北京是首都。上海不是！",
+        "第一行\n第二行",
+        "第一段。\n\n第二段",
+        "第一段。\n \n　第二段\n",
+        "\n\n开头",
+        "等等……",
+        "多多........点",
+        "他说：“好。”然后走了",
+    ],
+)
+def test_words_that_rouge_chinese_sees(text: str) -> None:
+    """Its own count of words, from its own cutting of the same joined words."""
+    joined = " ".join(JiebaWords().tokenize([text])[0])
+    found = units(RougeChineseWords(), text)
+    sentences = [" ".join(line.split()) for line in Rouge().cut_sent(joined) if line]
+    assert found == [word for sentence in sentences for word in sentence.split(" ")]
+
+
+def test_an_unknown_language_is_a_mistake() -> None:
+    assert SacreBleuTokens("fr").check() == ["language: got 'fr', wanted one of zh, en"]
