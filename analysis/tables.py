@@ -62,21 +62,20 @@ def show_list(console: Console) -> None:
         Column("what its rows compare", [info.about for info in TABLES.values()], is_number=False),
     ]
     terminal.show_table(console, "Published tables", columns)
-    for paper in dict.fromkeys(info.paper.name for info in TABLES.values()):
-        console.print(f"[dim]{paper}: {escape(_source_of(paper))}[/]")
-
-
-def _source_of(paper: str) -> str:
-    return next(str(info.paper) for info in TABLES.values() if info.paper.name == paper)
+    for name, paper in {info.paper.name: info.paper for info in TABLES.values()}.items():
+        console.print(f"[dim]{name}: {escape(str(paper))}[/]")
 
 
 def show_table(console: Console, table: Table, metrics: Sequence[str]) -> None:
     """The printed numbers alone, shares between 0 and 1."""
     values = {(number.subset, number.row, number.metric): _value(number) for number in table.numbers}
     rows = list(dict.fromkeys((number.subset, number.row) for number in table.numbers))
-    columns = [Column(metric, [values.get((*row, metric), UNKNOWN) for row in rows]) for metric in metrics]
+    columns = _row_columns(rows)
+    for metric in metrics:
+        own = [values.get((*row, metric), UNKNOWN) for row in rows]
+        columns.append(Column(metric, own, optional=metric != metrics[0]))
     _show_head(console, table)
-    terminal.show_table(console, "", [*_row_columns(rows), *columns])
+    terminal.show_table(console, "", columns)
     _show_source(console, table)
 
 
@@ -106,7 +105,7 @@ def show_beside(console: Console, beside: Beside) -> None:
     """A block per metric, then what must be known before the numbers are compared."""
     _show_head(console, beside.table)
     for block in beside.blocks:
-        if block.ours:
+        if block.ours and any(line.pair for line in block.lines):
             console.print()
             terminal.show_table(console, _title(block), _block_columns(beside.table, block))
     console.print()
@@ -129,7 +128,10 @@ def _block_columns(table: Table, block: Block) -> list[Column]:
     sizes = [table.n_samples(line.number) for line in lines]
     return [
         *_row_columns([(line.number.subset, line.number.row) for line in lines]),
-        *(Column(axis, [sweeps.shown(cell.axes.get(axis)) for cell in cells], False) for axis in _further_axes(lines)),
+        *(
+            Column(axis, [sweeps.shown(cell.axes.get(axis)) for cell in cells], is_number=False)
+            for axis in _further_axes(lines)
+        ),
         Column("ours", [terminal.number(line.value, digits) for line in lines]),
         Column(_interval_head(cells), [_interval(line, digits) for line in lines]),
         Column("paper", [terminal.number(line.number.value, digits) for line in lines]),
@@ -182,7 +184,11 @@ def _differences(beside: Beside) -> list[str]:
 def _left_over(beside: Beside) -> list[str]:
     """Rows without a cell and cells without a row."""
     paired = beside.paired
-    rows = ["Row without a cell: " + ", ".join(f"{k}={v}" for k, v in row) for row in paired.rows_without_cell]
+    rows = [
+        f"Row without a cell{'' if beside.table.has_counterpart(row) else ', as nothing here does this'}: "
+        + ", ".join(f"{column}={level}" for column, level in row)
+        for row in paired.rows_without_cell
+    ]
     cells = {
         "Cells without a row": paired.cells_without_row,
         "Cells that differ more from their row than the one that is shown": paired.farther,

@@ -62,8 +62,10 @@ def _check(axes: Axes, coupled: Sequence[Sequence[str]]) -> None:
     seen: set[str] = set()
     for group in coupled:
         where = f"hydra.sweeper.coupled: [{', '.join(group)}]"
-        mistakes += [f"{where}: {name} is coupled twice; wanted it in one group" for name in group if name in seen]
-        seen.update(group)
+        for name in group:
+            if name in seen:
+                mistakes.append(f"{where}: {name} is coupled twice; wanted it in one group, once")
+            seen.add(name)
         single = [name for name in group if n_values.get(name, 0) < 2]
         mistakes += [f"{where}: {_not_swept(name, n_values)}" for name in single]
         if not single and len({n_values[name] for name in group}) > 1:

@@ -67,6 +67,10 @@ class Table:
         base = {**self.info.paper.base, **self.info.base}
         return [self.levels[item] for item in base.items() if item[0] not in dict(row)]
 
+    def has_counterpart(self, row: Row) -> bool:
+        """False if nothing here does what one of the row's levels says."""
+        return all(level.axes for level in self.own_levels(row))
+
     def n_samples(self, number: Number) -> int | None:
         """About how many samples a number is over; None where the paper does not say."""
         sizes = self.info.paper.n_samples

@@ -31,9 +31,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class Paired:
-    """`pairs` are in the order of the rows; a row has several cells where they differ from it in equally many settings.
+    """`pairs` are in the order of the rows; a row has several cells where they are equally near to it.
 
-    `farther` have a row's levels, but other cells differ less from that row. Each cell is in one of `pairs`, `farther`
+    `farther` have a row's levels, but another cell is nearer to that row. Each cell is in one of `pairs`, `farther`
     and `cells_without_row`; each row in one of `pairs` and `rows_without_cell`.
     """
 
@@ -44,38 +44,41 @@ class Paired:
 
 
 def pair(table: Table, cells: Sequence[CellResult]) -> Paired:
-    """A cell matches a row if it has all of the row's own levels; of those the ones that differ least from the table's
-    fixed settings are taken. An axis that a cell does not use (the embedder under bm25) is no difference.
+    """A cell fits a row if it has all of the row's own levels; of those that fit, the ones that have most of the
+    table's fixed settings are taken. A setting that a cell does not use (the embedder under bm25) is not one that it
+    has, but no difference to be told either.
     """
     pairs: list[Pair] = []
     empty: list[Row] = []
-    matched: dict[str, None] = {}
+    fits: set[str] = set()
     for row in table.rows:
-        fitting = [pair for cell in cells if (pair := _match(table, row, cell))]
-        matched |= dict.fromkeys(pair.cell.cell_id for pair in fitting)
-        least = min((len(pair.differences) for pair in fitting), default=0)
-        pairs += [pair for pair in fitting if len(pair.differences) == least]
+        fitting = [(_base_misses(table, row, cell), cell) for cell in cells if _fits(table, row, cell)]
+        fits.update(cell.cell_id for _, cell in fitting)
+        least = min((len(misses) for misses, _ in fitting), default=0)
+        nearest = [(misses, cell) for misses, cell in fitting if len(misses) == least]
+        pairs += [Pair(row, cell, tuple(miss for miss in misses if miss.ours)) for misses, cell in nearest]
         empty += [] if fitting else [row]
-    taken = {pair.cell.cell_id for pair in pairs}
+    taken = {own.cell.cell_id for own in pairs}
     return Paired(
         tuple(pairs),
         tuple(empty),
-        tuple(cell for cell in cells if cell.cell_id not in matched),
-        tuple(cell for cell in cells if cell.cell_id in matched and cell.cell_id not in taken),
+        tuple(cell for cell in cells if cell.cell_id not in fits),
+        tuple(cell for cell in cells if cell.cell_id in fits - taken),
     )
+
+
+def _fits(table: Table, row: Row, cell: CellResult) -> bool:
+    return table.has_counterpart(row) and not any(_misses(level, cell) for level in table.own_levels(row))
+
+
+def _base_misses(table: Table, row: Row, cell: CellResult) -> list[Difference]:
+    return [miss for level in table.base_levels(row) for miss in _misses(level, cell)]
 
 
 def level_on(cell: CellResult, axis: str) -> str:
     """What a cell has on an axis: its model if it names one, else the chosen option or value; "" for an unused axis."""
     names = _names(cell, axis)
     return str(names[-1]) if names else ""
-
-
-def _match(table: Table, row: Row, cell: CellResult) -> Pair | None:
-    if any(not level.axes or _misses(level, cell) for level in table.own_levels(row)):
-        return None
-    misses = [miss for level in table.base_levels(row) for miss in _misses(level, cell)]
-    return Pair(row, cell, tuple(miss for miss in misses if miss.ours))
 
 
 def _misses(level: Level, cell: CellResult) -> list[Difference]:

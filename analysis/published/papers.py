@@ -156,8 +156,8 @@ _LIST = (
         "language models",
         (
             _TEXT2VEC,
-            "for Qwen2-7B the printed rouge_l and bert_score of read/qa_2docs are those of read/qa_1doc, which looks like "
-            "a slip of the paper",
+            "for Qwen2-7B the printed rouge_l and bert_score of read/qa_2docs are those of read/qa_1doc, which looks "
+            "like a slip of the paper",
         ),
     ),
     TableInfo(OMNIEVAL, 2, "sources of the corpus by documents and characters; no experiment", is_sweep=False),
@@ -180,8 +180,8 @@ _LIST = (
         1,
         "queries expanded by a language model, and reduced corpora",
         (
-            "the marks that tell the rows apart were lost in the text of the paper: they are inferred from the order of "
-            "the rows, and four of the values occur twice",
+            "the marks that tell the rows apart were lost in the text of the paper: they are inferred from the order "
+            "of the rows, and four of the values occur twice",
             "the paper ranks by jina-reranker-v2-base-multilingual alone, applies table_only to MultiHiertt alone, and "
             "does not say how it averages over the seven sets; ours are means over all queries with labels",
         ),

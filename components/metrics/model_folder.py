@@ -20,16 +20,16 @@ def local_folder(model: str) -> Path | None:
     an id. So the path of a folder that does not exist is never asked for at the hub.
     """
     path = Path(model).expanduser()
-    if path.is_dir() or path.is_absolute() or model.startswith(".") or len(path.parts) > 2:
+    if model and (path.is_dir() or path.is_absolute() or model.startswith(".") or len(path.parts) > 2):
         return path
     return None
 
 
 def model_mistakes(model: str, revision: str) -> list[str]:
     """What is wrong with the two fields that name a model: nothing is loaded or asked for to find out."""
-    folder = local_folder(model)
     if not model:
         return ["model: is empty, wanted an id of the Hugging Face hub or a local folder"]
+    folder = local_folder(model)
     if folder is None:
         if _COMMIT.fullmatch(revision):
             return []
@@ -88,8 +88,6 @@ def loading(model: str, revision: str) -> Iterator[str]:
     folder = local_folder(model)
     try:
         yield str(folder or model)
-    except ComponentError:
-        raise
     except Exception as error:  # of transformers, the hub, safetensors, torch: they share no class
         reason = str(error).strip().partition("\n")[0]
         advice = (
@@ -98,13 +96,24 @@ def loading(model: str, revision: str) -> Iterator[str]:
             else f"wanted it at revision {revision!r} in the local cache or on the hub, with weights in *.safetensors; "
             f"without a network set `model` to a local folder that holds it"
         )
-        raise ComponentError(f"model {model!r} cannot be loaded ({type(error).__name__}: {reason}): {advice}") from error
+        raise ComponentError(
+            f"model {model!r} cannot be loaded ({type(error).__name__}: {reason}): {advice}"
+        ) from error
 
 
 def torch_device(device: str) -> str:
-    """The device that "auto" stands for: the first GPU if there is one, else the CPU; any other is taken as it is."""
+    """The device that "auto" stands for: the first GPU if there is one, else the CPU; any other is taken as it is.
+
+    Raises ComponentError if torch cannot use it.
+    """
     import torch
 
-    if device != "auto":
-        return device
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    name = device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (AssertionError, RuntimeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ComponentError(
+            f"device: got {device!r}, wanted auto or one that torch can use here ({reason})"
+        ) from error
+    return name

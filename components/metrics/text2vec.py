@@ -86,8 +86,8 @@ class Text2VecSimilarity:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         row = {text: number for number, text in enumerate(texts)}
         rows = np.array([[row[answer.strip()], row[reference.strip()]] for answer, reference in pairs])
-        # Rounding can lead past 1 for equal texts.
-        return np.einsum("ij,ij->i", vectors[rows[:, 0]], vectors[rows[:, 1]]).clip(-1.0, 1.0)
+        cosines: NDArray[np.float64] = np.einsum("ij,ij->i", vectors[rows[:, 0]], vectors[rows[:, 1]])
+        return cosines.clip(-1.0, 1.0)  # rounding can lead past 1 for equal texts
 
 
 @cache
@@ -100,10 +100,10 @@ def _load(model: str, revision: str, device: str) -> "SentenceTransformer":
     with loading(model, revision) as name:
         encoder = SentenceTransformer(
             name,
-            device=torch_device(device),
+            device="cpu",
             revision=revision or None,
             trust_remote_code=False,
             model_kwargs={"use_safetensors": True},
         )
     encoder.max_seq_length = _MAX_TOKENS
-    return encoder
+    return encoder.to(torch_device(device))

@@ -139,6 +139,53 @@ def test_a_preset_is_a_sweep(tmp_path: Path) -> None:
     assert "Plan: 2 cells, 80 LLM calls" in done.stdout
 
 
+class TestSweeper:
+    """`hydra.sweeper.coupled` and `hydra.sweeper.one_at_a_time`, from the command line and from a preset."""
+
+    COUPLED = ("chunk.size=64,128,256", "top_k=8,4,2", "hydra.sweeper.coupled=[[chunk.size,top_k]]")
+
+    def test_coupled_axes_are_run_together(self, tmp_path: Path) -> None:
+        done = run_command(tmp_path, "-m", *GRID, *self.COUPLED)
+        assert done.returncode == 0, done.stderr
+        cells = list(read_cells(only_sweep(tmp_path)))
+        assert [(cell.axes["chunk.size"], cell.axes["top_k"]) for cell in cells] == [(64, 8), (128, 4), (256, 2)]
+        assert read_sweep(only_sweep(tmp_path)).plan["n_requested"] == 3
+
+    def test_one_at_a_time(self, tmp_path: Path) -> None:
+        axes = ("chunk.size=128,64,256", "retriever=bm25,hybrid", "hydra.sweeper.one_at_a_time=true")
+        done = run_command(tmp_path, "-m", *GRID, *axes, "run.plan_only=true")
+        assert done.returncode == 0, done.stderr
+        assert "Plan: 4 cells, 48 LLM calls" in done.stdout
+
+    def test_hydras_own_launcher_gets_the_same_jobs(self, tmp_path: Path) -> None:
+        done = run_command(tmp_path, "-m", *GRID, *self.COUPLED, "hydra/launcher=basic")
+        assert done.returncode == 0, done.stderr
+        assert read_sweep(only_sweep(tmp_path)).plan["n_requested"] == 3
+
+    @pytest.mark.parametrize(("preset", "n_cells"), [("crud_table3", 4), ("crud_table5", 4), ("crud_components", 15)])
+    def test_a_preset_sets_them(self, preset: str, n_cells: int, tmp_path: Path) -> None:
+        """On the bundled benchmark instead of CRUD-RAG."""
+        data = ("dataset=demo", "dataset.limit=12", "embedder=hashing", *RANKING_ONLY, *QUIET)
+        done = run_command(tmp_path, "-m", f"+sweeps={preset}", *data, "run.plan_only=true")
+        assert done.returncode == 0, done.stderr
+        assert f"Plan: {n_cells} cells" in done.stdout
+
+    @pytest.mark.parametrize(
+        ("mistake", "message"),
+        [
+            ("hydra.sweeper.coupled=[[chunk.size,top_k]]", "chunk.size has 3 values, top_k has 2 values"),
+            ("hydra.sweeper.coupled=[chunk.size,top_k]", "hydra.sweeper.coupled"),
+            ("hydra.sweeper.one_at_a_time=flase", "'flase' is not a valid bool"),
+        ],
+    )
+    def test_a_mistake_is_one_message(self, mistake: str, message: str, tmp_path: Path) -> None:
+        done = run_command(tmp_path, "-m", *GRID, "chunk.size=64,128,256", "top_k=2,4", mistake)
+        assert done.returncode == 2
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
+        assert sweeps(tmp_path) == []
+
+
 class TestAxes:
     def test_are_the_options_of_the_groups_and_the_usual_numbers(self) -> None:
         axes = compose_job("retriever=bm25", "chunk=token", "chunk.size=64").axes

@@ -88,9 +88,10 @@ class TestCellFile:
         assert {"overall", "create", "read/qa_1doc", "finance"} <= set(cell["metrics"])
         assert any(subset.startswith("matrix/") for subset in cell["metrics"])
         assert set(cell["metrics"]["overall"]) >= METRICS
-        for values in cell["metrics"].values():
+        for subset, values in cell["metrics"].items():
             for entry in values.values():
-                assert set(entry) == {"value", "n", "n_excluded", "ci_low", "ci_high"}
+                more = {"n_subsets"} if subset == "macro" else set()
+                assert set(entry) == {"value", "n", "n_excluded", "ci_low", "ci_high"} | more
                 assert (entry["value"] is None) == (entry["n"] == 0)
 
     def test_every_sample_counts_or_is_left_out(self, cell: dict[str, Any]) -> None:

@@ -106,7 +106,7 @@ class TestSameExperiments:
 def cells_of(results: Mapping[str, Stage], answers: Stage) -> tuple[PlannedCell, ...]:
     """Cells made of any stages."""
     request = small_request()
-    data = Data(answers, answers, 1, 1, {})
+    data = Data(answers, answers, 1, 1, ("",), {})
     graphs = {name: Graph(data, stage, answers, frozenset()) for name, stage in results.items()}
     return tuple(PlannedCell(name, request, graph) for name, graph in graphs.items())
 

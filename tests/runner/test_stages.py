@@ -9,7 +9,8 @@ from components.errors import RagGridError
 from runner.stages import KINDS, Graph, data_stage
 from tests.runner.sweeping import planned, small_request
 
-AFTER_CONTEXT = {"context", "context_scores", "answers", "answer_scores", "matrices", "result"}
+AFTER_ANSWERS = {"answer_units", "answer_scores", "matrices", "result"}
+AFTER_CONTEXT = {"context", "context_scores", "answers"} | AFTER_ANSWERS
 RETRIEVAL = {
     "corpus", "segments", "chunks", "terms", "query_terms", "fitted", "vectors", "query_vectors", "vector_index",
     "dense_hits", "sparse_index", "sparse_hits", "fused_hits", "reranked_hits",
@@ -44,14 +45,18 @@ HYBRID = ("retriever=hybrid",)
     [
         (HYBRID, (*HYBRID, "top_k=7"), AFTER_CONTEXT),
         (HYBRID, (*HYBRID, "context.order=corpus"), AFTER_CONTEXT),
-        (HYBRID, (*HYBRID, "llm=scripted"), {"answers", "answer_scores", "matrices", "result"}),
-        (HYBRID, (*HYBRID, "prompt=english"), {"answers", "answer_scores", "matrices", "result"}),
+        (HYBRID, (*HYBRID, "llm=scripted"), {"answers"} | AFTER_ANSWERS),
+        (HYBRID, (*HYBRID, "prompt=english"), {"answers"} | AFTER_ANSWERS),
         (
             HYBRID,
             (*HYBRID, "metrics.interval.seed=1"),
             {"ranking_scores", "context_scores", "answer_scores", "matrices", "result"},
         ),
-        (HYBRID, (*HYBRID, "~metrics.scores.bleu"), {"answer_scores", "matrices", "result"}),
+        (
+            HYBRID,
+            (*HYBRID, "~metrics.scores.bleu"),
+            {"reference_units", *AFTER_ANSWERS},
+        ),
         (
             HYBRID,
             (*HYBRID, "embedder.max_ngram=3"),
@@ -134,7 +139,7 @@ def test_a_closed_book_uses_none_of_the_retrieval(override: str) -> None:
 
 
 def test_the_axes_that_count_are_named() -> None:
-    always = {"dataset", "tokenizer", "retriever", "prompt", "llm", "metrics"}
+    always = {"dataset", "tokenizer", "retriever", "prompt", "llm", "metrics", "judge"}
     retrieval = {"chunk", "expander", "reranker", "context", "top_k"}
     assert graph("retriever=closed_book").used == always
     assert graph("retriever=bm25").used == always | retrieval
@@ -173,3 +178,19 @@ def test_missing_data_are_found_when_the_stage_is_made() -> None:
     cell = small_request("dataset=crud_rag", "dataset.root=nowhere").cell
     with pytest.raises(RagGridError, match="nowhere/80000_docs: no such folder"):
         data_stage(cell)
+
+
+def test_references_are_taken_apart_once_for_all_cells() -> None:
+    one, other = keys("retriever=bm25"), keys("retriever=hybrid", "chunk.size=256", "llm=scripted")
+    assert one["reference_units"] == other["reference_units"]
+    assert one["answer_units"].isdisjoint(other["answer_units"])
+
+
+def test_metrics_that_compare_by_the_same_words_share_them() -> None:
+    """rouge_l_crud_compat and bleu_crud_compat both count words with white space."""
+    default, published = keys("metrics=default"), keys("metrics=published")
+    assert len(published["answer_units"]) == len(default["answer_units"]) + 4
+
+
+def test_without_a_judge_nothing_is_judged() -> None:
+    assert not {"prepared", "judged_scores"} & keys("judge=none").keys()

@@ -1,0 +1,206 @@
+"""python -m analysis table: a published table beside the cells of a sweep."""
+
+import argparse
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from analysis import published, tables
+from components.errors import DataError
+from runner.results import FAILED, OK, CellResult, SweepResult, write_cell, write_sweep
+
+BASE = {
+    "dataset": "demo",
+    "chunk.size": 128,
+    "chunk.overlap": 0.0,
+    "retriever": "dense",
+    "embedder": "lsa",
+    "top_k": 8,
+    "llm": "extractive",
+}
+CONFIG = {"metrics": {"interval": {"confidence": 0.9}}}
+
+
+def entry(value: float, n: int = 20) -> dict[str, Any]:
+    return {"value": value, "n": n, "n_excluded": {}, "ci_low": value - 0.01, "ci_high": value + 0.01}
+
+
+def cell(name: str, metrics: dict[str, float], status: str = OK, **axes: Any) -> CellResult:
+    """A cell with the same values in all subsets of CRUD-RAG."""
+    subsets = published.read_table("crud_rag/3").info.paper.n_samples
+    of_subset = {metric: entry(value) for metric, value in metrics.items()}
+    own = BASE | {axis.replace("chunk_", "chunk."): value for axis, value in axes.items()}
+    return CellResult(
+        name,
+        status,
+        own,
+        (),
+        CONFIG,
+        {"name": "demo"},
+        "broken" if status == FAILED else "",
+        dict.fromkeys(subsets, of_subset),
+    )
+
+
+def write(folder: Path, *cells: CellResult) -> Path:
+    for own in cells:
+        write_cell(folder, own, {})
+    rows = tuple({"cell_id": own.cell_id, "status": own.status} for own in cells)
+    write_sweep(folder, SweepResult("s", "s", OK, "", (), "", "", rows, {}))
+    return folder
+
+
+def parse(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    tables.add_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+def table(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the command prints."""
+    assert tables.run(parse(*arguments)) == 0
+    return capsys.readouterr().out
+
+
+def rows_of(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+class TestAlone:
+    def test_lists_all_tables_and_their_papers(self, capsys: pytest.CaptureFixture[str]) -> None:
+        text = table(capsys=capsys)
+        assert all(name in text for name in published.TABLES)
+        assert "https://doi.org/10.1145/3701228" in text
+
+    def test_shows_the_printed_numbers(self, capsys: pytest.CaptureFixture[str]) -> None:
+        text = table("crud_rag/4", "--metric", "bleu", "--metric", "length", capsys=capsys)
+        assert ["delete/summarization", "0", "0.2369", "205.9"] in rows_of(text)
+        assert ["70", "0.2449", "201.8"] in rows_of(text)
+        assert "source: table 4 of Lyu" in text
+
+    def test_counts_are_written_out(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert ["FinGLM", "PDF", "-", "TXT", "55,595", "97,296,690"] in rows_of(table("omnieval/2", capsys=capsys))
+
+    def test_inferred_marks_are_told(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert "they are inferred from the order of the rows" in table("financerag/1", capsys=capsys)
+
+
+class TestBeside:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        return write(
+            tmp_path,
+            cell("aaaaaaaaaaaa", {"bleu": 0.30, "rouge_l": 0.5, "rouge_l_crud_compat": 0.6}),
+            cell("bbbbbbbbbbbb", {"bleu": 0.40, "rouge_l": 0.5}, top_k=4),
+            cell("cccccccccccc", {"bleu": 0.99}, top_k=4, chunk_size=64),
+            cell("dddddddddddd", {"bleu": 0.99}, top_k=5),
+            cell("eeeeeeeeeeee", {"bleu": 0.99}, FAILED, top_k=2),
+        )
+
+    @pytest.fixture
+    def text(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+        return table("crud_rag/7", str(folder), capsys=capsys)
+
+    def test_our_number_stands_beside_the_printed_one(self, text: str) -> None:
+        expected = ["8", "0.3000", "0.2900", "0.3100", "0.3976", "-0.0976", "20", "~800", "aaaaaaaa"]
+        assert expected in rows_of(text)
+
+    def test_the_definition_is_told(self, text: str) -> None:
+        assert "bleu: ours is bleu, NOT the published definition" in text
+        assert "rouge_l: ours is rouge_l_crud_compat, the published definition" in text
+
+    def test_one_metric_has_one_definition_in_all_cells(self, text: str) -> None:
+        """The second cell has the plain metric alone: no value, rather than another definition's."""
+        block = text[text.index("rouge_l: ours") :]
+        assert rows_of(block)[2][:4] == ["create/continuation", "4", "–", "–"]
+
+    def test_the_level_of_the_interval_is_told(self, text: str) -> None:
+        assert "90% interval" in text
+
+    def test_what_is_not_measured_is_told(self, text: str) -> None:
+        assert "bert_score (text2vec_similarity_crud_compat)" in text
+
+    def test_other_models_are_told(self, text: str) -> None:
+        assert "all cells: llm=extractive (published: GPT-3.5-turbo)" in text
+        assert "all cells: embedder=lsa (published: bge-base)" in text
+
+    def test_what_is_left_over_is_told(self, text: str) -> None:
+        for row in ("2", "6", "10"):
+            assert f"Row without a cell: top_k={row}" in text
+        assert "Cells without a row: dddddddd" in text
+        assert "differ more from their row than the one that is shown: cccccccc" in text
+        assert "FAILED, not compared: eeeeeeeeeeee: broken" in text
+
+    def test_only_the_metrics_that_were_asked_for(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        text = table("crud_rag/7", str(folder), "--metric", "bleu", capsys=capsys)
+        assert "bleu: ours" in text
+        assert "rouge_l: ours" not in text
+
+    def test_several_cells_of_a_row_are_told_apart(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        cells = [cell(name * 12, {"bleu": 0.1}, chunk_size=size) for name, size in (("a", 64), ("b", 256))]
+        rows = rows_of(table("crud_rag/7", str(write(tmp_path, *cells)), capsys=capsys))
+        assert [row[:3] for row in rows if row[:1] == ["create/continuation"]] == [["create/continuation", "8", "64"]]
+        assert ["8", "256", "0.1000"] in [row[:3] for row in rows]
+
+    def test_a_block_fits_into_100_columns(self, folder: Path) -> None:
+        cells = tuple(tables.sweeps.open_sweep(str(folder)).cells)
+        output = io.StringIO()
+        beside = published.put_beside(published.read_table("crud_rag/7"), ["bleu"], cells)
+        tables.show_beside(Console(file=output, width=100), beside)
+        block = output.getvalue().split("\n\n")[1]
+        assert "read/qa_1doc" in block
+        assert "-0.0235" in block
+        assert max(map(len, block.splitlines())) <= 100
+
+    def test_a_metric_that_the_paper_does_not_print_for_these_rows(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Without retrieval the paper has no hallucination, so there is nothing to stand beside."""
+        config = CONFIG | {"dataset": {"split": "auto"}, "llm": {"model": "Qwen2.5-72B-Instruct"}}
+        metrics = {"overall": {"hallucination": entry(0.1), "accuracy": entry(0.3)}}
+        axes = BASE | {"dataset": "omnieval", "retriever": "closed_book", "embedder": None, "top_k": None}
+        own = CellResult("a" * 12, OK, axes, (), config, {"name": "omnieval"}, metrics=metrics)
+        text = table("omnieval/5", str(write(tmp_path, own)), capsys=capsys)
+        assert "accuracy: ours" in text
+        assert "hallucination: ours" not in text
+        assert "Settings other than" not in text
+
+    def test_csv_has_every_number(self, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        path = tmp_path / "out.csv"
+        table("crud_rag/7", str(folder), "--csv", str(path), capsys=capsys)
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == 180
+        own = next(row for row in rows if (row["subset"], row["top_k"], row["metric"]) == ("read/qa_1doc", "8", "bleu"))
+        assert (own["ours"], own["published"], own["published_n"]) == ("0.3", "0.3976", "800")
+        assert (own["our_metric"], own["is_published_definition"], own["cell"]) == ("bleu", "False", "aaaaaaaaaaaa")
+        assert "llm=extractive (published: GPT-3.5-turbo)" in own["differs_in"]
+        empty = next(row for row in rows if row["top_k"] == "2")
+        assert (empty["cell"], empty["ours"], empty["difference"]) == ("", "", "")
+
+
+class TestMistakes:
+    def test_a_metric_that_the_table_does_not_have(self) -> None:
+        with pytest.raises(DataError, match=r"--metric ndcg: not in crud_rag/3; there are: bleu, rouge_l"):
+            tables.run(parse("crud_rag/3", "--metric", "ndcg"))
+
+    def test_a_table_that_is_no_sweep(self, tmp_path: Path) -> None:
+        with pytest.raises(
+            DataError, match=r"omnieval/3 is no sweep.*judge_agreement.* python -m analysis table omnieval/3"
+        ):
+            tables.run(parse("omnieval/3", str(tmp_path)))
+
+    def test_no_cell_stands_beside_a_row(self, tmp_path: Path) -> None:
+        folder = write(tmp_path, cell("a" * 12, {"bleu": 0.1}, chunk_size=100))
+        with pytest.raises(
+            DataError, match=r"(?s)none of the 1 cells.*rows: chunk_size=64, top_k=16;.*cells: chunk.size=100, top_k=8"
+        ):
+            tables.run(parse("crud_rag/3", str(folder)))
+
+    def test_a_sweep_that_is_not_there(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="no sweep here"):
+            tables.run(parse("crud_rag/3", str(tmp_path)))

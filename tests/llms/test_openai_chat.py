@@ -1,0 +1,226 @@
+"""The chat client against a real server that misbehaves in every way that servers do."""
+
+import logging
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from components.llms.openai_chat import JsonMode, OpenAIChat
+from components.records import Answer, AnswerState, Message, Request
+from tests.contracts.llm_contract import LLMContract, request
+from tests.llms.chat_server import ChatServer, Reply, Script, chat_server, last_message
+
+SCHEMA = {"type": "object", "properties": {"grade": {"enum": [0, 1]}}}
+
+
+def client(server: ChatServer, **fields: Any) -> OpenAIChat:
+    settings = {"base_url": server.url, "api_key_env": "", "backoff_s": 0.01, "max_retries": 2, "timeout_s": 5.0}
+    return OpenAIChat("a-model", **{**settings, **fields})
+
+
+def ask(script: Script, *questions: str, **fields: Any) -> tuple[dict[str, Answer], ChatServer]:
+    """Answers by question, and what the server saw."""
+    requests = [Request(q, (Message("user", q),), request(q).sample, ()) for q in questions or ("q",)]
+    with chat_server(script) as server:
+        answers = {answer.request_id: answer for answer in client(server, **fields).generate(requests)}
+    assert set(answers) == {r.id for r in requests}
+    return answers, server
+
+
+class TestContract(LLMContract):
+    @pytest.fixture(autouse=True)
+    def server(self) -> Iterator[None]:
+        with chat_server(lambda asked, _: Reply("" if "空白" in last_message(asked) else "好")) as server:
+            self.component = client(server)
+            yield
+
+    component = OpenAIChat("a-model", api_key_env="")
+
+
+class TestAnswers:
+    def test_text_and_usage(self) -> None:
+        answers, _ = ask(lambda *_: Reply(" four "))
+        answer = answers["q"]
+        assert (answer.state, answer.text) == (AnswerState.OK, "four")
+        assert (answer.n_prompt_tokens, answer.n_completion_tokens) == (7, 6)
+        assert answer.latency_s > 0
+
+    def test_parameters_and_messages(self) -> None:
+        _, server = ask(lambda *_: Reply("x"), "Who?", temperature=0.5, seed=3, max_new_tokens=9)
+        (sent,) = server.requests
+        assert sent["messages"] == [{"role": "user", "content": "Who?"}]
+        assert (sent["model"], sent["temperature"], sent["seed"], sent["max_tokens"]) == ("a-model", 0.5, 3, 9)
+
+    @pytest.mark.parametrize("text", ["", " \n", None])
+    def test_nothing_is_empty(self, text: str | None) -> None:
+        answers, _ = ask(lambda *_: Reply(text))
+        assert answers["q"].state is AnswerState.EMPTY
+
+    @pytest.mark.parametrize("reply", [Reply("x", finish_reason="content_filter"), Reply(None, refusal="I cannot")])
+    def test_refusals(self, reply: Reply) -> None:
+        answers, _ = ask(lambda *_: reply)
+        assert (answers["q"].state, answers["q"].text) == (AnswerState.REFUSED, "")
+
+    def test_a_text_that_was_cut_by_its_length_counts(self) -> None:
+        answers, _ = ask(lambda *_: Reply("so far", finish_reason="length"))
+        assert answers["q"].state is AnswerState.OK
+
+
+class TestRetries:
+    @pytest.mark.parametrize(
+        "failure",
+        [
+            Reply(status=429), Reply(status=500), Reply(status=503), Reply(status=408), Reply(cut=True, text="x" * 500),
+            Reply(body=b'{"not json'), Reply(body=b"<html>"), Reply(body=b'{"id": "x", "choices": []}'),
+        ],
+        ids=lambda reply: f"{reply.status} cut={reply.cut} {reply.body!r}",
+    )  # fmt: skip
+    def test_what_may_go_away_is_tried_again(self, failure: Reply) -> None:
+        answers, server = ask(lambda _, attempt: Reply("ok") if attempt == 3 else failure)
+        assert (answers["q"].text, len(server.requests)) == ("ok", 3)
+
+    def test_a_reply_that_does_not_come_is_asked_for_again(self) -> None:
+        answers, _ = ask(lambda _, attempt: Reply("ok", delay_s=1.0 if attempt == 1 else 0), timeout_s=0.2)
+        assert answers["q"].text == "ok"
+
+    def test_after_the_last_attempt_it_is_an_error_that_says_why(self) -> None:
+        answers, server = ask(lambda *_: Reply(status=500, body=b'{"error": {"message": "out of memory"}}'))
+        answer = answers["q"]
+        assert (answer.state, answer.text, len(server.requests)) == (AnswerState.ERROR, "", 3)
+        assert "a-model at 127.0.0.1" in answer.error
+        assert "HTTP 500: out of memory (attempt 3 of 3)" in answer.error
+
+    def test_a_timeout_says_so(self) -> None:
+        answers, _ = ask(lambda *_: Reply("x", delay_s=0.6), timeout_s=0.1, max_retries=0)
+        assert "no reply in time (attempt 1 of 1)" in answers["q"].error
+
+    def test_a_bad_request_is_not_tried_again(self) -> None:
+        answers, server = ask(lambda *_: Reply(status=400, body=b'{"error": {"message": "context too long"}}'))
+        assert "HTTP 400: context too long (attempt 1 of 3)" in answers["q"].error
+        assert len(server.requests) == 1
+
+    @pytest.mark.parametrize("as_date", [False, True])
+    def test_retry_after_is_waited_for(self, as_date: bool) -> None:
+        def script(_: object, attempt: int) -> Reply:
+            when = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True) if as_date else "1"
+            return Reply("ok") if attempt == 2 else Reply(status=429, headers={"Retry-After": when})
+
+        started = time.monotonic()
+        answers, _ = ask(script, backoff_s=0.0)
+        assert answers["q"].text == "ok"
+        assert 0.9 <= time.monotonic() - started < 4
+
+
+class TestManyRequests:
+    def test_no_more_than_the_bound_at_once(self) -> None:
+        answers, server = ask(lambda *_: Reply("x", delay_s=0.05), *map(str, range(12)), concurrency=3)
+        assert len(answers) == 12
+        assert server.most_at_once == 3
+
+    def test_answers_come_as_they_arrive(self) -> None:
+        script = lambda asked, _: Reply("x", delay_s=1.0 if last_message(asked) == "slow" else 0)  # noqa: E731
+        requests = [request("slow"), request("quick")]
+        with chat_server(script) as server:
+            answers = client(server).generate(requests)
+            started = time.monotonic()
+            assert next(answers).request_id == requests[1].id
+            assert time.monotonic() - started < 0.8
+            assert next(answers).request_id == requests[0].id
+
+    def test_giving_up_sends_nothing_more_and_does_not_wait(self) -> None:
+        with chat_server(lambda *_: Reply("x", delay_s=0.1)) as server:
+            answers = client(server, concurrency=2).generate([request(str(i)) for i in range(50)])
+            next(answers)
+            started = time.monotonic()
+            answers.close()  # type: ignore[attr-defined]
+            assert time.monotonic() - started < 1
+            time.sleep(0.4)
+            assert len(server.requests) <= 6
+
+    @pytest.mark.parametrize("status", [401, 403, 404])
+    def test_what_fails_for_all_is_not_asked_for_each(self, status: int) -> None:
+        body = b'{"error": {"message": "no such key"}}'
+        answers, server = ask(lambda *_: Reply(status=status, body=body), *map(str, range(40)), concurrency=2)
+        assert {answer.state for answer in answers.values()} == {AnswerState.ERROR}
+        assert len(server.requests) <= 4
+        assert any(answer.error.startswith("not asked: ") for answer in answers.values())
+        assert all("no such key" in answer.error for answer in answers.values())
+
+    def test_a_server_that_is_away_is_not_asked_for_ever(self) -> None:
+        with chat_server(lambda *_: Reply("x")) as server:
+            model = client(server, concurrency=2, max_retries=1)
+        started = time.monotonic()
+        answers = list(model.generate([request(str(i)) for i in range(200)]))
+        assert len(answers) == 200
+        assert time.monotonic() - started < 5
+        assert all("no connection" in answer.error for answer in answers)
+
+    def test_single_failures_do_not_stop_the_others(self) -> None:
+        script = lambda asked, _: Reply(status=400) if int(last_message(asked)) % 2 else Reply("x")  # noqa: E731
+        answers, _ = ask(script, *map(str, range(20)))
+        assert [answers[str(i)].state for i in (0, 1)] == [AnswerState.OK, AnswerState.ERROR]
+        assert sum(answer.state is AnswerState.OK for answer in answers.values()) == 10
+
+
+class TestJson:
+    @pytest.mark.parametrize(
+        ("mode", "expected"),
+        [
+            (JsonMode.JSON_SCHEMA, {"response_format": {
+                "type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA, "strict": True}}}),
+            (JsonMode.JSON_OBJECT, {"response_format": {"type": "json_object"}}),
+            (JsonMode.GUIDED_JSON, {"guided_json": SCHEMA}),
+            (JsonMode.NONE, {}),
+        ],
+    )  # fmt: skip
+    def test_a_schema_is_enforced_as_the_server_can(self, mode: JsonMode, expected: dict[str, Any]) -> None:
+        asked = Request("q", (Message("user", "q"),), request("q").sample, (), json_schema=SCHEMA)
+        with chat_server(lambda *_: Reply("{}")) as server:
+            list(client(server, json_mode=mode).generate([asked]))
+        (sent,) = server.requests
+        assert {name: sent.get(name) for name in ("response_format", "guided_json") if name in sent} == expected
+
+    def test_free_text_is_not_enforced(self) -> None:
+        _, server = ask(lambda *_: Reply("x"))
+        assert "response_format" not in server.requests[0]
+
+
+class TestKey:
+    def test_is_sent_and_appears_nowhere(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        monkeypatch.setenv("A_KEY", "sk-very-secret")
+        caplog.set_level(logging.INFO)
+        answers, server = ask(lambda *_: Reply(status=401), api_key_env="A_KEY")
+        assert server.keys == ["Bearer sk-very-secret"]
+        assert "very-secret" not in answers["q"].error
+        assert "very-secret" not in caplog.text
+        assert "very-secret" not in repr(OpenAIChat("m", api_key_env="A_KEY"))
+
+    def test_a_key_that_is_not_set_is_a_mistake(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("A_KEY", raising=False)
+        (mistake,) = OpenAIChat("m", api_key_env="A_KEY").check()
+        assert mistake.startswith("api_key_env: the environment variable A_KEY is not set; set it")
+
+
+@pytest.mark.parametrize(
+    ("fields", "mistake"),
+    [
+        ({"model": " "}, "model: is empty"),
+        ({"base_url": "localhost:8000"}, "base_url: got 'localhost:8000'"),
+        ({"base_url": "http://me:secret@host/v1"}, "base_url: holds a user name or password"),
+        ({"temperature": -1.0}, "temperature: got -1.0"),
+        ({"top_p": 0.0}, "top_p: got 0.0"),
+        ({"max_new_tokens": 0}, "max_new_tokens: got 0"),
+        ({"timeout_s": 0.0}, "timeout_s: got 0.0"),
+        ({"max_retries": -1}, "max_retries: got -1"),
+        ({"concurrency": 0}, "concurrency: got 0"),
+    ],
+)
+def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
+    (found,) = OpenAIChat(**{"model": "m", "api_key_env": "", **fields}).check()
+    assert found.startswith(mistake)

@@ -1,0 +1,123 @@
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.errors import ComponentError
+from components.metrics.bert_score import BertScore
+from components.records import Sample, Scores, ScoreState
+from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, score_texts, value_of
+from tests.models.tiny import MAX_TOKENS, N_LAYERS, save_bert
+
+pytest.importorskip("torch", reason="the extra `models` is not installed")
+bert_score = pytest.importorskip("bert_score", reason="the extra `models` is not installed")
+
+ANSWERS = ["北京", "上海是中国的首都。", "abc 123", "杭州是浙江的省会，" * 9, "北京"]
+REFERENCES = ["中国的首都是北京。", "北京", "bcd 23", "会议在北京举行，共有12人参加。" * 7, "上海"]
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(save_bert(tmp_path_factory.mktemp("bert")))
+
+
+def _scores(metric: BertScore, answers: list[str], references: list[str]) -> Scores:
+    samples: list[Sample] = [qa_sample(reference) for reference in references]
+    return score_texts(metric, samples, answers)["bert_score"]
+
+
+class TestBertScore(AnswerMetricContract):
+    @pytest.fixture(autouse=True)
+    def _tiny(self, bert: str) -> None:
+        self.metric = BertScore(bert, "", num_layers=1)
+
+
+@pytest.mark.parametrize("num_layers", range(1, N_LAYERS + 1))
+def test_values_are_those_of_the_package(bert: str, num_layers: int) -> None:
+    *_, expected = bert_score.score(ANSWERS, REFERENCES, model_type=bert, num_layers=num_layers)
+    scores = _scores(BertScore(bert, "", num_layers), ANSWERS, REFERENCES)
+    assert scores.values == pytest.approx(expected.numpy(), abs=1e-6)
+    assert len(set(scores.values.round(3))) == len(ANSWERS)
+
+
+def test_layers_differ(bert: str) -> None:
+    first, second = (_scores(BertScore(bert, "", n), ANSWERS, REFERENCES).values for n in (1, 2))
+    assert np.abs(first - second).min() > 1e-3
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3])
+def test_the_batch_size_changes_rounding_alone(bert: str, batch_size: int) -> None:
+    expected = _scores(BertScore(bert, "", 1), ANSWERS, REFERENCES)
+    scores = _scores(BertScore(bert, "", 1, batch_size=batch_size), ANSWERS, REFERENCES)
+    assert scores.values == pytest.approx(expected.values, abs=1e-6)
+
+
+def test_the_best_reference_counts_and_blank_ones_do_not(bert: str) -> None:
+    metric = BertScore(bert, "", 1)
+    alone = [_scores(metric, ["北京是首都"], [reference]).values[0] for reference in REFERENCES]
+    scores = score_texts(metric, [qa_sample("", *REFERENCES, " \n")], ["北京是首都"])
+    assert value_of(scores["bert_score"]) == pytest.approx(max(alone), abs=1e-6)
+    assert max(alone) - min(alone) > 0.01
+
+
+def test_equal_texts_score_one(bert: str) -> None:
+    scores = _scores(BertScore(bert, "", 2), REFERENCES, REFERENCES)
+    assert scores.values == pytest.approx(1.0, abs=1e-6)
+    assert scores.values.max() <= 1.0
+
+
+def test_blank_texts_never_reach_the_model() -> None:
+    samples = [qa_sample("北京"), qa_sample("北京"), qa_sample(), qa_sample("", "\u3000")]
+    scores = score_texts(BertScore("/no/such/folder", "", 1), samples, ["", " \n", "北京", "北京"])["bert_score"]
+    assert scores.values[:2].tolist() == [0.0, 0.0]
+    assert scores.states == (ScoreState.VALUE,) * 2 + (ScoreState.NOT_APPLICABLE,) * 2
+
+
+@pytest.mark.parametrize("tokenizer_knows_maximum", [True, False])
+def test_what_is_beyond_the_maximum_is_not_read(tmp_path: Path, tokenizer_knows_maximum: bool) -> None:
+    folder = save_bert(tmp_path, tokenizer_knows_maximum=tokenizer_knows_maximum)
+    metric = BertScore(str(folder), "", 1)
+    read = "北京是首都" * (MAX_TOKENS // 5)
+    shorter, whole, longer = (
+        _scores(metric, [answer], ["上海"]).values[0] for answer in (read[:-5], read, read + "abc" * 50)
+    )
+    assert longer == pytest.approx(whole, abs=1e-6)
+    assert abs(shorter - whole) > 1e-6
+
+
+def test_a_path_with_t5_in_it_is_no_t5_model(bert: str, tmp_path: Path) -> None:
+    copy = shutil.copytree(bert, tmp_path / "test5")
+    expected = _scores(BertScore(bert, "", 1), ANSWERS, REFERENCES)
+    scores = _scores(BertScore(str(copy), "", 1), ANSWERS, REFERENCES)
+    assert scores.values == pytest.approx(expected.values, abs=1e-6)
+
+
+def test_the_model_stays_loaded(tmp_path: Path) -> None:
+    metric = BertScore(str(save_bert(tmp_path / "bert")), "", 1)
+    before = _scores(metric, ANSWERS, REFERENCES)
+    shutil.rmtree(tmp_path / "bert")
+    assert _scores(metric, ANSWERS, REFERENCES).values == pytest.approx(before.values, abs=1e-6)
+
+
+def test_more_layers_than_there_are(bert: str) -> None:
+    with pytest.raises(ComponentError, match=rf"num_layers: got 3, but model .* has {N_LAYERS}"):
+        _scores(BertScore(bert, "", 3), ["北京"], ["上海"])
+
+
+def test_a_model_of_another_kind(bert: str, tmp_path: Path) -> None:
+    from transformers import DistilBertConfig, DistilBertModel
+
+    folder = shutil.copytree(bert, tmp_path / "distilbert")
+    DistilBertModel(DistilBertConfig(vocab_size=114, dim=32, hidden_dim=64, n_layers=1, n_heads=2)).save_pretrained(
+        folder
+    )
+    with pytest.raises(ComponentError, match="is a DistilBertModel, wanted a BERT-like encoder"):
+        _scores(BertScore(str(folder), "", 1), ["北京"], ["上海"])
+
+
+def test_numbers_below_one_are_mistakes(bert: str) -> None:
+    assert BertScore(bert, "", 0, batch_size=-1).check() == [
+        "num_layers: got 0, wanted at least 1",
+        "batch_size: got -1, wanted at least 1",
+    ]

@@ -1,0 +1,160 @@
+"""What BertScore and Text2VecSimilarity do alike about the model that they name."""
+
+import importlib.util
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from components.errors import ComponentError, MissingExtraError
+from components.metrics.bert_score import BertScore
+from components.metrics.text2vec import Text2VecSimilarity
+from tests.contracts.metric_contract import qa_sample, score_texts, value_of
+from tests.models.tiny import save_bert
+
+Build = Callable[..., BertScore | Text2VecSimilarity]
+
+
+def _bert_score(model: str, revision: str = "", device: str = "cpu") -> BertScore:
+    return BertScore(model, revision, num_layers=1, device=device)
+
+
+def _text2vec(model: str, revision: str = "", device: str = "cpu") -> Text2VecSimilarity:
+    return Text2VecSimilarity(model, revision, device=device)
+
+
+COMMIT, OTHER_COMMIT = "a" * 40, "b" * 40
+
+pytestmark = pytest.mark.parametrize("build", [_bert_score, _text2vec])
+
+
+def _score(metric: BertScore | Text2VecSimilarity) -> float:
+    (scores,) = score_texts(metric, [qa_sample("中国的首都是北京")], ["上海是首都"]).values()
+    return value_of(scores)
+
+
+def _weights(folder: Path, content: bytes = b"weights") -> Path:
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(content)
+    return folder
+
+
+@pytest.fixture
+def bert(tmp_path: Path) -> Path:
+    pytest.importorskip("torch", reason="the extra `models` is not installed")
+    return save_bert(tmp_path / "bert")
+
+
+@pytest.fixture
+def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of the hub; the hub itself is out of reach."""
+    pytest.importorskip("torch", reason="the extra `models` is not installed")
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub"
+
+
+class TestCheck:
+    def test_a_folder_and_a_pinned_id_pass(self, build: Build, tmp_path: Path) -> None:
+        assert build(str(_weights(tmp_path / "model"))).check() == []
+        assert build("owner/name", COMMIT).check() == []
+
+    @pytest.mark.parametrize("revision", ["", "main", "v1.0"])
+    def test_an_id_needs_a_commit(self, build: Build, revision: str) -> None:
+        (mistake,) = build("owner/name", revision).check()
+        assert mistake.startswith(f"revision: got '{revision}', wanted the commit of 'owner/name'")
+
+    @pytest.mark.parametrize("model", ["/no/such/folder", "./missing", "../missing", "~/missing/model", "a/b/c"])
+    def test_a_path_without_a_folder(self, build: Build, model: str) -> None:
+        assert build(model).check() == [f"model: there is no folder {Path(model).expanduser()}"]
+
+    def test_a_folder_has_no_revision(self, build: Build, tmp_path: Path) -> None:
+        (mistake,) = build(str(_weights(tmp_path / "model")), COMMIT).check()
+        assert "set revision=''" in mistake
+
+    def test_pickled_weights_are_refused(self, build: Build, tmp_path: Path) -> None:
+        (tmp_path / "pytorch_model.bin").touch()
+        (mistake,) = build(str(tmp_path)).check()
+        assert "has no *.safetensors file" in mistake
+
+    def test_no_model(self, build: Build) -> None:
+        (mistake,) = build("").check()
+        assert mistake.startswith("model: is empty")
+
+    def test_a_missing_package_is_named_with_its_extra(
+        self, build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        metric = build(str(_weights(tmp_path / "model")))
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "torch" else name)
+        (mistake,) = metric.check()
+        assert f"the metric {metric.names[0]} needs the package 'torch'" in mistake
+        assert ".[models]" in mistake
+        with pytest.raises(MissingExtraError, match="'torch'"):
+            _score(metric)
+
+
+class TestContentHash:
+    def test_equal_folders_have_equal_hashes_wherever_they_are(self, build: Build, tmp_path: Path) -> None:
+        first, second = _weights(tmp_path / "first"), _weights(tmp_path / "second")
+        (second / ".cache").mkdir()
+        (second / ".cache" / "downloaded").write_text("today")
+        assert build(str(first)).content_hash() == build(str(second)).content_hash() != ""
+
+    def test_a_changed_file_and_a_changed_name_count(self, build: Build, tmp_path: Path) -> None:
+        model = _weights(tmp_path / "model")
+        hashes = [build(str(model)).content_hash()]
+        (model / "model.safetensors").write_bytes(b"other weights")
+        hashes.append(build(str(model)).content_hash())
+        (model / "model.safetensors").rename(model / "renamed.safetensors")
+        hashes.append(build(str(model)).content_hash())
+        assert len(set(hashes)) == 3
+
+    def test_an_id_has_its_revision_instead(self, build: Build) -> None:
+        assert build("owner/name", COMMIT).content_hash() == ""
+
+    def test_a_folder_that_is_not_there(self, build: Build) -> None:
+        with pytest.raises(ComponentError, match="there is no folder /no/such/folder"):
+            build("/no/such/folder").content_hash()
+
+
+class TestLoading:
+    def test_the_revision_is_the_one_that_is_read(self, build: Build, hub_cache: Path, tmp_path: Path) -> None:
+        snapshots = hub_cache / "models--owner--name" / "snapshots"
+        folders = [save_bert(snapshots / commit, seed=seed) for seed, commit in enumerate((COMMIT, OTHER_COMMIT))]
+        values = [_score(build("owner/name", commit)) for commit in (COMMIT, OTHER_COMMIT)]
+        copies = [shutil.copytree(folder, tmp_path / f"copy{i}") for i, folder in enumerate(folders)]
+        assert values == pytest.approx([_score(build(str(copy))) for copy in copies], abs=1e-6)
+        assert abs(values[0] - values[1]) > 1e-3
+
+    @pytest.mark.usefixtures("hub_cache")
+    def test_an_id_that_cannot_be_fetched(self, build: Build) -> None:
+        advice = r"model 'owner/absent' cannot be loaded .* set `model` to a local folder"
+        with pytest.raises(ComponentError, match=advice):
+            _score(build("owner/absent", COMMIT))
+
+    def test_damaged_weights(self, build: Build, bert: Path) -> None:
+        (bert / "model.safetensors").write_bytes(b"damaged")
+        with pytest.raises(ComponentError, match=r"cannot be loaded .*wanted a folder that save_pretrained wrote"):
+            _score(build(str(bert)))
+
+    def test_pickled_weights_beside_other_safetensors_are_not_read(self, build: Build, bert: Path) -> None:
+        (bert / "model.safetensors").rename(bert / "adapter.safetensors")
+        (bert / "pytorch_model.bin").write_bytes(b"a pickle")
+        with pytest.raises(ComponentError, match="cannot be loaded"):
+            _score(build(str(bert)))
+
+    def test_code_in_the_folder_is_not_run(self, build: Build, bert: Path, tmp_path: Path) -> None:
+        config = bert / "config.json"
+        own_code = '{"auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}, "model_type": "own",'
+        config.write_text(config.read_text().replace('"model_type": "bert",', "").replace("{", own_code, 1))
+        (bert / "own.py").write_text(f"open({str(tmp_path / 'was_run')!r}, 'w')")
+        with pytest.raises(ComponentError, match="cannot be loaded"):
+            _score(build(str(bert)))
+        assert not (tmp_path / "was_run").exists()
+
+    def test_a_device_that_is_not_there(self, build: Build, bert: Path) -> None:
+        with pytest.raises(ComponentError, match="device: got 'abacus', wanted auto or one that torch can use here"):
+            _score(build(str(bert), device="abacus"))
