@@ -309,6 +309,6 @@ class JudgedMetric(Metric, Protocol):
         """What all answers share: decided once, from question and references, and kept; {} if there is nothing."""
 
     def judge(self, judged: Sequence[Judged], prepared: Prepared, ask: Ask) -> Judgements:
-        """One Scores per name. A request that failed for good gives the state FAILED, a reply that cannot be read (after
-        asking again) UNPARSABLE; neither becomes a number.
+        """One Scores per name. A request that failed for good gives the state FAILED, a reply that cannot be read
+        (after asking again) UNPARSABLE; neither becomes a number.
         """

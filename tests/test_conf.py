@@ -23,7 +23,7 @@ ROOT = Path(conf.__file__).parent
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml"))
 OPTIONS = [path for path in FILES if path.parent.name != "sweeps"]
 SWEEPS = [path for path in FILES if path.parent.name == "sweeps"]
-NEED_A_ROOT = {"crud_rag", "omnieval"}
+NEED_A_ROOT = {"beir", "crud_rag", "financerag", "omnieval"}
 
 
 def chosen(path: Path) -> list[str]:

@@ -15,13 +15,16 @@ def assemble(
     documents: Documents,
     samples: Sequence[Sample],
     labels: Mapping[str, str],
-    notes: Mapping[str, int | str],
+    notes: Mapping[str, int | float | str],
+    *,
+    references_required: bool = True,
 ) -> Benchmark:
     """Checks everything, leaves out empty documents (counted in the notes) and sorts the documents by id.
 
     Raises DataError for an empty corpus, no samples at all, an id that occurs twice, a sample with a blank question or
-    without a reference, half a character, and a gold span outside of its document. Gold documents that are not in the
-    corpus are legal: see `limit_and_count`.
+    (unless they are not required, as for retrieval alone) without a reference, half a character, and a gold span
+    outside of its document. Gold documents that are not in the corpus are legal: see `limit_and_count`. Samples without
+    a reference are counted where they are legal.
     """
     kept = _sorted_and_not_empty(documents)
     if not len(kept):
@@ -33,9 +36,11 @@ def assemble(
     for an_id, title, text in zip(kept.ids, kept.titles, kept.texts, strict=True):
         _require_whole_characters(source, f"document '{an_id}'", an_id, title, text)
     for sample in samples:
-        _check_texts(sample, source)
+        _check_texts(sample, source, references_required)
     _check_spans(kept, samples, source)
     counts = {"n_documents": len(kept), "n_empty_documents": len(documents) - len(kept), "n_samples_read": len(samples)}
+    if not references_required:
+        counts["n_samples_without_reference"] = sum(not sample.references for sample in samples)
     return Benchmark(kept, tuple(samples), {**notes, **counts}, labels)
 
 
@@ -97,12 +102,13 @@ def _require_whole_characters(source: str, where: str, *texts: str) -> None:
             ) from error
 
 
-def _check_texts(sample: Sample, source: str) -> None:
+def _check_texts(sample: Sample, source: str, references_required: bool) -> None:
     turns = [text for turn in sample.history for text in (turn.question, turn.answer)]
-    _require_whole_characters(source, f"sample {sample.id!a}", sample.id, sample.question, *sample.references, *turns)
+    texts = (sample.id, sample.question, sample.query, *sample.references, *turns)
+    _require_whole_characters(source, f"sample {sample.id!a}", *texts)
     if not sample.question.strip():
         raise DataError(f"{source}: the question of sample '{sample.id}' is empty.")
-    if not any(reference.strip() for reference in sample.references):
+    if references_required and not any(reference.strip() for reference in sample.references):
         raise DataError(f"{source}: sample '{sample.id}' has no reference answer that is not blank.")
 
 

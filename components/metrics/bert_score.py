@@ -40,7 +40,7 @@ class BertScore:
     model: str
     revision: str
     num_layers: int
-    batch_size: int = runtime_only(64, "texts are padded differently: changes rounding, about 1e-6")
+    batch_size: int = runtime_only(32, "pairs are padded differently: changes rounding, about 1e-6")
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
 
     version: ClassVar[int] = 1
@@ -104,7 +104,7 @@ class _Encoder(NamedTuple):
         weights: defaultdict[int, float] = defaultdict(lambda: 1.0)
         weights[self.tokenizer.cls_token_id] = weights[self.tokenizer.sep_token_id] = 0.0
         scores = bert_cos_score_idf(
-            self.network, references, answers, self.tokenizer, weights, batch_size=len(pairs), device=self.device
+            self.network, references, answers, self.tokenizer, weights, batch_size=2 * len(pairs), device=self.device
         )
         f1: NDArray[np.float64] = scores[:, 2].numpy().astype(np.float64)
         return f1.clip(max=1.0)  # rounding can lead past 1 for equal texts

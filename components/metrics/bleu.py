@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from components.metrics.ngrams import count_matches
 from components.metrics.references import pair_units
-from components.protocols import TextForm
 from components.records import Sample, Scores, ScoreState, Texts, Units
 from components.text.forms import SacreBleuTokens
 

@@ -1,5 +1,7 @@
 """The longest common subsequences of many pairs of texts."""
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,4 +21,4 @@ def lcs_lengths(left: Units, right: Units) -> NDArray[np.int64]:
 
 def _lists(units: Units) -> list[list[int]]:
     ids, offsets = units.ids.tolist(), units.offsets.tolist()
-    return [ids[first:last] for first, last in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [ids[first:last] for first, last in pairwise(offsets)]

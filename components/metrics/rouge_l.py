@@ -20,10 +20,10 @@ from components.text.jieba_words import JiebaWords
 class RougeL:
     """F1 of the longest common subsequence of words; the best over the references.
 
-    `rouge_l` leaves white space out. `rouge_l_crud_compat` counts white-space tokens as words, as the published CRUD-RAG
-    code does; the two are equal for texts without white space. Level: sample. Range: [0, 1], no unit, larger is better.
-    Tokenizer: jieba words with HMM by default. Empty answer: 0. References without a word are left out; a sample with
-    no other is NOT_APPLICABLE.
+    `rouge_l` leaves white space out. `rouge_l_crud_compat` counts white-space tokens as words, as the published
+    CRUD-RAG code does; the two are equal for texts without white space. Level: sample. Range: [0, 1], no unit, larger
+    is better. Tokenizer: jieba words with HMM by default. Empty answer: 0. References without a word are left out; a
+    sample with no other is NOT_APPLICABLE.
     Source: Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries", section 3.1, with beta = 1.
     """
 
