@@ -190,8 +190,8 @@ def _words(tokenizer: WordTokenizer | None, documents: Stage, queries: Stage) ->
 
 
 def _scores(cell: Cell, read: Mapping[str, Stage], context: Stage, generated: Stage) -> dict[str, Stage]:
-    """A stage for each kind of metric (those of the ranking do not depend on top_k, the prompt or the model), and one of
-    its own for each metric that needs a model.
+    """A stage for each kind of metric (those of the ranking do not depend on top_k, the prompt or the model), and one
+    of its own for each metric that needs a model.
 
     `read` are the samples and, with retrieval, corpus, chunks and hits.
     """
@@ -202,8 +202,9 @@ def _scores(cell: Cell, read: Mapping[str, Stage], context: Stage, generated: St
         ("ranking_scores", RankingMetric, scoring.score_ranking, {**read}),
         ("context_scores", ContextMetric, scoring.score_context, {**read, "context": context}),
     ):
-        if chosen := {name: metric for name, metric in metrics.items() if isinstance(metric, protocol)}:
-            stages[kind] = Stage(kind, compute, {"metrics": chosen}, inputs, settings)
+        of_kind = {name: metric for name, metric in metrics.items() if isinstance(metric, protocol)}
+        if of_kind:
+            stages[kind] = Stage(kind, compute, {"metrics": of_kind}, inputs, settings)
     quick = {n: m for n, m in metrics.items() if isinstance(m, AnswerMetric) and not hasattr(m, "model")}
     slow = {n: m for n, m in metrics.items() if isinstance(m, AnswerMetric) and hasattr(m, "model")}
     for name, chosen in {"": quick, **{f"/{name}": {name: metric} for name, metric in slow.items()}}.items():

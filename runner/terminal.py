@@ -140,8 +140,8 @@ def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
 
 
 def show_subsets(console: Console, cells: Sequence[CellResult]) -> None:
-    """The leaderboard's first metric by subset, with the mean over subsets; the best of each column in bold. Nothing for
-    a single subset, or where the table does not fit.
+    """The leaderboard's first metric by subset, with the mean over subsets; the best of each column in bold. Nothing
+    for a single subset, or where the table does not fit.
     """
     metrics, ordered = ranked(cells)
     subsets = list(dict.fromkeys(name for cell in ordered for name in _finest_subsets(cell)))

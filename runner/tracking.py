@@ -113,7 +113,7 @@ class Tracker:
             digest=str(cell.dataset["key"])[:36],
             source_type="local",
             source=json.dumps({"content_key": cell.dataset["key"]}),
-            profile=json.dumps({name: value for name, value in cell.dataset.items() if name.startswith(("n_", "share_"))}),
+            profile=json.dumps({k: value for k, value in cell.dataset.items() if k.startswith(("n_", "share_"))}),
         )
         self._client.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])])
 

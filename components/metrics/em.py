@@ -65,4 +65,5 @@ def _equal(answers: Units, references: Units) -> NDArray[np.float64]:
     has_unit = np.diff(answers.offsets) == 1
     first = np.where(has_unit, answers.offsets[:-1], 0)
     ids = answers.ids[first] if len(answers.ids) else np.zeros(len(first), dtype=np.int64)
-    return (has_unit & (ids == references.ids[references.offsets[:-1]])).astype(np.float64)
+    is_equal: NDArray[np.float64] = (has_unit & (ids == references.ids[references.offsets[:-1]])).astype(np.float64)
+    return is_equal

@@ -91,7 +91,10 @@ class Bootstrap:
         rows = [_exactly_summable(_sum_clusters(statistics, clusters)) for statistics, _ in columns]
         widths = np.cumsum([row.shape[1] for row in rows])[:-1]
         sums = np.split(self._resampled_sums(np.hstack(rows), seed), widths, axis=1)
-        return [_combined(*own, combine) for *own, (_, combine) in zip(rows, sums, columns, strict=True)]
+        return [
+            _combined(own_rows, own_sums, combine)
+            for own_rows, own_sums, (_, combine) in zip(rows, sums, columns, strict=True)
+        ]
 
     def _resampled_sums(self, rows: NDArray[np.float64], seed: tuple[int, ...]) -> NDArray[np.float64]:
         """Column sums of every resample of the rows, float64[n_resamples, n_columns]."""

@@ -46,8 +46,8 @@ class RougeOmniEval:
     def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
         """The three F1 of each answer."""
         pairs = pair_units(samples, answers, references)
-        values = (_ngram_f1(pairs.answers, pairs.references, 1), _ngram_f1(pairs.answers, pairs.references, 2))
-        values = (*values, _lcs_f1(pairs.answers, pairs.references))
+        ngrams = [_ngram_f1(pairs.answers, pairs.references, n) for n in (1, 2)]
+        values = (*ngrams, _lcs_f1(pairs.answers, pairs.references))
         return {name: best_of_pairs(pairs.sample, f1, len(samples)) for name, f1 in zip(_NAMES, values, strict=True)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:

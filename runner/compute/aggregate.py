@@ -52,8 +52,8 @@ def aggregate(
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high}}}`; value and interval are None where n is 0.
 
-    `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large one.
-    Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.)
+    `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large
+    one. Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.)
     """
     clusters = clusters_of(samples)
     subsets = rows_by_subset(samples)

@@ -61,7 +61,7 @@ def score_context(stage: Stage, inputs: Inputs) -> Output:
 
 
 def reference_units(stage: Stage, inputs: Inputs) -> Output:
-    """The references of all samples in a row, taken apart by a form: once for all answers that they are held against."""
+    """The references of all samples in a row, taken apart by a form: once for all answers."""
     samples = inputs.read("samples", payloads.decode_samples)
     references = [reference for sample in samples for reference in sample.references]
     return Output(encode_arrays(number_units(stage.component.units(references))))

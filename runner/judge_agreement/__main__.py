@@ -91,13 +91,13 @@ def _graders(node: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str
         for name, label in item.labels.items():
             if label not in (*known[name].grades, NOT_APPLICABLE):
                 raise DataError(
-                    f"item '{item.judged.sample.id}': the label {label} of {name} is no grade of the judge; wanted one of "
-                    f"{', '.join(map(str, known[name].grades))}, or {NOT_APPLICABLE} for not applicable."
+                    f"item '{item.judged.sample.id}': the label {label} of {name} is no grade of the judge; wanted one "
+                    f"of {', '.join(map(str, known[name].grades))}, or {NOT_APPLICABLE} for not applicable."
                 )
             if not known[name].reads_answers and len(item.judged.passages) != 1:
                 raise DataError(
-                    f"item '{item.judged.sample.id}': {name} grades a passage; {len(item.judged.passages)} came, one was "
-                    "wanted: make an item of each passage."
+                    f"item '{item.judged.sample.id}': {name} grades a passage; {len(item.judged.passages)} came, one "
+                    "was wanted: make an item of each passage."
                 )
     return {name: known[name] for name in wanted}
 

@@ -14,7 +14,8 @@ CONFIDENCE = 0.95
 class Agreement:
     """`confusion` int64[n_classes, n_classes] counts (people's class, judge's class) over `classes`.
 
-    `kappa` is None where it is undefined: both raters gave one and the same class throughout. Intervals are (low, high).
+    `kappa` is None where it is undefined: both raters gave one and the same class throughout. Intervals are (low,
+    high).
     """
 
     n: int

@@ -91,8 +91,9 @@ def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
         for annotation in as_list(record.get("annotations", []), where):
             for name, grade in _annotated(as_record(annotation, where), where):
                 given.setdefault(name, Counter())[grade] += 1
-        labels = {name: grade for name, grades in given.items() if (grade := _most_common(grades)) is not None}
-        ties = tuple(name for name in given if name not in labels)
+        chosen = {name: _most_common(grades) for name, grades in given.items()}
+        labels = {name: grade for name, grade in chosen.items() if grade is not None}
+        ties = tuple(name for name, grade in chosen.items() if grade is None)
         data = as_record(record.get("data"), f"{where}, field 'data'")
         yield LabelledItem(_judged({"id": str(record.get("id", number)), **data}, str(number), where), labels, ties)
 

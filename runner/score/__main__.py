@@ -9,13 +9,14 @@ from typing import Any
 
 from components.errors import ConfigError, DataError, RagGridError
 from components.metrics.interval import Bootstrap
-from components.protocols import AnswerMetric, Metric
+from components.protocols import AnswerMetric
 from components.records import Kind, Sample, Scores, ScoreState, Texts
 from components.text.units import number_units
 from runner.compute.aggregate import Scored, score_subset
 from runner.compute.scoring import spread
-from runner.score.names import metrics_by_name
 from runner.score.lines import Line, read_lines
+from runner.score.names import Scorer, metrics_by_name
+from runner.score.quest import QuestAnswers
 
 _QUEST = (
     "quest_eval_precision",
@@ -59,14 +60,18 @@ def _names(argument: str) -> list[str]:
     return names
 
 
-def score_lines(lines: Sequence[Line], names: Sequence[str], metrics: Mapping[str, Metric]) -> dict[str, Scored]:
-    """Scores of all lines by metric. A line without what a metric reads is NOT_APPLICABLE for it; raises DataError if no
-    line at all has it.
+def score_lines(lines: Sequence[Line], names: Sequence[str], metrics: Mapping[str, Scorer]) -> dict[str, Scored]:
+    """Scores of all lines by metric. A line without what a metric reads is NOT_APPLICABLE for it; raises DataError if
+    no line at all has it.
     """
     by_component: dict[int, Mapping[str, Scored]] = {}
     for name, metric in metrics.items():
         if id(metric) not in by_component:
-            score = _score_answers if isinstance(metric, AnswerMetric) else _score_rankings
+            score = _score_rankings
+            if isinstance(metric, AnswerMetric):
+                score = _score_answers
+            elif isinstance(metric, QuestAnswers):
+                score = _score_quests
             by_component[id(metric)] = {n: Scored(metric, s) for n, s in score(lines, metric, name).items()}
     return {name: by_component[id(metrics[name])][name] for name in names}
 
@@ -98,6 +103,14 @@ def _score_rankings(lines: Sequence[Line], metric: Any, name: str) -> dict[str, 
     _require_any(states, name, "ranking and relevant")
     held = [(row, line.ranking) for row, line in enumerate(lines) if line.ranking is not None]
     scores = metric.score_rankings([r.ranking for _, r in held], [r.relevant for _, r in held])
+    return {name: spread(score, [row for row, _ in held], states) for name, score in scores.items()}
+
+
+def _score_quests(lines: Sequence[Line], metric: Any, name: str) -> dict[str, Scores]:
+    states = [ScoreState.NOT_APPLICABLE if line.quest is None else ScoreState.VALUE for line in lines]
+    _require_any(states, name, "answers_reference and answers_generated")
+    held = [(row, line.quest) for row, line in enumerate(lines) if line.quest is not None]
+    scores = metric.score([quest for _, quest in held])
     return {name: spread(score, [row for row, _ in held], states) for name, score in scores.items()}
 
 

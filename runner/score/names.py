@@ -8,30 +8,36 @@ from omegaconf import OmegaConf
 
 from components.errors import ConfigError
 from components.metrics.trec import TrecMeasures
-from components.protocols import AnswerMetric, ContextMetric, Metric
+from components.protocols import ContextMetric, Metric
 from runner.schema import build_component
+from runner.score.quest import QuestAnswers
+
+Scorer = Any
+"""An AnswerMetric, a RankingMetric, or QuestAnswers."""
 
 
-def metrics_by_name(names: Sequence[str]) -> dict[str, Metric]:
+def metrics_by_name(names: Sequence[str]) -> dict[str, Scorer]:
     """The component of every name; names of one component share it. Raises ConfigError listing those that are known."""
     known, unusable = _known()
-    found: dict[str, Metric] = {}
-    mistakes = []
+    found: dict[str, Scorer] = {}
+    unknown = []
     for name in names:
         if not (trec := TrecMeasures((name,))).check():
             found[name] = trec
         elif name in known:
             found[name] = known[name]
         else:
-            mistakes.append(f"{name!r}: no such metric")
-    if mistakes:
-        raise ConfigError([*mistakes, f"known are: {', '.join(sorted(known))}, and any k in name@k", *unusable])
+            unknown.append(name)
+    if unknown:
+        message = f"--metrics: got {', '.join(unknown)}, wanted any of {', '.join(sorted(known))} (any k in name@k)"
+        raise ConfigError([message, *unusable])
     return found
 
 
-def _known() -> tuple[dict[str, Metric], list[str]]:
+def _known() -> tuple[dict[str, Scorer], list[str]]:
     """The metrics of answers and rankings by name, and why others cannot be used here (a missing extra, say)."""
-    known: dict[str, Metric] = {}
+    quest = QuestAnswers()
+    known: dict[str, Scorer] = dict.fromkeys(quest.names, quest)
     unusable: dict[str, None] = {}
     for component, node in _nodes().items():
         try:
@@ -52,8 +58,3 @@ def _nodes() -> dict[str, Mapping[str, Any]]:
             config: Any = OmegaConf.to_container(OmegaConf.create(option.read_text(encoding="utf-8")))
             nodes |= config["scores"]
     return nodes
-
-
-def is_answer_metric(metric: Metric) -> bool:
-    """True for a metric of texts, False for one of rankings."""
-    return isinstance(metric, AnswerMetric)

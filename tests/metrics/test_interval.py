@@ -3,9 +3,9 @@ import pytest
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
+from components.means import combine_mean
 from components.metrics.bleu import Bleu
 from components.metrics.interval import Bootstrap, Column
-from components.means import combine_mean
 from components.records import Interval
 from tests.contracts.metric_contract import qa_sample, score_texts
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from components.means import mean_scores
 from components.metrics.interval import Bootstrap
 from components.metrics.length import Length
-from components.means import mean_scores
 from components.records import Evidence, Kind, Sample, ScoreState
 from runner.compute.aggregate import Scored, aggregate, clusters_of, rows_by_subset, subsets_of
 

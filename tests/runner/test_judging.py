@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pytest
+
 from components.records import Answer, AnswerState, Kind, Message, Request, Sample
 from runner.compute.judging import Asking
 
@@ -64,10 +66,8 @@ def test_what_an_interrupted_judge_got_is_kept(tmp_path: Path) -> None:
             yield next(super().generate(requests))
             raise KeyboardInterrupt
 
-    try:
+    with pytest.raises(KeyboardInterrupt):
         asking(Interrupted(), tmp_path)([request("a"), request("b")])
-    except KeyboardInterrupt:
-        pass
     model = CountingModel()
     asking(model, tmp_path)([request("a"), request("b")])
     assert model.asked == ["a"]

@@ -1,4 +1,4 @@
-"""Several corpora side by side: each query finds documents of its own corpus alone, as if it were searched by itself."""
+"""Several corpora side by side: each query finds documents of its own corpus alone."""
 
 from pathlib import Path
 from typing import Any

@@ -42,9 +42,19 @@ def _awkward_texts() -> list[str]:
     records = [json.loads(line) for line in (folder / "documents.jsonl").read_text(encoding="utf-8").splitlines()]
     return [
         *(record["text"] for record in records),
-        "上涨3.14%，A股与B股", "请发邮件到ab.c-d@example.com。", "第一行\r\n第二行\n\n　第三行", "ＦＵＬＬ　ＷＩＤＴＨ１２３", "𠀀𠀁很少见😀的字",
-        "AT&T和C++、C#", "IT业T恤卡拉OK", "......多多的点........", "的的的了了了吗", "杜苏芮abc杜苏芮123杜苏芮", "abc123def 4.5.6 -7", "",
-    ]  # fmt: skip
+        "上涨3.14%，A股与B股",
+        "请发邮件到ab.c-d@example.com。",
+        "第一行\r\n第二行\n\n　第三行",
+        "ＦＵＬＬ　ＷＩＤＴＨ１２３",
+        "𠀀𠀁很少见😀的字",
+        "AT&T和C++、C#",
+        "IT业T恤卡拉OK",
+        "......多多的点........",
+        "的的的了了了吗",
+        "杜苏芮abc杜苏芮123杜苏芮",
+        "abc123def 4.5.6 -7",
+        "",
+    ]
 
 
 def test_equals_jieba_with_its_hmm() -> None:

@@ -1,0 +1,40 @@
+"""RAGQuestEval of answers that somebody else's judge gave."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+from omegaconf import OmegaConf
+
+from components.judges.quest_eval_scores import NAMES, Phrases, quest_scores
+from components.means import combine_mean, mean_scores
+from components.records import Scores
+from components.text.jieba_words import JiebaWords
+from runner.score.lines import QuestLine
+
+_OPTIONS = ("quest_eval.yaml", "quest_eval_en.yaml")
+
+
+@dataclass(frozen=True)
+class QuestAnswers:
+    """The four scores of `quest_scores`, with the phrases for "cannot be inferred" of conf/judge/quest_eval*.yaml."""
+
+    names: tuple[str, ...] = NAMES
+
+    def score(self, lines: Sequence[QuestLine]) -> dict[str, Scores]:
+        """The scores of each line by name."""
+        phrases, tokenizer = Phrases(_phrases()), JiebaWords()
+        outcomes = [quest_scores(line.answers_reference, line.answers_generated, phrases, tokenizer) for line in lines]
+        return {name: mean_scores([outcome[name] for outcome in outcomes]) for name in NAMES}
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Means, float64[...], from sums float64[..., 2]."""
+        return combine_mean(sums)
+
+
+def _phrases() -> tuple[str, ...]:
+    folder = files("conf").joinpath("judge")
+    options = [OmegaConf.create(folder.joinpath(name).read_text(encoding="utf-8")) for name in _OPTIONS]
+    return tuple(str(phrase) for option in options for phrase in option.scores.quest_eval.cannot_infer)
