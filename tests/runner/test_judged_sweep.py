@@ -1,0 +1,189 @@
+"""A judge that answers over HTTP, from the command line to the matrices; and the same judge held against people."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from runner.judge_agreement.__main__ import main as judge_agreement
+from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
+from tests.runner.sweeping import QUIET, SWEEP_ID, cells_in, run_small
+
+JUDGED = ("accuracy", "completeness", "hallucination", "utilization", "numerical_accuracy")
+FEW = ("dataset.limit=20", "metrics=retrieval", "metrics.interval.n_resamples=100", *QUIET)
+
+
+def _grade(request: dict[str, Any], attempt: int) -> Reply:
+    """Says that all applies, and gives the best grade; chatty and fenced, as models are."""
+    schema = request["response_format"]["json_schema"]["schema"]
+    if "applicable" in schema["properties"]:
+        return Reply('Sure: {"reason": "figures", "applicable": true}')
+    best = max(schema["properties"]["grade"]["enum"])
+    return Reply(f'```json\n{{"reason": "as it should be", "grade": {best}}}\n```')
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with chat_server(_grade) as running:
+        yield running
+
+
+def judge(server: ChatServer, *more: str) -> tuple[str, ...]:
+    model = ("judge.llm.model=a-judge", f"judge.llm.base_url={server.url}", "judge.llm.api_key_env=''")
+    return (*FEW, "judge=omnieval", *model, "judge.llm.backoff_s=0.01", *more)
+
+
+def only_metrics(*names: str) -> list[str]:
+    every = (*JUDGED, "relevance", "necessity", "completeness_omnieval_compat", "numerical_accuracy_omnieval_compat")
+    return [f"~judge.scores.{name}" for name in every if name not in names]
+
+
+def test_the_matrices_of_all_five_metrics_are_filled(tmp_path: Path, server: ChatServer) -> None:
+    assert run_small(tmp_path, judge(server, *only_metrics(*JUDGED))) == 0
+    (cell,) = cells_in(tmp_path)
+    fields = {name for name in cell.metrics if name.startswith("matrix/")}
+    assert len(fields) >= 5
+    for name in JUDGED:
+        filled = {field for field in fields if cell.value(name, field) is not None}
+        assert filled == fields
+        assert cell.value(name) == 1.0
+        assert (tmp_path / "results" / SWEEP_ID / cell.cell_id / f"matrix_{name}.png").is_file()
+    rows = pq.read_table(tmp_path / "results" / SWEEP_ID / cell.cell_id / "samples.parquet").to_pylist()
+    assert "as it should be" in rows[0]["judge/accuracy"]
+    assert cell.tokens["judge_prompt"] > 0
+
+
+def test_what_was_judged_is_not_judged_again(tmp_path: Path, server: ChatServer) -> None:
+    run_small(tmp_path, judge(server, *only_metrics("relevance"), "top_k=2"))
+    first = len(server.requests)
+    assert run_small(tmp_path, judge(server, *only_metrics("relevance"), "top_k=3"), sweep_id="more") == 0
+    second = len(server.requests) - first
+    assert 0 < second < first, "two of three passages were judged before"
+    run_small(tmp_path, judge(server, *only_metrics("relevance"), "top_k=3"), sweep_id="again")
+    assert len(server.requests) == first + second
+
+
+def test_applicability_is_decided_once_for_all_cells(tmp_path: Path, server: ChatServer) -> None:
+    few = only_metrics("numerical_accuracy")
+    assert run_small(tmp_path, judge(server, *few, "top_k=2"), judge(server, *few, "top_k=4")) == 0
+    decisions = [r for r in server.requests if "applicable" in json.dumps(r["response_format"])]
+    assert len(decisions) == len({last_message(r) for r in decisions}) == 20
+
+
+def test_closed_book_cells_have_no_hallucination(tmp_path: Path, server: ChatServer) -> None:
+    assert run_small(tmp_path, judge(server, *only_metrics("hallucination", "accuracy"), "retriever=closed_book")) == 0
+    (cell,) = cells_in(tmp_path)
+    assert cell.metrics["overall"]["hallucination"]["n_excluded"] == {"not_applicable": 20}
+
+
+def test_failed_judgements_fail_the_cell_and_are_tried_again(tmp_path: Path) -> None:
+    one = only_metrics("accuracy")
+    retries = "judge.llm.max_retries=0"
+    with chat_server(lambda r, n: Reply(status=400) if len(last_message(r)) % 2 else _grade(r, n)) as server:
+        assert run_small(tmp_path, judge(server, *one, retries)) == 1
+        (cell,) = cells_in(tmp_path)
+        asked = len(server.requests)
+    failed = cell.metrics["overall"]["accuracy"]["n_excluded"]["failed"]
+    assert "judgements of accuracy failed, more than run.max_failure_rate=0 allows" in cell.reason
+    with chat_server(_grade) as server:
+        assert run_small(tmp_path, judge(server, *one, retries), sweep_id="again") == 0
+        assert len(server.requests) == failed
+        assert asked > failed
+
+
+def test_unreadable_replies_are_asked_again_then_counted(tmp_path: Path) -> None:
+    with chat_server(lambda *_: Reply("No idea.")) as server:
+        assert run_small(tmp_path, judge(server, *only_metrics("accuracy"))) == 0
+        asked = len(server.requests)
+    (cell,) = cells_in(tmp_path)
+    entry = cell.metrics["overall"]["accuracy"]
+    assert (entry["value"], entry["n"]) == (None, 0)
+    assert asked == 3 * entry["n_excluded"]["unparsable"] > 0
+
+
+class TestRagQuestEval:
+    def test_end_to_end(self, tmp_path: Path) -> None:
+        def script(request: dict[str, Any], attempt: int) -> Reply:
+            text = last_message(request)
+            if "answers" not in json.dumps(request["response_format"]):
+                return Reply('{"questions": ["何时？", "何地？"]}')
+            numbers = json.dumps([{"number": n, "answer": "北京" if n == 1 else "无法推断"} for n in (1, 2)])
+            return Reply(f'{{"answers": {numbers}}}' if text else "")
+
+        with chat_server(script) as server:
+            overrides = (*judge(server)[:-1], "judge.llm.backoff_s=0.01", "judge=quest_eval")
+            assert run_small(tmp_path, overrides) == 0
+        (cell,) = cells_in(tmp_path)
+        entry = cell.metrics["overall"]["quest_eval_recall"]
+        assert (entry["value"], entry["n"]) == (1.0, 20)
+        assert cell.value("quest_eval_precision") == 1.0
+
+
+class TestAgreement:
+    def labels(self, folder: Path, *grades: int) -> Path:
+        path = folder / "labels.jsonl"
+        item = {"question": "Who?", "references": ["She"], "passages": ["She did."]}
+        rows = [
+            {**item, "id": str(i), "answer": f"answer {i}", "labels": {"accuracy": grade, "completeness": 2}}
+            for i, grade in enumerate(grades)
+        ]
+        path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        return path
+
+    def run(self, folder: Path, server: ChatServer, labels: Path, *more: str) -> int:
+        overrides = [*judge(server)[len(FEW) + 1 :], f"run.results_dir={folder / 'results'}"]
+        report = ["--json", str(folder / "report.json")]
+        return judge_agreement(["--labels", str(labels), "--judge", "omnieval", *report, *more, *overrides])
+
+    def test_the_report(
+        self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert self.run(tmp_path, server, self.labels(tmp_path, 2, 2, 1, 0)) == 0
+        report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+        accuracy = report["metrics"]["accuracy"]
+        assert (accuracy["n"], accuracy["accuracy"], accuracy["kappa"]) == (4, 0.5, 0.0)
+        assert accuracy["confusion"]["1"] == {"0": 0, "1": 0, "2": 1}
+        assert report["metrics"]["all metrics"]["n"] == 8
+        assert [(row["id"], row["label"], row["judged"]) for row in report["disagreements"]] == [
+            ("2", "1", "2"), ("3", "0", "2"),
+        ]  # fmt: skip
+        output = capsys.readouterr().out
+        assert "disagreements: 2" in output
+        assert "as it should be" in output
+
+    def test_replies_are_kept(self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        labels = self.labels(tmp_path, 2, 1)
+        self.run(tmp_path, server, labels)
+        asked = len(server.requests)
+        self.run(tmp_path, server, labels)
+        assert len(server.requests) == asked
+
+    @pytest.mark.parametrize(
+        ("labels", "message"),
+        [
+            ({"accuracy": 3}, "item '1': the label 3 of accuracy is no grade of the judge; wanted one of 0, 1, 2"),
+            ({"beauty": 1}, "--judge: labels came for beauty, which this judge does not grade"),
+            ({"relevance": 1}, "item '1': relevance grades a passage; 2 came, one was wanted"),
+        ],
+    )
+    def test_labels_that_do_not_fit(
+        self,
+        tmp_path: Path,
+        server: ChatServer,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        labels: dict[str, int],
+        message: str,
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        path = tmp_path / "labels.jsonl"
+        item = {"question": "Who?", "references": ["She"], "answer": "Her", "passages": ["a", "b"], "labels": labels}
+        path.write_text(json.dumps(item), encoding="utf-8")
+        assert self.run(tmp_path, server, path) == 2
+        assert message in capsys.readouterr().err
+        assert server.requests == []

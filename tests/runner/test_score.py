@@ -1,0 +1,118 @@
+"""`python -m runner.score`: any system's answers and rankings."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sacrebleu import corpus_bleu
+
+from runner.score.__main__ import main
+
+ANSWER = {"id": "a", "prediction": "北京是首都", "references": ["北京是中国的首都", "首都是北京"]}
+RANKING = {"id": "r", "ranking": ["d1", "d2"], "relevant": {"d2": 2, "d3": 0}}
+QUEST = {"id": "q", "answers_reference": ["甲", "乙", "无法推断"], "answers_generated": ["甲", "无法推断", "丙"]}
+
+
+def score(folder: Path, metrics: str, *lines: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """The output lines and the summary."""
+    source, output, summary = folder / "in.jsonl", folder / "out.jsonl", folder / "summary.json"
+    source.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    arguments = ["--input", str(source), "--metrics", metrics, "--output", str(output), "--summary", str(summary)]
+    assert main(arguments) == 0
+    rows = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    return rows, json.loads(summary.read_text(encoding="utf-8"))
+
+
+def refused(folder: Path, capsys: pytest.CaptureFixture[str], metrics: str, *lines: object) -> str:
+    """What is said of input that cannot be used; nothing is written."""
+    source = folder / "in.jsonl"
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    source.write_text("\n".join(texts), encoding="utf-8")
+    assert main(["--input", str(source), "--metrics", metrics, "--output", str(folder / "out.jsonl")]) == 2
+    assert not (folder / "out.jsonl").exists()
+    return capsys.readouterr().err
+
+
+def test_a_line_of_everything(tmp_path: Path) -> None:
+    rows, summary = score(
+        tmp_path, "rouge_l,em,ndcg@3,quest_eval_recall", {**RANKING, **QUEST, **ANSWER}, {**ANSWER, "id": "b"}
+    )
+    assert [row["id"] for row in rows] == ["a", "b"]
+    assert rows[0]["scores"]["rouge_l"] == pytest.approx(2 * 3 / (3 + 5))
+    assert rows[0]["scores"]["ndcg@3"] == pytest.approx(0.6309297535714575)
+    assert rows[0]["scores"]["quest_eval_recall"] == 0.5
+    assert rows[1]["scores"] == {**rows[1]["scores"], "ndcg@3": None, "quest_eval_recall": None}
+    assert rows[1]["states"]["ndcg@3"] == "not_applicable"
+    assert (summary["ndcg@3"]["n"], summary["ndcg@3"]["n_excluded"]) == (1, {"not_applicable": 1})
+    assert summary["rouge_l"]["interval"] == [summary["rouge_l"]["value"]] * 2
+
+
+def test_several_values_of_one_metric_come_in_the_order_asked(tmp_path: Path) -> None:
+    rows, summary = score(tmp_path, "recall@5, mrr,recall@1,mrr", RANKING)
+    assert list(rows[0]["scores"]) == list(summary) == ["recall@5", "mrr", "recall@1"]
+    assert rows[0]["scores"] == {"recall@5": 1.0, "mrr": 0.5, "recall@1": 0.0}
+
+
+def test_the_four_forms_of_rag_quest_eval(tmp_path: Path) -> None:
+    names = "quest_eval_precision,quest_eval_recall,quest_eval_precision_crud_compat,quest_eval_recall_crud_compat"
+    rows, _ = score(tmp_path, names, QUEST, {**QUEST, "id": "none", "answers_generated": ["无法推断"] * 3})
+    assert rows[0]["scores"] == dict(zip(names.split(","), [1.0, 0.5, 1.0, 0.5], strict=True))
+    assert rows[1]["scores"] == dict(zip(names.split(","), [None, 0.0, 0.0, 0.0], strict=True))
+    assert rows[1]["states"]["quest_eval_precision"] == "not_applicable"
+
+
+def test_a_corpus_metric_has_a_value_in_the_summary_alone(tmp_path: Path) -> None:
+    rows, summary = score(
+        tmp_path, "bleu", ANSWER, {"id": "b", "prediction": "天气很好", "references": ["今天天气很好"]}
+    )
+    assert [row["scores"]["bleu"] for row in rows] == [None, None]
+    expected = corpus_bleu(
+        ["北京是首都", "天气很好"], [["北京是中国的首都", "今天天气很好"], ["首都是北京", None]], tokenize="zh"
+    )
+    assert summary["bleu"]["value"] == pytest.approx(expected.score / 100)
+
+
+def test_a_failed_answer_is_left_out_and_an_empty_one_is_zero(tmp_path: Path) -> None:
+    rows, summary = score(tmp_path, "f1", {**ANSWER, "prediction": None}, {**ANSWER, "id": "b", "prediction": ""})
+    assert [row["states"]["f1"] for row in rows] == ["answer_error", "value"]
+    assert summary["f1"] == {"value": 0.0, "n": 1, "n_excluded": {"answer_error": 1}, "interval": [0.0, 0.0]}
+
+
+def test_no_relevant_document_is_no_gold(tmp_path: Path) -> None:
+    rows, _ = score(tmp_path, "mrr", {**RANKING, "relevant": {}}, {**RANKING, "id": "b", "ranking": []})
+    assert [row["states"]["mrr"] for row in rows] == ["no_gold_in_corpus", "value"]
+    assert rows[1]["scores"]["mrr"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("metrics", "lines", "message"),
+    [
+        ("rouge", [ANSWER], "got rouge, wanted any of bert_score, bleu, bleu_1_crud_compat"),
+        (" , ", [ANSWER], "--metrics: got none"),
+        ("f1", [RANKING], "no line has what f1 reads. Wanted: prediction and references"),
+        ("f1", [], "holds no line"),
+        ("f1", [ANSWER, ANSWER], "line 2: the id 'a' occurred before"),
+        ("f1", [{"prediction": "x", "references": []}], "line 1: no field 'id'"),
+        ("f1", [{"id": "a", "prediction": "x"}], "line 1: has 'prediction' and no 'references'"),
+        ("f1", [{"id": "a", "prediction": 3, "references": []}], "line 1: field 'prediction' is a number"),
+        ("f1", [ANSWER, "{"], "line 2: not JSON"),
+        ("mrr", [{**RANKING, "ranking": ["d", "d"]}], "line 1: 'ranking' holds 'd' twice"),
+        ("mrr", [{**RANKING, "ranking": [1]}], "line 1: 'ranking' holds 1 (int)"),
+        ("mrr", [{**RANKING, "relevant": {"d": "high"}}], "line 1: 'relevant' holds the grade 'high'"),
+        ("mrr", [{**RANKING, "relevant": ["d"]}], "line 1: a list came where an object was wanted"),
+        ("quest_eval_recall", [{**QUEST, "answers_generated": "a"}], "line 1: a string came where a list was wanted"),
+    ],
+)  # fmt: skip
+def test_bad_input_has_one_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], metrics: str, lines: list[object], message: str
+) -> None:
+    assert message in refused(tmp_path, capsys, metrics, *lines)
+
+
+def test_a_file_or_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--input", str(tmp_path / "none.jsonl"), "--metrics", "f1", "--output"]
+    assert main([*arguments, str(tmp_path / "out.jsonl")]) == 2
+    assert "none.jsonl: no such file" in capsys.readouterr().err
+    assert main([*arguments, str(tmp_path / "no" / "out.jsonl")]) == 2
+    assert "the folder" in capsys.readouterr().err
