@@ -23,13 +23,20 @@ ROOT = Path(conf.__file__).parent
 FILES = sorted(path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml"))
 OPTIONS = [path for path in FILES if path.parent.name != "sweeps"]
 SWEEPS = [path for path in FILES if path.parent.name == "sweeps"]
-NEED_A_ROOT = {"beir", "crud_rag", "financerag", "omnieval"}
+NEEDED = {
+    **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in ("beir", "crud_rag", "financerag", "omnieval")},
+    "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
+    "llm/openai.yaml": ["llm.model=a-model", "llm.api_key_env=''"],
+    **{
+        f"judge/{name}.yaml": ["judge.llm.model=a-model", "judge.llm.api_key_env=''"]
+        for name in ("omnieval", "omnieval_en", "quest_eval", "quest_eval_en")
+    },
+}
 
 
 def chosen(path: Path) -> list[str]:
     """The overrides that choose a file, with what it cannot do without."""
-    root = ["dataset.root=somewhere"] if path.stem in NEED_A_ROOT else []
-    return [f"{path.parent.name}={path.stem}", *root]
+    return [f"{path.parent.name}={path.stem}", *NEEDED.get(path.as_posix(), [])]
 
 
 def nodes(value: Any) -> Iterator[dict[str, Any]]:

@@ -81,8 +81,8 @@ class BertScore:
     def _f1(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         encoder = _load(self.model, self.revision, self.num_layers, self.device)
         values = np.empty(len(pairs), dtype=np.float64)
-        # Texts of about the same length together: bert-score orders by words between spaces, which Chinese has none of,
-        # and would hold the vectors of all tokens of all texts at once.
+        # Pairs of about the same length together: bert-score itself orders texts by words between spaces, of which
+        # Chinese has none, and holds the vectors of all tokens of all texts until the end.
         by_length = sorted(range(len(pairs)), key=lambda number: sum(map(len, pairs[number])))
         for first in range(0, len(pairs), self.batch_size):
             numbers = by_length[first : first + self.batch_size]
@@ -103,6 +103,7 @@ class _Encoder(NamedTuple):
         answers, references = map(list, zip(*pairs, strict=True))
         weights: defaultdict[int, float] = defaultdict(lambda: 1.0)
         weights[self.tokenizer.cls_token_id] = weights[self.tokenizer.sep_token_id] = 0.0
+        # One batch for all texts: bert-score cuts batches out of a set, whose order differs from process to process.
         scores = bert_cos_score_idf(
             self.network, references, answers, self.tokenizer, weights, batch_size=2 * len(pairs), device=self.device
         )

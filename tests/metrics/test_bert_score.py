@@ -1,4 +1,7 @@
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -61,10 +64,32 @@ def test_the_best_reference_counts_and_blank_ones_do_not(bert: str) -> None:
     assert max(alone) - min(alone) > 0.01
 
 
+def test_another_process_computes_the_same_bits(bert: str) -> None:
+    """Bert-score goes through a set of texts, and the order of sets of texts is another in every process."""
+    code = (
+        "from tests.metrics.test_bert_score import *; from tests.metrics.test_bert_score import _scores;"
+        "texts = [(''.join(ANSWERS + REFERENCES) * 2)[n : 5 * n] for n in range(1, 65)];"
+        f"scores = _scores(BertScore({bert!r}, '', 2, batch_size=8), texts[::2], texts[1::2]);"
+        "print(scores.values.tobytes().hex())"
+    )
+    command = [sys.executable, "-c", code]
+    processes = [
+        subprocess.Popen(command, env=os.environ | {"PYTHONHASHSEED": seed}, stdout=subprocess.PIPE, text=True)
+        for seed in ("1", "2")
+    ]
+    first, second = (process.communicate()[0] for process in processes)
+    assert first == second != ""
+
+
 def test_equal_texts_score_one(bert: str) -> None:
     scores = _scores(BertScore(bert, "", 2), REFERENCES, REFERENCES)
     assert scores.values == pytest.approx(1.0, abs=1e-6)
     assert scores.values.max() <= 1.0
+
+
+def test_a_text_that_has_no_token_scores_zero(bert: str) -> None:
+    scores = _scores(BertScore(bert, "", 1), ["\u200b", "北京"], ["北京", "\u200b"])
+    assert scores.values.tolist() == [0.0, 0.0]
 
 
 def test_blank_texts_never_reach_the_model() -> None:

@@ -13,6 +13,9 @@ from components.metrics.text2vec import Text2VecSimilarity
 from tests.contracts.metric_contract import qa_sample, score_texts, value_of
 from tests.models.tiny import save_bert
 
+for _package in ("bert_score", "sentence_transformers", "torch"):
+    pytest.importorskip(_package, reason="the extra `models` is not installed")
+
 Build = Callable[..., BertScore | Text2VecSimilarity]
 
 
@@ -42,14 +45,12 @@ def _weights(folder: Path, content: bytes = b"weights") -> Path:
 
 @pytest.fixture
 def bert(tmp_path: Path) -> Path:
-    pytest.importorskip("torch", reason="the extra `models` is not installed")
     return save_bert(tmp_path / "bert")
 
 
 @pytest.fixture
 def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache of the hub; the hub itself is out of reach."""
-    pytest.importorskip("torch", reason="the extra `models` is not installed")
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)

@@ -1,0 +1,127 @@
+"""The documents of a user: a JSON Lines file, or a folder of text, Markdown, HTML and PDF files.
+
+HTML is read by Beautiful Soup and PDF by pypdf, the libraries behind llama-index's file readers; that package itself
+wants an older pandas than this project and cannot be installed beside it.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from components.datasets.json_fields import optional_text, read_records, required_text
+from components.datasets.reading import read_bytes, read_lines
+from components.errors import DataError, MissingExtraError
+from components.records import Documents
+
+_EXPECTED_FOLDER = "documents as .txt, .md, .html or .pdf files"
+_EXPECTED_FILE = 'documents as JSON Lines, {"text"} with "id" and "title" if there are any'
+_ID_DIGITS = 12
+
+
+class Page(NamedTuple):
+    """What a file holds; `title` is "" where it has none."""
+
+    title: str
+    text: str
+
+
+def document_files(path: Path) -> dict[str, Path]:
+    """The files that are read, by the names that count: the file itself, or all of a folder (hidden ones left out) that
+    can be read, by their paths in it. Raises DataError without any.
+    """
+    if path.is_file():
+        return {"documents.jsonl": path}
+    if not path.is_dir():
+        raise DataError(f"{path}: no such file or folder. Wanted: {_EXPECTED_FILE}, or a folder of {_EXPECTED_FOLDER}.")
+    found = {name: file for name, file in _visible_files(path).items() if file.suffix.lower() in _READERS}
+    if not found:
+        raise DataError(f"{path}: no file in it can be read. Wanted: {_EXPECTED_FOLDER}.")
+    return found
+
+
+def missing_extras(path: Path) -> list[str]:
+    """One message for each kind of file under `path` whose library is not installed."""
+    suffixes = {file.suffix.lower() for file in document_files(path).values()}
+    wanted = {_PACKAGES[suffix] for suffix in suffixes & _PACKAGES.keys()}
+    return [
+        str(MissingExtraError(package, "readers", f"documents: {path}"))
+        for package in sorted(wanted)
+        if find_spec(package) is None
+    ]
+
+
+def read_documents(path: Path) -> tuple[Documents, dict[str, int]]:
+    """The documents, and counts for the notes.
+
+    In a folder a document's id is its path in it. In a file it is its `id`; without one it is made of the text, so that
+    it stays the same when others are added. Raises DataError for what cannot be read, MissingExtraError.
+    """
+    files = document_files(path)
+    if path.is_file():
+        return _read_jsonl(path), {}
+    pages = {name: _READERS[file.suffix.lower()](file) for name, file in files.items()}
+    documents = Documents(list(pages), [page.title for page in pages.values()], [page.text for page in pages.values()])
+    return documents, {"n_files_of_other_kinds": len(_visible_files(path)) - len(files)}
+
+
+def _visible_files(folder: Path) -> dict[str, Path]:
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file())
+    named = {file.relative_to(folder).as_posix(): file for file in files}
+    return {name: file for name, file in named.items() if not any(part[0] == "." for part in name.split("/"))}
+
+
+def _read_jsonl(file: Path) -> Documents:
+    ids: list[str] = []
+    titles: list[str] = []
+    texts: list[str] = []
+    for where, record in read_records(file, _EXPECTED_FILE):
+        text = required_text(record, "text", where)
+        titles.append(optional_text(record, "title", where))
+        ids.append(optional_text(record, "id", where) or hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS])
+        texts.append(text)
+    return Documents(ids, titles, texts)
+
+
+def _read_text(file: Path) -> Page:
+    return Page(file.stem, "\n".join(line for _, line in read_lines(file, _EXPECTED_FOLDER)))
+
+
+def _read_html(file: Path) -> Page:
+    """The text that a reader sees, and the page's title."""
+    try:
+        from bs4 import BeautifulSoup
+    except ImportError as error:
+        raise MissingExtraError("bs4", "readers", str(file)) from error
+    soup = BeautifulSoup(read_bytes(file, _EXPECTED_FOLDER), "html.parser")
+    title = soup.title.get_text(" ", strip=True) if soup.title else ""
+    for element in soup(["script", "style", "title", "template", "noscript"]):
+        element.decompose()
+    return Page(title or file.stem, soup.get_text("\n", strip=True))
+
+
+def _read_pdf(file: Path) -> Page:
+    """The text of all pages; none for pages that are pictures."""
+    try:
+        from pypdf import PdfReader
+        from pypdf.errors import PyPdfError
+    except ImportError as error:
+        raise MissingExtraError("pypdf", "readers", str(file)) from error
+    try:
+        reader = PdfReader(file)
+        text = "\n".join(page.extract_text() for page in reader.pages)
+        title = reader.metadata.title if reader.metadata else None
+    except (PyPdfError, OSError, ValueError) as error:
+        raise DataError(f"{file}: cannot be read as PDF ({error}). Mend the file, or remove it.") from error
+    return Page(title or file.stem, text)
+
+
+_READERS: Mapping[str, Callable[[Path], Page]] = {
+    ".txt": _read_text,
+    ".md": _read_text,
+    ".html": _read_html,
+    ".htm": _read_html,
+    ".pdf": _read_pdf,
+}
+_PACKAGES = {".html": "bs4", ".htm": "bs4", ".pdf": "pypdf"}

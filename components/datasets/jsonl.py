@@ -1,0 +1,67 @@
+"""A user's own documents and questions."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from components.datasets.assembly import assemble, limit_and_count
+from components.datasets.document_files import document_files, missing_extras, read_documents
+from components.datasets.jsonl_samples import read_samples
+from components.datasets.reading import require_file, sha256_of_files
+from components.errors import ConfigError, DataError
+from components.fields import runtime_only
+from components.records import Benchmark
+
+_EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
+
+
+@dataclass(frozen=True)
+class Jsonl:
+    """`documents` is a JSON Lines file or a folder (see `read_documents`), `samples` a JSON Lines file of questions.
+
+    A sample has `id` and `question`, and may have `references` (a text or a list), `gold` (see `read_samples`),
+    `subset`, `topic`, `task`, `history` and `kind`. Questions without references are answered, and scored by what needs
+    none.
+    """
+
+    version: ClassVar[int] = 1
+
+    documents: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
+    samples: str = runtime_only("", "the content of the file counts, through the fingerprint, not its place")
+    limit: int | None = None
+    limit_seed: int = 0
+
+    @property
+    def name(self) -> str:
+        return "jsonl"
+
+    def check(self) -> list[str]:
+        """What is wrong with the fields, and libraries that the documents need; reads no file."""
+        wanted = {
+            "documents": "a JSON Lines file, or a folder of .txt, .md, .html and .pdf files",
+            "samples": _EXPECTED,
+        }
+        mistakes = [f"{name}: is empty; wanted {what}" for name, what in wanted.items() if not getattr(self, name)]
+        if self.limit is not None and self.limit < 1:
+            mistakes.append(f"limit: came {self.limit}; wanted 1 or more, or null for all samples")
+        if self.documents:
+            try:
+                mistakes += missing_extras(Path(self.documents))
+            except DataError as error:
+                mistakes.append(f"documents: {error}")
+        return mistakes
+
+    def fingerprint(self) -> str:
+        """SHA-256 over all files that are read."""
+        files = {f"documents/{name}": file for name, file in document_files(Path(self.documents)).items()}
+        return sha256_of_files({**files, "samples.jsonl": require_file(Path(self.samples), _EXPECTED)}, _EXPECTED)
+
+    def load(self) -> Benchmark:
+        """Raises ConfigError if `check` finds a mistake, DataError."""
+        if mistakes := self.check():
+            raise ConfigError(mistakes)
+        documents, counts = read_documents(Path(self.documents))
+        own = read_samples(Path(self.samples), dict(zip(documents.ids, documents.texts, strict=True)))
+        notes = {**counts, **own.counts}
+        benchmark = assemble(self.samples, documents, own.samples, own.labels, notes, references_required=False)
+        return limit_and_count(benchmark, self.limit, self.limit_seed)

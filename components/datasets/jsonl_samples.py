@@ -1,0 +1,148 @@
+"""A user's questions, one JSON object per line."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from components.datasets.json_fields import (
+    Record,
+    as_list,
+    as_record,
+    optional_text,
+    optional_texts,
+    read_records,
+    required_text,
+)
+from components.datasets.labels import make_slug
+from components.errors import DataError
+from components.records import Evidence, Kind, Sample, Turn
+
+_EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
+_FIELDS = ("id", "question", "references", "gold", "subset", "topic", "task", "history", "kind")
+_OTHER_NAMES = {"answer": "references", "answers": "references", "reference": "references", "query": "question"}
+_SUBSET = "all"
+
+
+@dataclass(frozen=True)
+class OwnSamples:
+    """The samples in the order of the file, labels of their subsets, topics and tasks, and counts for the notes."""
+
+    samples: Sequence[Sample]
+    labels: Mapping[str, str]
+    counts: Mapping[str, int]
+
+
+def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
+    """Reads all lines; `texts` are those of the documents by id, in which quotes are found.
+
+    `gold` is a list of document ids, or of {"document"} with "quote" (which occurs once in it) or "start" and "end" (in
+    characters, end exclusive), each with a "grade" if there are degrees. `history` is a list of {"question", "answer"}.
+    `subset`, `topic` and `task` are any texts: each becomes a slug, and is its label. Fields of other names are left
+    aside and counted, unless they look like a slip for one of these. Raises DataError with file and line.
+    """
+    lines = list(read_records(file, _EXPECTED))
+    ignored = {name for where, record in lines for name in _ignored(record, where)}
+    slugs = {
+        field: slugs_of(optional_text(record, field, where) for where, record in lines)
+        for field in ("subset", "topic", "task")
+    }
+    samples = [_sample(record, slugs, texts, where) for where, record in lines]
+    labels = {slug: name for of_field in slugs.values() for name, slug in of_field.items() if slug != name}
+    return OwnSamples(samples, labels, {"n_fields_left_aside": len(ignored)})
+
+
+def slugs_of(names: Iterable[str]) -> dict[str, str]:
+    """A slug for every name that is not empty, each of its own: the name in lower case with underscores where it is
+    made of ASCII letters and digits and nobody else has that; else with a hash. Slashes part a path of slugs.
+    """
+    distinct = [name for name in dict.fromkeys(names) if name.strip()]
+    plain = {name: "/".join(_plain(part) for part in name.split("/")) for name in distinct}
+    n_of = Counter(plain.values())
+    return {
+        name: plain[name] if n_of[plain[name]] == 1 and _is_kept_whole(name) else make_slug(name) for name in distinct
+    }
+
+
+def _plain(part: str) -> str:
+    return "_".join(re.findall(r"[a-z0-9]+", part.lower()))
+
+
+def _is_kept_whole(name: str) -> bool:
+    """True if the slug loses nothing but case and what stands between words."""
+    return name.isascii() and all(_plain(part) for part in name.split("/"))
+
+
+def _ignored(record: Record, where: str) -> list[str]:
+    """Fields that mean nothing here. Raises DataError for one that looks like a slip."""
+    unknown = [name for name in record if name not in _FIELDS]
+    for name in unknown:
+        meant = _OTHER_NAMES.get(name) or next(iter(get_close_matches(name, _FIELDS, n=1, cutoff=0.8)), None)
+        if meant and meant not in record:
+            raise DataError(f"{where}: field '{name}' came; did you mean '{meant}'? Known are: {', '.join(_FIELDS)}.")
+    return unknown
+
+
+def _sample(record: Record, slugs: Mapping[str, Mapping[str, str]], texts: Mapping[str, str], where: str) -> Sample:
+    history = tuple(_turn(as_record(turn, where), where) for turn in as_list(record.get("history") or [], where))
+    slug = {field: of_field.get(optional_text(record, field, where)) for field, of_field in slugs.items()}
+    return Sample(
+        id=required_text(record, "id", where),
+        subset=slug["subset"] or _SUBSET,
+        kind=_kind(optional_text(record, "kind", where), bool(history), where),
+        question=required_text(record, "question", where),
+        references=optional_texts(record, "references", where),
+        gold=tuple(_evidence(unit, texts, where) for unit in as_list(record.get("gold") or [], where)),
+        topic=slug["topic"],
+        task=slug["task"],
+        history=history,
+    )
+
+
+def _turn(record: Record, where: str) -> Turn:
+    return Turn(required_text(record, "question", where), optional_text(record, "answer", where))
+
+
+def _kind(name: str, has_history: bool, where: str) -> Kind:
+    if not name:
+        return Kind.CONVERSATION if has_history else Kind.QA
+    try:
+        return Kind(name)
+    except ValueError as error:
+        raise DataError(f"{where}: kind '{name}' came, one of {', '.join(Kind)} was wanted.") from error
+
+
+def _evidence(unit: object, texts: Mapping[str, str], where: str) -> Evidence:
+    if isinstance(unit, str):
+        return Evidence(unit)
+    record = as_record(unit, f"{where}, field 'gold'")
+    document_id = required_text(record, "document", where)
+    start, end = (_whole_number(record, name, where) for name in ("start", "end"))
+    grade = _whole_number(record, "grade", where)
+    if grade is not None and grade < 1:
+        raise DataError(f"{where}: the grade {grade} came, 1 or more was wanted: leave out what is not relevant.")
+    if quote := optional_text(record, "quote", where):
+        start, end = _place(quote, document_id, texts, where)
+    return Evidence(document_id, start, end, 1 if grade is None else grade)
+
+
+def _whole_number(record: Record, name: str, where: str) -> int | None:
+    value = record.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise DataError(f"{where}: field '{name}' is {value!r}, wanted a whole number.")
+    return value
+
+
+def _place(quote: str, document_id: str, texts: Mapping[str, str], where: str) -> tuple[int, int]:
+    """Where the quote is in its document. Raises DataError unless it is there once."""
+    n_places = texts.get(document_id, "").count(quote)
+    if n_places != 1:
+        what = "is not there" if document_id not in texts else f"holds it {n_places} times"
+        raise DataError(
+            f"{where}: the quote {quote[:60]!r} is of document '{document_id}', which {what}. Wanted: a document of "
+            "the corpus that holds the quote once. Make it longer, or give start and end."
+        )
+    start = texts[document_id].index(quote)
+    return start, start + len(quote)
