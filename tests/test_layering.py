@@ -23,6 +23,7 @@ SHARED_BY_ROLES = (
 )
 HEAVY = {
     "torch", "transformers", "faiss", "mlflow", "vllm", "ray", "bm25s", "sklearn", "jieba", "matplotlib", "sacrebleu",
+    "openai", "bert_score", "sentence_transformers",
 }  # fmt: skip
 
 

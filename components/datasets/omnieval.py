@@ -6,34 +6,47 @@ Nodes are documents here: gold is mapped to spans of them. The pickles that lie 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
 from components.datasets.assembly import assemble, limit_and_count
 from components.datasets.json_fields import optional_text, read_records, required_text
 from components.datasets.omnieval_items import EXPECTED as EXPECTED_ITEMS
-from components.datasets.omnieval_items import item_files, read_items
-from components.datasets.reading import require_folder, sha256_of_files
+from components.datasets.omnieval_items import EXPECTED_FLAT, item_files, read_flat_items, read_items
+from components.datasets.reading import require_file, require_folder, sha256_of_files
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents
 
+_PLACES = ("", "data_generator/")
 _EXPECTED_CORPUS = "OmniEval's corpus.jsonl, one node {id, title, contents} per line"
+
+
+class Split(StrEnum):
+    """The generated items, or those that people annotated."""
+
+    AUTO = "auto"
+    HUMAN = "human"
 
 
 @dataclass(frozen=True)
 class OmniEval:
-    """The data under `root`: `corpus_folder` with its corpus.jsonl, and `samples_folder` with topics, tasks and items.
+    """The data under `root`: `corpus_folder` with its corpus.jsonl, and of the `split` auto the `samples_folder` with
+    topics, tasks and items, of human the flat `human_file`.
 
-    Left empty, the folders are the only one under corpus/nodes_dir, and the only gen_datas*_final under the root or its
-    data_generator. A sample's id is "<topic>/<task>/<line from 0>", with "#<turn from 0>" in conversations.
+    Left empty, they are the only folder under corpus/nodes_dir, the only gen_datas*_final and the only
+    human_annotated/*/*.jsonl under the root or its data_generator. A sample's id is "<topic>/<task>/<line from 0>",
+    with "#<turn from 0>" in conversations.
     """
 
     version: ClassVar[int] = 1
 
     root: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
     corpus_folder: str = ""
+    split: Split = Split.AUTO
     samples_folder: str = ""
+    human_file: str = ""
     limit: int | None = None
     limit_seed: int = 0
 
@@ -50,8 +63,11 @@ class OmniEval:
 
     def fingerprint(self) -> str:
         """SHA-256 over the corpus file and the names (topics and tasks) and contents of all files of items."""
-        folder = self._find_samples_folder()
-        items = {f"items/{file.relative_to(folder).as_posix()}": file for file in item_files(folder)}
+        if self.split is Split.HUMAN:
+            items = {"human.jsonl": self._find_human_file()}
+        else:
+            folder = self._find_samples_folder()
+            items = {f"items/{file.relative_to(folder).as_posix()}": file for file in item_files(folder)}
         return sha256_of_files({"corpus.jsonl": self._find_corpus_file(), **items}, "OmniEval's data")
 
     def load(self) -> Benchmark:
@@ -62,10 +78,15 @@ class OmniEval:
         if mistakes := self.check():
             raise ConfigError(mistakes)
         documents = _read_corpus(self._find_corpus_file())
-        folder = self._find_samples_folder()
-        items = read_items(folder, dict(zip(documents.ids, documents.texts, strict=True)))
+        texts = dict(zip(documents.ids, documents.texts, strict=True))
+        if self.split is Split.HUMAN:
+            place = self._find_human_file()
+            items = read_flat_items(place, texts)
+        else:
+            place = self._find_samples_folder()
+            items = read_items(place, texts)
         benchmark = assemble(self.root, documents, items.samples, items.labels, items.counts)
-        _require_some_gold(benchmark, folder)
+        _require_some_gold(benchmark, place)
         return limit_and_count(benchmark, self.limit, self.limit_seed)
 
     def _find_corpus_file(self) -> Path:
@@ -80,17 +101,24 @@ class OmniEval:
         root = require_folder(Path(self.root), "OmniEval's data, with corpus/ and gen_datas*_final/")
         if self.samples_folder:
             return require_folder(root / self.samples_folder, EXPECTED_ITEMS)
-        found = [folder for pattern in ("", "data_generator/") for folder in root.glob(f"{pattern}gen_datas*_final")]
+        found = [folder for pattern in _PLACES for folder in root.glob(f"{pattern}gen_datas*_final")]
         return _the_only(found, root, "samples_folder")
 
+    def _find_human_file(self) -> Path:
+        root = require_folder(Path(self.root), "OmniEval's data, with corpus/ and human_annotated/")
+        if self.human_file:
+            return require_file(root / self.human_file, EXPECTED_FLAT)
+        found = [file for pattern in _PLACES for file in root.glob(f"{pattern}human_annotated/*/*.jsonl")]
+        return _the_only(found, root, "human_file")
 
-def _the_only(folders: Sequence[Path], parent: Path, setting: str) -> Path:
-    if not folders:
-        raise DataError(f"{parent}: no folder for {setting} was found in it. Check the root, or set {setting}.")
-    if len(folders) > 1:
-        names = ", ".join(sorted(folder.name for folder in folders))
-        raise DataError(f"{parent}: several folders came where one was wanted: {names}. Choose one by {setting}.")
-    return folders[0]
+
+def _the_only(found: Sequence[Path], parent: Path, setting: str) -> Path:
+    if not found:
+        raise DataError(f"{parent}: nothing for {setting} was found in it. Check the root, or set {setting}.")
+    if len(found) > 1:
+        names = ", ".join(sorted(path.relative_to(parent).as_posix() for path in found))
+        raise DataError(f"{parent}: several came where one was wanted: {names}. Choose one by {setting}.")
+    return found[0]
 
 
 def _read_corpus(file: Path) -> Documents:
@@ -104,12 +132,12 @@ def _read_corpus(file: Path) -> Documents:
     return Documents(ids, titles, texts)
 
 
-def _require_some_gold(benchmark: Benchmark, folder: Path) -> None:
+def _require_some_gold(benchmark: Benchmark, place: Path) -> None:
     """Raises DataError if there is gold but none of it is in the corpus: these items belong to another corpus."""
     named = {unit.document_id for sample in benchmark.samples for unit in sample.gold}
     if named and named.isdisjoint(benchmark.documents.ids):
         raise DataError(
-            f"{folder}: its gold points nowhere: none of the {len(named)} relevant nodes, such as '{min(named)}', is "
+            f"{place}: its gold points nowhere: none of the {len(named)} relevant nodes, such as '{min(named)}', is "
             f"in the corpus, whose ids are like '{benchmark.documents.ids[0]}'. "
             "Choose the corpus of these items by corpus_folder."
         )

@@ -1,15 +1,25 @@
-"""OmniEval's evaluation items: <level 1 topic>/<level 2 topic>/<task>.jsonl, one item or one conversation per line.
+"""OmniEval's evaluation items: JSON Lines of items, where a list is a conversation.
 
+Generated ones lie in <level 1 topic>/<level 2 topic>/<task>.jsonl, human-annotated ones in one flat file, where each
+item names its topic and its task. Topics and tasks are whatever these names are.
 Source: Wang et al. 2024, "OmniEval: An Omnidirectional and Automatic RAG Evaluation Benchmark in Financial Domain", and
-its code (RUC-NLPIR/OmniEval). Topics and tasks are the names of folders and files, whatever they are.
+its code (RUC-NLPIR/OmniEval).
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
-from components.datasets.json_fields import Record, as_record, optional_texts, required_text, required_texts
+from components.datasets.json_fields import (
+    Record,
+    as_record,
+    optional_text,
+    optional_texts,
+    required_text,
+    required_texts,
+)
 from components.datasets.labels import FINANCE_LABELS, slug_of_task, slugs_of_topics
 from components.datasets.omnieval_gold import locate_gold
 from components.datasets.reading import read_jsonl, require_folder
@@ -17,6 +27,7 @@ from components.errors import DataError
 from components.records import Kind, Sample, Turn
 
 EXPECTED = "OmniEval's items, JSON Lines files <level 1 topic>/<level 2 topic>/<task>.jsonl"
+EXPECTED_FLAT = "OmniEval's human-annotated items, JSON Lines with topic_name and task_name"
 
 _KINDS = {"conversational": Kind.CONVERSATION, "long_form": Kind.LONG_FORM}
 
@@ -42,50 +53,101 @@ def read_items(folder: Path, texts: Mapping[str, str]) -> OmniEvalItems:
     """Reads all items under a folder; gold is located in `texts` (document id -> text). Raises DataError."""
     files = item_files(folder)
     topics = slugs_of_topics((file.parent.parent.name, file.parent.name) for file in files)
+    reader = _Reader(texts)
     samples: list[Sample] = []
     labels = dict(FINANCE_LABELS)
-    counts = Counter(n_empty_conversations=0, n_gold_passages_not_found=0, n_evaluations_unusable=0)
     for file in files:
         topic, topic_label = topics[file.parent.parent.name, file.parent.name]
         task, task_label = slug_of_task(file.stem)
         labels |= {topic: topic_label, task: task_label}
-        reader = _FileReader(file, topic, task, texts)
-        samples += reader.samples()
-        counts.update(reader.counts)
-    return OmniEvalItems(samples, labels, dict(counts))
+        for line, value in read_jsonl(file, EXPECTED):
+            # As in OmniEval's code, an item's number is that of its line, from 0.
+            samples += reader.samples(value, _Place(f"{file}, line {line}", line - 1, topic, task))
+    return OmniEvalItems(samples, labels, dict(reader.counts))
+
+
+def read_flat_items(file: Path, texts: Mapping[str, str]) -> OmniEvalItems:
+    """Reads a flat file, in which `topic_name` ("金融 - 银行业务 - 零售银行") and `task_name` say where an item is.
+
+    A conversation is where its first turn is. Items without one of them are in no cell of the matrix, and counted.
+    Raises DataError.
+    """
+    lines = list(read_jsonl(file, EXPECTED_FLAT))
+    named = [_first_record(value, f"{file}, line {line}") for line, value in lines]
+    paths = [_topic_path(record, f"{file}, line {line}") for record, (line, _) in zip(named, lines, strict=True)]
+    topics = slugs_of_topics(path for path in paths if path)
+    reader = _Reader(texts)
+    samples: list[Sample] = []
+    labels = dict(FINANCE_LABELS)
+    for (line, value), record, path in zip(lines, named, paths, strict=True):
+        where = f"{file}, line {line}"
+        topic, topic_label = topics[path] if path else (None, "")
+        name = optional_text(record, "task_name", where).strip()
+        task, task_label = slug_of_task(name) if name else (None, "")
+        labels |= {slug: label for slug, label in ((topic, topic_label), (task, task_label)) if slug}
+        reader.counts["n_items_without_topic_or_task"] += not (topic and task)
+        samples += reader.samples(value, _Place(where, line - 1, topic, task))
+    return OmniEvalItems(samples, labels, dict(reader.counts))
+
+
+def _first_record(value: object, where: str) -> Record:
+    """The item, or the first turn of a conversation; {} for an empty one."""
+    if isinstance(value, list):
+        return as_record(value[0], where) if value else {}
+    return as_record(value, where)
+
+
+def _topic_path(record: Record, where: str) -> tuple[str, str] | None:
+    """The last two levels of a topic's name; a single level stands for both."""
+    levels = [part.strip() for part in optional_text(record, "topic_name", where).split(" - ") if part.strip()]
+    return (levels[-2] if len(levels) > 1 else levels[-1], levels[-1]) if levels else None
+
+
+class _Place(NamedTuple):
+    """Where an item is, and in which cell of the matrix."""
+
+    where: str
+    number: int
+    topic: str | None
+    task: str | None
+
+    @property
+    def item_id(self) -> str:
+        return f"{self.topic or 'no_topic'}/{self.task or 'no_task'}/{self.number}"
 
 
 @dataclass
-class _FileReader:
-    """Reads one file; `counts` grows while `samples` is read."""
+class _Reader:
+    """Makes samples of items; `counts` grows meanwhile."""
 
-    file: Path
-    topic: str
-    task: str
     texts: Mapping[str, str]
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(
+        default_factory=lambda: Counter(
+            n_empty_conversations=0, n_gold_passages_not_found=0, n_evaluations_unusable=0, n_items_rejected=0
+        )
+    )
 
-    def samples(self) -> Iterator[Sample]:
-        """The samples of all lines. As in OmniEval's code, an item's number is that of its line, from 0."""
-        for line, value in read_jsonl(self.file, EXPECTED):
-            item_id, where = f"{self.topic}/{self.task}/{line - 1}", f"{self.file}, line {line}"
-            if isinstance(value, list):
-                yield from self._conversation(value, item_id, where)
-            else:
-                yield self._sample(as_record(value, where), item_id, where)
+    def samples(self, value: object, place: _Place) -> Iterator[Sample]:
+        """The sample of an item, or those of a conversation's turns. Items that OmniEval's quality inspection rejected
+        (`evaluation` 0) are left out and counted; those that it could not judge (-1) are kept and counted.
+        """
+        if isinstance(value, list):
+            yield from self._conversation(value, place)
+        elif as_record(value, place.where).get("evaluation") == 0:
+            self.counts["n_items_rejected"] += 1
+        else:
+            yield self._sample(as_record(value, place.where), place.item_id, place, place.where)
 
-    def _conversation(self, turns: Sequence[object], item_id: str, where: str) -> Iterator[Sample]:
+    def _conversation(self, turns: Sequence[object], place: _Place) -> Iterator[Sample]:
         self.counts["n_empty_conversations"] += not turns
         history: tuple[Turn, ...] = ()
         for number, turn in enumerate(turns):
-            there = f"{where}, turn {number}"
-            sample = self._sample(as_record(turn, there), f"{item_id}#{number}", there, history, Kind.CONVERSATION)
-            yield sample
+            there = f"{place.where}, turn {number}"
+            sample = self._sample(as_record(turn, there), f"{place.item_id}#{number}", place, there)
+            yield replace(sample, kind=Kind.CONVERSATION, history=history)
             history += (Turn(sample.question, sample.references[0]),)
 
-    def _sample(
-        self, record: Record, sample_id: str, where: str, history: tuple[Turn, ...] = (), kind: Kind | None = None
-    ) -> Sample:
+    def _sample(self, record: Record, sample_id: str, place: _Place, where: str) -> Sample:
         nodes = optional_texts(record, "relevant_node", where)
         gold = locate_gold(nodes, optional_texts(record, "relevant_passage", where), self.texts)
         self.counts["n_gold_passages_not_found"] += gold.n_passages_not_found
@@ -93,11 +155,10 @@ class _FileReader:
         return Sample(
             id=sample_id,
             subset="finance",
-            kind=kind or _KINDS.get(self.task, Kind.QA),
+            kind=_KINDS.get(place.task or "", Kind.QA),
             question=required_text(record, "question", where),
-            references=required_texts(record, "answer", where),
+            references=required_texts(record, "golden_answers" if "golden_answers" in record else "answer", where),
             gold=gold.units,
-            topic=self.topic,
-            task=self.task,
-            history=history,
+            topic=place.topic,
+            task=place.task,
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from components.datasets.omnieval import OmniEval
+from components.datasets.omnieval import OmniEval, Split
 from components.datasets.omnieval_gold import find_span, locate_gold
 from components.errors import ConfigError, DataError
 from components.protocols import Dataset
@@ -38,7 +38,7 @@ ITEMS: dict[str, list[object]] = {
         [],
         [item(question="利率多少?", answer="2.60%", relevant_node=["node-2"], relevant_passage="利率为2.60%。")],
     ],
-    "投资/移动支付/长答案形式问答": [{"question": "为什么?", "answer": "因为。"}],
+    "投资/信托/长答案形式问答": [{"question": "为什么?", "answer": "因为。"}],
 }
 
 
@@ -98,7 +98,7 @@ class TestSamples:
         assert (sample.kind, sample.gold) == (Kind.LONG_FORM, ())
         assert sample.topic is not None
         assert sample.topic.isascii()
-        assert benchmark.labels[sample.topic] == "移动支付"
+        assert benchmark.labels[sample.topic] == "信托"
         assert benchmark.labels["retail_banking"] == "Retail banking"
         assert benchmark.labels["finance"] == "Finance"
 
@@ -111,6 +111,7 @@ class TestSamples:
             "n_empty_conversations": 1,
             "n_gold_passages_not_found": 0,
             "n_evaluations_unusable": 1,
+            "n_items_rejected": 0,
             "n_documents": 2,
             "n_empty_documents": 1,
             "n_samples_read": 6,
@@ -219,7 +220,7 @@ class TestBadInput:
 
     def test_no_items(self, tmp_path: Path) -> None:
         root = write(tmp_path, {})
-        with pytest.raises(DataError, match="no folder for samples_folder"):
+        with pytest.raises(DataError, match="nothing for samples_folder"):
             OmniEval(str(root)).load()
         (root / "gen_datas_x_final").mkdir()
         with pytest.raises(DataError, match=r"no file <topic>/<subtopic>/<task>\.jsonl"):
@@ -270,3 +271,74 @@ def test_real_layout(shared_data: Path) -> None:
     sample = next(sample for sample in benchmark.samples if "各自的道德与诚信事件中采取了哪些" in sample.question)
     quotes = [texts[unit.document_id][unit.start : unit.end] for unit in sample.gold]
     assert "为了应对这一事件，公司采取了一系列的应对措施。" in quotes
+
+
+class TestHumanAnnotated:
+    """The flat file: each item names its topic and task."""
+
+    def write(self, root: Path, *lines: object) -> Path:
+        write(root, {})
+        file = root / "data_generator" / "human_annotated" / "v1022" / "v1022.jsonl"
+        file.parent.mkdir(parents=True)
+        write_lines(file, list(lines))
+        return root
+
+    def load(self, root: Path) -> Benchmark:
+        return OmniEval(str(root), split=Split.HUMAN).load()
+
+    def test_items_say_where_they_belong(self, tmp_path: Path) -> None:
+        other = item(topic_name="金融 - 投资 - 基金", task_name="对比类问答", question="哪个?")
+        benchmark = self.load(self.write(tmp_path, item(), other))
+        assert [(sample.id, sample.topic, sample.task) for sample in benchmark.samples] == [
+            ("retail_banking/extractive/0", "retail_banking", "extractive"), ("funds/contrast/1", "funds", "contrast"),
+        ]  # fmt: skip
+        assert benchmark.samples[0].gold == (Evidence("node-1", 0, 13),)
+        assert benchmark.labels["funds"] == "Funds"
+
+    def test_a_conversation_belongs_where_its_first_turn_does(self, tmp_path: Path) -> None:
+        turns = [item(task_name="多轮对话能力"), item(question="总部呢?", answer="青砚市")]
+        benchmark = self.load(self.write(tmp_path, [], turns))
+        assert [sample.id for sample in benchmark.samples] == [
+            "retail_banking/conversational/1#0", "retail_banking/conversational/1#1",
+        ]  # fmt: skip
+        assert benchmark.samples[1].history == (Turn("哪年成立?", "1998年"),)
+        assert benchmark.notes["n_empty_conversations"] == 1
+
+    def test_items_without_topic_or_task_are_kept_and_counted(self, tmp_path: Path) -> None:
+        bare = {"question": "哪年?", "answer": "1998年", "relevant_node": "node-1"}
+        (sample,) = self.load(self.write(tmp_path, bare)).samples
+        assert (sample.id, sample.topic, sample.task) == ("no_topic/no_task/0", None, None)
+        assert self.load(tmp_path).notes["n_items_without_topic_or_task"] == 1
+
+    def test_golden_answers_come_before_answer(self, tmp_path: Path) -> None:
+        (sample,) = self.load(self.write(tmp_path, item(golden_answers=["1998"]))).samples
+        assert sample.references == ("1998",)
+
+    def test_the_file_counts_in_the_fingerprint(self, tmp_path: Path) -> None:
+        root = self.write(tmp_path, item())
+        before = OmniEval(str(root), split=Split.HUMAN).fingerprint()
+        file = root / "data_generator" / "human_annotated" / "v1022" / "v1022.jsonl"
+        file.write_bytes(file.read_bytes() + b"\n")
+        assert OmniEval(str(root), split=Split.HUMAN).fingerprint() != before
+
+    def test_a_missing_file_says_what_to_set(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="nothing for human_file was found in it"):
+            self.load(write(tmp_path))
+        with pytest.raises(
+            DataError, match=r"x\.jsonl: no such file\. Expected here: OmniEval's human-annotated items"
+        ):
+            OmniEval(str(tmp_path), split=Split.HUMAN, human_file="x.jsonl").load()
+
+
+def test_rejected_items_are_left_out_and_counted(tmp_path: Path) -> None:
+    root = write(tmp_path, {"银行业务/零售银行/抽取类问答": [item(evaluation=0), item(evaluation=1)]})
+    benchmark = OmniEval(str(root)).load()
+    assert [sample.id for sample in benchmark.samples] == ["retail_banking/extractive/1"]
+    assert benchmark.notes["n_items_rejected"] == 1
+
+
+def test_topics_and_a_task_of_earlier_releases_have_labels(tmp_path: Path) -> None:
+    root = write(tmp_path, {"监管与合规/客户知识产权（KYC）/结构化知识问答": [item()]})
+    benchmark = OmniEval(str(root)).load()
+    assert benchmark.samples[0].id == "know_your_customer/structured_knowledge/0"
+    assert benchmark.labels["structured_knowledge"] == "Structured-knowledge QA"
