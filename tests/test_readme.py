@@ -1,18 +1,21 @@
 """Every command of the README works, on a few samples."""
 
 import importlib.util
+import json
 import re
 import shlex
 import subprocess
 import sys
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from components.records import Kind, Sample
+from components.records import Kind, Sample, Texts
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import write as write_omnieval
+from tests.llms.chat_server import Reply, chat_server
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -47,7 +50,43 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("published")
     write_crud_rag(root)
     write_omnieval(root)
+    write_lines(root / "FinQABench" / "corpus.jsonl", {"_id": "d", "title": "", "text": "The redemption price is 100."})
+    write_lines(root / "FinQABench" / "queries.jsonl", {"_id": "q", "text": "What is the redemption price?"})
+    (root / "FinQABench" / "qrels.tsv").write_text("query_id\tcorpus_id\tscore\nq\td\t1\n")
     return root
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the README's reader brings: documents, and the two questions that it shows."""
+    root = tmp_path_factory.mktemp("own")
+    (root / "DOCUMENTS" / "history").mkdir(parents=True)
+    text = "The bridge was opened in 1932. It was designed by a team of engineers."
+    (root / "DOCUMENTS" / "history" / "bridge.md").write_text(text)
+    (shown,) = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
+    (root / "QUESTIONS").write_text(shown)
+    return root
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small sweep in results/SWEEP."""
+    root = tmp_path_factory.mktemp("sweep")
+    axes = ["-m", "retriever=bm25,hybrid", "chunk.size=64,128"]
+    few = ["dataset.limit=60", "tracking=none", "hydra.sweep.dir=results/SWEEP", *SMALL]
+    done = run(["runner", *axes, *few], root)
+    assert done.returncode == 0, done.stderr
+    return root
+
+
+def write_lines(path: Path, *records: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+def with_module(name: str) -> list[list[str]]:
+    """The arguments of every `python -m <name>`."""
+    return [shlex.split(command)[3:] for command in commands() if command.startswith(f"python -m {name} ")]
 
 
 def test_set_up_takes_the_two_commands_that_ci_runs() -> None:
@@ -59,8 +98,10 @@ def test_set_up_takes_the_two_commands_that_ci_runs() -> None:
 
 
 @pytest.mark.parametrize("arguments", sweeps(), ids=lambda arguments: " ".join(arguments[1:]) or "one cell")
-def test_sweep(arguments: list[str], published: Path, tmp_path: Path) -> None:
+def test_sweep(arguments: list[str], published: Path, own: Path, tmp_path: Path) -> None:
     extra = list(SMALL)
+    for name in ("DOCUMENTS", "QUESTIONS"):
+        arguments = [word.replace(f"={name}", f"={own / name}") for word in arguments]
     if "limit" not in " ".join(arguments) and "+sweeps=smoke" not in arguments:
         extra.append("dataset.limit=6")
     if "dataset=crud_rag" in arguments:
@@ -85,6 +126,41 @@ def test_store_and_track(tmp_path: Path) -> None:
     assert "logged 1 cell" in tracked.stdout
 
 
+@pytest.mark.parametrize("arguments", with_module("analysis"), ids=" ".join)
+def test_analysis(arguments: list[str], sweep: Path) -> None:
+    done = run(["analysis", *(word.replace("crud_rag/3", "crud_rag/5") for word in arguments)], sweep)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) > 3
+
+
+def test_scores_of_any_system(tmp_path: Path) -> None:
+    (arguments,) = with_module("runner.score")
+    answer = {"id": "1", "prediction": "北京", "references": ["北京"], "ranking": ["d"], "relevant": {"d": 1}}
+    write_lines(tmp_path / "ANSWERS.jsonl", answer)
+    done = run(["runner.score", *arguments], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "SUMMARY.json").read_text())["rouge_l"]["value"] == 1.0
+
+
+def test_a_judge_against_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (arguments,) = with_module("runner.judge_agreement")
+    item = {"question": "Who?", "references": ["She"], "answer": "She", "labels": {"accuracy": 2}}
+    write_lines(tmp_path / "LABELS.jsonl", item)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with chat_server(lambda *_: Reply('{"reason": "right", "grade": 2}')) as server:
+        words = [word.replace("LABELS", "LABELS.jsonl") for word in arguments]
+        done = run(["runner.judge_agreement", *words, f"judge.llm.base_url={server.url}"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "accuracy" in done.stdout
+
+
+def test_description_of_a_data_set(own: Path) -> None:
+    (arguments,) = with_module("runner.datasets")
+    done = run(["runner.datasets", *arguments], own)
+    assert done.returncode == 0, done.stderr
+    assert "documents" in done.stdout
+
+
 def test_the_component_that_is_shown_is_one(tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(# components/metrics/answered.py.*?)```", README, re.DOTALL)
     (tmp_path / "answered.py").write_text(code, encoding="utf-8")
@@ -95,7 +171,7 @@ def test_the_component_that_is_shown_is_one(tmp_path: Path) -> None:
     sys.modules["answered"] = module
     spec.loader.exec_module(module)
     samples = [Sample(str(i), "read", Kind.QA, "?", ("!",)) for i in range(2)]
-    scores = module.Answered().score_answers(samples, ["text", " "])["answered"]
+    scores = module.Answered().score_answers(samples, Texts(["text", " "]), Texts(["!", "!"]))["answered"]
     assert scores.values.tolist() == [1.0, 0.0]
 
 

@@ -49,7 +49,7 @@ def test_other_names_get_a_slug_of_their_own() -> None:
     assert len(set(slugs)) == len(names)
     assert slugs == [make_slug(name) for name in names]
     assert make_slug("IT与零售").startswith("it_")
-    assert slug_of_task("结构化知识问答")[1] == "结构化知识问答"
+    assert slug_of_task("表格推理问答")[1] == "表格推理问答"
 
 
 def test_equal_names_under_two_areas_are_told_apart() -> None:
