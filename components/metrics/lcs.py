@@ -1,5 +1,6 @@
 """The longest common subsequences of many pairs of texts."""
 
+from array import array
 from itertools import pairwise
 
 import numpy as np
@@ -15,10 +16,11 @@ def lcs_lengths(left: Units, right: Units) -> NDArray[np.int64]:
     """
     from rapidfuzz.distance import LCSseq
 
-    rows = zip(_lists(left), _lists(right), strict=True)
+    rows = zip(_arrays(left), _arrays(right), strict=True)
     return np.fromiter((LCSseq.similarity(a, b) for a, b in rows), dtype=np.int64, count=len(left))
 
 
-def _lists(units: Units) -> list[list[int]]:
-    ids, offsets = units.ids.tolist(), units.offsets.tolist()
-    return [ids[first:last] for first, last in pairwise(offsets)]
+def _arrays(units: Units) -> "list[array[int]]":
+    """The units of each text, in the form that rapidfuzz reads fastest."""
+    ids = array("q", units.ids.tobytes())
+    return [ids[first:last] for first, last in pairwise(units.offsets.tolist())]
