@@ -10,7 +10,7 @@ from analysis import samples
 from analysis.statistics import Comparison, PairedTest, holm, minimum_detectable_difference
 from analysis.sweeps import SubsetMetric, Sweep, find_cell, varying_axes
 from components.errors import DataError
-from runner.results import OK, CellResult
+from runner.results import OK, CellResult, combiner
 
 POWER = 0.8
 """Chance that a difference of the size that is called detectable is found."""
@@ -107,12 +107,11 @@ def _rows(
     test: PairedTest,
     alpha: float,
 ) -> tuple[Row, ...]:
-    joined = samples.join(sweep.folder, metric, baseline, others)
-    comparisons = test.compare(joined.values, joined.baseline, joined.clusters)
+    comparisons, left_out_of_cells = _compared(sweep, metric, baseline, others, test)
     p_holm = holm([np.nan if comparison.p is None else comparison.p for comparison in comparisons])
     n_tested = int((~np.isnan(p_holm)).sum())
     rows = []
-    for cell, comparison, p, left_out in zip(others, comparisons, p_holm.tolist(), joined.left_out, strict=True):
+    for cell, comparison, p, left_out in zip(others, comparisons, p_holm.tolist(), left_out_of_cells, strict=True):
         mean = metric.value(cell)
         assert mean is not None, "cells without a value are listed apart"
         verdict = _verdict(comparison, is_shown=p <= alpha, larger_is_better=metric.larger_is_better)
@@ -120,6 +119,20 @@ def _rows(
         detectable = _detectable(comparison, test, alpha / max(n_tested, 1))
         rows.append(Row(cell, mean, comparison, p_or_none, verdict, detectable, left_out))
     return tuple(rows)
+
+
+def _compared(
+    sweep: Sweep, metric: SubsetMetric, baseline: CellResult, others: Sequence[CellResult], test: PairedTest
+) -> tuple[list[Comparison], Sequence[Mapping[str, int]]]:
+    """A comparison of every cell, and what was left out of it."""
+    if not samples.is_of_a_corpus(sweep.folder, metric, baseline):
+        joined = samples.join(sweep.folder, metric, baseline, others)
+        return test.compare(joined.values, joined.baseline, joined.clusters), joined.left_out
+    combine = combiner(baseline, metric.metric)
+    pairs = samples.join_statistics(sweep.folder, metric, baseline, others)
+    return [test.compare_corpus(pair.cell, pair.baseline, pair.clusters, combine) for pair in pairs], [
+        pair.left_out for pair in pairs
+    ]
 
 
 def _verdict(comparison: Comparison, *, is_shown: bool, larger_is_better: bool) -> str:

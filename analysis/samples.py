@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,20 @@ class Joined:
 
 
 @dataclass(frozen=True)
+class JoinedStatistics:
+    """A metric of a corpus, of a baseline and another cell on the samples that count in both.
+
+    `baseline` and `cell` float64[n_samples, d] are what the metric is made of; `clusters` and `left_out` are as in
+    `Joined`.
+    """
+
+    baseline: NDArray[np.float64]
+    cell: NDArray[np.float64]
+    clusters: NDArray[np.int64]
+    left_out: Counter[str]
+
+
+@dataclass(frozen=True)
 class _Scored:
     """A metric of one cell over a subset."""
 
@@ -56,6 +70,45 @@ def join(folder: Path, metric: SubsetMetric, baseline: CellResult, cells: Sequen
         left_out.append(counts)
     values = np.column_stack(columns) if columns else np.zeros((len(own.ids), 0))
     return Joined(own.values, values, _clusters(own.ids, table["gold"]), tuple(left_out))
+
+
+def join_statistics(
+    folder: Path, metric: SubsetMetric, baseline: CellResult, cells: Sequence[CellResult]
+) -> list[JoinedStatistics]:
+    """For a metric of a corpus, one for each of the cells. Raises DataError as `join`."""
+    statistics = f"score_statistics/{metric.metric}"
+    table = _read(folder, baseline, metric, [statistics, "gold"])
+    own, clusters = _scored(table, metric, baseline), _clusters(table["id"].to_pylist(), table["gold"])
+    row_of = {sample_id: row for row, sample_id in enumerate(own.ids)}
+    joined = []
+    for cell in cells:
+        other = _read(folder, cell, metric, [statistics])
+        scored = replace(_scored(other, metric, cell), values=np.zeros(len(other)))
+        is_comparable = cell.dataset.get("name") == baseline.dataset.get("name")
+        values, left_out = _aligned(own, scored) if is_comparable else _strangers(own)
+        counting = ~np.isnan(values)
+        place = {sample_id: row for row, sample_id in enumerate(scored.ids)}
+        rows = [place[sample_id] for sample_id in row_of if counting[row_of[sample_id]]]
+        joined.append(
+            JoinedStatistics(
+                _matrix(table, statistics)[counting], _matrix(other, statistics)[rows], clusters[counting], left_out
+            )
+        )
+    return joined
+
+
+def is_of_a_corpus(folder: Path, metric: SubsetMetric, cell: CellResult) -> bool:
+    """True for a metric, such as BLEU, that single samples have no value of."""
+    import pyarrow.parquet as pq
+
+    try:
+        return f"score_statistics/{metric.metric}" in pq.read_schema(folder / cell.cell_id / "samples.parquet").names
+    except OSError as error:
+        raise DataError(f"{cell.cell_id}: samples.parquet cannot be read ({error})") from error
+
+
+def _matrix(table: Any, column: str) -> NDArray[np.float64]:
+    return np.array(table[column].to_pylist(), dtype=np.float64)
 
 
 def _aligned(baseline: _Scored, cell: _Scored) -> tuple[NDArray[np.float64], Counter[str]]:
@@ -90,23 +143,12 @@ def _read(folder: Path, cell: CellResult, metric: SubsetMetric, more: Sequence[s
     scores = [f"score/{name}", f"score_state/{name}"]
     try:
         columns = pq.read_schema(path).names
-        if f"score_statistics/{name}" in columns:
-            raise DataError(_corpus_only(metric, columns))
         if missing := [column for column in scores if column not in columns]:
             raise DataError(f"{path}: has no column {missing[0]!r}; was it written by another version?")
         table = pq.read_table(path, columns=["id", "subset", "topic", "task", *scores, *more])
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
     return table.filter(pa.array(_in_subset(table, metric.subset)))
-
-
-def _corpus_only(metric: SubsetMetric, columns: Sequence[str]) -> str:
-    corpus = {column.removeprefix("score_statistics/") for column in columns if column.startswith("score_statistics/")}
-    names = [column.removeprefix("score/") for column in columns if column.startswith("score/")]
-    return (
-        f"{metric.metric}: exists for a corpus only; single samples have no value that could be paired between cells. "
-        f"Compare by one of: {', '.join(name for name in names if name not in corpus)}"
-    )
 
 
 def _in_subset(table: Any, subset: str) -> list[bool]:

@@ -11,14 +11,18 @@ experiment is run on the same data, interrupted or not; `seconds`, `reused` and 
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from filelock import FileLock
+from numpy.typing import NDArray
 
-from components.errors import DataError
+from components.errors import ConfigError, DataError
+from components.protocols import Metric
 
 T = TypeVar("T")
 
@@ -141,6 +145,23 @@ def read_cells(sweep_dir: Path) -> Iterator[CellResult]:
         folder = sweep_dir / cell["cell_id"]
         if (folder / "cell.json").is_file():
             yield read_cell(folder)
+
+
+def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """What makes the metric of sums of its `score_statistics`, float64[..., d], as the cell's own component does.
+
+    Raises DataError if the cell's configuration has no such component (any more).
+    """
+    from runner.schema import build_component
+
+    for name, node in cell.config.get("metrics", {}).get("scores", {}).items():
+        try:
+            component: Metric = build_component(node, Metric, f"metrics.scores.{name}")
+        except ConfigError:
+            continue  # of another version of the project, or with an extra that is not installed here
+        if metric in component.names:
+            return partial(component.combine, metric)
+    raise DataError(f"{cell.cell_id}: its configuration names no component that computes {metric}")
 
 
 def _read(path: Path, kind: type[T]) -> T:

@@ -4,12 +4,15 @@ Samples of one source document are not independent. Every resample therefore tak
 while the statistic stays the difference of the means over samples.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+
+Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""A metric from sums of its statistics: float64[...] from float64[..., d]."""
 
 _BLOCK_ELEMENTS = 2_000_000
 _TOLERANCE = 1e-12
@@ -82,6 +85,52 @@ class PairedTest:
             for i in range(values.shape[1])
         ]
 
+    def compare_corpus(
+        self,
+        statistics: NDArray[np.float64],
+        baseline: NDArray[np.float64],
+        clusters: NDArray[np.int64],
+        combine: Combine,
+    ) -> Comparison:
+        """One cell with a baseline, by a metric of a corpus: `combine` of the sums of float64[n_samples, d].
+
+        A cluster is drawn, or swapped between the two, with all of its statistics. The standard error is the spread of
+        the resampled differences.
+        """
+        both = [_sums_by_cluster(each, clusters) for each in (statistics, baseline)]
+        n, n_clusters = len(statistics), len(both[0])
+        if not n:
+            return Comparison(0, 0, None, None, None, None, None)
+        difference = float(combine(both[0].sum(axis=0)) - combine(both[1].sum(axis=0)))
+        if n_clusters < 2:
+            return Comparison(n, n_clusters, difference, None, None, 1.0, None)
+        drawn = self._drawn_differences(both[0], both[1], combine)
+        if self.method is Method.PERMUTATION:
+            p = self._swapped_p(both[0], both[1], combine, abs(difference) - _TOLERANCE)
+        else:
+            p = float(self._bootstrap_p(drawn[:, np.newaxis], np.array([_TOLERANCE]))[0])
+        tail = (1 - self.confidence) / 2
+        low, high = np.nanquantile(drawn, [tail, 1 - tail])
+        return Comparison(n, n_clusters, difference, float(low), float(high), p, float(np.nanstd(drawn, ddof=1)))
+
+    def _drawn_differences(
+        self, own: NDArray[np.float64], other: NDArray[np.float64], combine: Combine
+    ) -> NDArray[np.float64]:
+        """The metric's difference in every bootstrap resample of the clusters, float64[n_resamples]."""
+        blocks = [combine(counts @ own) - combine(counts @ other) for counts in self._counts(len(own))]
+        return np.concatenate(blocks)
+
+    def _swapped_p(
+        self, own: NDArray[np.float64], other: NDArray[np.float64], combine: Combine, observed: float
+    ) -> float:
+        """Share of the swaps of whole clusters, the data's own included, that make a difference as large."""
+        n_as_far = 0
+        for signs in self._signs(len(own)):
+            moved = (signs < 0).astype(np.float64) @ (own - other)
+            differences = combine(own.sum(axis=0) - moved) - combine(other.sum(axis=0) + moved)
+            n_as_far += int((np.abs(differences) >= observed).sum())
+        return (1 + n_as_far) / (1 + self.n_resamples)
+
     def smallest_p(self, n_clusters: int) -> float:
         """The smallest p-value that so many clusters can give, however large the difference."""
         if self.method is Method.BOOTSTRAP:
@@ -92,9 +141,7 @@ class PairedTest:
         """Share of the sign flips, the data's own included, whose sums are as far from zero as the data's."""
         observed = np.abs(sums.sum(axis=0)) - _tolerance(sums)
         n_as_far = np.zeros(sums.shape[1], dtype=np.int64)
-        random = np.random.default_rng((self.seed, len(sums)))
-        for n_in_block in self._blocks(len(sums)):
-            signs = random.integers(2, size=(n_in_block, len(sums)), dtype=np.int8) * 2.0 - 1.0
+        for signs in self._signs(len(sums)):
             n_as_far += (np.abs(signs @ sums) >= observed).sum(axis=0)
         p: NDArray[np.float64] = (1 + n_as_far) / (1 + self.n_resamples)
         return p
@@ -106,15 +153,26 @@ class PairedTest:
         n_clusters, n_cells = sums.shape
         both = np.hstack([sums, sizes])
         drawn = np.empty((self.n_resamples, 2 * n_cells))
-        random = np.random.default_rng((self.seed, n_clusters))
         first = 0
+        for counts in self._counts(n_clusters):
+            np.matmul(counts, both, out=drawn[first : first + len(counts)])
+            first += len(counts)
+        return drawn[:, :n_cells], drawn[:, n_cells:]
+
+    def _counts(self, n_clusters: int) -> Iterator[NDArray[np.float64]]:
+        """How often each cluster is in each bootstrap resample, float64[n_in_block, n_clusters]."""
+        random = np.random.default_rng((self.seed, n_clusters))
         for n_in_block in self._blocks(n_clusters):
             chosen = random.integers(n_clusters, size=(n_in_block, n_clusters))
             chosen += n_clusters * np.arange(n_in_block)[:, np.newaxis]
-            counts = np.bincount(chosen.ravel(), minlength=chosen.size).reshape(chosen.shape)
-            np.matmul(counts.astype(np.float64), both, out=drawn[first : first + n_in_block])
-            first += n_in_block
-        return drawn[:, :n_cells], drawn[:, n_cells:]
+            yield np.bincount(chosen.ravel(), minlength=chosen.size).reshape(chosen.shape).astype(np.float64)
+
+    def _signs(self, n_clusters: int) -> Iterator[NDArray[np.float64]]:
+        """Whether each cluster is swapped (-1) or not (1) in each permutation, float64[n_in_block, n_clusters]."""
+        random = np.random.default_rng((self.seed, n_clusters))
+        for n_in_block in self._blocks(n_clusters):
+            swapped = random.integers(2, size=(n_in_block, n_clusters), dtype=np.int8)
+            yield swapped.astype(np.float64) * 2.0 - 1.0
 
     def _bounds(
         self, drawn_sums: NDArray[np.float64], drawn_sizes: NDArray[np.float64], sizes: NDArray[np.float64]
@@ -153,6 +211,14 @@ def _by_cluster(
     np.add.at(sums, cluster_of_row, np.where(has_value, differences, 0.0))
     np.add.at(sizes, cluster_of_row, has_value)
     return sums, sizes
+
+
+def _sums_by_cluster(statistics: NDArray[np.float64], clusters: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sums of the rows of every cluster, float64[n_clusters, d]."""
+    ids, cluster_of_row = np.unique(clusters, return_inverse=True)
+    sums = np.zeros((len(ids), statistics.shape[1]))
+    np.add.at(sums, cluster_of_row, statistics)
+    return sums
 
 
 def _tolerance(sums: NDArray[np.float64]) -> NDArray[np.float64]:

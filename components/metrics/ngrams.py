@@ -35,7 +35,7 @@ def count_matches(
     n_texts = max(len(answers), len(references))
     own, own_counts = _counted(_keys(answers, n, n_texts))
     theirs, their_counts = _counted(_keys(references, n, n_texts))
-    if owners is not None:
+    if owners is not None and not np.array_equal(owners, np.arange(len(references))):
         theirs, their_counts = _largest_by_owner(theirs, their_counts, owners, n_texts)
     place, is_common = _find(own, theirs)
     common = np.minimum(own_counts[is_common], their_counts[place[is_common]])

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.samples import join
+from analysis.samples import is_of_a_corpus, join, join_statistics
 from analysis.sweeps import SubsetMetric, open_sweep
 from components.errors import DataError
 from tests.analysis import tiny_sweep
@@ -60,14 +60,24 @@ def test_another_data_set_has_no_common_sample_even_with_equal_ids(tmp_path: Pat
     assert joined.left_out == (Counter({"of another data set": 8}),)
 
 
-class TestErrors:
-    def test_a_corpus_metric_has_nothing_to_pair(self, sweep: Path) -> None:
-        cells = open_sweep(str(sweep)).cells
-        with pytest.raises(
-            DataError, match=r"bleu: exists for a corpus only.*Compare by one of: rouge_l, hallucination$"
-        ):
-            join(sweep, SubsetMetric("overall", "bleu"), cells[0], cells[1:])
+class TestCorpusMetrics:
+    BLEU = SubsetMetric("overall", "bleu")
 
+    def test_are_told_by_their_statistics(self, sweep: Path) -> None:
+        (cell, *_) = open_sweep(str(sweep)).cells
+        assert is_of_a_corpus(sweep, self.BLEU, cell)
+        assert not is_of_a_corpus(sweep, ROUGE, cell)
+
+    def test_only_samples_that_count_in_both_are_joined(self, sweep: Path) -> None:
+        cells = open_sweep(str(sweep)).cells
+        whole, with_a_failure = join_statistics(sweep, self.BLEU, cells[0], [cells[1], cells[3]])
+        assert whole.cell.shape == whole.baseline.shape == (8, 2)
+        assert with_a_failure.cell.shape == (7, 2)
+        assert with_a_failure.clusters.tolist() == [0, 0, 1, 3, 4, 5, 6]
+        assert with_a_failure.left_out == Counter({"answer_error": 1})
+
+
+class TestErrors:
     def test_the_macro_mean_is_not_over_samples(self, sweep: Path) -> None:
         cells = open_sweep(str(sweep)).cells
         with pytest.raises(DataError, match="macro is a mean over subsets"):

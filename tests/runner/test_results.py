@@ -2,12 +2,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from components.errors import DataError
 from runner.results import (
     CellResult,
     SweepResult,
+    combiner,
     read_cell,
     read_cells,
     read_sweep,
@@ -120,3 +122,20 @@ def test_the_format_is_plain_json(tmp_path: Path) -> None:
     assert raw["schema_version"] == 1
     assert raw["metrics"]["overall"]["ndcg@10"]["value"] == 0.1 + 0.2
     assert raw["axes"] == CELL.axes
+
+
+class TestCombiner:
+    BLEU = {"_target_": "components.metrics.bleu.Bleu", "language": "zh"}
+
+    def cell(self, **scores: object) -> CellResult:
+        return CellResult("c", "OK", {}, (), {"metrics": {"scores": scores}}, {})
+
+    def test_is_that_of_the_configured_component(self) -> None:
+        broken = {"_target_": "components.metrics.gone.Gone"}
+        combine = combiner(self.cell(gone=broken, bleu=self.BLEU), "bleu")
+        perfect = np.array([4.0, 4, 4, 3, 2, 1, 4, 3, 2, 1])
+        assert combine(np.stack([perfect, np.zeros(10)]))[0] == pytest.approx(1.0)
+
+    def test_a_metric_that_nothing_computes_is_an_error(self) -> None:
+        with pytest.raises(DataError, match="c: its configuration names no component that computes rouge_l"):
+            combiner(self.cell(bleu=self.BLEU), "rouge_l")
