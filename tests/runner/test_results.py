@@ -1,6 +1,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -125,7 +126,7 @@ def test_the_format_is_plain_json(tmp_path: Path) -> None:
 
 
 class TestCombiner:
-    BLEU = {"_target_": "components.metrics.bleu.Bleu", "language": "zh"}
+    BLEU: ClassVar = {"_target_": "components.metrics.bleu.Bleu", "language": "zh"}
 
     def cell(self, **scores: object) -> CellResult:
         return CellResult("c", "OK", {}, (), {"metrics": {"scores": scores}}, {})

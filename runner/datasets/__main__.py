@@ -1,0 +1,112 @@
+"""python -m runner.datasets describe dataset=...: what a data set holds."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from components.errors import DataError, RagGridError
+from components.protocols import Dataset
+from runner import terminal
+from runner.compose import compose_config
+from runner.datasets.description import describe_benchmark
+from runner.schema import build_component
+
+_MOST_TOPICS = 20
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit code: 0, or 2 after one clear message."""
+    options = _parser().parse_args(arguments)
+    try:
+        node = compose_config(options.overrides)["dataset"]
+        dataset: Dataset = build_component(node, Dataset, "dataset")
+        description = describe_benchmark(dataset.name, dataset.load())
+        if options.json:
+            _write(options.json, description)
+    except RagGridError as error:
+        print(error, file=sys.stderr)
+        return 2
+    show(terminal.make_console(), description)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runner.datasets", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    describe = commands.add_parser("describe", help="sizes, lengths, subsets, gold, near-duplicates, leaks")
+    describe.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. dataset=beir dataset.root=PATH")
+    describe.add_argument("--json", type=Path, help="a file for all of it")
+    return parser
+
+
+def _write(path: Path, description: Mapping[str, Any]) -> None:
+    try:
+        path.write_text(json.dumps(description, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"--json: {path} cannot be written ({error.strerror}); choose another place") from error
+
+
+def show(console: Console, description: Mapping[str, Any]) -> None:
+    """Everything as tables; of many topics the largest alone."""
+    console.print(
+        f"[bold]{description['name']}[/]: {description['n_documents']:,} documents, {description['n_samples']:,} samples"
+    )
+    measures = ("min", "median", "mean", "p99", "max")
+    lengths = [(name, *(of[measure] for measure in measures)) for name, of in description["lengths"].items()]
+    _table(console, "Lengths in characters", ("", *measures), lengths)
+    subsets = [
+        (name, of["n_samples"], of["n_with_references"], of["n_with_gold"], ", ".join(of["kinds"]))
+        for name, of in description["subsets"].items()
+    ]
+    _table(console, "Subsets", ("subset", "samples", "with references", "with gold", "kinds"), subsets)
+    _show_matrix(console, description)
+    for title, part in (
+        ("Gold", "gold"),
+        ("Duplicates", "duplicates"),
+        ("Leaks (samples)", "leaks"),
+        ("Notes", "notes"),
+    ):
+        _table(console, title, ("", ""), description[part].items())
+
+
+def _show_matrix(console: Console, description: Mapping[str, Any]) -> None:
+    matrix, labels = description["matrix"], description["labels"]
+    if not matrix:
+        return
+    tasks = list(dict.fromkeys(task for row in matrix.values() for task in row))
+    ordered = sorted(matrix, key=lambda topic: -sum(matrix[topic].values()))
+    rows = [
+        (labels.get(topic, topic), *(matrix[topic].get(task, 0) for task in tasks), sum(matrix[topic].values()))
+        for topic in ordered[:_MOST_TOPICS]
+    ]
+    _table(console, "Samples by topic and task", ("topic", *(labels.get(task, task) for task in tasks), "all"), rows)
+    if len(ordered) > _MOST_TOPICS:
+        console.print(f"[dim]and {len(ordered) - _MOST_TOPICS} smaller topics: --json has them all[/]")
+
+
+def _table(console: Console, title: str, columns: tuple[str, ...], rows: Any) -> None:
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), show_header=any(columns))
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="right" if place and name != "kinds" else "left")
+    for row in rows:
+        table.add_row(*(_text(value) for value in row))
+    console.print()
+    console.print(table)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:,}"
+    return f"{int(value):,}" if isinstance(value, int | float) else str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

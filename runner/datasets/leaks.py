@@ -1,0 +1,50 @@
+"""Samples whose question says more than it should, and gold that only their own question could lead to."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from components.records import Benchmark, Sample
+
+_SHORTEST_ANSWER = 6
+
+
+def count_leaks(benchmark: Benchmark) -> dict[str, int]:
+    """Numbers of samples, white space left out of all texts:
+
+    - `reference_equals_question`, and `reference_within_question` for references of 6 characters and more;
+    - `gold_equals_question`: a gold document or passage is the question; `question_within_gold`: it holds the question;
+    - `equal_questions_other_references`: the same question is asked elsewhere, and answered otherwise.
+    """
+    texts = dict(zip(benchmark.documents.ids, benchmark.documents.texts, strict=True))
+    counts = dict.fromkeys(
+        ("reference_equals_question", "reference_within_question", "gold_equals_question", "question_within_gold"), 0
+    )
+    for sample in benchmark.samples:
+        question = _plain(sample.question)
+        references = [_plain(reference) for reference in sample.references]
+        gold = _gold_texts(sample, texts)
+        counts["reference_equals_question"] += question in references
+        counts["reference_within_question"] += any(
+            len(reference) >= _SHORTEST_ANSWER and reference in question and reference != question
+            for reference in references
+        )
+        counts["gold_equals_question"] += question in gold
+        counts["question_within_gold"] += any(question in text and question != text for text in gold)
+    return {**counts, "equal_questions_other_references": _contradictions(benchmark.samples)}
+
+
+def _gold_texts(sample: Sample, texts: Mapping[str, str]) -> list[str]:
+    """The gold passages that are in the corpus."""
+    return [_plain(texts[unit.document_id][unit.start : unit.end]) for unit in sample.gold if unit.document_id in texts]
+
+
+def _contradictions(samples: Sequence[Sample]) -> int:
+    by_question: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
+    for sample in samples:
+        asked = (sample.within, *(turn.question for turn in sample.history), _plain(sample.question))
+        by_question[asked].append(sample.references)
+    return sum(len(references) for references in by_question.values() if len(set(references)) > 1)
+
+
+def _plain(text: str) -> str:
+    return "".join(text.split())
