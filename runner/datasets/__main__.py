@@ -54,9 +54,8 @@ def _write(path: Path, description: Mapping[str, Any]) -> None:
 
 def show(console: Console, description: Mapping[str, Any]) -> None:
     """Everything as tables; of many topics the largest alone."""
-    console.print(
-        f"[bold]{description['name']}[/]: {description['n_documents']:,} documents, {description['n_samples']:,} samples"
-    )
+    sizes = f"{description['n_documents']:,} documents, {description['n_samples']:,} samples"
+    console.print(f"[bold]{description['name']}[/]: {sizes}")
     measures = ("min", "median", "mean", "p99", "max")
     lengths = [(name, *(of[measure] for measure in measures)) for name, of in description["lengths"].items()]
     _table(console, "Lengths in characters", ("", *measures), lengths)

@@ -20,6 +20,7 @@ class DatasetContract(ComponentContract, ABC):
     """Contract of data sets."""
 
     component: Dataset
+    references_required = True
 
     @abstractmethod
     def with_one_byte_more(self, tmp_path: Path) -> Sequence[Dataset]:
@@ -52,7 +53,13 @@ class DatasetContract(ComponentContract, ABC):
     def test_every_sample_has_a_question_and_a_reference(self) -> None:
         for sample in _loaded(self.component).samples:
             assert sample.question.strip()
-            assert any(reference.strip() for reference in sample.references)
+            assert all(reference.strip() for reference in sample.references)
+            assert sample.references or not self.references_required
+
+    def test_what_is_searched_within_is_there(self) -> None:
+        benchmark = _loaded(self.component)
+        for within in {sample.within for sample in benchmark.samples}:
+            assert any(document_id.startswith(within) for document_id in benchmark.documents.ids)
 
     def test_slugs_are_safe_in_names(self) -> None:
         for sample in _loaded(self.component).samples:

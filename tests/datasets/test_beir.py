@@ -1,0 +1,179 @@
+"""Data sets in BEIR's layout: small files with every spelling and every mistake."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from components.datasets.beir import Beir
+from components.datasets.beir_files import read_answers, read_qrels
+from components.errors import ConfigError, DataError
+from components.protocols import Dataset
+from components.records import Benchmark, Evidence, Kind, Sample
+from tests.contracts.dataset_contract import DatasetContract
+
+CORPUS = [
+    {"_id": "d2", "title": "Bridge", "text": "It was opened in 1932."},
+    {"_id": "d1", "title": "", "text": "The harbour is deep."},
+]
+QUERIES = [{"_id": "q1", "title": "", "text": "When was it opened?"}, {"_id": "q2", "text": "How deep is it?"}]
+QRELS = "query-id\tcorpus-id\tscore\nq1\td2\t2\nq1\td1\t1\nq2\td1\t0\n"
+
+
+def write_lines(path: Path, records: Sequence[object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+def write(root: Path, qrels: str = QRELS, answers: Sequence[object] = (), qrels_at: str = "qrels.tsv") -> Path:
+    write_lines(root / "corpus.jsonl", CORPUS)
+    write_lines(root / "queries.jsonl", QUERIES)
+    (root / qrels_at).parent.mkdir(parents=True, exist_ok=True)
+    (root / qrels_at).write_text(qrels, encoding="utf-8")
+    if answers:
+        write_lines(root / "answers.jsonl", answers)
+    return root
+
+
+def load(root: Path) -> Benchmark:
+    return Beir(str(root)).load()
+
+
+class TestContract(DatasetContract):
+    references_required = False
+
+    @pytest.fixture(autouse=True)
+    def written(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+        self.component = Beir(str(write(tmp_path_factory.mktemp("beir"))))
+
+    component: Dataset = Beir("somewhere")
+
+    def with_one_byte_more(self, tmp_path: Path) -> Sequence[Dataset]:
+        copies = []
+        for longer in ("", "corpus.jsonl", "queries.jsonl", "qrels.tsv"):
+            root = write(tmp_path / f"longer-{longer}")
+            if longer:
+                (root / longer).write_bytes((root / longer).read_bytes() + b"\n")
+            copies.append(Beir(str(root)))
+        return copies
+
+
+class TestLoading:
+    def test_documents_and_samples(self, tmp_path: Path) -> None:
+        benchmark = load(write(tmp_path))
+        assert list(benchmark.documents.ids) == ["d1", "d2"]
+        assert list(benchmark.documents.texts) == ["The harbour is deep.", "Bridge\nIt was opened in 1932."]
+        assert benchmark.samples == (
+            Sample("q1", "all", Kind.QA, "When was it opened?", (), (Evidence("d2", grade=2), Evidence("d1"))),
+            Sample("q2", "all", Kind.QA, "How deep is it?", ()),
+        )
+
+    def test_notes(self, tmp_path: Path) -> None:
+        notes = load(write(tmp_path, QRELS + "q9\td1\t1\nq1\td2\t2\n")).notes
+        assert notes["share_labelled"] == 0.5
+        assert notes["n_qrels_not_relevant"] == 1
+        assert notes["n_qrels_repeated"] == 1
+        assert notes["n_qrels_of_unknown_queries"] == 1
+        assert notes["n_samples_without_reference"] == 2
+        assert notes["n_samples_without_gold_in_corpus"] == 1
+
+    @pytest.mark.parametrize("header", ["query-id\tcorpus-id\tscore\n", "query_id\tcorpus_id\tscore\n", ""])
+    def test_headers_of_qrels(self, tmp_path: Path, header: str) -> None:
+        assert load(write(tmp_path, f"{header}q1\td2\t1\n")).samples[0].gold == (Evidence("d2"),)
+
+    def test_qrels_in_their_folder(self, tmp_path: Path) -> None:
+        root = write(tmp_path, qrels_at="qrels/test.tsv")
+        assert load(root).samples[0].gold
+        write(root)
+        with pytest.raises(DataError, match=r"both .*qrels\.tsv and .*test\.tsv are there. Choose one by qrels_file"):
+            load(root)
+        assert Beir(str(root), qrels_file="qrels/test.tsv").load().samples[0].gold
+
+    @pytest.mark.parametrize(
+        ("separator", "text"), [(" ", "Bridge It was opened in 1932."), (None, "It was opened in 1932.")]
+    )
+    def test_title_and_text(self, tmp_path: Path, separator: str | None, text: str) -> None:
+        documents = Beir(str(write(tmp_path)), title_separator=separator).load().documents
+        assert (documents.texts[1], documents.titles[1]) == (text, "Bridge")
+
+    def test_gold_that_is_not_in_the_corpus_is_kept_and_counted(self, tmp_path: Path) -> None:
+        benchmark = load(write(tmp_path, "q1\tabsent\t1\n"))
+        assert benchmark.samples[0].gold == (Evidence("absent"),)
+        assert benchmark.notes["n_gold_units_not_in_corpus"] == 1
+
+
+@pytest.mark.parametrize(
+    ("record", "references"),
+    [
+        ({"answer": "In 1932"}, ("In 1932",)),
+        ({"answer": ["2018", "2019"]}, ("2018, 2019",)),
+        ({"answer": -61.02, "scale": "percent"}, ("-61.02", "-61.02 percent")),
+        ({"answer": 59, "scale": ""}, ("59",)),
+        ({"answer": " "}, ()),
+    ],
+)
+def test_answers(tmp_path: Path, record: dict[str, object], references: tuple[str, ...]) -> None:
+    write_lines(tmp_path / "answers.jsonl", [{"_id": "q1", **record}])
+    assert read_answers(tmp_path / "answers.jsonl") == {"q1": references}
+
+
+def test_answers_become_references(tmp_path: Path) -> None:
+    benchmark = load(write(tmp_path, answers=[{"_id": "q1", "answer": "1932"}, {"_id": "q9", "answer": "x"}]))
+    assert [sample.references for sample in benchmark.samples] == [("1932",), ()]
+    assert benchmark.notes["n_answers_of_unknown_queries"] == 1
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("qrels", "message"),
+        [
+            ("q1\td2\n", "line 1: 2 columns came, three were wanted"),
+            ("q1 d2 1\n", "line 1: 1 columns came"),
+            (QRELS + "q1\td2\thigh\n", "line 5: the score 'high' came, a whole number"),
+            ("query\tdocument\tgrade\n", "line 1: the score 'grade' came"),
+            (QRELS + "q1\td2\t1\n", "line 5: document 'd2' has the score 1 for query 'q1', and had 2 before"),
+        ],
+    )
+    def test_qrels(self, tmp_path: Path, qrels: str, message: str) -> None:
+        (tmp_path / "qrels.tsv").write_text(qrels, encoding="utf-8")
+        with pytest.raises(DataError, match=message):
+            read_qrels(tmp_path / "qrels.tsv")
+
+    @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl"])
+    def test_a_file_that_is_missing_or_broken(self, tmp_path: Path, name: str) -> None:
+        root = write(tmp_path)
+        (root / name).write_text('{"_id": "x", "text": "y"}\n{', encoding="utf-8")
+        with pytest.raises(DataError, match=rf"{name}, line 2: not JSON"):
+            load(root)
+        (root / name).unlink()
+        with pytest.raises(DataError, match=rf"{name}: no such file"):
+            load(root)
+
+    def test_no_qrels(self, tmp_path: Path) -> None:
+        (write(tmp_path) / "qrels.tsv").unlink()
+        with pytest.raises(DataError, match=r"neither qrels\.tsv nor qrels/test\.tsv is there"):
+            load(tmp_path)
+
+    def test_ids_that_occur_twice(self, tmp_path: Path) -> None:
+        write_lines(write(tmp_path) / "queries.jsonl", [*QUERIES, QUERIES[0]])
+        with pytest.raises(DataError, match=r"queries\.jsonl, line 3: the query id 'q1' occurred before"):
+            load(tmp_path)
+        write_lines(write(tmp_path) / "corpus.jsonl", [*CORPUS, CORPUS[0]])
+        with pytest.raises(DataError, match="the document id 'd2' occurs twice"):
+            load(tmp_path)
+
+    def test_an_empty_corpus(self, tmp_path: Path) -> None:
+        write_lines(write(tmp_path) / "corpus.jsonl", [])
+        with pytest.raises(DataError, match="the corpus has no document with text"):
+            load(tmp_path)
+
+    def test_an_answer_that_is_none(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"answers\.jsonl, line 1: field 'answer' holds None"):
+            load(write(tmp_path, answers=[{"_id": "q1"}]))
+
+    def test_settings(self) -> None:
+        assert Beir("").check()[0].startswith("root: is empty")
+        assert Beir("x", limit=0).check() == ["limit: came 0; wanted 1 or more, or null for all samples"]
+        with pytest.raises(ConfigError):
+            Beir("").load()
