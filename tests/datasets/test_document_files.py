@@ -1,0 +1,94 @@
+"""A user's documents as files of several kinds."""
+
+from pathlib import Path
+
+import pytest
+
+from components.datasets import document_files
+from components.datasets.document_files import missing_extras, read_documents
+from components.errors import DataError
+from tests.datasets.test_beir import write_lines
+
+
+def pdf(text: str, title: str = "") -> bytes:
+    """A PDF of one page, written by hand."""
+    stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        b"/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+        f"<< /Title ({title}) >>".encode(),
+    ]
+    content, offsets = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(len(content))
+        content += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    trailer = b"trailer << /Size 6 /Root 1 0 R /Info 5 0 R >>\nstartxref\n%d\n%%%%EOF" % len(content)
+    return content + b"xref\n0 6\n0000000000 65535 f \n" + table + trailer
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "more" / "deep").mkdir(parents=True)
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / "a.txt").write_text("Plain text.\nSecond line.", encoding="utf-8")
+    (tmp_path / "more" / "b.MD").write_text("# A heading", encoding="utf-8")
+    (tmp_path / "more" / "deep" / "c.html").write_text(
+        "<html><head><title>A page</title><style>p {}</style></head><body><p>Seen.</p><script>x</script></body></html>",
+        encoding="utf-8",
+    )
+    (tmp_path / "d.pdf").write_bytes(pdf("Printed.", "A paper"))
+    (tmp_path / "e.docx").write_bytes(b"not read")
+    (tmp_path / ".hidden" / "f.txt").write_text("not read", encoding="utf-8")
+    return tmp_path
+
+
+def test_a_folder(folder: Path) -> None:
+    documents, counts = read_documents(folder)
+    assert dict(zip(documents.ids, documents.texts, strict=True)) == {
+        "a.txt": "Plain text.\nSecond line.",
+        "more/b.MD": "# A heading",
+        "more/deep/c.html": "Seen.",
+        "d.pdf": "Printed.",
+    }
+    assert dict(zip(documents.ids, documents.titles, strict=True))["more/deep/c.html"] == "A page"
+    assert dict(zip(documents.ids, documents.titles, strict=True))["d.pdf"] == "A paper"
+    assert counts == {"n_files_of_other_kinds": 1}
+
+
+def test_a_file_of_lines(tmp_path: Path) -> None:
+    path = tmp_path / "documents.jsonl"
+    write_lines(path, [{"id": "one", "title": "T", "text": "x"}, {"text": "y"}, {"text": "z"}])
+    documents, _ = read_documents(path)
+    assert documents.ids[0] == "one"
+    assert len(set(documents.ids)) == 3
+    write_lines(path, [{"text": "z"}, {"id": "one", "text": "x"}])
+    assert read_documents(path)[0].ids[0] == documents.ids[2], "an id that is made of the text stays the same"
+
+
+def test_documents_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no such file or folder. Wanted: documents as JSON Lines"):
+        read_documents(tmp_path / "gone")
+    with pytest.raises(DataError, match=r"no file in it can be read. Wanted: documents as \.txt"):
+        read_documents(tmp_path)
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 broken")
+    with pytest.raises(DataError, match=r"a\.pdf: cannot be read as PDF"):
+        read_documents(tmp_path)
+    (tmp_path / "a.pdf").unlink()
+    (tmp_path / "a.txt").write_bytes(b"\xff")
+    with pytest.raises(DataError, match=r"a\.txt: byte 0xff at byte offset 0"):
+        read_documents(tmp_path)
+
+
+def test_missing_libraries_are_found_before_any_work(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert missing_extras(folder) == []
+    monkeypatch.setattr(document_files, "find_spec", lambda name: None)
+    messages = missing_extras(folder)
+    assert ["bs4" in messages[0], "pypdf" in messages[1]] == [True, True]
+    assert all("-e '.[readers]'" in message for message in messages)
+    (folder / "d.pdf").unlink()
+    (folder / "more" / "deep" / "c.html").unlink()
+    assert missing_extras(folder) == []
