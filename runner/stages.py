@@ -65,7 +65,7 @@ class Graph:
 
 def data_stage(cell: Cell) -> Stage:
     """The stage that loads the cell's data set; hashes its files. Raises DataError."""
-    return Stage("data", corpus.load, cell.dataset, content=cell.dataset.fingerprint())
+    return Stage("data", corpus.load, cell.dataset, content=cell.dataset.fingerprint(), version=2)
 
 
 def data_of(loaded: Stage, content: Mapping[str, Any], notes: Mapping[str, Any]) -> Data:

@@ -95,12 +95,17 @@ class StageProgress:
 
 
 def varying(axes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Names of the axes with more than one value among the cells that use them, in their order."""
+    """Names of the axes with more than one value among the cells that use them, in their order.
+
+    `dataset.key` is one only where no other axis of the data set tells the cells apart.
+    """
     seen: dict[str, set[str]] = {}
     for cell_axes in axes:
         for name, value in cell_axes.items():
             seen.setdefault(name, set()).update([] if value is None else [repr(value)])
-    return [name for name, values in seen.items() if len(values) > 1]
+    names = [name for name, values in seen.items() if len(values) > 1]
+    of_data = [name for name in names if name.split(".")[0] == "dataset"]
+    return [name for name in names if name != "dataset.key" or of_data == ["dataset.key"]]
 
 
 def ranked(cells: Iterable[CellResult]) -> tuple[list[str], list[CellResult]]:

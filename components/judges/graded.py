@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from components.judges.asking import Inquiry, Unread, ask_until_readable
 from components.judges.decisions import Decision, decision, decision_of
-from components.judges.templates import asked_question, chat, fill, numbered
+from components.judges.templates import asked_question, chat, numbered
 from components.judges.verdicts import (
     APPLICABILITY_SCHEMA,
     Applicability,
@@ -22,6 +22,7 @@ from components.judges.verdicts import (
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, Prepared
 from components.records import Judged, Judgements, Request, Sample, ScoreState
+from components.text.templates import fill
 
 _PLACES = ("{answer}", "{passages}", "{passage}")
 

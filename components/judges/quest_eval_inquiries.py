@@ -6,8 +6,9 @@ from typing import Any
 
 from components.judges.asking import Inquiry
 from components.judges.reply import json_values, read_object, whole_number
-from components.judges.templates import chat, fill
+from components.judges.templates import chat
 from components.records import Request, Sample
+from components.text.templates import fill
 
 _QUESTIONS_SCHEMA: Mapping[str, Any] = {
     "type": "object",

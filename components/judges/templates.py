@@ -1,14 +1,8 @@
-"""Filling in what a judge is shown."""
+"""What a judge is shown."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from components.records import Message, Sample
-
-
-def fill(template: str, values: Mapping[str, str]) -> str:
-    """Replaces every place such as {question} in one pass, so that braces inside a value stay as they are."""
-    return re.sub("|".join(map(re.escape, values)), lambda place: values[place.group()], template)
 
 
 def numbered(texts: Sequence[str]) -> str:

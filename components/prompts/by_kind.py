@@ -1,11 +1,11 @@
 """One instruction per kind of task."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from components.records import Kind, Message, Sample
+from components.text.templates import fill
 
 _FIELDS = ("{question}", "{context}", "{history}")
 
@@ -43,15 +43,10 @@ class PromptByKind:
 
     def render(self, sample: Sample, passages: Sequence[str]) -> tuple[Message, ...]:
         """A system message (unless it is empty) and a user message."""
-        context = "\n".join(_fill(self.passage, {"{n}": str(n), "{text}": text}) for n, text in enumerate(passages, 1))
+        context = "\n".join(fill(self.passage, {"{n}": str(n), "{text}": text}) for n, text in enumerate(passages, 1))
         history = "\n".join(
-            _fill(self.turn, {"{question}": turn.question, "{answer}": turn.answer}) for turn in sample.history
+            fill(self.turn, {"{question}": turn.question, "{answer}": turn.answer}) for turn in sample.history
         )
         values = {"{question}": sample.question, "{context}": context or self.closed_book, "{history}": history}
-        user = Message("user", _fill(getattr(self, sample.kind.value), values))
+        user = Message("user", fill(getattr(self, sample.kind.value), values))
         return (Message("system", self.system), user) if self.system else (user,)
-
-
-def _fill(template: str, values: dict[str, str]) -> str:
-    """Replaces every place in one pass over the template, so that braces inside a value stay as they are."""
-    return re.sub("|".join(map(re.escape, values)), lambda place: values[place.group()], template)

@@ -38,7 +38,12 @@ def _ls(store: Store, console: Console) -> int:
         table.add_row(kind, str(len(entries)), str(n_partial), _size(sum(e.n_bytes for e in entries)), f"{seconds:.1f}")
     console.print(table)
     n_journals = len(list((store.root / "journals").glob("*.jsonl")))
+    n_judges = len(list((store.root / "replies").glob("*.jsonl")))
     console.print(f"{sum(map(len, kinds.values()))} results, {n_journals} unfinished generations")
+    if n_judges:
+        console.print(
+            f"replies of {n_judges} judges' metrics, which are never pruned: remove files of replies/ by hand"
+        )
     return 0
 
 

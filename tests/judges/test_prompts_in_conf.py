@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 import conf
-from components.judges.templates import fill
+from components.text.templates import fill
 
 FOLDER = Path(conf.__file__).parent / "judge"
 PLACES = (

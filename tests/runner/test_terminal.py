@@ -64,3 +64,10 @@ def test_unused_axes_do_not_vary() -> None:
 def test_without_any_value_there_is_a_row_all_the_same() -> None:
     text = shown([cell("closed_book", None)])
     assert "closed_book" in text
+
+
+def test_the_key_of_the_data_is_an_axis_only_where_nothing_else_tells_them_apart() -> None:
+    keys = [{"dataset.key": "a"}, {"dataset.key": "b"}]
+    assert varying(keys) == ["dataset.key"]
+    queries = [{"dataset.queries": name, **key} for name, key in zip(("original", "prepared"), keys, strict=True)]
+    assert varying(queries) == ["dataset.queries"]
