@@ -3,29 +3,19 @@
 Source: the ACM-ICAIF '24 FinanceRAG challenge; the expanded queries are those of the Multi-Reranker system.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
 from components.datasets.assembly import assemble, limit_and_count
-from components.datasets.beir_files import (
-    ANSWERS,
-    CORPUS,
-    QUERIES,
-    Qrels,
-    gold_of,
-    read_answers,
-    read_corpus,
-    read_qrels,
-    read_queries,
-    share_labelled,
-)
+from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
+from components.datasets.beir_set import BeirFiles, BeirSet, labelled, read_set
 from components.datasets.reading import require_file, require_folder, sha256_of_files
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
-from components.records import Benchmark, Documents, Kind, Sample
+from components.records import Benchmark, Documents
 
 SETS = ("FinDER", "FinQABench", "FinanceBench", "TATQA", "FinQA", "ConvFinQA", "MultiHiertt")
 
@@ -33,14 +23,14 @@ _EXPECTED = f"the sets of the FinanceRAG challenge, one folder each ({', '.join(
 _PREPARED, _QRELS, _FULL_QRELS = "queries_prep.jsonl", "qrels.tsv", "qrels_full.tsv"
 
 
-class Queries(StrEnum):
+class QueriesFile(StrEnum):
     """What is searched for: the question, or the question with the keywords that an expansion added."""
 
     ORIGINAL = "original"
     PREPARED = "prepared"
 
 
-class Judgements(StrEnum):
+class QrelsFile(StrEnum):
     """The published judgements of about 30 % of the queries, or all that are there."""
 
     PUBLISHED = "published"
@@ -53,7 +43,7 @@ class FinanceRag:
 
     Every set has corpus.jsonl, queries.jsonl and qrels.tsv in BEIR's layout, and some have answers.jsonl. Ids begin
     with the subset's name. `queries` prepared searches for queries_prep.jsonl, and still asks the original question.
-    `qrels` full takes qrels_full.tsv where a set has it, and counts those that have none. A set without a corpus is an
+    `qrels` full takes qrels_full.tsv where a set has it, and names those that have none. A set without a corpus is an
     error, or with `skip_missing` left out, named and counted. `title_separator` as in `Beir`.
     """
 
@@ -61,8 +51,8 @@ class FinanceRag:
 
     root: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
     sets: tuple[str, ...] = SETS
-    queries: Queries = Queries.ORIGINAL
-    qrels: Judgements = Judgements.PUBLISHED
+    queries: QueriesFile = QueriesFile.ORIGINAL
+    qrels: QrelsFile = QrelsFile.PUBLISHED
     skip_missing: bool = False
     title_separator: str | None = "\n"
     limit: int | None = None
@@ -75,36 +65,33 @@ class FinanceRag:
     def check(self) -> list[str]:
         """What is wrong with the fields; reads no file."""
         mistakes = [] if self.root else [f"root: is empty; wanted the folder that holds {_EXPECTED}"]
-        if unknown := [name for name in self.sets if name not in SETS]:
-            mistakes.append(f"sets: got {', '.join(unknown)}, wanted any of {', '.join(SETS)}")
-        if not self.sets or len(set(self.sets)) < len(self.sets):
-            mistakes.append(f"sets: got {list(self.sets)}, wanted one or more, each once")
+        if not self.sets or len(set(self.sets)) < len(self.sets) or not set(self.sets) <= set(SETS):
+            known = ", ".join(SETS)
+            mistakes.append(f"sets: came {list(self.sets)}; wanted one or more, each once, of {known}")
         if self.limit is not None and self.limit < 1:
             mistakes.append(f"limit: came {self.limit}; wanted 1 or more, or null for all samples")
         return mistakes
 
     def fingerprint(self) -> str:
         """SHA-256 over the files of all sets that are read."""
-        files = {f"{name}/{part}": file for name in self._present() for part, file in self._files(name).items()}
+        parts = {name: self._files(name).by_part() for name in self._present()}
+        files = {f"{name}/{part}": file for name, of_set in parts.items() for part, file in of_set.items()}
         return sha256_of_files(files, _EXPECTED)
 
     def load(self) -> Benchmark:
-        """The documents and queries of all sets. Raises ConfigError if `check` finds a mistake, DataError."""
+        """The documents and queries of all sets, up to the limit. The notes hold the size of every set and its share of
+        labelled queries, and, over all sets, the same counts as in `Beir`.
+
+        Raises ConfigError if `check` finds a mistake, DataError for the files.
+        """
         if mistakes := self.check():
             raise ConfigError(mistakes)
-        present = self._present()
-        loaded = [self._load_set(name) for name in present]
-        documents = Documents(*(_joined(loaded, column) for column in ("ids", "titles", "texts")))
-        samples = [sample for part in loaded for sample in part.samples]
-        skipped = [name for name in self.sets if name not in present]
-        notes: dict[str, int | float | str] = {"n_sets_skipped": len(skipped)}
-        if skipped:
-            notes["sets_skipped"] = ", ".join(skipped)
-        for part in loaded:
-            notes |= part.notes
-        notes["share_labelled"] = share_labelled(samples)
-        labels = {name.lower(): name for name in present}
-        benchmark = assemble(self.root, documents, samples, labels, notes, references_required=False)
+        loaded = {name: self._read_set(name) for name in self._present()}
+        samples = [sample for part in loaded.values() for sample in part.samples]
+        labels = {name.lower(): name for name in loaded}
+        benchmark = assemble(
+            self.root, _union(loaded), samples, labels, self._notes(loaded), references_required=False
+        )
         return limit_and_count(benchmark, self.limit, self.limit_seed)
 
     def _present(self) -> list[str]:
@@ -122,69 +109,20 @@ class FinanceRag:
             raise DataError(f"{root}: none of the sets {', '.join(self.sets)} has a {CORPUS}. Wanted: {_EXPECTED}.")
         return present
 
-    def _files(self, name: str) -> dict[str, Path]:
+    def _files(self, name: str) -> BeirFiles:
         folder = Path(self.root) / name
-        full = self.qrels is Judgements.FULL and (folder / _FULL_QRELS).is_file()
-        files = {
-            "corpus": folder / CORPUS,
-            "queries": folder / QUERIES,
-            "qrels": folder / (_FULL_QRELS if full else _QRELS),
-        }
-        if self.queries is Queries.PREPARED:
-            files["prepared"] = require_file(folder / _PREPARED, "the expanded queries of the set")
-        return files | ({"answers": folder / ANSWERS} if (folder / ANSWERS).is_file() else {})
+        answers = folder / ANSWERS
+        return BeirFiles(
+            corpus=folder / CORPUS,
+            queries=folder / QUERIES,
+            qrels=folder / (_FULL_QRELS if self.qrels is QrelsFile.FULL and self._has_full_qrels(name) else _QRELS),
+            answers=answers if answers.is_file() else None,
+            prepared=self._prepared(folder) if self.queries is QueriesFile.PREPARED else None,
+        )
 
-    def _load_set(self, name: str) -> "_LoadedSet":
-        files, subset = self._files(name), name.lower()
-        documents = read_corpus(files["corpus"], self.title_separator)
-        queries, qrels = read_queries(files["queries"]), read_qrels(files["qrels"])
-        prepared = read_queries(files["prepared"]) if "prepared" in files else {}
-        answers = read_answers(files["answers"]) if "answers" in files else {}
-        samples = [
-            Sample(
-                id=f"{subset}/{query_id}",
-                subset=subset,
-                kind=Kind.QA,
-                question=text,
-                references=answers.get(query_id, ()),
-                gold=gold_of(qrels.grades.get(query_id, {}), f"{subset}/"),
-                query=prepared.get(query_id, ""),
-                within=f"{subset}/",
-            )
-            for query_id, text in queries.items()
-        ]
-        ids = [f"{subset}/{document_id}" for document_id in documents.ids]
-        notes = self._notes(subset, samples, queries, prepared, qrels, files)
-        return _LoadedSet(Documents(ids, documents.titles, documents.texts), samples, notes)
+    def _has_full_qrels(self, name: str) -> bool:
+        return (Path(self.root) / name / _FULL_QRELS).is_file()
 
-    def _notes(
-        self,
-        subset: str,
-        samples: list[Sample],
-        queries: Mapping[str, str],
-        prepared: Mapping[str, str],
-        qrels: Qrels,
-        files: Mapping[str, Path],
-    ) -> dict[str, int | float]:
-        notes: dict[str, int | float] = {
-            f"n_queries_{subset}": len(samples),
-            f"n_labelled_{subset}": sum(bool(sample.gold) for sample in samples),
-            f"share_labelled_{subset}": share_labelled(samples),
-            f"n_qrels_of_unknown_queries_{subset}": len(qrels.grades.keys() - queries.keys()),
-        }
-        if self.queries is Queries.PREPARED:
-            notes[f"n_queries_not_prepared_{subset}"] = len(queries.keys() - prepared.keys())
-        if self.qrels is Judgements.FULL:
-            notes[f"has_full_qrels_{subset}"] = int(files["qrels"].name == _FULL_QRELS)
-        return notes
-
-
-@dataclass(frozen=True)
-class _LoadedSet:
-    documents: Documents
-    samples: Sequence[Sample]
-    notes: Mapping[str, int | float]
-
-
-def _joined(loaded: Sequence[_LoadedSet], column: str) -> list[str]:
-    return [value for part in loaded for value in getattr(part.documents, column)]
+    def _read_set(self, name: str) -> BeirSet:
+        subset = name.lower()
+        return read_set(self._files(name), subset, self.title_separator, within=f"{subset}/")

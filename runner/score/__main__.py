@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from components.errors import ConfigError, DataError, RagGridError
+from components.metrics.bleu_crud import BleuCrud
 from components.metrics.interval import Bootstrap
 from components.protocols import AnswerMetric
 from components.records import Kind, Sample, Scores, ScoreState, Texts
@@ -25,6 +28,8 @@ _QUEST = (
     "quest_eval_recall_crud_compat",
 )
 
+_EMPTY = "empty"
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit code: 0, or 2 after one clear message if anything cannot be used."""
@@ -37,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         scored = score_lines(lines, names, metrics)
         _write(options.output, (json.dumps(row, ensure_ascii=False) for row in _rows(lines, scored)))
         if options.summary:
-            _write(options.summary, [json.dumps(summarize(scored, len(lines)), ensure_ascii=False, indent=2)])
+            _write(options.summary, [json.dumps(summarize(scored, lines), ensure_ascii=False, indent=2)])
     except RagGridError as error:
         print(error, file=sys.stderr)
         return 2
@@ -120,28 +125,48 @@ def _require_any(states: Sequence[ScoreState], name: str, wanted: str) -> None:
 
 
 def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[str, Any]]:
-    """One output row per line; null where there is no value, and the state that says why."""
+    """One output row per line; null where there is no value, and the state that says why. An empty answer, of which
+    CRUD-RAG's BLEU has no value as published, has the state "empty" there, and counts as 0.
+    """
     values = {name: scores.values.tolist() for name, (_, scores) in scored.items()}
     for row, line in enumerate(lines):
         yield {
             "id": line.id,
             "scores": {name: None if values[name][row] != values[name][row] else values[name][row] for name in scored},
-            "states": {name: scores.states[row].value for name, (_, scores) in scored.items()},
+            "states": {
+                name: _EMPTY if _is_published_without(metric, line) else scores.states[row].value
+                for name, (metric, scores) in scored.items()
+            },
         }
 
 
-def summarize(scored: Mapping[str, Scored], n_lines: int) -> dict[str, Any]:
-    """By metric: value, n, n_excluded by state, and the 95 % bootstrap interval [low, high] over lines."""
-    entries = score_subset(scored, list(range(n_lines)), Bootstrap())
-    return {
-        name: {
+def _is_published_without(metric: Any, line: Line) -> bool:
+    """True for an empty answer and a metric that the published code has no value of."""
+    return isinstance(metric, BleuCrud) and line.answer is not None and line.answer.prediction == ""
+
+
+def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, Any]:
+    """By metric: value, n, n_excluded by state, and the 95 % bootstrap interval [low, high] over lines; for CRUD-RAG's
+    BLEU also the mean without empty answers, as it is published, and their number.
+    """
+    entries = score_subset(scored, list(range(len(lines))), Bootstrap())
+    summary = {}
+    for name, entry in entries.items():
+        summary[name] = {
             "value": entry["value"],
             "n": entry["n"],
             "n_excluded": entry["n_excluded"],
             "interval": [entry["ci_low"], entry["ci_high"]],
         }
-        for name, entry in entries.items()
-    }
+        if isinstance(scored[name].metric, BleuCrud):
+            summary[name] |= _without_empty(scored[name], lines)
+    return summary
+
+
+def _without_empty(scored: Scored, lines: Sequence[Line]) -> dict[str, Any]:
+    is_empty = np.array([_is_published_without(scored.metric, line) for line in lines])
+    values = scored.scores.values[~is_empty & ~np.isnan(scored.scores.values)]
+    return {"n_empty": int(is_empty.sum()), "value_without_empty": float(values.mean()) if len(values) else None}
 
 
 def _require_writable(*paths: Path | None) -> None:

@@ -79,6 +79,16 @@ def test_a_failed_answer_is_left_out_and_an_empty_one_is_zero(tmp_path: Path) ->
     assert summary["f1"] == {"value": 0.0, "n": 1, "n_excluded": {"answer_error": 1}, "interval": [0.0, 0.0]}
 
 
+def test_both_means_of_the_published_bleu(tmp_path: Path) -> None:
+    empty = {**ANSWER, "id": "b", "prediction": ""}
+    rows, summary = score(tmp_path, "bleu_1_crud_compat,f1", {**ANSWER, "references": ["北京是首都"]}, empty)
+    assert [row["scores"]["bleu_1_crud_compat"] for row in rows] == [1.0, 0.0]
+    assert [row["states"]["bleu_1_crud_compat"] for row in rows] == ["value", "empty"]
+    assert rows[1]["states"]["f1"] == "value"
+    bleu = summary["bleu_1_crud_compat"]
+    assert (bleu["value"], bleu["n"], bleu["value_without_empty"], bleu["n_empty"]) == (0.5, 2, 1.0, 1)
+
+
 def test_no_relevant_document_is_no_gold(tmp_path: Path) -> None:
     rows, _ = score(tmp_path, "mrr", {**RANKING, "relevant": {}}, {**RANKING, "id": "b", "ranking": []})
     assert [row["states"]["mrr"] for row in rows] == ["no_gold_in_corpus", "value"]

@@ -1,0 +1,97 @@
+"""The documents and samples of one set in BEIR's layout; a data set is one such set, or several side by side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.datasets.beir_files import Qrels, read_answers, read_corpus, read_qrels, read_queries
+from components.records import Documents, Evidence, Kind, Sample
+
+
+@dataclass(frozen=True)
+class BeirFiles:
+    """Where the parts of a set are; None for one that it lacks. `prepared` has texts to search for, by query id."""
+
+    corpus: Path
+    queries: Path
+    qrels: Path
+    answers: Path | None = None
+    prepared: Path | None = None
+
+    def by_part(self) -> dict[str, Path]:
+        """The files that are read, by the name of their part: what a fingerprint covers."""
+        return {part: file for part, file in vars(self).items() if file is not None}
+
+
+@dataclass(frozen=True)
+class BeirSet:
+    """What was read. `counts` say what was left out or is missing; those of several sets can be added up."""
+
+    documents: Documents
+    samples: Sequence[Sample]
+    counts: Mapping[str, int]
+
+
+def read_set(files: BeirFiles, subset: str, title_separator: str | None, within: str = "") -> BeirSet:
+    """All documents, and one sample per query, in the order of the files.
+
+    `within` is put before the ids of documents and samples, and is where the samples search. A document is gold if its
+    score is 1 or more, in the corpus or not; a query without one is kept without gold. A query that is not prepared is
+    searched for as it is. Raises DataError.
+    """
+    documents = read_corpus(files.corpus, title_separator)
+    queries, qrels = read_queries(files.queries), read_qrels(files.qrels)
+    answers = read_answers(files.answers) if files.answers else {}
+    prepared = read_queries(files.prepared) if files.prepared else {}
+    samples = [
+        Sample(
+            id=f"{within}{query_id}",
+            subset=subset,
+            kind=Kind.QA,
+            question=text,
+            references=answers.get(query_id, ()),
+            gold=_gold(qrels.scores.get(query_id, {}), within),
+            query=prepared.get(query_id, "").strip(),
+            within=within,
+        )
+        for query_id, text in queries.items()
+    ]
+    counts = {**_qrels_counts(qrels, queries, documents), "n_answers_of_unknown_queries": len(answers.keys() - queries)}
+    if files.prepared:
+        counts["n_queries_not_prepared"] = sum(not sample.query for sample in samples)
+        counts["n_prepared_of_unknown_queries"] = len(prepared.keys() - queries)
+    ids = [f"{within}{document_id}" for document_id in documents.ids]
+    return BeirSet(Documents(ids, documents.titles, documents.texts), samples, counts)
+
+
+def labelled(samples: Sequence[Sample]) -> dict[str, int | float]:
+    """How many queries there are (at least one), how many have gold, and their share to four digits."""
+    n_labelled = sum(bool(sample.gold) for sample in samples)
+    return {
+        "n_queries": len(samples),
+        "n_queries_labelled": n_labelled,
+        "share_labelled": round(n_labelled / len(samples), 4),
+    }
+
+
+def _gold(scores: Mapping[str, int], within: str) -> tuple[Evidence, ...]:
+    """The relevant documents of one query, whole, by falling grade."""
+    relevant = [(document_id, score) for document_id, score in scores.items() if score >= 1]
+    ordered = sorted(relevant, key=lambda pair: (-pair[1], pair[0]))
+    return tuple(Evidence(f"{within}{document_id}", grade=grade) for document_id, grade in ordered)
+
+
+def _qrels_counts(qrels: Qrels, queries: Mapping[str, str], documents: Documents) -> dict[str, int]:
+    known = set(documents.ids)
+    rows = [
+        (query_id, document_id, score)
+        for query_id, scores in qrels.scores.items()
+        for document_id, score in scores.items()
+    ]
+    return {
+        "n_queries_without_qrels": len(queries.keys() - qrels.scores),
+        "n_qrels_repeated": qrels.n_repeated,
+        "n_qrels_not_relevant": sum(score < 1 for _, _, score in rows),
+        "n_qrels_of_unknown_queries": sum(query_id not in queries for query_id, _, _ in rows),
+        "n_qrels_of_unknown_documents": sum(document_id not in known for _, document_id, _ in rows),
+    }
