@@ -3,16 +3,16 @@
 Source: the ACM-ICAIF '24 FinanceRAG challenge; the expanded queries are those of the Multi-Reranker system.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
 from components.datasets.assembly import assemble, limit_and_count
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
 from components.datasets.beir_set import BeirFiles, BeirSet, labelled, read_set
-from components.datasets.reading import require_file, require_folder, sha256_of_files
+from components.datasets.reading import require_folder, sha256_of_files
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents
@@ -89,9 +89,8 @@ class FinanceRag:
         loaded = {name: self._read_set(name) for name in self._present()}
         samples = [sample for part in loaded.values() for sample in part.samples]
         labels = {name.lower(): name for name in loaded}
-        benchmark = assemble(
-            self.root, _union(loaded), samples, labels, self._notes(loaded), references_required=False
-        )
+        documents, notes = _union(loaded.values()), self._notes(loaded)
+        benchmark = assemble(self.root, documents, samples, labels, notes, references_required=False)
         return limit_and_count(benchmark, self.limit, self.limit_seed)
 
     def _present(self) -> list[str]:
@@ -117,7 +116,7 @@ class FinanceRag:
             queries=folder / QUERIES,
             qrels=folder / (_FULL_QRELS if self.qrels is QrelsFile.FULL and self._has_full_qrels(name) else _QRELS),
             answers=answers if answers.is_file() else None,
-            prepared=self._prepared(folder) if self.queries is QueriesFile.PREPARED else None,
+            prepared=folder / _PREPARED if self.queries is QueriesFile.PREPARED else None,
         )
 
     def _has_full_qrels(self, name: str) -> bool:
@@ -126,3 +125,31 @@ class FinanceRag:
     def _read_set(self, name: str) -> BeirSet:
         subset = name.lower()
         return read_set(self._files(name), subset, self.title_separator, within=f"{subset}/")
+
+    def _notes(self, loaded: Mapping[str, BeirSet]) -> dict[str, int | float | str]:
+        notes: dict[str, int | float | str] = {}
+        for name, part in loaded.items():
+            n_documents = sum(bool(text.strip()) for text in part.documents.texts)
+            sizes = {"n_documents": n_documents, **labelled(part.samples)}
+            notes |= {f"{size}_{name.lower()}": value for size, value in sizes.items()}
+        for count in next(iter(loaded.values())).counts:
+            notes[count] = sum(part.counts[count] for part in loaded.values())
+        notes |= labelled([sample for part in loaded.values() for sample in part.samples])
+        notes |= _named("sets_skipped", [name for name in self.sets if name not in loaded])
+        if self.qrels is QrelsFile.FULL:
+            notes |= _named("sets_without_full_qrels", [name for name in loaded if not self._has_full_qrels(name)])
+        return notes
+
+
+def _named(what: str, names: Sequence[str]) -> dict[str, int | str]:
+    """How many, and which if there are any."""
+    return {f"n_{what}": len(names), **({what: ", ".join(names)} if names else {})}
+
+
+def _union(parts: Iterable[BeirSet]) -> Documents:
+    documents = [part.documents for part in parts]
+    return Documents(
+        [an_id for each in documents for an_id in each.ids],
+        [title for each in documents for title in each.titles],
+        [text for each in documents for text in each.texts],
+    )

@@ -13,15 +13,22 @@ from components.records import Units
 Rows = Sequence[int] | NDArray[np.int64]
 
 
-@lru_cache(maxsize=1_000_000)
 def _number(unit: str) -> int:
     """63 bits of a hash: among a million distinct units two are equal with a probability of 5e-8."""
     return int.from_bytes(blake2b(unit.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
 
 
+_number_of_word = lru_cache(maxsize=1_000_000)(_number)
+_LONGEST_WORD = 32
+"""Longer units, such as whole answers, do not come again, and are not remembered."""
+
+
 def number_units(units_of_texts: Iterable[Sequence[str]]) -> Units:
     """The units of many texts."""
-    rows = [[_number(unit) for unit in units] for units in units_of_texts]
+    rows = [
+        [_number_of_word(unit) if len(unit) <= _LONGEST_WORD else _number(unit) for unit in units]
+        for units in units_of_texts
+    ]
     ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=sum(map(len, rows)))
     return Units(ids, _offsets(np.array([len(row) for row in rows], dtype=np.int64)))
 

@@ -57,6 +57,13 @@ def test_no_reference(references: tuple[str, ...]) -> None:
         assembled(DOCUMENTS, replace(SAMPLE, references=references))
 
 
+def test_samples_without_references_are_legal_for_retrieval_alone_and_counted() -> None:
+    samples = [SAMPLE, replace(SAMPLE, id="s2", references=())]
+    benchmark = assemble("the source", DOCUMENTS, samples, {}, {}, references_required=False)
+    assert benchmark.samples == tuple(samples)
+    assert benchmark.notes["n_samples_without_reference"] == 1
+
+
 def test_empty_question() -> None:
     with pytest.raises(DataError, match="the question of sample 's1' is empty"):
         assembled(DOCUMENTS, replace(SAMPLE, question=" "))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.datasets.beir import Beir
-from components.datasets.beir_files import read_answers, read_qrels
+from components.datasets.beir_files import read_answers, read_corpus, read_qrels
 from components.errors import ConfigError, DataError
 from components.protocols import Dataset
 from components.records import Benchmark, Evidence, Kind, Sample
@@ -18,6 +18,7 @@ CORPUS = [
     {"_id": "d1", "title": "", "text": "The harbour is deep."},
 ]
 QUERIES = [{"_id": "q1", "title": "", "text": "When was it opened?"}, {"_id": "q2", "text": "How deep is it?"}]
+ANSWERS = [{"_id": "q1", "answer": "1932"}]
 QRELS = "query-id\tcorpus-id\tscore\nq1\td2\t2\nq1\td1\t1\nq2\td1\t0\n"
 
 
@@ -45,14 +46,14 @@ class TestContract(DatasetContract):
 
     @pytest.fixture(autouse=True)
     def written(self, tmp_path_factory: pytest.TempPathFactory) -> None:
-        self.component = Beir(str(write(tmp_path_factory.mktemp("beir"))))
+        self.component = Beir(str(write(tmp_path_factory.mktemp("beir"), answers=ANSWERS)))
 
     component: Dataset = Beir("somewhere")
 
     def with_one_byte_more(self, tmp_path: Path) -> Sequence[Dataset]:
         copies = []
-        for longer in ("", "corpus.jsonl", "queries.jsonl", "qrels.tsv"):
-            root = write(tmp_path / f"longer-{longer}")
+        for longer in ("", "corpus.jsonl", "queries.jsonl", "qrels.tsv", "answers.jsonl"):
+            root = write(tmp_path / f"longer-{longer}", answers=ANSWERS)
             if longer:
                 (root / longer).write_bytes((root / longer).read_bytes() + b"\n")
             copies.append(Beir(str(root)))
@@ -70,13 +71,39 @@ class TestLoading:
         )
 
     def test_notes(self, tmp_path: Path) -> None:
-        notes = load(write(tmp_path, QRELS + "q9\td1\t1\nq1\td2\t2\n")).notes
-        assert notes["share_labelled"] == 0.5
-        assert notes["n_qrels_not_relevant"] == 1
-        assert notes["n_qrels_repeated"] == 1
-        assert notes["n_qrels_of_unknown_queries"] == 1
-        assert notes["n_samples_without_reference"] == 2
-        assert notes["n_samples_without_gold_in_corpus"] == 1
+        unknown = "q8\td1\t0\nq9\td1\t1\nq9\td2\t1\nq2\tabsent\t0\n"
+        notes = load(write(tmp_path, f"{QRELS}q1\td2\t2\n{unknown}")).notes
+        assert notes == {
+            "n_documents": 2,
+            "n_empty_documents": 0,
+            "n_queries": 2,
+            "n_queries_labelled": 1,
+            "share_labelled": 0.5,
+            "n_queries_without_qrels": 0,
+            "n_qrels_repeated": 1,
+            "n_qrels_not_relevant": 3,
+            "n_qrels_of_unknown_queries": 3,
+            "n_qrels_of_unknown_documents": 1,
+            "n_answers_of_unknown_queries": 0,
+            "n_samples": 2,
+            "n_samples_read": 2,
+            "n_samples_without_reference": 2,
+            "n_samples_without_gold_in_corpus": 1,
+            "n_gold_units_not_in_corpus": 0,
+        }
+
+    def test_queries_without_qrels_have_no_gold_and_are_counted(self, tmp_path: Path) -> None:
+        write_lines(write(tmp_path) / "queries.jsonl", [*QUERIES, {"_id": "q3", "text": "How long is it?"}])
+        benchmark = load(tmp_path)
+        assert [len(sample.gold) for sample in benchmark.samples] == [2, 0, 0]
+        assert benchmark.notes["n_queries_without_qrels"] == 1
+        assert benchmark.notes["share_labelled"] == 0.3333
+
+    def test_other_queries_and_a_limit(self, tmp_path: Path) -> None:
+        write_lines(write(tmp_path) / "queries" / "dev.jsonl", [{"_id": f"q{n}", "text": "?"} for n in range(9)])
+        benchmark = Beir(str(tmp_path), queries_file="queries/dev.jsonl", limit=4, subset="dev").load()
+        assert (benchmark.notes["n_samples_read"], len(benchmark.samples), len(benchmark.documents)) == (9, 4, 2)
+        assert {sample.subset for sample in benchmark.samples} == {"dev"}
 
     @pytest.mark.parametrize("header", ["query-id\tcorpus-id\tscore\n", "query_id\tcorpus_id\tscore\n", ""])
     def test_headers_of_qrels(self, tmp_path: Path, header: str) -> None:
@@ -86,7 +113,9 @@ class TestLoading:
         root = write(tmp_path, qrels_at="qrels/test.tsv")
         assert load(root).samples[0].gold
         write(root)
-        with pytest.raises(DataError, match=r"both .*qrels\.tsv and .*test\.tsv are there. Choose one by qrels_file"):
+        with pytest.raises(
+            DataError, match=r"both .*qrels\.tsv and .*test\.tsv are there. Choose one by dataset.qrels_file"
+        ):
             load(root)
         assert Beir(str(root), qrels_file="qrels/test.tsv").load().samples[0].gold
 
@@ -96,6 +125,14 @@ class TestLoading:
     def test_title_and_text(self, tmp_path: Path, separator: str | None, text: str) -> None:
         documents = Beir(str(write(tmp_path)), title_separator=separator).load().documents
         assert (documents.texts[1], documents.titles[1]) == (text, "Bridge")
+
+    @pytest.mark.parametrize(
+        ("title", "text", "whole"),
+        [(" ", "Deep.", "Deep."), ("Bridge", "", "Bridge"), ("Bridge", "Old.", "Bridge\nOld.")],
+    )
+    def test_a_blank_title_or_text_leaves_no_separator(self, tmp_path: Path, title: str, text: str, whole: str) -> None:
+        write_lines(tmp_path / "corpus.jsonl", [{"_id": "d", "title": title, "text": text}])
+        assert read_corpus(tmp_path / "corpus.jsonl", "\n").texts == [whole]
 
     def test_gold_that_is_not_in_the_corpus_is_kept_and_counted(self, tmp_path: Path) -> None:
         benchmark = load(write(tmp_path, "q1\tabsent\t1\n"))
@@ -110,7 +147,9 @@ class TestLoading:
         ({"answer": ["2018", "2019"]}, ("2018, 2019",)),
         ({"answer": -61.02, "scale": "percent"}, ("-61.02", "-61.02 percent")),
         ({"answer": 59, "scale": ""}, ("59",)),
+        ({"answer": ["$8.6 million"], "scale": "million"}, ("$8.6 million",)),
         ({"answer": " "}, ()),
+        ({"answer": [], "scale": "percent"}, ()),
     ],
 )
 def test_answers(tmp_path: Path, record: dict[str, object], references: tuple[str, ...]) -> None:
@@ -131,6 +170,7 @@ class TestBadInput:
             ("q1\td2\n", "line 1: 2 columns came, three were wanted"),
             ("q1 d2 1\n", "line 1: 1 columns came"),
             (QRELS + "q1\td2\thigh\n", "line 5: the score 'high' came, a whole number"),
+            (QRELS + "\nq1\td2\t0.5\n", "line 6: the score '0.5' came, a whole number"),
             ("query\tdocument\tgrade\n", "line 1: the score 'grade' came"),
             (QRELS + "q1\td2\t1\n", "line 5: document 'd2' has the score 1 for query 'q1', and had 2 before"),
         ],
@@ -159,14 +199,33 @@ class TestBadInput:
         write_lines(write(tmp_path) / "queries.jsonl", [*QUERIES, QUERIES[0]])
         with pytest.raises(DataError, match=r"queries\.jsonl, line 3: the query id 'q1' occurred before"):
             load(tmp_path)
+        with pytest.raises(DataError, match=r"answers\.jsonl, line 2: the query id 'q1' occurred before"):
+            load(write(tmp_path, answers=[*ANSWERS, *ANSWERS]))
+        (tmp_path / "answers.jsonl").unlink()
         write_lines(write(tmp_path) / "corpus.jsonl", [*CORPUS, CORPUS[0]])
         with pytest.raises(DataError, match="the document id 'd2' occurs twice"):
             load(tmp_path)
 
     def test_an_empty_corpus(self, tmp_path: Path) -> None:
         write_lines(write(tmp_path) / "corpus.jsonl", [])
-        with pytest.raises(DataError, match="the corpus has no document with text"):
+        with pytest.raises(DataError, match=r"corpus\.jsonl: none of its 0 documents has a text"):
             load(tmp_path)
+        write_lines(write(tmp_path) / "corpus.jsonl", [{"_id": "d1", "text": " "}])
+        with pytest.raises(DataError, match=r"corpus\.jsonl: none of its 1 documents has a text"):
+            load(tmp_path)
+
+    def test_no_queries(self, tmp_path: Path) -> None:
+        write_lines(write(tmp_path) / "queries.jsonl", [])
+        with pytest.raises(DataError, match=r"queries\.jsonl: it holds no query"):
+            load(tmp_path)
+
+    def test_files_that_are_named_and_not_there(self, tmp_path: Path) -> None:
+        root = str(write(tmp_path))
+        for dataset in (Beir(root, qrels_file="qrels/dev.tsv"), Beir(root, queries_file="dev.jsonl")):
+            with pytest.raises(DataError, match=r"dev\.(tsv|jsonl): no such file\. Expected here: BEIR's"):
+                dataset.load()
+        with pytest.raises(DataError, match=r"nowhere: no such folder\. Expected here: a data set in BEIR's layout"):
+            load(tmp_path / "nowhere")
 
     def test_an_answer_that_is_none(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"answers\.jsonl, line 1: field 'answer' holds None"):
@@ -174,6 +233,7 @@ class TestBadInput:
 
     def test_settings(self) -> None:
         assert Beir("").check()[0].startswith("root: is empty")
+        assert Beir("x", subset="My set").check()[0].startswith("subset: came 'My set'; wanted a name of a-z")
         assert Beir("x", limit=0).check() == ["limit: came 0; wanted 1 or more, or null for all samples"]
         with pytest.raises(ConfigError):
             Beir("").load()

@@ -1,24 +1,22 @@
 """The FinanceRAG challenge: small sets, and the real ones where they are present."""
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from components.datasets.financerag import FinanceRag, Judgements, Queries
-from components.errors import DataError
+from components.datasets.financerag import SETS, FinanceRag, QrelsFile, QueriesFile
+from components.errors import ConfigError, DataError
 from components.protocols import Dataset
 from components.records import Evidence
 from tests.contracts.dataset_contract import DatasetContract
 from tests.datasets.test_beir import write_lines
 from tests.runner.sweeping import QUIET, RANKING_ONLY, cells_in, run_small
 
-_REPOSITORY = Path(__file__).resolve().parents[2]
-REAL = Path(os.environ.get("RAG_GRID_SHARED", _REPOSITORY.parent / "shared")) / "data" / "financerag"
 TWO = ("FinQABench", "TATQA")
+SIZES = ("n_documents", "n_queries", "n_queries_labelled", "share_labelled")
 
 
 def write(root: Path) -> Path:
@@ -70,20 +68,34 @@ class TestLoading:
 
     def test_notes(self, tmp_path: Path) -> None:
         notes = loader(write(tmp_path)).load().notes
-        assert (notes["n_queries_tatqa"], notes["n_labelled_tatqa"], notes["share_labelled_tatqa"]) == (2, 1, 0.5)
-        assert (notes["share_labelled"], notes["n_sets_skipped"]) == (0.5, 0)
+        for subset in ("finqabench", "tatqa"):
+            assert (notes[f"n_documents_{subset}"], notes[f"n_queries_{subset}"]) == (2, 2)
+            assert (notes[f"n_queries_labelled_{subset}"], notes[f"share_labelled_{subset}"]) == (1, 0.5)
+        assert (notes["n_documents"], notes["n_queries"], notes["n_queries_labelled"]) == (4, 4, 2)
+        assert (notes["share_labelled"], notes["n_queries_without_qrels"]) == (0.5, 2)
+        assert notes["n_sets_skipped"] == 0
+        assert "sets_skipped" not in notes
 
     def test_prepared_queries_are_searched_for_and_not_asked(self, tmp_path: Path) -> None:
-        benchmark = loader(write(tmp_path), queries=Queries.PREPARED).load()
+        benchmark = loader(write(tmp_path), queries=QueriesFile.PREPARED).load()
         assert benchmark.samples[0].question == "Which is FinQABench 1?"
         assert benchmark.samples[0].query == "Which is FinQABench 1? keywords"
         assert benchmark.samples[1].query == ""
-        assert benchmark.notes["n_queries_not_prepared_tatqa"] == 1
+        assert benchmark.notes["n_queries_not_prepared"] == 2
+
+    def test_prepared_queries_count_in_the_fingerprint_where_they_are_read(self, tmp_path: Path) -> None:
+        loaders = [loader(write(tmp_path), queries=queries) for queries in QueriesFile]
+        before = [dataset.fingerprint() for dataset in loaders]
+        write_lines(tmp_path / "TATQA" / "queries_prep.jsonl", [{"_id": "q1", "text": "other keywords"}])
+        original, prepared = [dataset.fingerprint() for dataset in loaders]
+        assert original == before[0]
+        assert prepared != before[1]
 
     def test_full_judgements_where_there_are_any(self, tmp_path: Path) -> None:
-        benchmark = loader(write(tmp_path), qrels=Judgements.FULL).load()
+        benchmark = loader(write(tmp_path), qrels=QrelsFile.FULL).load()
         assert [bool(sample.gold) for sample in benchmark.samples] == [True, False, True, True]
-        assert (benchmark.notes["has_full_qrels_finqabench"], benchmark.notes["has_full_qrels_tatqa"]) == (0, 1)
+        assert benchmark.notes["n_sets_without_full_qrels"] == 1
+        assert benchmark.notes["sets_without_full_qrels"] == "FinQABench"
 
     def test_a_limit_takes_of_every_set(self, tmp_path: Path) -> None:
         assert {s.subset for s in loader(write(tmp_path), limit=2).load().samples} == {"finqabench", "tatqa"}
@@ -108,43 +120,74 @@ class TestMissing:
     def test_prepared_queries_that_are_missing(self, tmp_path: Path) -> None:
         (write(tmp_path) / "TATQA" / "queries_prep.jsonl").unlink()
         with pytest.raises(DataError, match=r"queries_prep\.jsonl: no such file"):
-            loader(tmp_path, queries=Queries.PREPARED).load()
+            loader(tmp_path, queries=QueriesFile.PREPARED).load()
 
-    @pytest.mark.parametrize(
-        ("sets", "mistake"), [(("Finqa",), "sets: got Finqa, wanted any of FinDER"), ((), "sets: got \\[\\], wanted")]
-    )
-    def test_names_of_sets(self, sets: tuple[str, ...], mistake: str) -> None:
-        with pytest.raises(AssertionError, match=mistake):
-            assert FinanceRag("x", sets=sets).check() == []
+    def test_a_corpus_of_one_set_that_is_empty(self, tmp_path: Path) -> None:
+        write_lines(write(tmp_path) / "TATQA" / "corpus.jsonl", [])
+        with pytest.raises(DataError, match=r"TATQA/corpus\.jsonl: none of its 0 documents has a text"):
+            loader(tmp_path).load()
+
+    @pytest.mark.parametrize("sets", [("Finqa",), (), ("FinQA", "FinQA")])
+    def test_names_of_sets(self, sets: tuple[str, ...]) -> None:
+        (mistake,) = FinanceRag("x", sets=sets).check()
+        assert mistake == f"sets: came {list(sets)}; wanted one or more, each once, of {', '.join(SETS)}"
+        with pytest.raises(ConfigError, match="sets: came"):
+            FinanceRag("x", sets=sets).load()
+
+    def test_other_settings(self) -> None:
+        root, limit = FinanceRag("", limit=0).check()
+        assert root.startswith("root: is empty; wanted the folder that holds the sets")
+        assert limit == "limit: came 0; wanted 1 or more, or null for all samples"
 
 
 @pytest.fixture
-def real() -> Path:
-    if not REAL.is_dir():
-        pytest.skip(f"no {REAL}: set RAG_GRID_SHARED to the folder that holds data/")
-    return REAL
+def real(shared_data: Path) -> Path:
+    return shared_data / "financerag"
 
 
 class TestRealFiles:
     def test_counts(self, real: Path) -> None:
         benchmark = FinanceRag(str(real), skip_missing=True).load()
         notes = benchmark.notes
-        expected = {"finqabench": (92, 100, 30), "financebench": (180, 150, 45), "tatqa": (555, 1639, 496)}
-        for subset, (n_documents, n_queries, n_labelled) in expected.items():
-            assert sum(name.startswith(f"{subset}/") for name in benchmark.documents.ids) == n_documents
-            assert (notes[f"n_queries_{subset}"], notes[f"n_labelled_{subset}"]) == (n_queries, n_labelled)
-        assert notes["n_qrels_of_unknown_queries_tatqa"] == 2
+        sizes = [[notes[f"{size}_{subset}"] for size in SIZES] for subset in ("finqabench", "financebench", "tatqa")]
+        assert sizes == [[92, 100, 30, 0.3], [180, 150, 45, 0.3], [555, 1639, 496, 0.3026]]
+        assert (len(benchmark.documents), len(benchmark.samples), notes["share_labelled"]) == (827, 1889, 0.3023)
+        assert notes["n_queries_without_qrels"] == 1889 - 571
+        assert notes["n_qrels_of_unknown_queries"] == notes["n_qrels_of_unknown_documents"] == 2
+        assert notes["n_gold_units_not_in_corpus"] == 0
+        assert notes["n_samples_without_reference"] == 100
         assert notes["sets_skipped"] == "FinDER, FinQA, ConvFinQA, MultiHiertt"
-        assert 0.25 < float(notes["share_labelled"]) < 0.35
 
     def test_full_judgements_label_every_query(self, real: Path) -> None:
-        notes = FinanceRag(str(real), sets=("FinanceBench", "TATQA"), qrels=Judgements.FULL).load().notes
-        assert (notes["share_labelled_financebench"], notes["share_labelled_tatqa"]) == (1.0, 1.0)
+        benchmark = FinanceRag(str(real), sets=("FinanceBench", "TATQA"), qrels=QrelsFile.FULL).load()
+        assert benchmark.notes["n_queries_labelled"] == 1789
+        assert sum(len(sample.gold) for sample in benchmark.samples) == 189 + 1639
+        assert "sets_without_full_qrels" not in benchmark.notes
 
     def test_every_query_is_prepared(self, real: Path) -> None:
-        benchmark = FinanceRag(str(real), skip_missing=True, queries=Queries.PREPARED).load()
-        assert all(sample.query for sample in benchmark.samples)
-        assert benchmark.notes["n_queries_not_prepared_tatqa"] == 0
+        benchmark = FinanceRag(str(real), skip_missing=True, queries=QueriesFile.PREPARED).load()
+        others = [s for s in benchmark.samples if not s.query.startswith(s.question.strip())]
+        assert len(others) == 1, "one published text has the keywords, and another question before them"
+        assert benchmark.notes["n_queries_not_prepared"] == 0
+        assert benchmark.notes["n_prepared_of_unknown_queries"] == 24
+
+    def test_answers(self, real: Path) -> None:
+        benchmark = FinanceRag(str(real), sets=("FinQABench", "FinanceBench", "TATQA")).load()
+        references = {sample.id: sample.references for sample in benchmark.samples}
+        assert references["financebench/qd2ac917a"] == ("101.5%",)
+        assert references["tatqa/q1a73c1d4"] == ("2019, 2018",)
+        assert references["tatqa/q1a72ef98"] == ("$(52,982)", "$(52,982) thousand")
+        assert references["finqabench/q4aa0b116"] == ()
+
+    def test_titles_stand_before_the_text(self, real: Path) -> None:
+        documents = FinanceRag(str(real), sets=("FinanceBench",)).load().documents
+        place = list(documents.ids).index("financebench/dd2af2336")
+        assert documents.texts[place].startswith("PEPSICO_2022_10K\n6) Africa, Middle East and South Asia")
+
+    @pytest.mark.parametrize("name", ["FinDER", "FinQA", "ConvFinQA", "MultiHiertt"])
+    def test_sets_without_a_corpus_name_it(self, real: Path, name: str) -> None:
+        with pytest.raises(DataError, match=rf"{name}/corpus\.jsonl: no such file"):
+            FinanceRag(str(real), sets=(name,)).load()
 
     def test_a_sweep_logs_ndcg_per_set_macro_and_micro(self, real: Path, tmp_path: Path) -> None:
         sets = json.dumps(["FinanceBench", "FinQABench", "TATQA"]).replace('"', "")
