@@ -1,11 +1,12 @@
 """What the errors of the OpenAI client mean: worth another try, the same for every request, or of this one alone."""
 
+import json
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 _TEMPORARY = (408, 409, 429)
-_FOR_ALL = (401, 403, 404)
+_FOR_ALL = (401, 402, 403, 404)
 _SHOWN_CHARACTERS = 300
 
 
@@ -15,20 +16,14 @@ class Malformed(Exception):
 
 def is_temporary(error: Exception) -> bool:
     """True for what may go away: rate limits, server errors, timeouts, lost connections, malformed replies."""
-    status = _status(error)
-    return status in _TEMPORARY or status >= 500 if status else is_outage(error) or _is_malformed(error)
-
-
-def is_outage(error: Exception) -> bool:
-    """True if no reply came at all."""
-    from openai import APIConnectionError
-
-    return isinstance(error, APIConnectionError)
+    if status := _status(error):
+        return (status in _TEMPORARY or status >= 500) and not _is_quota_used_up(error)
+    return _is_timeout(error) or _is_connection(error) or _is_malformed(error)
 
 
 def is_for_all(error: Exception) -> bool:
-    """True if every request would fail alike: a refused key, an unknown model."""
-    return _status(error) in _FOR_ALL
+    """True if every request would fail alike: a refused key, an unknown model, no money left, no server there."""
+    return _status(error) in _FOR_ALL or _is_quota_used_up(error) or _is_unreachable(error)
 
 
 def retry_after_s(error: Exception) -> float | None:
@@ -47,34 +42,61 @@ def retry_after_s(error: Exception) -> float | None:
         return None
 
 
-def message_of(error: Exception) -> str:
-    """One line: the status and what the server said, or what went wrong on the way."""
-    from openai import APITimeoutError
+def message_of(error: Exception, secret: str) -> str:
+    """One line, not too long: the status and what the server said, or what went wrong on the way.
 
-    if isinstance(error, APITimeoutError):
-        return "no reply in time"
-    if is_outage(error):
-        cause: Any = error.__cause__
-        return f"no connection: {_one_line(str(cause or error))}"
-    status = _status(error)
-    if status:
-        body: Any = getattr(error, "body", None)
-        said = body.get("message") if isinstance(body, dict) else None
-        return f"HTTP {status}: {_one_line(str(said or error))}"
+    Servers repeat the key that they refuse: `secret` ("" for none) is left out.
+    """
+    line = " ".join(_story(error).split())
+    return (line.replace(secret, "***") if secret else line)[:_SHOWN_CHARACTERS]
+
+
+def _story(error: Exception) -> str:
+    if status := _status(error):
+        return f"HTTP {status}: {_said(getattr(error, 'body', None))}"
+    if _is_unreachable(error) or (_is_connection(error) and not _is_timeout(error)):
+        return f"no connection: {error.__cause__ or error}"
+    if _is_timeout(error):
+        return "no reply within timeout_s"
     if _is_malformed(error):
-        return f"a reply that is no completion: {_one_line(str(error))}"
-    return f"{type(error).__name__}: {_one_line(str(error))}"
+        return f"a reply that is no completion: {error}"
+    return f"{type(error).__name__}: {error}"
 
 
-def _is_malformed(error: Exception) -> bool:
-    from openai import APIResponseValidationError
-
-    return isinstance(error, Malformed | APIResponseValidationError | ValueError)
+def _said(body: Any) -> str:
+    """What servers write under names of their own, or the whole body."""
+    if isinstance(body, dict):
+        body = body.get("message") or body.get("detail") or body
+    return str(body or "without a word")
 
 
 def _status(error: Exception) -> int:
     return int(getattr(error, "status_code", 0) or 0)
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:_SHOWN_CHARACTERS]
+def _is_quota_used_up(error: Exception) -> bool:
+    """OpenAI answers 429 to an account without money, which no waiting helps."""
+    return getattr(error, "code", None) == "insufficient_quota"
+
+
+def _is_timeout(error: Exception) -> bool:
+    from openai import APITimeoutError
+
+    return isinstance(error, TimeoutError | APITimeoutError)
+
+
+def _is_connection(error: Exception) -> bool:
+    from openai import APIConnectionError
+
+    return isinstance(error, APIConnectionError)
+
+
+def _is_unreachable(error: Exception) -> bool:
+    """By name, because openai 2 and 3 stand on different packages (httpx, httpx2) with equal names."""
+    return _is_connection(error) and type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout")
+
+
+def _is_malformed(error: Exception) -> bool:
+    from openai import APIResponseValidationError
+
+    return isinstance(error, Malformed | APIResponseValidationError | json.JSONDecodeError | UnicodeDecodeError)

@@ -59,10 +59,12 @@ class ChatServer:
             prompt = json.dumps(request["messages"])
             self._attempts[prompt] += 1
             attempt = self._attempts[prompt]
-        reply = self.script(request, attempt)
-        time.sleep(reply.delay_s)
-        with self._lock:
-            self._at_once -= 1
+        try:
+            reply = self.script(request, attempt)
+            time.sleep(reply.delay_s)
+        finally:
+            with self._lock:
+                self._at_once -= 1
         return reply
 
 
@@ -93,6 +95,7 @@ def chat_server(script: Script) -> Iterator[ChatServer]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # headers and body are two packets: the second would wait for 40 ms
 
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["content-length"])))

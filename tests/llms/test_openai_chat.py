@@ -1,10 +1,15 @@
 """The chat client against a real server that misbehaves in every way that servers do."""
 
 import logging
+import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +19,7 @@ from components.records import Answer, AnswerState, Message, Request
 from tests.contracts.llm_contract import LLMContract, request
 from tests.llms.chat_server import ChatServer, Reply, Script, chat_server, last_message
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 SCHEMA = {"type": "object", "properties": {"grade": {"enum": [0, 1]}}}
 
 
@@ -55,6 +61,20 @@ class TestAnswers:
         assert sent["messages"] == [{"role": "user", "content": "Who?"}]
         assert (sent["model"], sent["temperature"], sent["seed"], sent["max_tokens"]) == ("a-model", 0.5, 3, 9)
 
+    def test_openai_itself_is_told_the_greatest_length_by_its_newer_name(self) -> None:
+        sent = OpenAIChat("m", max_new_tokens=9)._parameters(request("q"))
+        assert (sent.get("max_completion_tokens"), sent.get("max_tokens")) == (9, None)
+
+    def test_the_time_is_that_of_the_attempt_that_succeeded(self) -> None:
+        answers, _ = ask(lambda _, attempt: Reply("ok") if attempt == 2 else Reply(status=500, delay_s=0.5))
+        assert 0 < answers["q"].latency_s < 0.4
+
+    def test_tokens_that_the_server_does_not_count_are_zero(self) -> None:
+        for usage in ("", ', "usage": {}', ', "usage": null'):
+            body = f'{{"choices": [{{"message": {{"content": "hi"}}}}]{usage}}}'.encode()
+            answers, _ = ask(lambda *_, body=body: Reply(body=body))
+            assert (answers["q"].text, answers["q"].n_prompt_tokens, answers["q"].n_completion_tokens) == ("hi", 0, 0)
+
     @pytest.mark.parametrize("text", ["", " \n", None])
     def test_nothing_is_empty(self, text: str | None) -> None:
         answers, _ = ask(lambda *_: Reply(text))
@@ -83,6 +103,23 @@ class TestRetries:
         answers, server = ask(lambda _, attempt: Reply("ok") if attempt == 3 else failure)
         assert (answers["q"].text, len(server.requests)) == ("ok", 3)
 
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"", b"null", b"[]", b'"x"', b"{", b"<html>", b"\xff\xfe{", b'{"choices": null}', b'{"choices": {"a": 1}}',
+            b'{"choices": [{"text": "hi"}]}', b'{"choices": [{"message": "hi"}]}',
+            b'{"choices": [{"message": {"content": [1]}}]}',
+        ],
+    )  # fmt: skip
+    def test_a_body_that_is_no_completion_is_tried_again_then_an_error(self, body: bytes) -> None:
+        answers, server = ask(lambda *_: Reply(body=body))
+        assert len(server.requests) == 3
+        assert "a reply that is no completion: " in answers["q"].error
+
+    def test_an_error_with_status_200_says_what_the_server_said(self) -> None:
+        answers, _ = ask(lambda *_: Reply(body=b'{"error": {"message": "overloaded"}}'))
+        assert "overloaded" in answers["q"].error
+
     def test_a_reply_that_does_not_come_is_asked_for_again(self) -> None:
         answers, _ = ask(lambda _, attempt: Reply("ok", delay_s=1.0 if attempt == 1 else 0), timeout_s=0.2)
         assert answers["q"].text == "ok"
@@ -96,12 +133,28 @@ class TestRetries:
 
     def test_a_timeout_says_so(self) -> None:
         answers, _ = ask(lambda *_: Reply("x", delay_s=0.6), timeout_s=0.1, max_retries=0)
-        assert "no reply in time (attempt 1 of 1)" in answers["q"].error
+        assert "no reply within timeout_s (attempt 1 of 1)" in answers["q"].error
 
     def test_a_bad_request_is_not_tried_again(self) -> None:
         answers, server = ask(lambda *_: Reply(status=400, body=b'{"error": {"message": "context too long"}}'))
         assert "HTTP 400: context too long (attempt 1 of 3)" in answers["q"].error
         assert len(server.requests) == 1
+
+    @pytest.mark.parametrize(
+        ("body", "said"),
+        [
+            (b'{"error": "plain"}', "plain"), (b'{"detail": "Not Found"}', "Not Found"), (b'{"message": "m"}', "m"),
+            (b"<h1>\nbad gateway</h1>", "<h1> bad gateway</h1>"), (b"", "without a word"), (b"x" * 999, "x" * 290),
+        ],
+    )  # fmt: skip
+    def test_whatever_the_server_said_is_told_in_one_line(self, body: bytes, said: str) -> None:
+        answers, _ = ask(lambda *_: Reply(status=400, body=body))
+        assert f"HTTP 400: {said} (attempt 1 of 3)" in answers["q"].error
+
+    def test_a_text_that_cannot_be_sent_is_an_error_of_its_own(self) -> None:
+        answers, server = ask(lambda *_: Reply("x"), "\ud800", "q")
+        assert "UnicodeEncodeError" in answers["\ud800"].error
+        assert (answers["q"].text, len(server.requests)) == ("x", 1)
 
     @pytest.mark.parametrize("as_date", [False, True])
     def test_retry_after_is_waited_for(self, as_date: bool) -> None:
@@ -141,14 +194,50 @@ class TestManyRequests:
             time.sleep(0.4)
             assert len(server.requests) <= 6
 
-    @pytest.mark.parametrize("status", [401, 403, 404])
-    def test_what_fails_for_all_is_not_asked_for_each(self, status: int) -> None:
-        body = b'{"error": {"message": "no such key"}}'
+    @pytest.mark.parametrize("suspended", [False, True])
+    def test_an_interrupted_program_ends_at_once(self, tmp_path: Path, *, suspended: bool) -> None:
+        script = lambda asked, _: Reply("x", delay_s=0 if last_message(asked) == "quick" else 20)  # noqa: E731
+        with chat_server(script) as server:
+            program = f"""
+import time
+from components.llms.openai_chat import OpenAIChat
+from tests.contracts.llm_contract import request
+model = OpenAIChat("m", base_url={server.url!r}, api_key_env="", backoff_s=30)
+answers = model.generate([request("quick"), request("slow")])
+for _ in answers:
+    print("first", flush=True)
+    time.sleep({30 if suspended else 0})
+"""
+            environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+            running = subprocess.Popen(
+                [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+            )
+            with running:
+                try:
+                    assert running.stdout is not None
+                    assert running.stdout.readline() == b"first\n"
+                    time.sleep(0.3)
+                    running.send_signal(signal.SIGINT)
+                    _, errors = running.communicate(timeout=10)
+                finally:
+                    running.kill()
+        assert b"KeyboardInterrupt" in errors
+
+    @pytest.mark.parametrize(
+        ("status", "code"), [(401, ""), (402, ""), (403, ""), (404, ""), (429, "insufficient_quota")]
+    )
+    def test_what_fails_for_all_is_not_asked_for_each(self, status: int, code: str) -> None:
+        body = f'{{"error": {{"message": "no such key", "code": "{code}"}}}}'.encode()
         answers, server = ask(lambda *_: Reply(status=status, body=body), *map(str, range(40)), concurrency=2)
         assert {answer.state for answer in answers.values()} == {AnswerState.ERROR}
         assert len(server.requests) <= 4
         assert any(answer.error.startswith("not asked: ") for answer in answers.values())
         assert all("no such key" in answer.error for answer in answers.values())
+
+    def test_a_single_refusal_after_an_answer_stops_nothing(self) -> None:
+        script = lambda asked, _: Reply(status=403) if last_message(asked) == "5" else Reply("x")  # noqa: E731
+        answers, _ = ask(script, *map(str, range(20)), concurrency=1)
+        assert [name for name, answer in answers.items() if answer.state is AnswerState.ERROR] == ["5"]
 
     def test_a_server_that_is_away_is_not_asked_for_ever(self) -> None:
         with chat_server(lambda *_: Reply("x")) as server:
@@ -158,6 +247,28 @@ class TestManyRequests:
         assert len(answers) == 200
         assert time.monotonic() - started < 5
         assert all("no connection" in answer.error for answer in answers)
+
+    def test_a_server_that_always_fails_is_not_asked_for_ever(self) -> None:
+        answers, server = ask(lambda *_: Reply(status=500), *map(str, range(60)), concurrency=2, max_retries=0)
+        assert {answer.state for answer in answers.values()} == {AnswerState.ERROR}
+        assert 10 <= len(server.requests) <= 12
+
+    def test_giving_up_does_not_wait_for_what_others_wait_for(self) -> None:
+        def script(asked: dict[str, Any], _: int) -> Reply:
+            if last_message(asked) == "limited":
+                return Reply(status=429, headers={"Retry-After": "60"})
+            return Reply(status=401, delay_s=0.2)
+
+        started = time.monotonic()
+        answers, _ = ask(script, "limited", "refused")
+        assert time.monotonic() - started < 5
+        assert answers["limited"].error.startswith("not asked again: ")
+
+    @pytest.mark.parametrize("failure", [Reply(cut=True), Reply(delay_s=0.5), Reply(status=500)])
+    def test_one_request_that_always_fails_does_not_stop_the_others(self, failure: Reply) -> None:
+        script = lambda asked, _: failure if last_message(asked) == "0" else Reply("x")  # noqa: E731
+        answers, _ = ask(script, *map(str, range(5)), concurrency=1, timeout_s=0.25, max_retries=1)
+        assert [name for name, answer in answers.items() if answer.state is AnswerState.ERROR] == ["0"]
 
     def test_single_failures_do_not_stop_the_others(self) -> None:
         script = lambda asked, _: Reply(status=400) if int(last_message(asked)) % 2 else Reply("x")  # noqa: E731
@@ -193,13 +304,25 @@ class TestKey:
     def test_is_sent_and_appears_nowhere(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        monkeypatch.setenv("A_KEY", "sk-very-secret")
-        caplog.set_level(logging.INFO)
-        answers, server = ask(lambda *_: Reply(status=401), api_key_env="A_KEY")
+        monkeypatch.setenv("A_KEY", "sk-very-secret\n")
+        caplog.set_level(logging.DEBUG)
+        refusal = b'{"error": {"message": "' + b"x" * 270 + b'sk-very-secret is no key"}}'
+        answers, server = ask(lambda *_: Reply(status=401, body=refusal), api_key_env="A_KEY")
         assert server.keys == ["Bearer sk-very-secret"]
-        assert "very-secret" not in answers["q"].error
-        assert "very-secret" not in caplog.text
-        assert "very-secret" not in repr(OpenAIChat("m", api_key_env="A_KEY"))
+        for shown in (answers["q"].error, caplog.text, repr(OpenAIChat("m", api_key_env="A_KEY"))):
+            assert "very" not in shown
+        assert "xx***" in answers["q"].error
+
+    def test_goes_to_no_server_but_the_one_that_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere.example/v1")
+        assert OpenAIChat("m")._client().base_url.host == "api.openai.com"
+
+    def test_a_key_that_no_header_can_hold_is_a_mistake(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for key in ("sk-sécret", "sk-\nsecret"):
+            monkeypatch.setenv("A_KEY", key)
+            (mistake,) = OpenAIChat("m", api_key_env="A_KEY").check()
+            assert mistake.startswith("api_key_env: the key in A_KEY holds characters")
+            assert "cret" not in mistake
 
     def test_a_key_that_is_not_set_is_a_mistake(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("A_KEY", raising=False)
@@ -212,8 +335,12 @@ class TestKey:
     [
         ({"model": " "}, "model: is empty"),
         ({"base_url": "localhost:8000"}, "base_url: got 'localhost:8000'"),
+        ({"base_url": "http://"}, "base_url: got 'http://'"),
+        ({"base_url": "http://[::1"}, "base_url: got 'http://[::1'"),
+        ({"base_url": "http://host:port/v1"}, "base_url: got 'http://host:port/v1'"),
         ({"base_url": "http://me:secret@host/v1"}, "base_url: holds a user name or password"),
         ({"temperature": -1.0}, "temperature: got -1.0"),
+        ({"temperature": float("nan")}, "temperature: got nan"),
         ({"top_p": 0.0}, "top_p: got 0.0"),
         ({"max_new_tokens": 0}, "max_new_tokens: got 0"),
         ({"timeout_s": 0.0}, "timeout_s: got 0.0"),

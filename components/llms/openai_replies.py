@@ -1,0 +1,39 @@
+"""Reads what a server sent as a chat completion."""
+
+from typing import Any
+
+from components.llms.openai_errors import Malformed
+from components.records import Answer, AnswerState
+
+
+def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
+    """The answer in a completion. Raises Malformed for what is none.
+
+    A refusal, or a finish reason that names a content filter, is REFUSED; a text of nothing but white space is EMPTY; a
+    text that was cut at the greatest length is OK. Tokens that the server does not count are 0.
+    """
+    # The client builds its records without looking: a field may hold anything, or be missing.
+    try:
+        choice = completion.choices[0]
+        text = (choice.message.content or "").strip()
+        refused = bool(choice.message.refusal) or choice.finish_reason == "content_filter"
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise Malformed(_as_sent(completion)) from error
+    state = AnswerState.REFUSED if refused else AnswerState.OK if text else AnswerState.EMPTY
+    return Answer(
+        request_id,
+        state,
+        text if state is AnswerState.OK else "",
+        n_prompt_tokens=_count(completion, "prompt_tokens"),
+        n_completion_tokens=_count(completion, "completion_tokens"),
+        latency_s=latency_s,
+    )
+
+
+def _as_sent(completion: Any) -> str:
+    """JSON that is no object is not made a record by the client."""
+    return str(completion.to_dict(warnings=False) if hasattr(completion, "to_dict") else completion)
+
+
+def _count(completion: Any, name: str) -> int:
+    return getattr(getattr(completion, "usage", None), name, None) or 0
