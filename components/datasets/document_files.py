@@ -105,16 +105,15 @@ def _read_pdf(file: Path) -> Page:
     """The text of all pages; none for pages that are pictures."""
     try:
         from pypdf import PdfReader
-        from pypdf.errors import PyPdfError
     except ImportError as error:
         raise MissingExtraError("pypdf", "readers", str(file)) from error
     try:
         reader = PdfReader(file)
         text = "\n".join(page.extract_text() for page in reader.pages)
         title = reader.metadata.title if reader.metadata else None
-    except (PyPdfError, OSError, ValueError) as error:
+    except Exception as error:  # a damaged file can end in any: a number where the parser adds a text, say
         raise DataError(f"{file}: cannot be read as PDF ({error}). Mend the file, or remove it.") from error
-    return Page(title or file.stem, text)
+    return Page(str(title or file.stem), text)
 
 
 _READERS: Mapping[str, Callable[[Path], Page]] = {

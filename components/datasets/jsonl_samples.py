@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import accumulate
 from pathlib import Path
 
 from components.datasets.json_fields import (
@@ -40,14 +41,15 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
 
     `gold` is a list of document ids, or of {"document"} with "quote" (which occurs once in it) or "start" and "end" (in
     characters, end exclusive), each with a "grade" if there are degrees. `history` is a list of {"question", "answer"}.
-    `subset`, `topic` and `task` are any texts: each becomes a slug, and is its label. Fields of other names are left
-    aside and counted, unless they look like a slip for one of these. Raises DataError with file and line.
+    `subset`, `topic` and `task` are any texts: each becomes a slug (a subset a path of them), and is its label. Fields
+    of other names are left aside and counted, unless they look like a slip for one of these. Raises DataError with
+    file and line.
     """
     lines = list(read_records(file, _EXPECTED))
     ignored = {name for where, record in lines for name in _ignored(record, where)}
     slugs = {
-        field: slugs_of(optional_text(record, field, where) for where, record in lines)
-        for field in ("subset", "topic", "task")
+        field: of_field(optional_text(record, field, where) for where, record in lines)
+        for field, of_field in (("subset", slugs_of_paths), ("topic", slugs_of), ("task", slugs_of))
     }
     samples = [_sample(record, slugs, texts, where) for where, record in lines]
     labels = {slug: name for of_field in slugs.values() for name, slug in of_field.items() if slug != name}
@@ -55,24 +57,22 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
 
 
 def slugs_of(names: Iterable[str]) -> dict[str, str]:
-    """A slug for every name that is not empty, each of its own: the name in lower case with underscores where it is
-    made of ASCII letters and digits and nobody else has that; else with a hash. Slashes part a path of slugs.
+    """A slug for every name that is not blank, each of its own (but for names that `make_slug` takes for the same): the
+    name in lower case with underscores where it is ASCII, has a letter or digit, and nobody else has that; else with a
+    hash.
     """
-    distinct = [name for name in dict.fromkeys(names) if name.strip()]
-    plain = {name: "/".join(_plain(part) for part in name.split("/")) for name in distinct}
+    plain = {name: "_".join(re.findall(r"[a-z0-9]+", name.lower())) for name in names if name.strip()}
     n_of = Counter(plain.values())
     return {
-        name: plain[name] if n_of[plain[name]] == 1 and _is_kept_whole(name) else make_slug(name) for name in distinct
+        name: slug if slug and name.isascii() and n_of[slug] == 1 else make_slug(name) for name, slug in plain.items()
     }
 
 
-def _plain(part: str) -> str:
-    return "_".join(re.findall(r"[a-z0-9]+", part.lower()))
-
-
-def _is_kept_whole(name: str) -> bool:
-    """True if the slug loses nothing but case and what stands between words."""
-    return name.isascii() and all(_plain(part) for part in name.split("/"))
+def slugs_of_paths(names: Iterable[str]) -> dict[str, str]:
+    """A path of slugs for every name and every group above it; slashes part a name, and blank parts are left out."""
+    groups = {group for name in names for group in accumulate(name.split("/"), "{}/{}".format) if group.strip("/ ")}
+    of_part = slugs_of({part for group in groups for part in group.split("/")})
+    return {group: "/".join(of_part[part] for part in group.split("/") if part in of_part) for group in sorted(groups)}
 
 
 def _ignored(record: Record, where: str) -> list[str]:

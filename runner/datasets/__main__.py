@@ -3,11 +3,13 @@
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from components.errors import DataError, RagGridError
@@ -17,7 +19,8 @@ from runner.compose import compose_config
 from runner.datasets.description import describe_benchmark
 from runner.schema import build_component
 
-_MOST_TOPICS = 20
+_MOST_TOPICS, _MOST_TASKS = 20, 6
+_HEADER_WIDTH = 12
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,9 +56,9 @@ def _write(path: Path, description: Mapping[str, Any]) -> None:
 
 
 def show(console: Console, description: Mapping[str, Any]) -> None:
-    """Everything as tables; of many topics the largest alone."""
+    """Everything as tables, for 100 columns; of many topics and tasks the largest alone."""
     sizes = f"{description['n_documents']:,} documents, {description['n_samples']:,} samples"
-    console.print(f"[bold]{description['name']}[/]: {sizes}")
+    console.print(f"[bold]{escape(description['name'])}[/]: {sizes}")
     measures = ("min", "median", "mean", "p99", "max")
     lengths = [(name, *(of[measure] for measure in measures)) for name, of in description["lengths"].items()]
     _table(console, "Lengths in characters", ("", *measures), lengths)
@@ -66,7 +69,7 @@ def show(console: Console, description: Mapping[str, Any]) -> None:
     _table(console, "Subsets", ("subset", "samples", "with references", "with gold", "kinds"), subsets)
     _show_matrix(console, description)
     for title, part in (
-        ("Gold", "gold"),
+        ("Gold and references", "gold"),
         ("Duplicates", "duplicates"),
         ("Leaks (samples)", "leaks"),
         ("Notes", "notes"),
@@ -78,21 +81,29 @@ def _show_matrix(console: Console, description: Mapping[str, Any]) -> None:
     matrix, labels = description["matrix"], description["labels"]
     if not matrix:
         return
-    tasks = list(dict.fromkeys(task for row in matrix.values() for task in row))
-    ordered = sorted(matrix, key=lambda topic: -sum(matrix[topic].values()))
+    per_topic = Counter({topic: sum(row.values()) for topic, row in matrix.items()})
+    per_task = sum((Counter(row) for row in matrix.values()), Counter[str]())
+    tasks = [task for task, _ in per_task.most_common(_MOST_TASKS)]
     rows = [
-        (labels.get(topic, topic), *(matrix[topic].get(task, 0) for task in tasks), sum(matrix[topic].values()))
-        for topic in ordered[:_MOST_TOPICS]
+        (labels.get(topic, topic), *(matrix[topic].get(task, 0) for task in tasks), n)
+        for topic, n in per_topic.most_common(_MOST_TOPICS)
     ]
     _table(console, "Samples by topic and task", ("topic", *(labels.get(task, task) for task in tasks), "all"), rows)
-    if len(ordered) > _MOST_TOPICS:
-        console.print(f"[dim]and {len(ordered) - _MOST_TOPICS} smaller topics: --json has them all[/]")
+    cut = [
+        f"{n_all - n_shown} smaller {name}"
+        for name, n_all, n_shown in (("topics", len(per_topic), len(rows)), ("tasks", len(per_task), len(tasks)))
+        if n_all > n_shown
+    ]
+    if cut:
+        console.print(f"[dim]and {', '.join(cut)}: --json has them all[/]")
 
 
 def _table(console: Console, title: str, columns: tuple[str, ...], rows: Any) -> None:
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), show_header=any(columns))
     for place, name in enumerate(columns):
-        table.add_column(name, justify="right" if place and name != "kinds" else "left")
+        is_number = place > 0 and name != "kinds"
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        table.add_column(escape(name), justify=justify, max_width=_HEADER_WIDTH if is_number and name else None)
     for row in rows:
         table.add_row(*(_text(value) for value in row))
     console.print()
@@ -104,7 +115,7 @@ def _text(value: Any) -> str:
         return "–"
     if isinstance(value, float) and not value.is_integer():
         return f"{value:,}"
-    return f"{int(value):,}" if isinstance(value, int | float) else str(value)
+    return f"{int(value):,}" if isinstance(value, int | float) else escape(str(value))
 
 
 if __name__ == "__main__":

@@ -72,18 +72,23 @@ def _matrix(samples: Iterable[Sample]) -> dict[str, dict[str, int]]:
     return matrix
 
 
-def _gold(benchmark: Benchmark) -> dict[str, int]:
-    """How much of the gold is in the corpus, where alone it can be found."""
+def _gold(benchmark: Benchmark) -> dict[str, Any]:
+    """How much of the gold is in the corpus, where alone it can be found, and how many of its documents are there only
+    because the loader added them.
+    """
     known = set(benchmark.documents.ids)
-    units = [unit for sample in benchmark.samples for unit in sample.gold]
+    samples = benchmark.samples
+    units = [unit for sample in samples for unit in sample.gold]
     return {
-        "n_samples_with_gold": sum(bool(sample.gold) for sample in benchmark.samples),
+        "n_samples_with_gold": sum(bool(sample.gold) for sample in samples),
         "n_samples_with_gold_in_corpus": sum(
-            any(unit.document_id in known for unit in sample.gold) for sample in benchmark.samples
+            any(unit.document_id in known for unit in sample.gold) for sample in samples
         ),
         "n_units": len(units),
         "n_units_in_corpus": sum(unit.document_id in known for unit in units),
         "n_gold_documents": len({unit.document_id for unit in units} & known),
+        "n_gold_documents_added_by_loader": benchmark.notes.get("n_gold_added", 0),
+        "n_samples_without_references": sum(not any(map(str.strip, sample.references)) for sample in samples),
     }
 
 

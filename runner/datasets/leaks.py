@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from components.records import Benchmark, Sample
 
 _SHORTEST_ANSWER = 6
+"""Shorter references (a year, a name, "yes") are within questions that do not give them away."""
 
 
 def count_leaks(benchmark: Benchmark) -> dict[str, int]:
     """Numbers of samples, white space left out of all texts:
 
     - `reference_equals_question`, and `reference_within_question` for references of 6 characters and more;
-    - `gold_equals_question`: a gold document or passage is the question; `question_within_gold`: it holds the question;
-    - `equal_questions_other_references`: the same question is asked elsewhere, and answered otherwise.
+    - `gold_equals_question`: a gold document or passage is the question, or the query that the benchmark brings;
+      `question_within_gold`: it holds the question, and more;
+    - `equal_questions_other_references`: another sample asks the same and its references differ, if only in wording.
     """
     texts = dict(zip(benchmark.documents.ids, benchmark.documents.texts, strict=True))
     counts = dict.fromkeys(
@@ -22,13 +24,14 @@ def count_leaks(benchmark: Benchmark) -> dict[str, int]:
     for sample in benchmark.samples:
         question = _plain(sample.question)
         references = [_plain(reference) for reference in sample.references]
+        asked = {question, _plain(sample.query)} - {""}
         gold = _gold_texts(sample, texts)
         counts["reference_equals_question"] += question in references
         counts["reference_within_question"] += any(
             len(reference) >= _SHORTEST_ANSWER and reference in question and reference != question
             for reference in references
         )
-        counts["gold_equals_question"] += question in gold
+        counts["gold_equals_question"] += not asked.isdisjoint(gold)
         counts["question_within_gold"] += any(question in text and question != text for text in gold)
     return {**counts, "equal_questions_other_references": _contradictions(benchmark.samples)}
 
@@ -41,8 +44,8 @@ def _gold_texts(sample: Sample, texts: Mapping[str, str]) -> list[str]:
 def _contradictions(samples: Sequence[Sample]) -> int:
     by_question: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
     for sample in samples:
-        asked = (sample.within, *(turn.question for turn in sample.history), _plain(sample.question))
-        by_question[asked].append(sample.references)
+        asked = (sample.within, *(_plain(turn.question) for turn in sample.history), _plain(sample.question))
+        by_question[asked].append(tuple(map(_plain, sample.references)))
     return sum(len(references) for references in by_question.values() if len(set(references)) > 1)
 
 

@@ -1,13 +1,14 @@
 """Documents that are nearly the same, among many: MinHash over character shingles.
 
 Each document is the set of its runs of 5 characters, white space left out. 64 hash functions keep the smallest hash of
-each set; documents that agree in 4 of them in a row, at one of 16 places, are candidates, and the Jaccard similarity of
-candidates is computed exactly. At a similarity of 0.8 a pair is a candidate with a probability of 0.9998.
+each set; documents that agree in 4 of them in a row, at one of 16 places, share a bucket there with a probability of
+0.9998 at a Jaccard similarity of 0.8. In a bucket each document is held against the next 8, so that thousands of pages
+from one template cost no more than others; the similarity itself is computed exactly.
 Source: Broder 1997, "On the resemblance and containment of documents"; Leskovec et al., "Mining of Massive Datasets",
 section 3.4.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,15 +18,15 @@ from numpy.typing import NDArray
 SHINGLE_CHARACTERS = 5
 THRESHOLD = 0.8
 
-_N_HASHES, _N_BANDS = 64, 16
+_N_HASHES, _N_BANDS, _N_NEIGHBOURS = 64, 16, 8
 _SEED = 0
 
 Shingles = NDArray[np.uint64]
 
 
 def count_near_duplicates(texts: Sequence[str], threshold: float = THRESHOLD) -> int:
-    """Texts that have another text of at least this Jaccard similarity, by a lower bound: within a bucket of candidates
-    a text is held against its neighbours, not against all. Texts that are shorter than a shingle have none.
+    """Texts that have another text of at least this Jaccard similarity. Never too many; too few where similar texts
+    share no bucket, or lie more than 8 texts apart in it. Texts that are shorter than a shingle have no near-duplicate.
     """
     signatures = np.zeros((len(texts), _N_HASHES), dtype=np.uint64)
     multipliers = np.random.default_rng(_SEED).integers(1, 2**63, size=_N_HASHES, dtype=np.uint64) * 2 + 1
@@ -37,7 +38,7 @@ def count_near_duplicates(texts: Sequence[str], threshold: float = THRESHOLD) ->
             signatures[row] = minima(shingles, multipliers)
             kept.append(row)
     similar: set[int] = set()
-    for one, other in sorted(set(_candidates(signatures, np.array(kept, dtype=np.int64)))):
+    for one, other in _candidates(signatures, np.array(kept, dtype=np.int64)).tolist():
         if not {one, other} <= similar and jaccard(shingles_of(texts[one]), shingles_of(texts[other])) >= threshold:
             similar |= {one, other}
     return len(similar)
@@ -61,15 +62,21 @@ def jaccard(one: Shingles, other: Shingles) -> float:
     return n_shared / n_all if n_all else 0.0
 
 
-def _candidates(signatures: NDArray[np.uint64], rows: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Neighbours in the buckets of every band."""
+def _candidates(signatures: NDArray[np.uint64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Neighbours in the buckets of every band: int64[n_pairs, 2] of rows, each pair once."""
     width = _N_HASHES // _N_BANDS
+    pairs = [np.empty(0, dtype=np.int64)]
     for band in range(_N_BANDS):
         part = np.ascontiguousarray(signatures[rows, band * width : (band + 1) * width])
         buckets = part.view([("", part.dtype)] * width).ravel()
         order = np.argsort(buckets, kind="stable")
-        same = buckets[order][1:] == buckets[order][:-1]
-        yield from zip(rows[order][:-1][same].tolist(), rows[order][1:][same].tolist(), strict=True)
+        buckets, members = buckets[order], rows[order]
+        for gap in range(1, min(_N_NEIGHBOURS, len(members) - 1) + 1):
+            same = buckets[gap:] == buckets[:-gap]
+            # One number per pair; a stable order makes the first row the smaller one.
+            pairs.append(members[:-gap][same] * len(signatures) + members[gap:][same])
+    distinct = np.unique(np.concatenate(pairs))
+    return np.stack(np.divmod(distinct, max(len(signatures), 1)), axis=1)
 
 
 @cache

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.datasets.beir import Beir
-from components.datasets.beir_files import read_answers, read_corpus, read_qrels
+from components.datasets.beir_files import Qrels, read_answers, read_corpus, read_qrels
 from components.errors import ConfigError, DataError
 from components.protocols import Dataset
 from components.records import Benchmark, Evidence, Kind, Sample
@@ -109,6 +109,10 @@ class TestLoading:
     def test_headers_of_qrels(self, tmp_path: Path, header: str) -> None:
         assert load(write(tmp_path, f"{header}q1\td2\t1\n")).samples[0].gold == (Evidence("d2"),)
 
+    def test_lines_of_qrels_from_windows_and_blank_ones(self, tmp_path: Path) -> None:
+        (tmp_path / "qrels.tsv").write_bytes(b"query-id\tcorpus-id\tscore\r\nq1\td2\t2\r\n\r\n")
+        assert read_qrels(tmp_path / "qrels.tsv") == Qrels({"q1": {"d2": 2}}, 0)
+
     def test_qrels_in_their_folder(self, tmp_path: Path) -> None:
         root = write(tmp_path, qrels_at="qrels/test.tsv")
         assert load(root).samples[0].gold
@@ -128,9 +132,16 @@ class TestLoading:
 
     @pytest.mark.parametrize(
         ("title", "text", "whole"),
-        [(" ", "Deep.", "Deep."), ("Bridge", "", "Bridge"), ("Bridge", "Old.", "Bridge\nOld.")],
+        [
+            (" ", "Deep.", "Deep."),
+            (None, "Deep.", "Deep."),
+            ("Bridge", "", "Bridge"),
+            ("Bridge", "Old.", "Bridge\nOld."),
+        ],
     )
-    def test_a_blank_title_or_text_leaves_no_separator(self, tmp_path: Path, title: str, text: str, whole: str) -> None:
+    def test_a_blank_title_or_text_leaves_no_separator(
+        self, tmp_path: Path, title: str | None, text: str, whole: str
+    ) -> None:
         write_lines(tmp_path / "corpus.jsonl", [{"_id": "d", "title": title, "text": text}])
         assert read_corpus(tmp_path / "corpus.jsonl", "\n").texts == [whole]
 
@@ -227,9 +238,12 @@ class TestBadInput:
         with pytest.raises(DataError, match=r"nowhere: no such folder\. Expected here: a data set in BEIR's layout"):
             load(tmp_path / "nowhere")
 
-    def test_an_answer_that_is_none(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match=r"answers\.jsonl, line 1: field 'answer' holds None"):
-            load(write(tmp_path, answers=[{"_id": "q1"}]))
+    @pytest.mark.parametrize(
+        ("record", "value"), [({}, "None"), ({"answer": True}, "True"), ({"answer": ["a", {"b": 1}]}, r"\{'b': 1\}")]
+    )
+    def test_an_answer_that_is_none(self, tmp_path: Path, record: dict[str, object], value: str) -> None:
+        with pytest.raises(DataError, match=rf"answers\.jsonl, line 1: field 'answer' holds {value}, wanted a string"):
+            load(write(tmp_path, answers=[{"_id": "q1", **record}]))
 
     def test_settings(self) -> None:
         assert Beir("").check()[0].startswith("root: is empty")

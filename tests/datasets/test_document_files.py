@@ -6,6 +6,7 @@ import pytest
 
 from components.datasets import document_files
 from components.datasets.document_files import missing_extras, read_documents
+from components.datasets.jsonl import Jsonl
 from components.errors import DataError
 from tests.datasets.test_beir import write_lines
 
@@ -67,6 +68,42 @@ def test_a_file_of_lines(tmp_path: Path) -> None:
     assert len(set(documents.ids)) == 3
     write_lines(path, [{"text": "z"}, {"id": "one", "text": "x"}])
     assert read_documents(path)[0].ids[0] == documents.ids[2], "an id that is made of the text stays the same"
+
+
+def test_a_document_without_an_id_that_is_there_twice(tmp_path: Path) -> None:
+    write_lines(tmp_path / "documents.jsonl", [{"text": "x"}, {"text": "x"}])
+    write_lines(tmp_path / "samples.jsonl", [{"id": "1", "question": "?"}])
+    with pytest.raises(DataError, match="the document id '2d711642b726' occurs twice, as document 1 and as document 2"):
+        Jsonl(str(tmp_path / "documents.jsonl"), str(tmp_path / "samples.jsonl")).load()
+
+
+def test_a_line_that_is_no_document(tmp_path: Path) -> None:
+    (tmp_path / "documents.jsonl").write_text('{"text": "x"}\n{"contents": "y"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"documents\.jsonl, line 2: no field 'text'. Its fields are: contents"):
+        read_documents(tmp_path / "documents.jsonl")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"<html>",
+        pdf("Printed.")[:300],
+    ],
+)
+def test_a_damaged_pdf_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.pdf").write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.pdf: cannot be read as PDF \(.*\)\. Mend the file, or remove it"):
+        read_documents(tmp_path)
+
+
+def test_a_title_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf("Printed.").replace(b"/Title ()", b"/Title 12"))
+    (tmp_path / "b.pdf").write_bytes(pdf("Printed."))
+    (tmp_path / "c.html").write_text("<title/>", encoding="utf-8")
+    documents, _ = read_documents(tmp_path)
+    assert list(documents.titles) == ["12", "b", "c"]
+    assert {type(title) for title in documents.titles} == {str}
 
 
 def test_documents_that_cannot_be_read(tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
 """A user's own questions."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from components.datasets import document_files
 from components.datasets.jsonl import Jsonl
-from components.datasets.jsonl_samples import read_samples, slugs_of
+from components.datasets.jsonl_samples import read_samples, slugs_of, slugs_of_paths
 from components.errors import ConfigError, DataError
 from components.protocols import Dataset
 from components.records import Benchmark, Evidence, Kind, Sample, Turn
@@ -57,9 +59,29 @@ class TestContract(DatasetContract):
         return copies
 
 
+def test_the_fingerprint_of_a_file_of_documents_is_that_of_its_content(tmp_path: Path) -> None:
+    samples = str(write(tmp_path) / "samples.jsonl")
+    for name, text in (("one", "x"), ("same", "x"), ("other", "y")):
+        write_lines(tmp_path / f"{name}.jsonl", [{"text": text}])
+    one, same, other = [
+        Jsonl(str(tmp_path / f"{name}.jsonl"), samples).fingerprint() for name in ("one", "same", "other")
+    ]
+    assert one == same != other
+
+
 class TestFields:
     def test_id_and_question_suffice(self, tmp_path: Path) -> None:
         assert only(tmp_path) == Sample("1", "all", Kind.QA, "When was it opened?", ())
+
+    def test_samples_without_references_are_kept_and_counted(self, tmp_path: Path) -> None:
+        benchmark = load(
+            tmp_path,
+            QUESTION,
+            {**QUESTION, "id": "2", "references": " "},
+            {**QUESTION, "id": "3", "references": "1932"},
+        )
+        assert [sample.references for sample in benchmark.samples] == [(), (), ("1932",)]
+        assert benchmark.notes["n_samples_without_reference"] == 2
 
     def test_references_are_a_text_or_a_list(self, tmp_path: Path) -> None:
         assert only(tmp_path, references="1932").references == ("1932",)
@@ -91,8 +113,26 @@ class TestFields:
         assert benchmark.labels[sample.topic] == "交通"
         assert benchmark.labels["short_answers"] == "Short answers"
 
+    def test_subsets_are_paths_and_topics_are_not(self, tmp_path: Path) -> None:
+        benchmark = load(tmp_path, {**QUESTION, "subset": "金融/Funds", "topic": "Banks/Retail"})
+        (sample,) = benchmark.samples
+        group = sample.subset.removesuffix("/funds")
+        assert "/" not in group
+        assert (benchmark.labels[group], benchmark.labels[sample.subset]) == ("金融", "金融/Funds")
+        assert (sample.topic, benchmark.labels["banks_retail"]) == ("banks_retail", "Banks/Retail")
+
+    def test_gold_that_is_not_in_the_corpus_is_counted(self, tmp_path: Path) -> None:
+        benchmark = load(tmp_path, {**QUESTION, "gold": ["a.md", {"document": "absent", "start": 0, "end": 9}]})
+        assert benchmark.samples[0].gold == (Evidence("a.md"), Evidence("absent", 0, 9))
+        assert benchmark.notes["n_gold_units_not_in_corpus"] == 1
+
     def test_other_fields_are_left_aside_and_counted(self, tmp_path: Path) -> None:
         assert load(tmp_path, {**QUESTION, "source": "web", "year": 1932}).notes["n_fields_left_aside"] == 2
+
+    def test_another_name_beside_the_right_one_is_no_slip(self, tmp_path: Path) -> None:
+        benchmark = load(tmp_path, {**QUESTION, "references": "1932", "answer": "a long one"})
+        assert benchmark.samples[0].references == ("1932",)
+        assert benchmark.notes["n_fields_left_aside"] == 1
 
     def test_a_limit(self, tmp_path: Path) -> None:
         write(tmp_path, QUESTION, {**QUESTION, "id": "2"})
@@ -101,13 +141,38 @@ class TestFields:
 
 
 def test_slugs_tell_all_names_apart() -> None:
-    names = ["Retail banking", "retail-banking", "funds", "基金", "股票", "finance/Retail banking", "100 %", "%"]
+    names = ["Retail banking", "retail-banking", "funds", "Ｆunds", "基金", "股票", "Banks/Retail", "100 %", "%"]
     slugs = slugs_of(["", *names, "funds"])
     assert set(slugs) == set(names)
     assert len(set(slugs.values())) == len(names)
+    assert all(re.fullmatch("[a-z0-9_]+", slug) for slug in slugs.values())
     assert slugs["funds"] == "funds"
-    assert slugs["finance/Retail banking"] == "finance/retail_banking"
+    assert slugs["Banks/Retail"] == "banks_retail"
     assert slugs["100 %"] == "100"
+
+
+def test_a_name_has_the_same_slug_whatever_stands_beside_it() -> None:
+    assert slugs_of(["基金"])["基金"] == slugs_of(["股票", "基金", "基金 "])["基金 "]
+    assert slugs_of(["Retail banking", "funds"])["Retail banking"] == slugs_of(["Retail banking"])["Retail banking"]
+
+
+def test_paths_of_slugs() -> None:
+    slugs = slugs_of_paths(["", "/", "Read/QA 1", "Read/QA 2", "read", "金融/基金", "/last//one"])
+    assert set(slugs) == {
+        "Read",
+        "Read/QA 1",
+        "Read/QA 2",
+        "read",
+        "金融",
+        "金融/基金",
+        "/last",
+        "/last/",
+        "/last//one",
+    }
+    assert slugs["Read/QA 1"] == f"{slugs['Read']}/qa_1"
+    assert slugs["Read"] != slugs["read"], "two names that differ in case alone stay apart"
+    assert slugs["金融/基金"].startswith(f"{slugs['金融']}/")
+    assert slugs["/last//one"] == "last/one"
 
 
 class TestBadInput:
@@ -118,6 +183,10 @@ class TestBadInput:
             ({"id": "1"}, "line 1: no field 'question'"),
             ({**QUESTION, "answer": "x"}, "field 'answer' came; did you mean 'references'"),
             ({**QUESTION, "refrences": ["x"]}, "field 'refrences' came; did you mean 'references'"),
+            ({"id": "1", "query": "?"}, "field 'query' came; did you mean 'question'"),
+            ({**QUESTION, "topics": "x"}, "field 'topics' came; did you mean 'topic'"),
+            (["x"], "line 1: a list came where an object was wanted"),
+            ({**QUESTION, "id": 1}, "field 'id' is a number, wanted a string"),
             ({**QUESTION, "references": [1]}, "field 'references' holds a number"),
             ({**QUESTION, "gold": "a.md"}, "a string came where a list was wanted"),
             ({**QUESTION, "gold": [{"quote": "x"}]}, "no field 'document'"),
@@ -126,6 +195,8 @@ class TestBadInput:
             ({**QUESTION, "gold": [{"document": "c.md", "quote": "x"}]}, "which is not there"),
             ({**QUESTION, "gold": [{"document": "a.md", "start": "4"}]}, "field 'start' is '4', wanted a whole number"),
             ({**QUESTION, "gold": [{"document": "a.md", "start": 4}]}, "is no span"),
+            ({**QUESTION, "gold": [{"document": "b.md", "start": 0, "end": 21}]}, "'b.md', which has 20"),
+            ({**QUESTION, "gold": [{"document": "a.md", "grade": True}]}, "field 'grade' is True, wanted a whole"),
             ({**QUESTION, "gold": [{"document": "a.md", "grade": 0}]}, "the grade 0 came, 1 or more"),
             ({**QUESTION, "kind": "essay"}, "kind 'essay' came, one of qa, long_form"),
             ({**QUESTION, "history": [{"answer": "x"}]}, "no field 'question'"),
@@ -144,6 +215,14 @@ class TestBadInput:
     def test_ids_that_occur_twice(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="the sample id '1' occurs twice"):
             load(tmp_path, QUESTION, QUESTION)
+
+    def test_libraries_that_are_missing_are_a_mistake_of_the_settings(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (write(tmp_path) / "docs" / "c.html").write_text("<p>x", encoding="utf-8")
+        monkeypatch.setattr(document_files, "find_spec", lambda name: None)
+        with pytest.raises(ConfigError, match=r"needs the package 'bs4'.* -e '\.\[readers\]'"):
+            Jsonl(str(tmp_path / "docs"), str(tmp_path / "samples.jsonl")).load()
 
     def test_settings(self, tmp_path: Path) -> None:
         mistakes = Jsonl("", "", limit=0).check()

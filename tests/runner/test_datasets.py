@@ -1,13 +1,16 @@
 """`python -m runner.datasets describe`: what a data set holds."""
 
 import json
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from components.records import Benchmark, Documents, Evidence, Kind, Sample, Turn
-from runner.datasets.__main__ import main
+from runner.datasets.__main__ import main, show
 from runner.datasets.description import describe_benchmark
 from runner.datasets.leaks import count_leaks
 from runner.datasets.near_duplicates import count_near_duplicates, jaccard, shingles_of
@@ -44,6 +47,21 @@ class TestNearDuplicates:
         assert 20 < len(near) < 100
         assert count_near_duplicates(texts) == len(near)
 
+    def test_equals_comparing_all_pairs_of_families(self) -> None:
+        """Eight variants of each text, all pairs of them close to the threshold: they lie mixed in the buckets."""
+        random = np.random.default_rng(3)
+        texts = []
+        for _ in range(40):
+            base = random.integers(0x4E00, 0x5E00, size=300)
+            for _ in range(8):
+                changed = base.copy()
+                changed[random.choice(300, 4, replace=False)] = random.integers(0x9000, 0x9100, size=4)
+                texts.append("".join(map(chr, changed)))
+        sets = [shingles_of(text) for text in texts]
+        near = {i for i in range(320) for j in range(320) if i != j and jaccard(sets[i], sets[j]) >= 0.8}
+        assert 50 < len(near) < 270
+        assert count_near_duplicates(texts) == len(near)
+
     @pytest.mark.parametrize("texts", [[], [""], ["ab", "ab"], ["完全不同的一段文字", "another text entirely"]])
     def test_what_has_no_near_duplicate(self, texts: list[str]) -> None:
         assert count_near_duplicates(texts) == 0
@@ -68,10 +86,12 @@ class TestLeaks:
                 sample(1, "The bridge opened.", "x", gold=(whole,)),
                 sample(2, "The ", "x", gold=(part,)),
                 sample(3, "bridge", "x", gold=(part, Evidence("absent"))),
+                sample(4, "When?", "x", gold=(part,), query="The"),
+                sample(5, "When?", "x", gold=(whole,), query="The"),
                 a="The bridge opened. In 1932.",
             )
         )
-        assert (found["question_within_gold"], found["gold_equals_question"]) == (1, 1)
+        assert (found["question_within_gold"], found["gold_equals_question"]) == (1, 2)
 
     def test_equal_questions_that_are_answered_otherwise(self) -> None:
         found = count_leaks(
@@ -79,6 +99,8 @@ class TestLeaks:
                 sample(1, "Who?", "she"),
                 sample(2, "Who ?", "he"),
                 sample(3, "Who?", "they", history=(Turn("Where?", "there"),)),
+                sample(4, "When?", "in 1932"),
+                sample(5, "When?", "in  1932"),
                 a="x",
             )
         )
@@ -104,9 +126,40 @@ def test_counts_of_a_benchmark() -> None:
     assert described["matrix"] == {"t": {"u": 1}}
     assert described["gold"] == {
         "n_samples_with_gold": 2, "n_samples_with_gold_in_corpus": 1, "n_units": 3, "n_units_in_corpus": 1,
-        "n_gold_documents": 1,
+        "n_gold_documents": 1, "n_gold_documents_added_by_loader": 0, "n_samples_without_references": 1,
     }  # fmt: skip
     assert described["duplicates"]["n_exact"] == 1
+
+
+def test_gold_that_the_loader_added_is_told() -> None:
+    loaded = benchmark(sample(1, "Who?", "she", gold=(Evidence("a"),)), a="x")
+    described = describe_benchmark("own", replace(loaded, notes={"n_gold_added": 1}))
+    assert described["gold"]["n_gold_documents_added_by_loader"] == 1
+
+
+class TestTables:
+    """What is printed, at a width of 100 columns."""
+
+    def show(self, *samples: Sample) -> str:
+        console = Console(file=StringIO(), width=100)
+        show(console, describe_benchmark("own", benchmark(*samples, a="x")))
+        assert isinstance(console.file, StringIO)
+        return console.file.getvalue()
+
+    def test_of_many_topics_and_tasks_the_largest_are_shown(self) -> None:
+        cells = [(topic, task) for topic in range(23) for task in range(8) if topic <= task or task == 0]
+        output = self.show(
+            *(sample(i, "Who?", "she", topic=f"topic{a}", task=f"task{b}") for i, (a, b) in enumerate(cells))
+        )
+        rows = {line.split()[0]: line.split()[1:] for line in output.splitlines() if line.startswith("topic")}
+        assert rows["topic"] == ["task0", *(f"task{b}" for b in (7, 6, 5, 4, 3)), "all"]
+        assert rows["topic0"] == ["1"] * 6 + ["8"]
+        assert len(rows) == 21
+        assert "and 3 smaller topics, 2 smaller tasks: --json has them all" in output
+        assert max(map(len, output.splitlines())) <= 100
+
+    def test_names_are_shown_as_they_are(self) -> None:
+        assert "[bold]" in self.show(sample(1, "Who?", "she", topic="[bold]", task="u"))
 
 
 class TestCommand:
