@@ -24,6 +24,7 @@ from components.records import Evidence, Kind, Sample, Turn
 _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 _FIELDS = ("id", "question", "references", "gold", "subset", "topic", "task", "history", "kind")
 _OTHER_NAMES = {"answer": "references", "answers": "references", "reference": "references", "query": "question"}
+_GOLD_FIELDS = ("document", "quote", "start", "end", "grade")
 _SUBSET = "all"
 
 
@@ -118,6 +119,8 @@ def _evidence(unit: object, texts: Mapping[str, str], where: str) -> Evidence:
     if isinstance(unit, str):
         return Evidence(unit)
     record = as_record(unit, f"{where}, field 'gold'")
+    if unknown := [name for name in record if name not in _GOLD_FIELDS]:
+        raise DataError(f"{where}: gold holds the field '{unknown[0]}'. Known are: {', '.join(_GOLD_FIELDS)}.")
     document_id = required_text(record, "document", where)
     start, end = (_whole_number(record, name, where) for name in ("start", "end"))
     grade = _whole_number(record, "grade", where)

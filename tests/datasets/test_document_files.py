@@ -89,6 +89,8 @@ def test_a_line_that_is_no_document(tmp_path: Path) -> None:
         b"",
         b"<html>",
         pdf("Printed.")[:300],
+        pdf("Printed.").replace(b"trailer <<", b"trailer 4<<"),  # an AttributeError in pypdf
+        pdf("Printed.").replace(b"/Length ", b"/Length<"),  # a TypeError in pypdf
     ],
 )
 def test_a_damaged_pdf_is_named(tmp_path: Path, content: bytes) -> None:

@@ -195,6 +195,10 @@ class TestBadInput:
             ({**QUESTION, "gold": [{"document": "c.md", "quote": "x"}]}, "which is not there"),
             ({**QUESTION, "gold": [{"document": "a.md", "start": "4"}]}, "field 'start' is '4', wanted a whole number"),
             ({**QUESTION, "gold": [{"document": "a.md", "start": 4}]}, "is no span"),
+            (
+                {**QUESTION, "gold": [{"document": "a.md", "qoute": "x"}]},
+                "gold holds the field 'qoute'. Known are: document",
+            ),
             ({**QUESTION, "gold": [{"document": "b.md", "start": 0, "end": 21}]}, "'b.md', which has 20"),
             ({**QUESTION, "gold": [{"document": "a.md", "grade": True}]}, "field 'grade' is True, wanted a whole"),
             ({**QUESTION, "gold": [{"document": "a.md", "grade": 0}]}, "the grade 0 came, 1 or more"),
