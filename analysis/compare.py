@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--baseline", default="", metavar="CELL", help="a cell's id or axis values, e.g. retriever=bm25 (default: best)"
     )
     parser.add_argument("--alpha", type=_share, default=0.05, help="chance of a false call (default: %(default)s)")
-    parser.add_argument("--method", type=Method, choices=tuple(Method), default=Method.PERMUTATION, help="of p-values")
+    parser.add_argument(
+        "--method", type=Method, choices=tuple(Method), default=Method.PERMUTATION, help="of p-values with --baseline"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything there")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table there")
 
@@ -81,9 +83,9 @@ def show(console: Console, family: Family) -> None:
         console.print(f"[dim]{escape(line)}[/]")
     console.print(escape(_conclusion(family)))
     if family.is_picked:
-        which = "it or one of these" if family.not_distinguishable else "it"
+        which = "it and these hold" if family.not_distinguishable else "it is"
         chance = f"a chance of {1 - family.alpha:.4g} or more"
-        console.print(f"[dim]The same samples picked the best: the truly best cell is {which} with {chance}.[/]")
+        console.print(f"[dim]With {chance} {which} every truly best cell.[/]")
     if line := _detectable(family):
         console.print(line)
     for cell in family.failed:
@@ -110,8 +112,7 @@ def _columns(family: Family) -> list[Column]:
             ["", *(_interval(row, digits) for row in rows)],
             optional=True,
         ),
-        Column("p", ["", *(terminal.number(row.comparison.p, 4) for row in rows)], optional=True),
-        Column("Holm p", ["", *(terminal.number(row.p_holm, 4) for row in rows)]),
+        *_p_columns(family),
         Column(
             "verdict", ["best" if family.is_picked else "baseline", *(row.verdict for row in rows)], is_number=False
         ),
@@ -119,6 +120,15 @@ def _columns(family: Family) -> list[Column]:
     if len({_size(row) for row in rows}) > 1:
         columns.append(Column("n", ["", *(str(row.comparison.n) for row in rows)]))
     return columns
+
+
+def _p_columns(family: Family) -> list[Column]:
+    """With the best cell as baseline the p-value of one comparison alone would mislead: many cells tried to be best."""
+    adjusted = ["", *(terminal.number(row.p_adjusted, 4) for row in family.rows)]
+    if family.is_picked:
+        return [Column("adj. p", adjusted)]
+    alone = ["", *(terminal.number(row.comparison.p, 4) for row in family.rows)]
+    return [Column("p", alone, optional=True), Column("Holm p", adjusted)]
 
 
 def _interval(row: Row, digits: int) -> str:
@@ -145,8 +155,12 @@ def _sample_lines(rows: Sequence[Row]) -> list[str]:
 
 def _conclusion(family: Family) -> str:
     """The cells that may be the best, or how many are better and worse than the baseline."""
-    n_tested = sum(row.p_holm is not None for row in family.rows)
-    how = f"alpha {family.alpha:g}, Holm over {n_tested} comparison{'s' if n_tested != 1 else ''}"
+    n_tested = sum(row.p_adjusted is not None for row in family.rows)
+    how = f"alpha {family.alpha:g}, "
+    if family.is_picked:
+        how += f"allowing for any two of {n_tested + 1} cells"
+    else:
+        how += f"Holm over {n_tested} comparison{'s' if n_tested != 1 else ''}"
     undecided = [row.cell for row in family.not_distinguishable]
     name = _name(family, family.baseline)
     if family.is_picked and not undecided:

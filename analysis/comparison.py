@@ -2,18 +2,30 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis import samples
-from analysis.statistics import Comparison, PairedTest, holm, minimum_detectable_difference
+from analysis.statistics import (
+    Comparison,
+    PairedTest,
+    SampleScores,
+    best_cells,
+    critical_value,
+    holm,
+    minimum_detectable_difference,
+)
 from analysis.sweeps import SubsetMetric, Sweep, find_cell, varying_axes
 from components.errors import DataError
-from runner.results import OK, CellResult, combiner
+from runner.results import OK, CellResult
 
 POWER = 0.8
 """Chance that a difference of the size that is called detectable is found."""
+
+CORRECTIONS = {True: "largest difference between any two cells", False: "Holm"}
+"""How p-values are adjusted with the best cell as baseline, and with a named one."""
 
 BETTER, WORSE, UNDECIDED, NOT_COMPARED = "better", "worse", "undecided", "no common sample"
 
@@ -22,15 +34,15 @@ BETTER, WORSE, UNDECIDED, NOT_COMPARED = "better", "worse", "undecided", "no com
 class Row:
     """A cell against the baseline. `mean` is the cell's own, over all of its samples that have a value.
 
-    `p_holm` is None where there is no test. `detectable` is the true difference that would have been found with
-    probability `POWER` at the family's strictest level, alpha over the number of comparisons; None where the paired
+    `p_adjusted` allows for the size of the family; None where there is no test. `detectable` is the true difference
+    that would have been found with probability `POWER` at the family's strictest level; None where the paired
     differences do not vary, or where the clusters are too few for any p-value at that level.
     """
 
     cell: CellResult
     mean: float
     comparison: Comparison
-    p_holm: float | None
+    p_adjusted: float | None
     verdict: str
     detectable: float | None
     left_out: Mapping[str, int]
@@ -38,13 +50,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Family:
-    """The comparisons of one table: every cell but the baseline, best first. The family of Holm's correction is all of
-    them that could be tested.
+    """The comparisons of one table: every cell but the baseline, best first.
 
-    With a baseline that was named (`is_picked` False), the chance that any cell is called better or worse although it
-    is not is at most alpha. With the best cell as baseline, picked by the same samples, the cells not called worse hold
-    the truly best one with a chance of at least 1 - alpha. "worse" then says of each cell that it is not the best; of
-    many equally good ones, the chance that it says so of at least one is above alpha.
+    With a baseline that was named (`is_picked` False), "better" and "worse" are by Holm's correction over all cells
+    that could be tested: the chance that any cell is called so although it is not is at most alpha. With the best cell
+    as baseline, picked by the same samples, "worse" says that a cell is not the best one, by `best_cells`: the chance
+    that it says so of any truly best cell is at most alpha.
     """
 
     sweep: Sweep
@@ -93,7 +104,7 @@ def compare_cells(
         is_picked=not baseline,
         alpha=alpha,
         test=test,
-        rows=_rows(sweep, metric, chosen, others, test, alpha),
+        rows=_rows(sweep, metric, chosen, others, test, alpha, is_picked=not baseline),
         failed=tuple(cell for cell in sweep.cells if cell.status != OK),
         without_value=tuple(cell for cell in sound if cell.cell_id not in means),
     )
@@ -106,47 +117,68 @@ def _rows(
     others: Sequence[CellResult],
     test: PairedTest,
     alpha: float,
+    *,
+    is_picked: bool,
 ) -> tuple[Row, ...]:
-    comparisons, left_out_of_cells = _compared(sweep, metric, baseline, others, test)
-    p_holm = holm([np.nan if comparison.p is None else comparison.p for comparison in comparisons])
-    n_tested = int((~np.isnan(p_holm)).sum())
+    joined = samples.join(sweep.folder, metric, baseline, others)
+    comparisons = test.compare(joined.scores)
+    if is_picked:
+        family = _among_the_best(joined.scores, metric, test, alpha)
+    else:
+        family = _against_the_baseline(comparisons, alpha)
     rows = []
-    for cell, comparison, p, left_out in zip(others, comparisons, p_holm.tolist(), left_out_of_cells, strict=True):
+    for place, (cell, comparison, left_out) in enumerate(zip(others, comparisons, joined.left_out, strict=True)):
         mean = metric.value(cell)
         assert mean is not None, "cells without a value are listed apart"
-        verdict = _verdict(comparison, is_shown=p <= alpha, larger_is_better=metric.larger_is_better)
-        p_or_none = None if np.isnan(p) else p
-        detectable = _detectable(comparison, test, alpha / max(n_tested, 1))
-        rows.append(Row(cell, mean, comparison, p_or_none, verdict, detectable, left_out))
+        p = float(family.p[place])
+        verdict = _verdict(
+            comparison, is_shown=p <= alpha, is_picked=is_picked, larger_is_better=metric.larger_is_better
+        )
+        detectable = _detectable(comparison, test, family)
+        rows.append(Row(cell, mean, comparison, None if np.isnan(p) else p, verdict, detectable, left_out))
     return tuple(rows)
 
 
-def _compared(
-    sweep: Sweep, metric: SubsetMetric, baseline: CellResult, others: Sequence[CellResult], test: PairedTest
-) -> tuple[list[Comparison], Sequence[Mapping[str, int]]]:
-    """A comparison of every cell, and what was left out of it."""
-    if not samples.is_of_a_corpus(sweep.folder, metric, baseline):
-        joined = samples.join(sweep.folder, metric, baseline, others)
-        return test.compare(joined.values, joined.baseline, joined.clusters), joined.left_out
-    combine = combiner(baseline, metric.metric)
-    pairs = samples.join_statistics(sweep.folder, metric, baseline, others)
-    return [test.compare_corpus(pair.cell, pair.baseline, pair.clusters, combine) for pair in pairs], [
-        pair.left_out for pair in pairs
-    ]
+class _Correction(NamedTuple):
+    """Adjusted p-values of all rows, NaN without a test; the smallest level that a p-value is held against; and what a
+    difference must exceed at that level, in standard errors (None: by the number of its clusters).
+    """
+
+    p: NDArray[np.float64]
+    level: float
+    critical: float | None
 
 
-def _verdict(comparison: Comparison, *, is_shown: bool, larger_is_better: bool) -> str:
+def _among_the_best(scores: SampleScores, metric: SubsetMetric, test: PairedTest, alpha: float) -> _Correction:
+    found = best_cells(
+        scores,
+        larger_is_better=metric.larger_is_better,
+        alpha=alpha,
+        n_resamples=test.n_resamples,
+        seed=test.seed,
+    )
+    return _Correction(found.p[1:], alpha, found.critical)
+
+
+def _against_the_baseline(comparisons: Sequence[Comparison], alpha: float) -> _Correction:
+    p = holm([np.nan if comparison.p is None else comparison.p for comparison in comparisons])
+    return _Correction(p, alpha / max(int((~np.isnan(p)).sum()), 1), None)
+
+
+def _verdict(comparison: Comparison, *, is_shown: bool, is_picked: bool, larger_is_better: bool) -> str:
     if comparison.difference is None:
         return NOT_COMPARED
     if not is_shown:
         return UNDECIDED
-    return BETTER if (comparison.difference > 0) == larger_is_better else WORSE
+    return BETTER if not is_picked and (comparison.difference > 0) == larger_is_better else WORSE
 
 
-def _detectable(comparison: Comparison, test: PairedTest, alpha: float) -> float | None:
-    if not comparison.standard_error or test.smallest_p(comparison.n_clusters) > alpha:
+def _detectable(comparison: Comparison, test: PairedTest, family: _Correction) -> float | None:
+    error, n_clusters = comparison.standard_error, comparison.n_clusters
+    if not error or test.smallest_p(n_clusters) > family.level:
         return None
-    return minimum_detectable_difference(comparison.standard_error, comparison.n_clusters, alpha=alpha, power=POWER)
+    critical = family.critical or critical_value(n_clusters, family.level)
+    return minimum_detectable_difference(error, n_clusters, critical=critical, power=POWER)
 
 
 def as_record(family: Family) -> dict[str, Any]:
@@ -161,6 +193,7 @@ def as_record(family: Family) -> dict[str, Any]:
         "baseline_is_the_best_found": family.is_picked,
         "alpha": family.alpha,
         "power": POWER,
+        "correction": CORRECTIONS[family.is_picked],
         **asdict(family.test),
         "cells": [_row_record(row) for row in family.rows],
         "not_distinguishable": [row.cell.cell_id for row in family.not_distinguishable],
@@ -179,7 +212,7 @@ def _row_record(row: Row) -> dict[str, Any]:
         "ci_low": found.low,
         "ci_high": found.high,
         "p": found.p,
-        "p_holm": row.p_holm,
+        "p_adjusted": row.p_adjusted,
         "verdict": row.verdict,
         "n": found.n,
         "n_clusters": found.n_clusters,

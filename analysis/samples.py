@@ -2,99 +2,73 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.statistics import SampleScores
 from analysis.sweeps import MACRO, OVERALL, SubsetMetric
 from components.errors import DataError
 from components.records import ScoreState
-from runner.results import CellResult
+from runner.results import CellResult, combiner
+
+OTHER_DATA = "of another data set"
 
 
 @dataclass(frozen=True)
 class Joined:
-    """A metric of several cells on a baseline's samples.
+    """A metric of several cells on the samples of the first one, the baseline.
 
-    `baseline` float64[n_samples] and `values` float64[n_samples, n_cells] are NaN where there is no value. `clusters`
-    int64[n_samples] are ids of groups of samples that share their source document. `left_out` says per cell, for every
-    sample that one of the two has no value for, why: each is counted once.
+    `left_out` says per cell, the baseline's own not included, for every sample that one of the two has no value for,
+    why: each is counted once.
     """
 
-    baseline: NDArray[np.float64]
-    values: NDArray[np.float64]
-    clusters: NDArray[np.int64]
+    scores: SampleScores
     left_out: tuple[Counter[str], ...]
 
 
 @dataclass(frozen=True)
-class JoinedStatistics:
-    """A metric of a corpus, of a baseline and another cell on the samples that count in both.
-
-    `baseline` and `cell` float64[n_samples, d] are what the metric is made of; `clusters` and `left_out` are as in
-    `Joined`.
-    """
-
-    baseline: NDArray[np.float64]
-    cell: NDArray[np.float64]
-    clusters: NDArray[np.int64]
-    left_out: Counter[str]
-
-
-@dataclass(frozen=True)
 class _Scored:
-    """A metric of one cell over a subset."""
+    """A metric of one cell over a subset: `statistics` float64[n_samples, d] and `states` of the samples `ids`."""
 
     ids: list[str]
-    values: NDArray[np.float64]
+    questions: list[str]
+    statistics: NDArray[np.float64]
     states: list[str]
 
 
 def join(folder: Path, metric: SubsetMetric, baseline: CellResult, cells: Sequence[CellResult]) -> Joined:
     """Reads the samples of the cells of the sweep in `folder`.
 
-    Cells of another data set have no sample in common with the baseline, whatever the ids. Raises DataError if the
-    metric has no values per sample, or a file cannot be read.
+    A sample of another data set, or with another question, is not the same one, whatever its id. Raises DataError if a
+    file cannot be read, or lacks the metric.
     """
-    table = _read(folder, baseline, metric, ["gold"])
-    own = _scored(table, metric, baseline)
-    columns, left_out = [], []
+    of_a_corpus = is_of_a_corpus(folder, metric, baseline)
+    table = _read(folder, baseline, metric, of_a_corpus, ["gold"])
+    own = _scored(table, metric, baseline, of_a_corpus)
+    statistics, has_value = [own.statistics], [[state == ScoreState.VALUE for state in own.states]]
+    left_out = []
     for cell in cells:
-        scored = _scored(_read(folder, cell, metric), metric, cell)
-        is_comparable = cell.dataset.get("name") == baseline.dataset.get("name")
-        values, counts = _aligned(own, scored) if is_comparable else _strangers(own)
-        columns.append(values)
-        left_out.append(counts)
-    values = np.column_stack(columns) if columns else np.zeros((len(own.ids), 0))
-    return Joined(own.values, values, _clusters(own.ids, table["gold"]), tuple(left_out))
-
-
-def join_statistics(
-    folder: Path, metric: SubsetMetric, baseline: CellResult, cells: Sequence[CellResult]
-) -> list[JoinedStatistics]:
-    """For a metric of a corpus, one for each of the cells. Raises DataError as `join`."""
-    statistics = f"score_statistics/{metric.metric}"
-    table = _read(folder, baseline, metric, [statistics, "gold"])
-    own, clusters = _scored(table, metric, baseline), _clusters(table["id"].to_pylist(), table["gold"])
-    row_of = {sample_id: row for row, sample_id in enumerate(own.ids)}
-    joined = []
-    for cell in cells:
-        other = _read(folder, cell, metric, [statistics])
-        scored = replace(_scored(other, metric, cell), values=np.zeros(len(other)))
-        is_comparable = cell.dataset.get("name") == baseline.dataset.get("name")
-        values, left_out = _aligned(own, scored) if is_comparable else _strangers(own)
-        counting = ~np.isnan(values)
-        place = {sample_id: row for row, sample_id in enumerate(scored.ids)}
-        rows = [place[sample_id] for sample_id in row_of if counting[row_of[sample_id]]]
-        joined.append(
-            JoinedStatistics(
-                _matrix(table, statistics)[counting], _matrix(other, statistics)[rows], clusters[counting], left_out
-            )
-        )
-    return joined
+        other = _scored(_read(folder, cell, metric, of_a_corpus), metric, cell, of_a_corpus)
+        is_of_another = cell.dataset.get("name") != baseline.dataset.get("name")
+        states = [OTHER_DATA] * len(own.ids) if is_of_another else _states(own, other)
+        statistics.append(_aligned(own, other))
+        has_value.append([state == ScoreState.VALUE for state in states])
+        n_unknown = 0 if is_of_another else len(set(other.ids) - set(own.ids))
+        left_out.append(_why_left_out(own.states, states) + Counter({"not in the baseline": n_unknown}))
+    return Joined(
+        SampleScores(
+            np.stack(statistics, axis=1),
+            np.array(has_value, dtype=np.bool_).T,
+            clusters=_clusters(own.ids, table["gold"]),
+            strata=_strata(table, metric.subset),
+            combine=combiner(baseline, metric.metric) if of_a_corpus else None,
+        ),
+        tuple(left_out),
+    )
 
 
 def is_of_a_corpus(folder: Path, metric: SubsetMetric, cell: CellResult) -> bool:
@@ -107,70 +81,90 @@ def is_of_a_corpus(folder: Path, metric: SubsetMetric, cell: CellResult) -> bool
         raise DataError(f"{cell.cell_id}: samples.parquet cannot be read ({error})") from error
 
 
-def _matrix(table: Any, column: str) -> NDArray[np.float64]:
-    return np.array(table[column].to_pylist(), dtype=np.float64)
+def _aligned(baseline: _Scored, cell: _Scored) -> NDArray[np.float64]:
+    """The cell's statistics for the baseline's samples, zeros for those that it does not have."""
+    place = {sample_id: row for row, sample_id in enumerate(cell.ids)}
+    statistics = np.zeros((len(baseline.ids), cell.statistics.shape[1]))
+    for row, sample_id in enumerate(baseline.ids):
+        if sample_id in place:
+            statistics[row] = cell.statistics[place[sample_id]]
+    return statistics
 
 
-def _aligned(baseline: _Scored, cell: _Scored) -> tuple[NDArray[np.float64], Counter[str]]:
-    """The cell's values in the baseline's order, and why samples are left out."""
-    row = {sample_id: i for i, sample_id in enumerate(cell.ids)}
-    values = np.full(len(baseline.ids), np.nan)
-    left_out: Counter[str] = Counter()
-    for place, (sample_id, state) in enumerate(zip(baseline.ids, baseline.states, strict=True)):
-        if sample_id not in row:
-            left_out["not in this cell"] += 1
-        elif cell.states[row[sample_id]] != ScoreState.VALUE:
-            left_out[cell.states[row[sample_id]]] += 1
-        elif state != ScoreState.VALUE:
-            left_out[f"{state} in the baseline"] += 1
+def _states(baseline: _Scored, cell: _Scored) -> list[str]:
+    """Of the baseline's samples in the cell: a state of the score, or why it is not the same sample."""
+    place = {sample_id: row for row, sample_id in enumerate(cell.ids)}
+    states = []
+    for sample_id, question in zip(baseline.ids, baseline.questions, strict=True):
+        row = place.get(sample_id)
+        if row is None:
+            states.append("not in this cell")
+        elif cell.questions[row] != question:
+            states.append("with another question")
         else:
-            values[place] = cell.values[row[sample_id]]
-    n_unknown = len(set(cell.ids) - set(baseline.ids))
-    return values, left_out + Counter({"not in the baseline": n_unknown})
+            states.append(cell.states[row])
+    return states
 
 
-def _strangers(baseline: _Scored) -> tuple[NDArray[np.float64], Counter[str]]:
-    return np.full(len(baseline.ids), np.nan), Counter({"of another data set": len(baseline.ids)})
+def _why_left_out(baseline: Sequence[str], cell: Sequence[str]) -> Counter[str]:
+    """Each sample that is not compared once, by the cell's state or else by the baseline's."""
+    return Counter(
+        own if own != ScoreState.VALUE else f"{other} in the baseline"
+        for own, other in zip(cell, baseline, strict=True)
+        if {own, other} != {ScoreState.VALUE}
+    )
 
 
-def _read(folder: Path, cell: CellResult, metric: SubsetMetric, more: Sequence[str] = ()) -> Any:
+def _read(folder: Path, cell: CellResult, metric: SubsetMetric, of_a_corpus: bool, more: Sequence[str] = ()) -> Any:
     """Rows of the subset, with what the metric made of them. Raises DataError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = folder / cell.cell_id / "samples.parquet"
-    name = metric.metric
-    scores = [f"score/{name}", f"score_state/{name}"]
+    wanted = [_column(metric, of_a_corpus), f"score_state/{metric.metric}"]
     try:
         columns = pq.read_schema(path).names
-        if missing := [column for column in scores if column not in columns]:
+        if missing := [column for column in wanted if column not in columns]:
             raise DataError(f"{path}: has no column {missing[0]!r}; was it written by another version?")
-        table = pq.read_table(path, columns=["id", "subset", "topic", "task", *scores, *more])
+        table = pq.read_table(path, columns=["id", "question", "subset", "topic", "task", *wanted, *more])
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
     return table.filter(pa.array(_in_subset(table, metric.subset)))
 
 
+def _column(metric: SubsetMetric, of_a_corpus: bool) -> str:
+    return f"score_statistics/{metric.metric}" if of_a_corpus else f"score/{metric.metric}"
+
+
 def _in_subset(table: Any, subset: str) -> list[bool]:
-    """Whether each sample counts in the subset, which is "overall", a path or a prefix of one, "topic/<topic>",
-    "task/<task>" or "matrix/<topic>/<task>". Raises DataError for "macro".
+    """Whether each sample counts in the subset, which is "overall" or "macro", a path or a prefix of one,
+    "topic/<topic>", "task/<task>" or "matrix/<topic>/<task>".
     """
-    if subset == MACRO:
-        raise DataError("macro is a mean over subsets, not over samples; compare cells in overall or within one subset")
     names = zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)
     return [
-        subset in (OVERALL, f"topic/{topic}", f"task/{task}", f"matrix/{topic}/{task}")
+        subset in (OVERALL, MACRO, f"topic/{topic}", f"task/{task}", f"matrix/{topic}/{task}")
         or f"{path}/".startswith(f"{subset}/")
         for path, topic, task in names
     ]
 
 
-def _scored(table: Any, metric: SubsetMetric, cell: CellResult) -> _Scored:
+def _strata(table: Any, subset: str) -> NDArray[np.int64]:
+    """The subset of each sample in the macro mean; otherwise all are one."""
+    if subset != MACRO:
+        return np.zeros(len(table), dtype=np.int64)
+    _, strata = np.unique(table["subset"].to_pylist(), return_inverse=True)
+    return strata.astype(np.int64)
+
+
+def _scored(table: Any, metric: SubsetMetric, cell: CellResult, of_a_corpus: bool) -> _Scored:
     ids = table["id"].to_pylist()
     if len(set(ids)) < len(ids):
         raise DataError(f"{cell.cell_id}: ids of samples occur twice in samples.parquet, wanted unique ones")
-    values = [np.nan if value is None else value for value in table[f"score/{metric.metric}"].to_pylist()]
-    return _Scored(ids, np.array(values, dtype=np.float64), table[f"score_state/{metric.metric}"].to_pylist())
+    column = table[_column(metric, of_a_corpus)].to_pylist()
+    rows = column if of_a_corpus else [[0.0 if value is None else value] for value in column]
+    statistics = np.array(rows, dtype=np.float64).reshape(len(ids), -1 if ids else 1)
+    states = table[f"score_state/{metric.metric}"].to_pylist()
+    return _Scored(ids, table["question"].to_pylist(), statistics, states)
 
 
 def _clusters(ids: Sequence[str], gold: Any) -> NDArray[np.int64]:

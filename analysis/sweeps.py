@@ -52,7 +52,8 @@ class SubsetMetric:
         return cell.value(self.metric, self.subset)
 
     def __str__(self) -> str:
-        return f"{self.metric} of {'all samples' if self.subset == OVERALL else self.subset}"
+        names = {OVERALL: "all samples", MACRO: "all subsets alike"}
+        return f"{self.metric} of {names.get(self.subset, self.subset)}"
 
 
 def open_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Sweep:

@@ -1,24 +1,33 @@
 """What the numbers of a sweep can and cannot show. Arrays in, small records out: nothing here reads a file.
 
-paired        two cells on the same samples: difference, interval, p-value
-multiplicity  many comparisons at once
-power         the smallest difference that a sample size can show
-variance      the share of each axis in what the cells differ by
-front         the cells that no other beats in both quality and cost
+contributions  what each group of samples adds to a metric of each cell
+paired         two cells on the same samples: difference, interval, p-value
+multiplicity   many comparisons with one baseline
+best           which cells may be the best of all
+power          the smallest difference that a sample size can show
+variance       the share of each axis in what the cells differ by
+front          the cells that no other beats in both quality and cost
 """
 
+from analysis.statistics.best import BestCells, best_cells
+from analysis.statistics.contributions import Combine, SampleScores
 from analysis.statistics.front import dominators, pareto_front
 from analysis.statistics.multiplicity import holm
 from analysis.statistics.paired import Comparison, Method, PairedTest
-from analysis.statistics.power import minimum_detectable_difference
+from analysis.statistics.power import critical_value, minimum_detectable_difference
 from analysis.statistics.variance import Term, VarianceShares, determined_axes, variance_shares
 
 __all__ = [
+    "BestCells",
+    "Combine",
     "Comparison",
     "Method",
     "PairedTest",
+    "SampleScores",
     "Term",
     "VarianceShares",
+    "best_cells",
+    "critical_value",
     "determined_axes",
     "dominators",
     "holm",

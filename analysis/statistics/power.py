@@ -1,14 +1,21 @@
 """What a sample size can show."""
 
 
-def minimum_detectable_difference(standard_error: float, n_clusters: int, *, alpha: float, power: float) -> float:
-    """The true difference that a two-sided test at `alpha` finds with probability `power`.
+def critical_value(n_clusters: int, alpha: float) -> float:
+    """Of a two-sided test at `alpha`, in standard errors: Student's t with `n_clusters` - 1 degrees of freedom."""
+    from scipy.stats import t
 
-    `standard_error` is that of the difference, robust to clusters, and in its unit; `n_clusters` (at least 2) less one
-    are the degrees of freedom. Formula: (t[1 - alpha / 2] + t[power]) * standard_error, with quantiles of Student's t.
+    return float(t.ppf(1 - alpha / 2, n_clusters - 1))
+
+
+def minimum_detectable_difference(standard_error: float, n_clusters: int, *, critical: float, power: float) -> float:
+    """The true difference that a test finds with probability `power`.
+
+    `standard_error` is that of the difference, robust to clusters, and in its unit; the test calls a difference of more
+    than `critical` standard errors real. `n_clusters` (at least 2) less one are the degrees of freedom of Student's t.
+    Formula: (critical + t[power]) * standard_error.
     Source: Bloom 1995, "Minimum Detectable Effects".
     """
     from scipy.stats import t
 
-    quantiles = t.ppf([1 - alpha / 2, power], n_clusters - 1)
-    return float(quantiles.sum()) * standard_error
+    return (critical + float(t.ppf(power, n_clusters - 1))) * standard_error

@@ -6,13 +6,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from analysis.__main__ import main
 from analysis.compare import show
 from analysis.comparison import UNDECIDED, WORSE, Family, as_record, compare_cells
-from analysis.statistics import Method, PairedTest
+from analysis.statistics import Method, PairedTest, holm
 from analysis.sweeps import SubsetMetric, open_sweep
 from components.errors import DataError
 from tests.analysis import tiny_sweep
@@ -50,15 +51,24 @@ class TestFamily:
         assert (row.comparison.n, row.comparison.n_clusters) == (7, 6)
         assert row.left_out == {"answer_error": 1}
 
-    def test_verdicts_follow_holm(self, sweep: Path) -> None:
+    def test_verdicts_follow_the_adjusted_p_values(self, sweep: Path) -> None:
         found = family(sweep)
         verdicts = {row.cell.cell_id: row.verdict for row in found.rows}
         assert verdicts == {"b4b4b4b4b4b4": UNDECIDED, "a1a1a1a1a1a1": WORSE, "a2a2a2a2a2a2": WORSE}
         assert [row.cell.cell_id for row in found.not_distinguishable] == ["b4b4b4b4b4b4"]
-        for row in found.rows:
-            assert row.p_holm is not None
-            assert row.comparison.p is not None
-            assert row.p_holm >= row.comparison.p
+        assert all(
+            row.p_adjusted is not None and (row.p_adjusted <= 0.05) == (row.verdict == WORSE) for row in found.rows
+        )
+
+    def test_against_a_named_baseline_they_follow_holm(self, sweep: Path) -> None:
+        found = family(sweep, baseline="retriever=dense,top_k=2")
+        p = [row.comparison.p for row in found.rows]
+        assert [row.p_adjusted for row in found.rows] == pytest.approx(holm(np.array(p, dtype=np.float64)).tolist())
+
+    def test_over_the_macro_mean_subsets_count_the_same(self, sweep: Path) -> None:
+        found = family(sweep, replace(ROUGE, subset="macro"), baseline="retriever=bm25,top_k=2")
+        difference = next(row for row in found.rows if row.cell.cell_id == "a2a2a2a2a2a2").comparison.difference
+        assert difference == pytest.approx((0.3 / 4 + 0.1 / 2 + 0.2 / 2) / 3)
 
     def test_too_few_clusters_can_show_nothing(self, sweep: Path) -> None:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))
@@ -86,7 +96,7 @@ class TestFamily:
     def test_equal_cells_are_undecided_and_nothing_is_said_of_their_size(self, tmp_path: Path) -> None:
         equal = [replace(cell, rouge_l=tiny_sweep.CELLS[0].rouge_l) for cell in tiny_sweep.CELLS]
         found = family(tiny_sweep.write(tmp_path, equal))
-        assert [(row.verdict, row.p_holm) for row in found.rows] == [(UNDECIDED, 1.0)] * 3
+        assert [(row.verdict, row.p_adjusted) for row in found.rows] == [(UNDECIDED, 1.0)] * 3
         assert "would have been shown" not in text_of(found)
         assert "too few" not in text_of(found)
 
@@ -95,9 +105,9 @@ class TestFamily:
         stranger = replace(last, facts={"dataset": {"name": "other"}})
         found = family(tiny_sweep.write(tmp_path, [*cells, stranger]))
         row = next(row for row in found.rows if row.cell.cell_id == last.cell_id)
-        assert (row.verdict, row.p_holm, row.comparison.p) == ("no common sample", None, None)
+        assert (row.verdict, row.p_adjusted, row.comparison.p) == ("no common sample", None, None)
         text = text_of(found)
-        assert "Holm over 2 comparisons" in text
+        assert "allowing for any two of 3 cells" in text
         assert "left out: 8 of another data set" in text
 
 
@@ -126,13 +136,14 @@ class TestText:
         text = text_of(family(sweep))
         assert (
             "Not distinguishable from the best, b3b3b3b3 (retriever=dense, top_k=2): b4b4b4b4 "
-            "(1 of 3; alpha 0.05, Holm over 3 comparisons)." in text
+            "(1 of 3; alpha 0.05, allowing for any two of 4 cells)." in text
         )
-        assert "the truly best cell is it or one of these with a chance of 0.95 or more." in text
+        assert "With a chance of 0.95 or more it and these hold every truly best cell." in text
 
     def test_counts_verdicts_against_a_named_baseline(self, sweep: Path) -> None:
         text = text_of(family(sweep, baseline="retriever=bm25,top_k=2"))
         assert "Against a1a1a1a1 (retriever=bm25, top_k=2): 1 better, 0 worse, 2 undecided" in text
+        assert "Holm over 3 comparisons" in text
         assert "truly best" not in text
 
     def test_says_what_could_have_been_shown(self, sweep: Path) -> None:
@@ -151,7 +162,7 @@ class TestText:
         text = text_of(family(sweep), width)
         assert "…" not in text
         assert ("a wider terminal also shows: " in text) == (width < 100)
-        assert "Holm p" in text
+        assert "adj. p" in text
 
 
 class TestCommand:
@@ -171,7 +182,7 @@ class TestCommand:
         assert record["method"] == "bootstrap"
         assert [row["cell_id"] for row in rows] == [cell["cell_id"] for cell in record["cells"]]
         assert rows[0]["axis/retriever"] == "dense"
-        assert float(rows[0]["p_holm"]) == record["cells"][0]["p_holm"]
+        assert float(rows[0]["p_adjusted"]) == record["cells"][0]["p_adjusted"]
         assert rows[0]["n_left_out"] == "1 answer_error"
 
     @pytest.mark.parametrize("alpha", ["0", "1", "x"])

@@ -2,10 +2,9 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from analysis.samples import is_of_a_corpus, join, join_statistics
+from analysis.samples import is_of_a_corpus, join
 from analysis.sweeps import SubsetMetric, open_sweep
 from components.errors import DataError
 from tests.analysis import tiny_sweep
@@ -18,23 +17,33 @@ def test_values_are_joined_by_id_whatever_the_order(tmp_path: Path) -> None:
     turned = replace(other, ids=tuple(reversed(other.ids)), rouge_l=list(reversed(other.rouge_l)))
     cells = open_sweep(str(tiny_sweep.write(tmp_path, [first, turned]))).cells
     joined = join(tmp_path, ROUGE, cells[0], cells[1:])
-    assert joined.baseline.tolist() == first.rouge_l
-    assert joined.values[:, 0].tolist() == other.rouge_l
+    assert joined.scores.statistics[:, :, 0].T.tolist() == [first.rouge_l, other.rouge_l]
+    assert joined.scores.has_value.all()
     assert joined.left_out == (Counter(),)
 
 
 def test_samples_of_one_first_document_are_a_cluster(sweep: Path) -> None:
     cells = open_sweep(str(sweep)).cells
-    assert join(sweep, ROUGE, cells[0], cells[1:2]).clusters.tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
+    assert join(sweep, ROUGE, cells[0], cells[1:2]).scores.clusters.tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize(
     ("subset", "n"),
-    [("overall", 8), ("read", 6), ("read/qa_1doc", 4), ("create", 2), ("topic/funds", 1), ("task/extractive", 1)],
+    [
+        ("overall", 8),
+        ("macro", 8),
+        ("read", 6),
+        ("read/qa_1doc", 4),
+        ("create", 2),
+        ("topic/funds", 1),
+        ("task/extractive", 1),
+    ],
 )
 def test_a_subset_holds_its_samples(sweep: Path, subset: str, n: int) -> None:
     cells = open_sweep(str(sweep)).cells
-    assert len(join(sweep, SubsetMetric(subset, "rouge_l"), cells[0], cells[1:]).values) == n
+    scores = join(sweep, SubsetMetric(subset, "rouge_l"), cells[0], cells[1:]).scores
+    assert len(scores.has_value) == n
+    assert len(set(scores.strata.tolist())) == (3 if subset == "macro" else 1)
 
 
 def test_what_is_left_out_is_counted_by_reason(tmp_path: Path) -> None:
@@ -49,15 +58,26 @@ def test_what_is_left_out_is_counted_by_reason(tmp_path: Path) -> None:
             {"answer_error": 1, "answer_error in the baseline": 1, "not in this cell": 2, "not in the baseline": 1}
         ),
     )
-    assert np.isnan(joined.values[:, 0]).tolist() == [True, True, False, False, False, False, True, True]
+    assert joined.scores.has_value.T.tolist() == [
+        [False, True, True, True, True, True, False, True],
+        [True, False, True, True, True, True, False, False],
+    ]
 
 
 def test_another_data_set_has_no_common_sample_even_with_equal_ids(tmp_path: Path) -> None:
     other = replace(tiny_sweep.CELLS[1], facts={"dataset": {"name": "other"}})
     cells = open_sweep(str(tiny_sweep.write(tmp_path, [tiny_sweep.CELLS[0], other]))).cells
     joined = join(tmp_path, ROUGE, cells[0], cells[1:])
-    assert np.isnan(joined.values).all()
+    assert not joined.scores.has_value[:, 1].any()
     assert joined.left_out == (Counter({"of another data set": 8}),)
+
+
+def test_another_question_under_the_same_id_is_another_sample(tmp_path: Path) -> None:
+    other = replace(tiny_sweep.CELLS[1], question="Who was there?")
+    cells = open_sweep(str(tiny_sweep.write(tmp_path, [tiny_sweep.CELLS[0], other]))).cells
+    joined = join(tmp_path, ROUGE, cells[0], cells[1:])
+    assert not joined.scores.has_value[:, 1].any()
+    assert joined.left_out == (Counter({"with another question": 8}),)
 
 
 class TestCorpusMetrics:
@@ -68,21 +88,18 @@ class TestCorpusMetrics:
         assert is_of_a_corpus(sweep, self.BLEU, cell)
         assert not is_of_a_corpus(sweep, ROUGE, cell)
 
-    def test_only_samples_that_count_in_both_are_joined(self, sweep: Path) -> None:
+    def test_are_compared_by_what_they_are_made_of(self, sweep: Path) -> None:
         cells = open_sweep(str(sweep)).cells
-        whole, with_a_failure = join_statistics(sweep, self.BLEU, cells[0], [cells[1], cells[3]])
-        assert whole.cell.shape == whole.baseline.shape == (8, 2)
-        assert with_a_failure.cell.shape == (7, 2)
-        assert with_a_failure.clusters.tolist() == [0, 0, 1, 3, 4, 5, 6]
-        assert with_a_failure.left_out == Counter({"answer_error": 1})
+        joined = join(sweep, self.BLEU, cells[0], [cells[1], cells[3]])
+        assert joined.scores.statistics.shape == (8, 3, 10)
+        assert joined.scores.has_value.sum(axis=0).tolist() == [8, 8, 7]
+        assert joined.left_out == (Counter(), Counter({"answer_error": 1}))
+        assert joined.scores.combine is not None
+        geometric_mean = (8 / 9 * 7 / 8 * 6 / 7 * 5 / 6) ** 0.25
+        assert joined.scores.combine(joined.scores.statistics[0, 0]) == pytest.approx(geometric_mean)
 
 
 class TestErrors:
-    def test_the_macro_mean_is_not_over_samples(self, sweep: Path) -> None:
-        cells = open_sweep(str(sweep)).cells
-        with pytest.raises(DataError, match="macro is a mean over subsets"):
-            join(sweep, SubsetMetric("macro", "rouge_l"), cells[0], cells[1:])
-
     def test_a_file_that_is_gone_or_damaged(self, tmp_path: Path) -> None:
         cells = open_sweep(str(tiny_sweep.write(tmp_path))).cells
         path = tmp_path / cells[1].cell_id / "samples.parquet"

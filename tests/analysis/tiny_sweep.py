@@ -15,6 +15,7 @@ from runner.results import CellResult, SweepResult, write_cell, write_sweep
 SUBSETS = ["read/qa_1doc"] * 4 + ["read/qa_2docs"] * 2 + ["create"] * 2
 DOCUMENTS = ["d1", "d1", "d2", "d3", "d4", "d5", None, None]
 VALUE = "value"
+BLEU_STATISTICS = [9.0, 9.0, 8.0, 7.0, 6.0, 5.0, 9.0, 8.0, 7.0, 6.0]
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class TinyCell:
     rouge_l: Sequence[float | None]
     facts: Mapping[str, Any] = field(default_factory=dict)
     ids: Sequence[str] = tuple(f"s{i}" for i in range(8))
+    question: str = "What happened?"
 
 
 CELLS = (
@@ -58,7 +60,7 @@ def _result(cell: TinyCell) -> CellResult:
         "status": "OK",
         "axes": cell.axes,
         "overrides": (),
-        "config": {},
+        "config": {"metrics": {"scores": {"bleu": {"_target_": "components.metrics.bleu.Bleu", "language": "zh"}}}},
         "metrics": metrics,
         "counts": {"ok": n_asked},
         "tokens": {
@@ -95,6 +97,7 @@ def _samples(cell: TinyCell) -> bytes:
     table = pa.table(
         {
             "id": list(cell.ids),
+            "question": [f"{cell.question} {sample_id}" for sample_id in cell.ids],
             "subset": SUBSETS[:n],
             "topic": pa.array(["funds", None, *[None] * (n - 2)], pa.string()),
             "task": pa.array(["extractive", *[None] * (n - 1)], pa.string()),
@@ -108,7 +111,7 @@ def _samples(cell: TinyCell) -> bytes:
             "score_state/hallucination": states,
             "score/bleu": pa.array([None] * n, pa.float64()),
             "score_state/bleu": states,
-            "score_statistics/bleu": pa.array([[1.0, 2.0]] * n, pa.list_(pa.float64())),
+            "score_statistics/bleu": pa.array([BLEU_STATISTICS] * n, pa.list_(pa.float64())),
         }
     )
     buffer = io.BytesIO()

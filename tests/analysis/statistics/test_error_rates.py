@@ -5,7 +5,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from analysis.statistics import Method, PairedTest, holm, minimum_detectable_difference
+from analysis.statistics import (
+    Method,
+    PairedTest,
+    best_cells,
+    critical_value,
+    holm,
+    minimum_detectable_difference,
+)
+from tests.analysis.statistics.cells import scores_of
 
 ALPHA = 0.05
 N_SWEEPS = 1000
@@ -18,7 +26,7 @@ def p_values(
 ) -> NDArray[np.float64]:
     """Float64[n_sweeps, n_cells] of values [n_samples, n_sweeps, n_cells] and [n_samples, n_sweeps]."""
     differences = (cells - baselines[:, :, np.newaxis]).reshape(len(cells), -1)
-    found = test.compare(differences, np.zeros(len(cells)), clusters)
+    found = test.compare(scores_of([np.zeros(len(cells)), *differences.T], clusters))
     return np.array([comparison.p for comparison in found]).reshape(cells.shape[1:])
 
 
@@ -57,15 +65,49 @@ def test_holm_keeps_the_rate_of_a_whole_family() -> None:
     assert n_wrong <= MOST < n_wrong_raw
 
 
-@pytest.mark.parametrize("means", [[0.0] * 8, [0.0, 0.0, -0.1, -0.1, -0.2, -1.0, -1.0], [0.0, -0.05, -0.05, -0.05]])
-def test_the_truly_best_cell_is_among_those_not_distinguishable_from_the_best(means: list[float]) -> None:
-    """Although the samples that pick the best also test it. The first cell is a truly best one."""
-    values = sweeps(4, means)
-    picked = values.mean(axis=0).argmax(axis=1)
-    p = p_values(values, values[:, np.arange(N_SWEEPS), picked], np.arange(100))
-    p[np.arange(N_SWEEPS), picked] = np.nan
-    n_lost = sum(holm(row)[0] <= ALPHA for row in p)
-    assert n_lost <= MOST
+class TestTheBestOfManyCells:
+    """No truly best cell may be called worse, although the samples that pick the best also test it."""
+
+    n_sweeps = 400
+    fewest, most = stats.binom.interval(0.998, n_sweeps, ALPHA)
+
+    def fallen(self, means: list[float]) -> NDArray[np.bool_]:
+        """Whether each cell is called worse than the best, bool[n_sweeps, n_cells]."""
+        values = sweeps(4, means)
+        found = [
+            best_cells(
+                scores_of(list(values[:, i].T), np.arange(100)),
+                larger_is_better=True,
+                alpha=ALPHA,
+                n_resamples=499,
+                seed=0,
+            )
+            for i in range(self.n_sweeps)
+        ]
+        return np.array([one.p <= ALPHA for one in found])
+
+    @pytest.mark.parametrize("n_cells", [2, 8, 24])
+    def test_of_equal_ones_as_many_sweeps_lose_one_as_alpha_says(self, n_cells: int) -> None:
+        n_wrong = int(self.fallen([0.0] * n_cells).any(axis=1).sum())
+        assert self.fewest <= n_wrong <= self.most
+
+    def test_holm_against_the_picked_one_would_lose_more(self) -> None:
+        values = sweeps(4, [0.0] * 24)[:, : self.n_sweeps]
+        picked = values.mean(axis=0).argmax(axis=1)
+        rows = np.arange(self.n_sweeps)
+        p = p_values(values, values[:, rows, picked], np.arange(100), PairedTest(n_resamples=499))
+        p[rows, picked] = np.nan
+        assert sum((holm(row) <= ALPHA).any() for row in p) > 1.5 * self.most
+
+    @pytest.mark.parametrize("means", [[0.0, 0.0, -0.1, -0.1, -0.2, -1.0, -1.0], [0.0, -0.05, -0.05, -0.05]])
+    def test_worse_cells_beside_them_change_nothing(self, means: list[float]) -> None:
+        best = np.array(means) == 0.0
+        assert int(self.fallen(means)[:, best].any(axis=1).sum()) <= self.most
+
+    def test_worse_ones_fall(self) -> None:
+        fallen = self.fallen([0.0, 0.0, -0.3, -1.0])
+        assert fallen[:, 3].all()
+        assert fallen[:, 2].mean() > 0.3
 
 
 def test_power_rises_with_the_number_of_samples() -> None:
@@ -85,7 +127,8 @@ def test_the_detectable_difference_is_found_with_the_power_that_it_is_for(n_clus
     clusters = np.repeat(np.arange(n_clusters), 3)
     noise = random.normal(size=(n_clusters, N_SWEEPS))[clusters] + random.normal(size=(3 * n_clusters, N_SWEEPS))
     true_error = np.sqrt((1 + 1 / 3) / n_clusters)
-    difference = minimum_detectable_difference(true_error, n_clusters, alpha=ALPHA, power=power)
+    critical = critical_value(n_clusters, ALPHA)
+    difference = minimum_detectable_difference(true_error, n_clusters, critical=critical, power=power)
     p = p_values((noise + difference)[:, :, np.newaxis], np.zeros_like(noise), clusters)
     assert n_found(p) / N_SWEEPS == pytest.approx(power, abs=0.05)
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.statistics import Comparison, Method, PairedTest
+from tests.analysis.statistics.cells import scores_of
 
 TEST = PairedTest()
 CLUSTERS = np.repeat(np.arange(20), [1, 2, 3, 4, 5] * 4)
@@ -18,7 +19,7 @@ def differences(seed: int, shift: float = 0.0, n: int = N) -> NDArray[np.float64
 
 
 def compare(values: NDArray[np.float64], clusters: NDArray[np.int64] = CLUSTERS, test: PairedTest = TEST) -> Comparison:
-    (only,) = test.compare(values[:, np.newaxis], np.zeros(len(values)), clusters)
+    (only,) = test.compare(scores_of([np.zeros(len(values)), values], clusters))
     return only
 
 
@@ -29,7 +30,7 @@ class TestPermutation:
         exact = stats.permutation_test(
             (cell, baseline), lambda x, y: np.mean(x - y), permutation_type="samples", n_resamples=np.inf
         ).pvalue
-        (found,) = TEST.compare(cell[:, np.newaxis], baseline, np.arange(12))
+        (found,) = TEST.compare(scores_of([baseline, cell], np.arange(12)))
         assert found.p == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / TEST.n_resamples))
 
     def test_equals_scipy_on_clusters_flipped_as_a_whole(self) -> None:
@@ -96,7 +97,7 @@ class TestStandardError:
 class TestSamples:
     def test_without_a_value_on_either_side_are_left_out(self) -> None:
         cell, baseline = np.array([1.0, np.nan, 3.0, 5.0]), np.array([0.5, 1.0, np.nan, 1.0])
-        (found,) = TEST.compare(cell[:, np.newaxis], baseline, np.array([0, 1, 2, 3]))
+        (found,) = TEST.compare(scores_of([baseline, cell], np.arange(4)))
         assert (found.n, found.n_clusters) == (2, 2)
         assert found.difference == pytest.approx((0.5 + 4.0) / 2)
 
@@ -130,9 +131,9 @@ class TestEveryMethod:
         assert compare(values[order], CLUSTERS[order], test).p == compare(values, test=test).p
 
     def test_another_cell_changes_no_p(self, method: Method) -> None:
-        values, test = np.column_stack([differences(9), differences(10)]), PairedTest(method)
-        together = test.compare(values, np.zeros(N), CLUSTERS)
-        assert [found.p for found in together] == [compare(values[:, i], test=test).p for i in range(2)]
+        cells, test = [differences(9), differences(10)], PairedTest(method)
+        together = test.compare(scores_of([np.zeros(N), *cells], CLUSTERS))
+        assert [found.p for found in together] == [compare(values, test=test).p for values in cells]
 
     def test_signs_are_symmetric(self, method: Method) -> None:
         values, test = differences(11, 0.3), PairedTest(method)

@@ -1,0 +1,40 @@
+"""Random draws over groups of samples, equal for equal seeds and numbers of groups."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+TOLERANCE = 1e-9
+"""Relative to what is summed: resampled sums that are equal but for rounding count as equal."""
+
+_BLOCK_ELEMENTS = 2_000_000
+
+
+def swaps(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """Whether each cluster changes its sign (-1) or not (1), float64[n_in_block, n_clusters], in blocks."""
+    random = np.random.default_rng((seed, n_clusters))
+    for n_in_block in _blocks(n_clusters, n_resamples):
+        swapped = random.integers(2, size=(n_in_block, n_clusters), dtype=np.int8)
+        yield swapped.astype(np.float64) * 2.0 - 1.0
+
+
+def counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    """How often each cluster is drawn, with replacement, float64[n_in_block, n_clusters], in blocks."""
+    random = np.random.default_rng((seed, n_clusters))
+    for n_in_block in _blocks(n_clusters, n_resamples):
+        chosen = random.integers(max(1, n_clusters), size=(n_in_block, n_clusters))
+        chosen += n_clusters * np.arange(n_in_block)[:, np.newaxis]
+        yield np.bincount(chosen.ravel(), minlength=chosen.size).reshape(chosen.shape).astype(np.float64)
+
+
+def resampled_sums(blocks: Iterator[NDArray[np.float64]], contributions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums of float64[n_clusters, n_cells], weighted by every resample: float64[n_resamples, n_cells]."""
+    return np.concatenate([block @ contributions for block in blocks])
+
+
+def _blocks(n_clusters: int, n_resamples: int) -> Iterator[int]:
+    """Numbers of resamples that are drawn together, so that memory stays bounded."""
+    block = max(1, _BLOCK_ELEMENTS // max(1, n_clusters))
+    for first in range(0, n_resamples, block):
+        yield min(block, n_resamples - first)

@@ -1,0 +1,102 @@
+"""Which cells may be the best; how often this is wrong is in test_error_rates.py."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from analysis.statistics import BestCells, SampleScores, best_cells
+from tests.analysis.statistics.cells import scores_of
+
+N = 60
+
+
+def best(scores: SampleScores, *, larger_is_better: bool = True, alpha: float = 0.05) -> BestCells:
+    return best_cells(scores, larger_is_better=larger_is_better, alpha=alpha, n_resamples=4000, seed=0)
+
+
+def cells(seed: int, *means: float) -> list[NDArray[np.float64]]:
+    random = np.random.default_rng(seed)
+    hard = random.normal(size=N)
+    return [hard + random.normal(mean, 0.5, N) for mean in means]
+
+
+def test_two_cells_are_a_permutation_test_of_their_difference() -> None:
+    first, second = cells(1, 0.15, 0.0)
+    expected = stats.permutation_test(
+        (first - second,),
+        lambda values: abs(values.sum()),
+        permutation_type="samples",
+        alternative="greater",
+        n_resamples=20_000,
+        rng=np.random.default_rng(2),
+    ).pvalue
+    found = best(scores_of([first, second], np.arange(N)))
+    assert 0.01 < expected < 0.5
+    assert found.p == pytest.approx([1.0, expected], abs=0.02)
+
+
+def test_the_more_cells_the_larger_a_difference_must_be() -> None:
+    few, many = (best(scores_of(cells(3, *[0.0] * n), np.arange(N))) for n in (2, 20))
+    assert few.critical is not None
+    assert many.critical is not None
+    assert few.critical == pytest.approx(1.96, abs=0.1)
+    assert many.critical > 3.0
+
+
+def test_a_cell_may_fall_to_one_that_is_not_the_best() -> None:
+    """A close relative of the second shows that it is not the best; the best, which varies on its own, does not."""
+    random = np.random.default_rng(4)
+    second = random.normal(size=N)
+    relative = second + 0.1 + random.normal(0, 0.01, N)
+    winner = random.normal(0.15, 1.0, N)
+    winner += relative.mean() + 0.05 - winner.mean()
+    assert best(scores_of([winner, second], np.arange(N))).p[1] > 0.2
+    found = best(scores_of([winner, second, relative], np.arange(N)))
+    assert found.p[1] < 0.01
+    assert found.p[2] > 0.2
+
+
+def test_what_falls_first_no_longer_hides_what_falls_next() -> None:
+    """Alone, the second would fall; beside many noisy bad cells, only after these have fallen."""
+    random = np.random.default_rng(5)
+    first, noise = random.normal(size=N), random.normal(size=N)
+    second = first - 2.6 / np.sqrt(N) + (noise - noise.mean()) / noise.std()
+    noisy = [random.normal(-4.0, 1.0, N) for _ in range(40)]
+    alone = best(scores_of([first, second], np.arange(N)))
+    beside = best(scores_of([first, second, *noisy], np.arange(N)))
+    assert alone.p[1] <= 0.05
+    assert beside.p[1] <= 0.05
+    assert beside.critical is not None
+    assert beside.critical > 2.8
+
+
+def test_smaller_may_be_better() -> None:
+    scores = scores_of(cells(7, 0.0, 2.0), np.arange(N))
+    assert best(scores).p == pytest.approx([0.0, 1.0], abs=0.001)
+    assert best(scores, larger_is_better=False).p == pytest.approx([1.0, 0.0], abs=0.001)
+
+
+def test_equal_cells_are_all_the_best() -> None:
+    (values,) = cells(8, 0.0)
+    found = best(scores_of([values, values, values], np.arange(N)))
+    assert found.p.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_cell_without_a_value_has_no_p() -> None:
+    found = best(scores_of([*cells(9, 0.0, 3.0), np.full(N, np.nan)], np.arange(N)))
+    assert np.isnan(found.p[2])
+    assert found.p[0] <= 0.05
+
+
+@pytest.mark.parametrize(("n_clusters", "may_fall"), [(1, False), (5, False), (8, True)])
+def test_few_clusters_show_nothing(n_clusters: int, may_fall: bool) -> None:
+    clusters = np.arange(N) % n_clusters
+    found = best(scores_of(cells(10, 0.0, 3.0), clusters))
+    assert (found.p[0] <= 0.05) == may_fall
+
+
+def test_without_cells_or_samples_there_is_nothing_to_say() -> None:
+    found = best(scores_of([np.zeros(0), np.zeros(0)], np.zeros(0, dtype=np.int64)))
+    assert np.isnan(found.p).all()
+    assert found.critical is None
