@@ -1,8 +1,6 @@
 """python -m analysis compare: which cells differ from the best one, or from a baseline, and by how much."""
 
 import argparse
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +13,6 @@ from analysis import comparison, sweeps, terminal
 from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row
 from analysis.statistics import Method, PairedTest
 from analysis.terminal import UNKNOWN, Column
-from components.errors import DataError
 from runner.results import CellResult
 
 
@@ -52,26 +49,11 @@ def run(options: argparse.Namespace) -> int:
     family = comparison.compare_cells(sweep, metric, test, baseline=options.baseline, alpha=options.alpha)
     show(terminal.make_console(), family)
     if options.json:
-        _write(options.json, json.dumps(comparison.as_record(family), ensure_ascii=False, indent=1) + "\n")
+        text = json.dumps(comparison.as_record(family), ensure_ascii=False, indent=1)
+        terminal.write_text(options.json, text + "\n")
     if options.csv:
-        _write(options.csv, _csv(family))
+        terminal.write_csv(options.csv, comparison.as_table(family))
     return 0
-
-
-def _csv(family: Family) -> str:
-    rows = comparison.as_table(family)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error}); name a file in a folder") from error
 
 
 def show(console: Console, family: Family) -> None:

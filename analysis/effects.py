@@ -27,6 +27,8 @@ def run(options: argparse.Namespace) -> int:
     cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     values = np.array([metric.value(cell) for cell in cells], dtype=np.float64)
     shares = variance_shares(values, sweeps.axis_levels(cells))
+    if not cells:
+        raise DataError(f"{sweep.folder}: no cell with a value of {metric}; did all of them fail?")
     if shares is None:
         raise DataError(
             f"{sweep.folder}: {metric} is the same in all {len(cells)} cell(s) that have it, so no axis acts"

@@ -31,8 +31,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against", choices=("tokens", "seconds", "cost"), default="tokens", help="default: %(default)s"
     )
-    parser.add_argument("--price-prompt", type=float, metavar="PRICE", help="of a million prompt tokens")
-    parser.add_argument("--price-completion", type=float, metavar="PRICE", help="of a million completion tokens")
+    parser.add_argument("--price-prompt", type=_price, metavar="PRICE", help="of a million prompt tokens")
+    parser.add_argument("--price-completion", type=_price, metavar="PRICE", help="of a million completion tokens")
+
+
+def _price(text: str) -> float:
+    try:
+        price = float(text)
+    except ValueError:
+        price = float("nan")
+    if not 0 <= price < float("inf"):
+        raise argparse.ArgumentTypeError(f"got {text}, wanted a number, 0 or more")
+    return price
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,16 +50,25 @@ def run(options: argparse.Namespace) -> int:
     head, cost_of = _cost(options)
     sweep = sweeps.open_sweep(options.sweep)
     metric = sweeps.find_metric(options.metric, sweep.cells)
-    cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
+    valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
+    cells = [cell for cell in valued if not np.isnan(cost_of(cell))]
     costs = np.array([cost_of(cell) for cell in cells], dtype=np.float64)
+    if not valued:
+        raise DataError(f"{sweep.folder}: no cell with a value of {metric}; did all of them fail?")
     if not costs.any():
-        raise DataError(f"{sweep.folder}: {head} are 0 in all {len(cells)} cell(s) with a value; try --against seconds")
+        raise DataError(
+            f"{sweep.folder}: {head} are 0 or not known in all {len(valued)} cell(s) with a value; "
+            "try --against seconds"
+        )
     order = np.argsort(costs, kind="stable")
     console = terminal.make_console()
     columns = _columns([cells[i] for i in order], metric, head, costs[order], sweeps.varying_axes(sweep.cells))
     terminal.show_table(console, f"{metric} against {head}", columns)
     console.print("[dim]the front is by the means alone: whether two cells differ, `compare` tells[/]")
-    if line := sweep.left_out(len(cells)):
+    for cell in valued:
+        if cell not in cells:
+            console.print(f"not compared, as its tokens were not counted by its provider: {cell.cell_id[:8]}")
+    if line := sweep.left_out(len(valued)):
         console.print(f"[dim]{line}[/]")
     return 0
 
@@ -74,9 +93,10 @@ def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], floa
     return "cost per 1,000 samples", cost
 
 
-def _tokens(cell: CellResult, kind: str) -> int:
-    """Of the answers alone: what a judge reads and writes is no cost of the pipeline."""
-    return cell.tokens.get(kind, 0)
+def _tokens(cell: CellResult, kind: str) -> float:
+    """Of the answers alone: what a judge reads and writes is no cost of the pipeline. NaN if they are not known."""
+    n_tokens = cell.tokens.get(kind)
+    return float("nan") if n_tokens is None else n_tokens
 
 
 def _seconds(cell: CellResult) -> float:

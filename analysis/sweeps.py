@@ -1,19 +1,21 @@
 """A sweep on disk, and what a command line may name in it: the sweep itself, a metric of a subset, a cell."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from components.errors import DataError
+from components.subsets import MACRO, OVERALL
 from runner import results
 from runner.results import CellResult
 
 RESULTS_DIR = Path("results")
-OVERALL, MACRO = "overall", "macro"
 SMALLER_IS_BETTER = ("hallucination", "length", "context_tokens", "context_tokens_dropped")
 """Metrics of which less is better, or cheaper; of all others more is. A published variant goes with its metric."""
 
+_BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
 _N_SWEEPS_LISTED = 10
 _VARIANTS = ("_crud_compat", "_omnieval_compat")
 
@@ -101,9 +103,11 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
     Raises DataError if it is none or several, naming candidates.
     """
     if "=" in text:
-        pairs = [pair.strip().partition("=") for pair in text.split(",")]
-        wanted = {axis: value for axis, _, value in pairs}
-        found = [cell for cell in cells if all(shown(cell.axes.get(axis)) == value for axis, value in wanted.items())]
+        pairs = [pair.strip().partition("=") for pair in _BETWEEN_AXES.split(text)]
+        wanted = {axis: _typed(value) for axis, _, value in pairs}
+        found = [
+            cell for cell in cells if all(_typed(shown(cell.axes.get(axis))) == value for axis, value in wanted.items())
+        ]
     else:
         found = [cell for cell in cells if cell.cell_id.startswith(text)]
     if len(found) == 1:
@@ -112,6 +116,11 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
     listed = "".join(f"\n  {cell.cell_id}  {describe(cell, axes)}" for cell in found or cells)
     what = f"{len(found)} cells match, wanted one:" if found else "no cell matches; there are:"
     raise DataError(f"{text}: {what}{listed}")
+
+
+def _typed(value: str) -> str:
+    """Without what may differ between a value as it is typed and as it is shown: spaces, quotes and case."""
+    return re.sub(r"[\s'\"]", "", value).lower()
 
 
 def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:

@@ -1,7 +1,6 @@
 """python -m analysis table: a published table beside the cells of a sweep."""
 
 import argparse
-import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -33,6 +32,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     table = published.read_table(options.table)
     metrics = _chosen(table, options.metric)
+    if options.csv and not options.sweep:
+        raise DataError("--csv: writes a table beside a sweep, and no sweep was named")
     if not options.sweep:
         show_table(console, table, metrics)
         return 0
@@ -210,10 +211,7 @@ def _show_source(console: Console, table: Table) -> None:
 
 def _write_csv(path: Path, beside: Beside) -> None:
     records = [_record(beside.table, block, line) for block in beside.blocks for line in block.lines]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(records[0]))
-        writer.writeheader()
-        writer.writerows(records)
+    terminal.write_csv(path, records)
 
 
 def _record(table: Table, block: Block, line: Line) -> dict[str, object]:

@@ -1,10 +1,15 @@
-"""How tables of this package look in a terminal, in a pipe and in a file."""
+"""How tables of this package look in a terminal, in a pipe and in a file, and how they are written to one."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
+
+from components.errors import DataError
 
 UNKNOWN = "–"
 
@@ -46,6 +51,23 @@ def _table(title: str, columns: Sequence[Column]) -> Table:
     for row in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*row)
     return table
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes rows of equal columns. Raises DataError if the file cannot be written."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def write_text(path: Path, text: str) -> None:
+    """Raises DataError if the file cannot be written."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error}); name a file in a folder") from error
 
 
 def n_digits(values: Iterable[float]) -> int:

@@ -286,15 +286,15 @@ class AnswerState(StrEnum):
 @dataclass(frozen=True)
 class Answer:
     """The end of one request. `text` is empty unless the state is OK; an error's message is in `error`, never in
-    `text`.
+    `text`. Tokens are None where the provider did not count them.
     """
 
     request_id: str
     state: AnswerState
     text: str = ""
     error: str = ""
-    n_prompt_tokens: int = 0
-    n_completion_tokens: int = 0
+    n_prompt_tokens: int | None = 0
+    n_completion_tokens: int | None = 0
     latency_s: float = 0.0
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from components.records import ScoreState
+from components.subsets import OVERALL
 from runner import environment
-from runner.compute.aggregate import OVERALL
 from runner.plan import PlannedCell
 from runner.results import FAILED, OK, CellResult
 from runner.store import Store

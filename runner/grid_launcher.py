@@ -26,7 +26,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.errors import ConfigError
 from runner.grid_sweeper import SweeperSettings, expand
 from runner.request import Job
-from runner.sweep import run_sweep
+from runner.sweep import EXIT_INTERRUPTED, run_sweep
 
 GROUPS = (
     "dataset",
@@ -60,8 +60,9 @@ def job_of(config: DictConfig) -> Job:
     axes: dict[str, Any] = {group: hydra.runtime.choices.get(group) for group in GROUPS}
     overridden = [override.lstrip("+~").partition("=")[0] for override in overrides]
     for name in (*SCALARS, *overridden):
-        if name.split(".")[0] not in _NO_AXES and name not in GROUPS:
-            axes[name] = OmegaConf.select(config, name)
+        _, _, place = name.rpartition("@")  # an option that goes to a place of its own: "llm@judge.llm"
+        if place.split(".")[0] not in _NO_AXES and place not in GROUPS:
+            axes[place] = hydra.runtime.choices.get(name) or OmegaConf.select(config, place)
     return Job(plain, {name: _plain(value) for name, value in axes.items()}, overrides)
 
 
@@ -75,6 +76,8 @@ class GridLauncher(Launcher):  # type: ignore[misc]
     """Composes, checks and plans all jobs of a sweep, then runs their union."""
 
     def __init__(self) -> None:
+        self.exit_code = 0
+        self.ends_process = True
         self._config: DictConfig | None = None
         self._compose = ComposeOnce(None)
 
@@ -84,7 +87,9 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         self._compose = ComposeOnce(hydra_context.config_loader)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Runs all jobs as one sweep, and ends the process with its exit code unless that is 0."""
+        """Runs all jobs as one sweep, and ends the process with its exit code unless that is 0 or more batches may
+        follow: then `exit_code` is the largest of all.
+        """
         assert self._config is not None
         sweep_dir = Path(self._config.hydra.sweep.dir)
         configs = [
@@ -96,7 +101,8 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         code = run_sweep(
             [job_of(config) for config in configs], sweep_dir.name, list(self._config.hydra.overrides.task)
         )
-        if code:
+        self.exit_code = max(self.exit_code, code)
+        if code and (self.ends_process or code == EXIT_INTERRUPTED):
             raise SystemExit(code)
         return [_returned(config, overrides) for config, overrides in zip(configs, job_overrides, strict=True)]
 
@@ -133,6 +139,17 @@ def make_grid_sweeper() -> type:
             except ConfigError as error:  # as what a mistake on the command line is, to Hydra
                 raise HydraException(str(error)) from None
             return list(self.split_overrides_to_chunks(jobs, max_batch_size))
+
+        def sweep(self, arguments: list[str]) -> Any:
+            """Runs all batches, also behind one with a failed cell, and then ends the process with their exit code."""
+            launcher = self.launcher
+            if not isinstance(launcher, GridLauncher):
+                return super().sweep(arguments)
+            launcher.ends_process = False
+            returned = super().sweep(arguments)
+            if launcher.exit_code:
+                raise SystemExit(launcher.exit_code)
+            return returned
 
         def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
             if not isinstance(self.launcher, GridLauncher):

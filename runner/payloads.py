@@ -153,6 +153,8 @@ def encode_answers(answers: Sequence[Answer], prompts: Sequence[str]) -> Parts:
     """One row per request, in order."""
     columns = {field.name: [getattr(answer, field.name) for answer in answers] for field in fields(Answer)}
     columns["state"] = [answer.state.value for answer in answers]
+    for name in ("n_prompt_tokens", "n_completion_tokens"):
+        columns[name] = pa.array(columns[name], pa.int64())
     return {"answers": pa.table({**columns, "prompt": pa.array(prompts, pa.large_string())})}
 
 

@@ -2,13 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Any
 
-from components.fields import is_runtime_only
 from components.llms.none import NoGenerator
-from runner.cell import Cell
 from runner.compute.journal import read_journal
 from runner.request import CellRequest
 from runner.stage import Stage
@@ -27,25 +25,17 @@ class PlannedCell:
 
     @property
     def axes(self) -> dict[str, Any]:
-        """The axes that can change a result: None for those that this experiment does not use. `dataset.key` tells
-        data sets of equal name apart.
+        """The axes that can change a result: None for those that this experiment does not use, such as one in which
+        equal requests differ. `dataset.key` tells data sets of equal name apart.
         """
+        others = [request.job.axes for request in self.same_as]
         counted = {
-            name: value if name.split(".")[0] in self.graph.used else None
+            name: value
+            if name.split(".")[0] in self.graph.used and all(axes.get(name) == value for axes in others)
+            else None
             for name, value in self.request.job.axes.items()
-            if not _changes_nothing(self.request.cell, name)
         }
         return {**counted, "dataset.key": self.graph.data.key[:8]}
-
-
-def _changes_nothing(cell: Cell, name: str) -> bool:
-    """True for the dotted name of a runtime-only field, such as dataset.root."""
-    *path, last = name.split(".")
-    component: Any = cell
-    for step in path:
-        component = component[step] if isinstance(component, Mapping) else getattr(component, step, None)
-    known = {field.name: field for field in fields(component)} if is_dataclass(component) else {}
-    return last in known and is_runtime_only(known[last])
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class CellResult:
     reason: str = ""
     metrics: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
-    tokens: Mapping[str, int] = field(default_factory=dict)
+    tokens: Mapping[str, int | None] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     reused: Mapping[str, bool] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)

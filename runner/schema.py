@@ -7,6 +7,7 @@ that is no field and a field that has neither key nor default are mistakes; valu
 import dataclasses
 import difflib
 import importlib
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -95,7 +96,7 @@ class _Builder:
     def _primitive(self, value: Any, wanted: type, path: str) -> Any:
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
             return float(value)
-        if type(value) is not wanted or (wanted is float and value != value):
+        if type(value) is not wanted or (isinstance(value, float) and not math.isfinite(value)):
             raise self._refuse(path, value, _type_name(wanted))
         return value
 

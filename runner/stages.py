@@ -133,7 +133,7 @@ def _retrieval(cell: Cell, data: Data, queries: Stage) -> dict[str, Stage]:
         words = _words(cell.reranker.tokenizer, data.corpus, queries)
         hits = Stage(
             "reranked_hits", retrieval.rerank, cell.reranker,
-            {"hits": hits, **texts, "queries": queries, **words},
+            {"hits": hits, **texts, "queries": queries, **words}, _parts(data, texts)[1],
         )  # fmt: skip
     return {**texts, "hits": hits}
 

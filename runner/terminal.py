@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from runner.compute.aggregate import GROUPINGS, MACRO, OVERALL
+from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.plan import Plan
 from runner.results import CellResult
 from runner.stage import Stage
@@ -224,8 +224,8 @@ def _value(cell: CellResult, name: str, best: float, *, with_interval: bool) -> 
         return "–"
     text = f"{value:.1f}" if best >= 10 else f"{value:.4f}"
     text = f"[bold]{text}[/]" if value == best and cell.status == "OK" and name != "context_tokens" else text
-    if with_interval:
-        entry = cell.metrics["overall"][name]
+    entry = cell.metrics["overall"][name] if with_interval else {}
+    if entry.get("ci_low") is not None:
         text += f" [dim]{entry['ci_low']:.3f}–{entry['ci_high']:.3f}[/]"
     return text
 

@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -199,7 +199,7 @@ def leaderboard_figure(cells: list[CellResult], axes: list[str], metric: str, mo
         plot.errorbar(
             value,
             i,
-            xerr=[[max(0, value - entry["ci_low"])], [max(0, entry["ci_high"] - value)]],
+            xerr=_whiskers(entry),
             color="#222222",
             capsize=2,
             linewidth=1,
@@ -211,6 +211,13 @@ def leaderboard_figure(cells: list[CellResult], axes: list[str], metric: str, mo
     if len(cells) > len(shown):
         plot.set_title(f"the best {len(shown)} of {len(cells)} cells", fontsize=9)
     return figure
+
+
+def _whiskers(entry: Mapping[str, Any]) -> list[list[float]] | None:
+    """How far the interval reaches to the left and the right of the value; None without an interval."""
+    if entry["ci_low"] is None:
+        return None
+    return [[max(0, entry["value"] - entry["ci_low"])], [max(0, entry["ci_high"] - entry["value"])]]
 
 
 def _tags(cell: CellResult, parent_id: str, varying_axes: list[str]) -> dict[str, str]:
@@ -235,6 +242,6 @@ def _metrics(cell: CellResult) -> Iterator[tuple[str, float]]:
             for metric, entry in values.items():
                 if entry["value"] is not None:
                     yield metric_name(subset, metric), entry["value"]
-    yield from ((f"cost/{name}_tokens", float(n)) for name, n in cell.tokens.items())
+    yield from ((f"cost/{name}_tokens", float(n)) for name, n in cell.tokens.items() if n is not None)
     yield from ((f"seconds/{kind}", seconds) for kind, seconds in cell.seconds.items())
     yield from ((f"answers/{state}", float(n)) for state, n in cell.counts.items())

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from analysis.published.papers import TableInfo, find_table
-from analysis.sweeps import OVERALL
+from components.subsets import OVERALL
 
 _FOLDER = Path(__file__).parent
 _COLUMNS_OF_NUMBERS = ("subset", "metric", "unit", "value")

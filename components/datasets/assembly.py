@@ -4,10 +4,12 @@ All errors are DataError. `source` names where the data came from, for the error
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 
 from components.datasets.sampling import limit_samples
 from components.errors import DataError
 from components.records import Benchmark, Documents, Evidence, Sample
+from components.subsets import AVERAGE, GROUPINGS, MACRO, OVERALL
 
 
 def assemble(
@@ -22,9 +24,9 @@ def assemble(
     """Checks everything, leaves out empty documents (counted in the notes) and sorts the documents by id.
 
     Raises DataError for an empty corpus, no samples at all, an id that occurs twice, a sample with a blank question or
-    (unless they are not required, as for retrieval alone) without a reference, half a character, and a gold span
-    outside of its document. Gold documents that are not in the corpus are legal: see `limit_and_count`. Samples without
-    a reference are counted where they are legal.
+    (unless they are not required, as for retrieval alone) without a reference, half a character, a gold span outside of
+    its document, and a subset, topic or task that goes by a name of the results' own. Gold documents that are not in
+    the corpus are legal: see `limit_and_count`. Samples without a reference are counted where they are legal.
     """
     kept = _sorted_and_not_empty(documents)
     if not len(kept):
@@ -37,6 +39,7 @@ def assemble(
         _require_whole_characters(source, f"document '{an_id}'", an_id, title, text)
     for sample in samples:
         _check_texts(sample, source, references_required)
+        _check_names(sample, source)
     _check_spans(kept, samples, source)
     counts = {"n_documents": len(kept), "n_empty_documents": len(documents) - len(kept), "n_samples_read": len(samples)}
     if not references_required:
@@ -67,10 +70,30 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str) -> None:
     known = set(benchmark.documents.ids)
     for sample, unit in _units(benchmark.samples):
         if unit.document_id not in known:
+            alike = _alike(unit.document_id, benchmark.documents.ids)
+            hint = f"did you mean {alike}?" if alike else f"its ids are like '{benchmark.documents.ids[0]}'."
             raise DataError(
                 f"{source}: the gold of sample '{sample.id}' points nowhere: the corpus has no document "
-                f"'{unit.document_id}'. Mend the id, or add the document."
+                f"'{unit.document_id}' with text; {hint} Mend the id, or add the document."
             )
+
+
+def require_some_gold_in_corpus(benchmark: Benchmark, source: str, remedy: str) -> None:
+    """For data sets that may lack gold. Raises DataError if there is gold but none of it is in the corpus: the samples
+    belong to another one. `remedy` says what to do.
+    """
+    named = {unit.document_id for _, unit in _units(benchmark.samples)}
+    if named and named.isdisjoint(benchmark.documents.ids):
+        raise DataError(
+            f"{source}: its gold points nowhere: none of the {len(named)} documents, such as '{min(named)}', is in the "
+            f"corpus, whose ids are like '{benchmark.documents.ids[0]}'. {remedy}"
+        )
+
+
+def _alike(document_id: str, ids: Sequence[str]) -> str:
+    """An id that differs by case, by the folders before it, or by its ending; "" without one."""
+    stem = PurePosixPath(document_id.lower()).stem
+    return next((f"'{an_id}'" for an_id in ids if PurePosixPath(an_id.lower()).stem == stem), "")
 
 
 def _sorted_and_not_empty(documents: Documents) -> Documents:
@@ -110,6 +133,18 @@ def _check_texts(sample: Sample, source: str, references_required: bool) -> None
         raise DataError(f"{source}: the question of sample '{sample.id}' is empty.")
     if references_required and not any(reference.strip() for reference in sample.references):
         raise DataError(f"{source}: sample '{sample.id}' has no reference answer that is not blank.")
+
+
+def _check_names(sample: Sample, source: str) -> None:
+    """A subset "macro" would be counted into the mean over subsets, a topic "all" would stand in its row."""
+    taken = {"subset": (OVERALL, MACRO, *GROUPINGS), "topic": (AVERAGE,), "task": (AVERAGE,)}
+    names = {"subset": sample.subset.split("/")[0], "topic": sample.topic, "task": sample.task}
+    for what, name in names.items():
+        if name in taken[what]:
+            raise DataError(
+                f"{source}: the {what} of sample '{sample.id}' is '{name}', which the results use for another thing. "
+                f"Wanted: any other name than {', '.join(taken[what])}. Rename it."
+            )
 
 
 def _check_spans(documents: Documents, samples: Sequence[Sample], source: str) -> None:

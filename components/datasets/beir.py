@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from components.datasets.assembly import assemble, limit_and_count
+from components.datasets.assembly import assemble, limit_and_count, require_some_gold_in_corpus
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
 from components.datasets.beir_set import BeirFiles, labelled, read_set
 from components.datasets.reading import require_folder, sha256_of_files
@@ -64,6 +64,7 @@ class Beir:
         own = read_set(self._files(), self.subset, self.title_separator)
         notes = {**labelled(own.samples), **own.counts}
         benchmark = assemble(self.root, own.documents, own.samples, {}, notes, references_required=False)
+        require_some_gold_in_corpus(benchmark, self.root, "Choose the judgements of this corpus by qrels_file.")
         return limit_and_count(benchmark, self.limit, self.limit_seed)
 
     def _files(self) -> BeirFiles:

@@ -1,4 +1,4 @@
-"""The documents of a user: a JSON Lines file, or a folder of text, Markdown, HTML and PDF files.
+"""The documents of a user: a JSON Lines file, a folder of text, Markdown, HTML and PDF files, or one such file.
 
 HTML is read by Beautiful Soup and PDF by pypdf, the libraries behind llama-index's file readers; that package itself
 wants an older pandas than this project and cannot be installed beside it.
@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from components.datasets.html_text import read_html
 from components.datasets.json_fields import optional_text, read_records, required_text
 from components.datasets.reading import read_bytes, read_lines
 from components.errors import DataError, MissingExtraError
@@ -18,6 +19,7 @@ from components.records import Documents
 _EXPECTED_FOLDER = "documents as .txt, .md, .html or .pdf files"
 _EXPECTED_FILE = 'documents as JSON Lines, {"text"} with "id" and "title" if there are any'
 _ID_DIGITS = 12
+_JSON_LINES = "documents.jsonl"
 
 
 class Page(NamedTuple):
@@ -32,7 +34,7 @@ def document_files(path: Path) -> dict[str, Path]:
     can be read, by their paths in it. Raises DataError without any.
     """
     if path.is_file():
-        return {"documents.jsonl": path}
+        return {path.name if path.suffix.lower() in _READERS else _JSON_LINES: path}
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder. Wanted: {_EXPECTED_FILE}, or a folder of {_EXPECTED_FOLDER}.")
     found = {name: file for name, file in _visible_files(path).items() if file.suffix.lower() in _READERS}
@@ -55,15 +57,21 @@ def missing_extras(path: Path) -> list[str]:
 def read_documents(path: Path) -> tuple[Documents, dict[str, int]]:
     """The documents, and counts for the notes.
 
-    In a folder a document's id is its path in it. In a file it is its `id`; without one it is made of the text, so that
-    it stays the same when others are added. Raises DataError for what cannot be read, MissingExtraError.
+    In a folder a document's id is its path in it. In JSON Lines it is its `id`; without one it is made of the text, so
+    that it stays the same when others are added, and a text that comes again is left out and counted. Raises DataError
+    for what cannot be read, MissingExtraError.
     """
     files = document_files(path)
-    if path.is_file():
-        return _read_jsonl(path), {}
+    if _JSON_LINES in files and path.is_file():
+        return _read_jsonl(path)
     pages = {name: _READERS[file.suffix.lower()](file) for name, file in files.items()}
     documents = Documents(list(pages), [page.title for page in pages.values()], [page.text for page in pages.values()])
-    return documents, {"n_files_of_other_kinds": len(_visible_files(path)) - len(files)}
+    return documents, {"n_files_of_other_kinds": n_other_files(path)}
+
+
+def n_other_files(path: Path) -> int:
+    """How many files of a folder are left out because nothing reads their kind; 0 for a single file."""
+    return len(_visible_files(path)) - len(document_files(path)) if path.is_dir() else 0
 
 
 def _visible_files(folder: Path) -> dict[str, Path]:
@@ -72,16 +80,25 @@ def _visible_files(folder: Path) -> dict[str, Path]:
     return {name: file for name, file in named.items() if not any(part[0] == "." for part in name.split("/"))}
 
 
-def _read_jsonl(file: Path) -> Documents:
+def _read_jsonl(file: Path) -> tuple[Documents, dict[str, int]]:
+    made_of_text: set[str] = set()
+    n_repeated = 0
     ids: list[str] = []
     titles: list[str] = []
     texts: list[str] = []
     for where, record in read_records(file, _EXPECTED_FILE):
         text = required_text(record, "text", where)
+        own_id = optional_text(record, "id", where)
+        if not own_id:
+            own_id = hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
+            if own_id in made_of_text:
+                n_repeated += 1
+                continue
+            made_of_text.add(own_id)
+        ids.append(own_id)
         titles.append(optional_text(record, "title", where))
-        ids.append(optional_text(record, "id", where) or hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS])
         texts.append(text)
-    return Documents(ids, titles, texts)
+    return Documents(ids, titles, texts), {"n_documents_repeated": n_repeated}
 
 
 def _read_text(file: Path) -> Page:
@@ -89,16 +106,8 @@ def _read_text(file: Path) -> Page:
 
 
 def _read_html(file: Path) -> Page:
-    """The text that a reader sees, and the page's title."""
-    try:
-        from bs4 import BeautifulSoup
-    except ImportError as error:
-        raise MissingExtraError("bs4", "readers", str(file)) from error
-    soup = BeautifulSoup(read_bytes(file, _EXPECTED_FOLDER), "html.parser")
-    title = soup.title.get_text(" ", strip=True) if soup.title else ""
-    for element in soup(["script", "style", "title", "template", "noscript"]):
-        element.decompose()
-    return Page(title or file.stem, soup.get_text("\n", strip=True))
+    page = read_html(read_bytes(file, _EXPECTED_FOLDER), str(file))
+    return Page(page.title or file.stem, page.text)
 
 
 def _read_pdf(file: Path) -> Page:

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from components.datasets.reading import invalid_utf8, read_bytes
+from components.datasets.reading import BYTE_ORDER_MARK, invalid_utf8, read_bytes
 from components.errors import DataError
 
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -32,6 +32,7 @@ def read_json(file: Path, expected: str, accept_truncated: bool = False) -> Json
     record it went through, and how many records before are whole. With `accept_truncated` those are returned instead.
     """
     content = read_bytes(file, expected)
+    content = content.removeprefix(BYTE_ORDER_MARK.encode())
     text, cut_off = _decode(file, content)
     try:
         return JsonFile(json.loads(text), cut_off=False)
@@ -64,11 +65,13 @@ def _decode(file: Path, content: bytes) -> tuple[str, bool]:
 
 def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
     """True if the text breaks where it ends: more of it could have made it whole."""
+    if error.msg.startswith("Extra data"):
+        return False
     return error.msg.startswith("Unterminated string") or _UNFINISHED.fullmatch(text, error.pos) is not None
 
 
 def _read_whole_records(text: str) -> _WholeRecords:
-    """The records before the first that is not whole, of a list or of an object of lists."""
+    """The records before the first that is not whole, of a list or of an object that holds lists."""
     start = _skip_blanks(text, 0)
     if text[start : start + 1] == "{":
         return _read_lists(text, start)
@@ -77,7 +80,8 @@ def _read_whole_records(text: str) -> _WholeRecords:
 
 
 def _read_lists(text: str, position: int) -> _WholeRecords:
-    lists: dict[str, list[object]] = {}
+    values: dict[str, object] = {}
+    n_records = 0
     closed = True
     while closed and text[position : position + 1] in ("{", ","):
         try:
@@ -87,8 +91,17 @@ def _read_lists(text: str, position: int) -> _WholeRecords:
         position = _skip_blanks(text, position)
         if text[position : position + 1] != ":":
             break
-        lists[str(name)], position, closed = _read_list(text, _skip_blanks(text, position + 1))
-    return _WholeRecords(lists, sum(map(len, lists.values())), position)
+        position = _skip_blanks(text, position + 1)
+        if text[position : position + 1] == "[":
+            values[str(name)], position, closed = records, _, _ = _read_list(text, position)
+            n_records += len(records)
+        else:
+            try:
+                values[str(name)], end = _DECODER.raw_decode(text, position)
+            except json.JSONDecodeError:
+                break
+            position = _skip_blanks(text, end)
+    return _WholeRecords(values, n_records, position)
 
 
 def _read_list(text: str, position: int) -> tuple[list[object], int, bool]:

@@ -1,11 +1,12 @@
 """A user's own documents and questions."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from components.datasets.assembly import assemble, limit_and_count
-from components.datasets.document_files import document_files, missing_extras, read_documents
+from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
+from components.datasets.document_files import document_files, missing_extras, n_other_files, read_documents
 from components.datasets.jsonl_samples import read_samples
 from components.datasets.reading import require_file, sha256_of_files
 from components.errors import ConfigError, DataError
@@ -24,7 +25,7 @@ class Jsonl:
     none.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     documents: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
     samples: str = runtime_only("", "the content of the file counts, through the fingerprint, not its place")
@@ -52,9 +53,11 @@ class Jsonl:
         return mistakes
 
     def fingerprint(self) -> str:
-        """SHA-256 over all files that are read."""
+        """SHA-256 over all files that are read, and the number of those that are not."""
         files = {f"documents/{name}": file for name, file in document_files(Path(self.documents)).items()}
-        return sha256_of_files({**files, "samples.jsonl": require_file(Path(self.samples), _EXPECTED)}, _EXPECTED)
+        files["samples.jsonl"] = require_file(Path(self.samples), _EXPECTED)
+        n_others = n_other_files(Path(self.documents))
+        return hashlib.sha256(f"{sha256_of_files(files, _EXPECTED)} {n_others}".encode()).hexdigest()
 
     def load(self) -> Benchmark:
         """Raises ConfigError if `check` finds a mistake, DataError."""
@@ -64,4 +67,5 @@ class Jsonl:
         own = read_samples(Path(self.samples), dict(zip(documents.ids, documents.texts, strict=True)))
         notes = {**counts, **own.counts}
         benchmark = assemble(self.samples, documents, own.samples, own.labels, notes, references_required=False)
+        require_gold_in_corpus(benchmark, self.samples)
         return limit_and_count(benchmark, self.limit, self.limit_seed)

@@ -126,7 +126,10 @@ def _evidence(unit: object, texts: Mapping[str, str], where: str) -> Evidence:
     grade = _whole_number(record, "grade", where)
     if grade is not None and grade < 1:
         raise DataError(f"{where}: the grade {grade} came, 1 or more was wanted: leave out what is not relevant.")
-    if quote := optional_text(record, "quote", where):
+    if "quote" in record:
+        quote = required_text(record, "quote", where)
+        if not quote.strip():
+            raise DataError(f"{where}: field 'quote' of gold is blank; for the whole document leave it out.")
         start, end = _place(quote, document_id, texts, where)
     return Evidence(document_id, start, end, 1 if grade is None else grade)
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
-from components.datasets.assembly import assemble, limit_and_count
+from components.datasets.assembly import assemble, limit_and_count, require_some_gold_in_corpus
 from components.datasets.json_fields import optional_text, read_records, required_text
 from components.datasets.omnieval_items import EXPECTED as EXPECTED_ITEMS
 from components.datasets.omnieval_items import EXPECTED_FLAT, item_files, read_flat_items, read_items
@@ -40,7 +40,7 @@ class OmniEval:
     with "#<turn from 0>" in conversations.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     root: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
     corpus_folder: str = ""
@@ -86,7 +86,7 @@ class OmniEval:
             place = self._find_samples_folder()
             items = read_items(place, texts)
         benchmark = assemble(self.root, documents, items.samples, items.labels, items.counts)
-        _require_some_gold(benchmark, place)
+        require_some_gold_in_corpus(benchmark, str(place), "Choose the corpus of these items by corpus_folder.")
         return limit_and_count(benchmark, self.limit, self.limit_seed)
 
     def _find_corpus_file(self) -> Path:
@@ -130,14 +130,3 @@ def _read_corpus(file: Path) -> Documents:
         titles.append(optional_text(record, "title", where))
         texts.append(required_text(record, "contents", where))
     return Documents(ids, titles, texts)
-
-
-def _require_some_gold(benchmark: Benchmark, place: Path) -> None:
-    """Raises DataError if there is gold but none of it is in the corpus: these items belong to another corpus."""
-    named = {unit.document_id for sample in benchmark.samples for unit in sample.gold}
-    if named and named.isdisjoint(benchmark.documents.ids):
-        raise DataError(
-            f"{place}: its gold points nowhere: none of the {len(named)} relevant nodes, such as '{min(named)}', is "
-            f"in the corpus, whose ids are like '{benchmark.documents.ids[0]}'. "
-            "Choose the corpus of these items by corpus_folder."
-        )

@@ -128,15 +128,19 @@ class _Reader:
     )
 
     def samples(self, value: object, place: _Place) -> Iterator[Sample]:
-        """The sample of an item, or those of a conversation's turns. Items that OmniEval's quality inspection rejected
-        (`evaluation` 0) are left out and counted; those that it could not judge (-1) are kept and counted.
+        """The sample of an item, or those of a conversation's turns. What OmniEval's quality inspection rejected
+        (`evaluation` 0) is left out and counted, and stays in the history of the turns after it; what it could not
+        judge (-1) is kept and counted.
         """
         if isinstance(value, list):
             yield from self._conversation(value, place)
-        elif as_record(value, place.where).get("evaluation") == 0:
-            self.counts["n_items_rejected"] += 1
-        else:
+        elif not self._is_rejected(as_record(value, place.where)):
             yield self._sample(as_record(value, place.where), place.item_id, place, place.where)
+
+    def _is_rejected(self, record: Record) -> bool:
+        rejected = record.get("evaluation") == 0
+        self.counts["n_items_rejected"] += rejected
+        return rejected
 
     def _conversation(self, turns: Sequence[object], place: _Place) -> Iterator[Sample]:
         self.counts["n_empty_conversations"] += not turns
@@ -144,7 +148,8 @@ class _Reader:
         for number, turn in enumerate(turns):
             there = f"{place.where}, turn {number}"
             sample = self._sample(as_record(turn, there), f"{place.item_id}#{number}", place, there)
-            yield replace(sample, kind=Kind.CONVERSATION, history=history)
+            if not self._is_rejected(as_record(turn, there)):
+                yield replace(sample, kind=Kind.CONVERSATION, history=history)
             history += (Turn(sample.question, sample.references[0]),)
 
     def _sample(self, record: Record, sample_id: str, place: _Place, where: str) -> Sample:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from components.errors import DataError
 
+BYTE_ORDER_MARK = "\ufeff"
+
 _N_NAMES_SHOWN = 8
 
 
@@ -36,7 +38,8 @@ def read_bytes(file: Path, expected: str) -> bytes:
 
 
 def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
-    r"""Yields (line number from 1, line without "\n" or "\r\n"), also for blank lines; nothing for an empty file.
+    r"""Yields (line number from 1, line without "\n" or "\r\n"), also for blank lines; nothing for an empty file. A
+    byte order mark at its beginning is left out.
 
     Raises DataError with the line and the byte offset where the file is not UTF-8.
     """
@@ -48,6 +51,7 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
             except UnicodeDecodeError as error:
                 raise invalid_utf8(file, offset + error.start, number, line[error.start]) from error
             offset += len(line)
+            text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
             yield number, text.removesuffix("\n").removesuffix("\r")
 
 

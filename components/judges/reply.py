@@ -8,6 +8,11 @@ import unicodedata
 from typing import Any
 
 _BARE_VALUE = re.compile(r"[^\w+\-−－]*([+\-−－]?\w+)\W*")
+_HALF_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+"""Half of a character, as a JSON escape: no file could hold it."""
+
 _WHOLE_NUMBER = re.compile(r"([+-]?\d+)(?:\.0+)?\s*分?")
 _FLAGS = {"true": True, "yes": True, "是": True, "1": True, "false": False, "no": False, "否": False, "0": False}
 
@@ -29,7 +34,7 @@ def json_values(text: str) -> list[Any]:
     """JSON objects and lists in a reply, the likeliest first: the whole of it, then its parts from the last one on."""
     from json_repair import loads
 
-    shown = without_thoughts(text)
+    shown = _HALF_ESCAPE.sub("", without_thoughts(text))
     found: list[Any] = []
     for version in (shown, unicodedata.normalize("NFKC", shown)):
         value = loads(version)

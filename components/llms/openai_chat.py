@@ -167,9 +167,9 @@ class OpenAIChat:
         return parameters[self.json_mode]
 
     def _wait_s(self, error: Exception, attempt: int) -> float:
-        named = retry_after_s(error)
+        """Never shorter than without the server's word: one that says 0 would use up all attempts at once."""
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 - so that callers do not come back all at once
-        return min(_LONGEST_WAIT_S, self.backoff_s * 2.0 ** (attempt - 1) * jitter if named is None else named)
+        return min(_LONGEST_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, retry_after_s(error) or 0.0))
 
     def _error_text(self, error: Exception, attempt: int) -> str:
         message = message_of(error, secret=_key_in(self.api_key_env))

@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import isfinite
 from typing import Any
 
 _TEMPORARY = (408, 409, 429)
@@ -27,17 +28,19 @@ def is_for_all(error: Exception) -> bool:
 
 
 def retry_after_s(error: Exception) -> float | None:
-    """Seconds that the server asks to wait, by a number or a date; None if it does not say."""
+    """Seconds that the server asks to wait, by a number or a date (negative for one that is past); None if it does not
+    say.
+    """
     response = getattr(error, "response", None)
     value = response.headers.get("retry-after") if response is not None else None
     if value is None:
         return None
     try:
-        return max(0.0, float(value))
+        return seconds if isfinite(seconds := float(value)) else None
     except ValueError:
         pass
     try:
-        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+        return (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
     except (TypeError, ValueError):
         return None
 

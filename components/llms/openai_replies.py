@@ -10,7 +10,7 @@ def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
     """The answer in a completion. Raises Malformed for what is none.
 
     A refusal, or a finish reason that names a content filter, is REFUSED; a text of nothing but white space is EMPTY; a
-    text that was cut at the greatest length is OK. Tokens that the server does not count are 0.
+    text that was cut at the greatest length is OK. Tokens that the server does not count are None.
     """
     # The client builds its records without looking: a field may hold anything, or be missing.
     try:
@@ -35,5 +35,6 @@ def _as_sent(completion: Any) -> str:
     return str(completion.to_dict(warnings=False) if hasattr(completion, "to_dict") else completion)
 
 
-def _count(completion: Any, name: str) -> int:
-    return getattr(getattr(completion, "usage", None), name, None) or 0
+def _count(completion: Any, name: str) -> int | None:
+    count = getattr(getattr(completion, "usage", None), name, None)
+    return count if isinstance(count, int) else None

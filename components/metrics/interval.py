@@ -33,7 +33,7 @@ class Bootstrap:
     confidence: float = 0.95
     seed: int = 0
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Mistakes in the fields: too few resamples for a percentile, a confidence outside (0, 1), a negative seed."""
@@ -50,7 +50,7 @@ class Bootstrap:
         """One Interval per column; the columns share their samples, and so their resamples.
 
         `clusters` int64[n_samples] are ids of groups that are drawn as a whole, such as samples of one source document.
-        No row that counts: all None. A single one (or a single cluster): low = high = value.
+        No row that counts: all None. A single one (or a single cluster) says nothing of others: no low and high.
         Raises ComponentError if the columns or the clusters differ in their number of samples.
         """
         return [self._interval(*resampled) for resampled in self._resample(columns, clusters, (self.seed,))]
@@ -59,7 +59,8 @@ class Bootstrap:
         """One Interval per column, of the mean of its values in each group of samples: every group counts the same.
 
         Each group is its columns (the same ones in all) and its clusters, and is resampled on its own. A group in which
-        a column has nothing that counts is left out for that column.
+        a column has nothing that counts is left out for that column; one with a single row (or cluster) leaves the
+        mean without low and high.
         """
         resampled = [
             self._resample(columns, clusters, (self.seed, place)) for place, (columns, clusters) in enumerate(groups)
@@ -69,7 +70,7 @@ class Bootstrap:
             counting = [(value, values) for value, values in column if value is not None]
             if counting:
                 mean = float(np.mean([value for value, _ in counting]))
-                intervals.append(self._interval(mean, np.mean([values for _, values in counting], axis=0)))
+                intervals.append(self._interval(mean, _mean_over_groups([values for _, values in counting])))
             else:
                 intervals.append(Interval(None, None, None))
         return intervals
@@ -77,6 +78,8 @@ class Bootstrap:
     def _interval(self, value: float | None, resampled: NDArray[np.float64]) -> Interval:
         if value is None:
             return Interval(None, None, None)
+        if np.isnan(resampled).all():
+            return Interval(value, None, None)
         tail = (1 - self.confidence) / 2
         low, high = np.nanquantile(resampled, [tail, 1 - tail])
         return Interval(value, float(low), float(high))
@@ -116,15 +119,26 @@ class Bootstrap:
             yield np.bincount(drawn.ravel(), minlength=n_in_block * n).reshape(n_in_block, n).astype(np.float64)
 
 
+def _mean_over_groups(groups: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """In every resample over the groups that are defined in it; NaN throughout if a group never is."""
+    values = np.array(groups)
+    if np.isnan(values).all(axis=1).any():
+        return np.full(values.shape[1], np.nan)
+    defined = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        means: NDArray[np.float64] = np.where(defined, values, 0.0).sum(axis=0) / defined.sum(axis=0)
+    return means
+
+
 def _combined(
     rows: NDArray[np.float64], sums: NDArray[np.float64], combine: Combine
 ) -> tuple[float | None, NDArray[np.float64]]:
-    """The value of all rows, and of every resample of them; a single row that counts has no spread."""
+    """The value of all rows, and of every resample of them: NaN for a single row that counts, which has no spread."""
     n_counting = np.count_nonzero(rows.any(axis=1))
     if n_counting == 0:
         return None, np.full(len(sums), np.nan)
     value = float(combine(rows.sum(axis=0)))
-    return value, np.full(len(sums), value) if n_counting == 1 else combine(sums)
+    return value, np.full(len(sums), np.nan) if n_counting == 1 else combine(sums)
 
 
 def _require_equal_lengths(columns: Sequence[Column], clusters: NDArray[np.int64] | None) -> None:

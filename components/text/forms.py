@@ -111,7 +111,8 @@ class RougeChineseWords:
     """The words that the package rouge-chinese sees in jieba words joined by spaces.
 
     It breaks lines behind the ends of sentences and takes the words of each line. White space is no word, but a line of
-    nothing else (between two line breaks of the text) is the word "", and it breaks rows of more than six full stops.
+    nothing else (between two line breaks of the text) is the word "", and it breaks behind six full stops, also
+    within a word.
     """
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
@@ -127,7 +128,7 @@ class RougeChineseWords:
                 yield [word for word in words if not word.isspace()]
 
 
-_MANY_STOPS = "." * 7
+_MANY_STOPS = "." * 6
 _END_OF_SENTENCE = re.compile(r"([。！？?]|\.{6})([^”’])")
 
 

@@ -35,3 +35,8 @@ def answer_form(text: str) -> str:
             " " if character.isspace() else character for character in text if not _is_punctuation(character)
         ).split()
     )
+
+
+def whole_characters(text: str) -> str:
+    """The text with halves of characters joined, or U+FFFD in place of one that is alone: what a file can hold."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 from components.metrics.interval import Bootstrap, Column
 from components.protocols import Metric
 from components.records import Interval, Sample, Scores, ScoreState
-
-OVERALL = "overall"
-MACRO = "macro"
-GROUPINGS = ("topic", "task", "matrix")
-"""First parts of the names of subsets that cut across the data set's own."""
+from components.subsets import MACRO, OVERALL
 
 
 class Scored(NamedTuple):
@@ -47,10 +43,19 @@ def rows_by_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
     return dict(rows)
 
 
+def _rows_by_own_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
+    """Positions of the samples by the data set's own subsets, each sample once: "read" without those of "read/qa"."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for i, sample in enumerate(samples):
+        rows[sample.subset].append(i)
+    return dict(rows)
+
+
 def aggregate(
     scored: Mapping[str, Scored], samples: Sequence[Sample], interval: Bootstrap
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high}}}`; value and interval are None where n is 0.
+    """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high}}}`; value and interval are None where n is 0, and
+    the interval where all samples are of one source document.
 
     `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large
     one. Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.)
@@ -58,7 +63,7 @@ def aggregate(
     clusters = clusters_of(samples)
     subsets = rows_by_subset(samples)
     metrics = {subset: score_subset(scored, rows, interval, clusters[rows]) for subset, rows in subsets.items()}
-    finest = [subsets[name] for name in dict.fromkeys(sample.subset for sample in samples)]
+    finest = list(_rows_by_own_subset(samples).values())
     if len(finest) > 1:
         metrics[MACRO] = _macro(scored, finest, interval, clusters)
     return metrics

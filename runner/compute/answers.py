@@ -1,6 +1,6 @@
 """Stages that write answers: build the context, ask the model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -49,6 +49,12 @@ def passages_in_context(inputs: Inputs) -> Iterator[tuple[str, ...]]:
     texts: Sequence[str] = chunk_passages(inputs).texts if inputs.has("chunks") else []
     for chosen in inputs.read("context", payloads.decode_context).chunk.tolist():
         yield tuple(texts[chunk] for chunk in chosen if chunk >= 0)
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    """The sum of counted tokens; None if any is not known."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
 
 
 def _requests(stage: Stage, inputs: Inputs) -> Iterator[Request]:

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-AVERAGE = "all"
+from components.subsets import AVERAGE
+
 Cell = Mapping[str, Any]
 
 _SCALE = 2

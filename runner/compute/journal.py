@@ -4,10 +4,11 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from components.records import Answer, AnswerState
+from components.text.normalize import whole_characters
 
 _SYNC_EVERY_S = 1.0
 
@@ -26,16 +27,17 @@ def read_journal(path: Path) -> Iterator[Answer]:
 
 
 def journalled(answers: Iterable[Answer], path: Path) -> Iterator[Answer]:
-    """Passes answers on after writing each down; the disk is synced about once a second.
+    """Passes answers on after writing each down; the disk is synced about once a second. Halves of characters, which no
+    file can hold, are replaced.
 
-    Each line is one unbuffered append, so that several processes may write to one file.
+    Each line is one unbuffered append that ends what a killed process may have left of a line, so that several
+    processes may write to one file.
     """
     synced = time.monotonic()
     with path.open("ab", buffering=0) as file:
-        if file.tell():
-            file.write(b"\n")  # what a killed run left of a line ends here
-        for answer in answers:
-            file.write(json.dumps(asdict(answer), ensure_ascii=False).encode() + b"\n")
+        for raw in answers:
+            answer = replace(raw, text=whole_characters(raw.text), error=whole_characters(raw.error))
+            file.write(b"\n" + json.dumps(asdict(answer), ensure_ascii=False).encode() + b"\n")
             if time.monotonic() - synced > _SYNC_EVERY_S:
                 os.fsync(file.fileno())
                 synced = time.monotonic()

@@ -14,7 +14,7 @@ import pyarrow as pa
 from components.protocols import LLM
 from components.records import Answer, AnswerState, Judged, Request, ScoreState
 from runner import payloads
-from runner.compute.answers import passages_in_context
+from runner.compute.answers import passages_in_context, total
 from runner.compute.journal import journalled, read_journal
 from runner.compute.scoring import aggregated, rows_to_score, spread
 from runner.identity import describe, key_of
@@ -32,8 +32,8 @@ class Asking:
         self._kept = {answer.request_id: answer for answer in read_journal(replies)}
         self.n_failed = 0
         self.n_requests = 0
-        self.n_prompt_tokens = 0
-        self.n_completion_tokens = 0
+        self._n_prompt_tokens: int | None = 0
+        self._n_completion_tokens: int | None = 0
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:
         """One answer per request, in order; equal requests are asked once. Failed ones are not kept."""
@@ -53,16 +53,20 @@ class Asking:
     def _count(self, answers: Sequence[Answer]) -> None:
         self.n_requests += len(answers)
         self.n_failed += sum(answer.state is AnswerState.ERROR for answer in answers)
-        self.n_prompt_tokens += sum(answer.n_prompt_tokens for answer in answers)
-        self.n_completion_tokens += sum(answer.n_completion_tokens for answer in answers)
+        self._n_prompt_tokens = total([self._n_prompt_tokens, *(answer.n_prompt_tokens for answer in answers)])
+        self._n_completion_tokens = total(
+            [self._n_completion_tokens, *(answer.n_completion_tokens for answer in answers)]
+        )
 
     @property
-    def usage(self) -> dict[str, int]:
-        """Requests and tokens, kept replies included: what this judgement costs when nothing is kept."""
+    def usage(self) -> dict[str, int | None]:
+        """Requests and tokens (None where the provider did not count them), kept replies included: what this judgement
+        costs when nothing is kept.
+        """
         return {
             "n_requests": self.n_requests,
-            "n_prompt_tokens": self.n_prompt_tokens,
-            "n_completion_tokens": self.n_completion_tokens,
+            "n_prompt_tokens": self._n_prompt_tokens,
+            "n_completion_tokens": self._n_completion_tokens,
         }
 
 

@@ -5,9 +5,9 @@ import io
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from components.subsets import AVERAGE, OVERALL
 from runner import payloads
-from runner.compute.aggregate import OVERALL
-from runner.compute.heatmap import AVERAGE, Cell, draw
+from runner.compute.heatmap import Cell, draw
 from runner.stage import Inputs, Output, Stage
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from components.records import Context, Documents, Hits, Sample, Spans
 from runner import payloads
+from runner.compute.answers import total
 from runner.stage import Inputs, Output, Stage
 
 _HITS_TYPE = pa.list_(
@@ -39,8 +40,9 @@ def assemble(stage: Stage, inputs: Inputs) -> Output:
         columns.update({column: parts["scores"][column] for column in parts["scores"].column_names})
         if "remarks" in parts:
             columns[f"judge/{name.removeprefix('judged_scores/')}"] = parts["remarks"]["remark"]
-            tokens["judge_prompt"] = tokens.get("judge_prompt", 0) + parts["usage"]["n_prompt_tokens"]
-            tokens["judge_completion"] = tokens.get("judge_completion", 0) + parts["usage"]["n_completion_tokens"]
+            for kind in ("prompt", "completion"):
+                judged = parts["usage"][f"n_{kind}_tokens"]
+                tokens[f"judge_{kind}"] = total([tokens.get(f"judge_{kind}", 0), judged])
         files.update(inputs.entry(f"matrices/{name}").read())
     summary = {
         "metrics": metrics,
@@ -51,9 +53,9 @@ def assemble(stage: Stage, inputs: Inputs) -> Output:
     return Output({"summary": summary, "samples": pa.table(columns), **files})
 
 
-def _totals(answers: pa.Table) -> dict[str, int]:
-    """Tokens that the model's provider counted, 0 where it counts none."""
-    return {name: sum(answers[f"n_{name}_tokens"].to_pylist()) for name in ("prompt", "completion")}
+def _totals(answers: pa.Table) -> dict[str, int | None]:
+    """Tokens that the model's provider counted; None where it counted none for some answer."""
+    return {name: total(answers[f"n_{name}_tokens"].to_pylist()) for name in ("prompt", "completion")}
 
 
 def _sample_columns(samples: tuple[Sample, ...], inputs: Inputs) -> dict[str, pa.Array]:

@@ -1,6 +1,7 @@
 """Stages that find chunks: embed, index, search, fuse, rerank."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.records import Hits
@@ -82,16 +83,30 @@ def rerank(stage: Stage, inputs: Inputs) -> Output:
     head, tail = hits.chunk[:, :n_scored], hits.chunk[:, n_scored:]
     query, column = np.nonzero(head >= 0)
     pairs = np.stack([query.astype(np.int32), head[query, column]], axis=1)
-    scores = np.asarray(stage.component.score(query_passages(inputs), chunk_passages(inputs), pairs))
-    if scores.shape != (len(pairs),) or not np.isfinite(scores).all():
-        raise ComponentError(
-            f"{type(stage.component).__name__}: got scores of shape {scores.shape} for {len(pairs)} pairs "
-            f"({int((~np.isfinite(scores)).sum())} of them not finite), wanted one finite score per pair"
-        )
     scored = np.full(head.shape, -np.inf, dtype=np.float32)
-    scored[query, column] = scores
+    scored[query, column] = _pair_scores(stage, inputs, pairs)
     ranked = sort_hits(head, scored, n_scored)
     lowest = np.where(head >= 0, scored, np.inf).min(axis=1, keepdims=True, initial=np.inf)
     behind = np.where(tail >= 0, np.where(np.isfinite(lowest), lowest, 0) - 1 - np.arange(tail.shape[1]), -np.inf)
     chunks = np.concatenate([ranked.chunk, tail], axis=1)
     return Output(encode_arrays(Hits(chunks, np.concatenate([ranked.score, behind], axis=1).astype(np.float32))))
+
+
+def _pair_scores(stage: Stage, inputs: Inputs, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Of (query, chunk) positions, int32[n, 2]. Several corpora are scored apart, as they are searched. Raises
+    ComponentError for what are no scores.
+    """
+    queries, chunks = query_passages(inputs), chunk_passages(inputs)
+    all_scores: NDArray[np.float32] = np.zeros(len(pairs), dtype=np.float32)
+    for part in parts.of(stage, inputs):
+        first, last, _ = part.chunks.indices(len(chunks.texts))
+        own = (pairs[:, 1] >= first) & (pairs[:, 1] < last)
+        shifted = pairs[own] - np.array([0, first], dtype=np.int32)
+        scores = np.asarray(stage.component.score(queries, parts.rows(chunks, part.chunks), shifted))
+        if scores.shape != (len(shifted),) or not np.isfinite(scores).all():
+            raise ComponentError(
+                f"{type(stage.component).__name__}: got scores of shape {scores.shape} for {len(shifted)} pairs "
+                f"({int((~np.isfinite(scores)).sum())} of them not finite), wanted one finite score per pair"
+            )
+        all_scores[own] = scores
+    return all_scores

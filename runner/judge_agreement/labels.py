@@ -22,7 +22,7 @@ from components.datasets.json_fields import (
     required_text,
 )
 from components.datasets.json_files import read_json
-from components.datasets.reading import read_bytes
+from components.datasets.reading import read_lines
 from components.errors import DataError
 from components.records import Judged, Kind, Sample
 
@@ -32,6 +32,7 @@ _EXPECTED = (
     'items with "question", "references", "answer", "passages" and "labels" ({metric: grade}), as JSON Lines (.jsonl), '
     'as CSV with columns "label:<metric>" (.csv), or as Label Studio exports them (.json)'
 )
+_GRADE = re.compile(r"\s*(-?\d+)(?:\.0+)?(?!\w|[.,/]\d)")
 _LABEL_COLUMN = "label:"
 
 
@@ -68,8 +69,7 @@ def _read_jsonl(file: Path) -> Iterator[LabelledItem]:
 
 def _read_csv(file: Path) -> Iterator[LabelledItem]:
     """Empty cells are no labels; `references` and `passages` hold one text, or a JSON list of several."""
-    rows = csv.DictReader(io.StringIO(read_bytes(file, _EXPECTED).decode("utf-8-sig")))
-    for number, row in enumerate(rows, start=1):
+    for number, row in enumerate(_csv_rows(file), start=1):
         where = f"{file}, row {number}"
         record: dict[str, object] = {name: value for name, value in row.items() if name}
         for name in ("references", "passages"):
@@ -80,6 +80,15 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
             if name and name.startswith(_LABEL_COLUMN) and value
         }
         yield LabelledItem(_judged(record, str(number), where), labels)
+
+
+def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
+    text = "\n".join(line for _, line in read_lines(file, _EXPECTED))
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    try:
+        yield from csv.DictReader(io.StringIO(text), strict=True)
+    except csv.Error as error:
+        raise DataError(f"{file}: not CSV ({error}). Wanted: {_EXPECTED}.") from error
 
 
 def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
@@ -126,13 +135,13 @@ def _most_common(grades: Counter[int]) -> int | None:
 
 
 def _grade(value: object, where: str) -> int:
-    """A whole number, also at the beginning of a text such as "2 - all of it"; "n/a" is -1."""
+    """A whole number, also as 2.0 or at the beginning of a text such as "2 - all of it"; "n/a" is -1."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str):
-        if number := re.match(r"\s*(-?\d+)\b", value):
+        if number := _GRADE.match(value):
             return int(number[1])
         if value.strip().lower() in ("n/a", "na", "not applicable", "not_applicable"):
             return NOT_APPLICABLE

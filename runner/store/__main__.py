@@ -41,9 +41,7 @@ def _ls(store: Store, console: Console) -> int:
     n_judges = len(list((store.root / "replies").glob("*.jsonl")))
     console.print(f"{sum(map(len, kinds.values()))} results, {n_journals} unfinished generations")
     if n_judges:
-        console.print(
-            f"replies of {n_judges} judges' metrics, which are never pruned: remove files of replies/ by hand"
-        )
+        console.print(f"replies of {n_judges} judges' metrics, which go with prune --stage judged_scores alone")
     return 0
 
 
@@ -75,7 +73,9 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
     ]
     size = _size(sum(entry.n_bytes for entry in chosen))
     leftovers = [path for path in (store.root / "tmp").iterdir() if path.stat().st_mtime < time.time() - _DAY_S]
-    leftovers += [path for path in (store.root / "journals").iterdir() if path.stat().st_mtime <= before]
+    folders = {"": ["journals"], "answers": ["journals"], "judged_scores": ["replies"]}.get(stage, [])
+    for folder in folders:
+        leftovers += [path for path in (store.root / folder).iterdir() if path.stat().st_mtime <= before]
     if dry_run:
         console.print(f"would remove {len(chosen)} results, {size}, and {len(leftovers)} leftovers of killed runs")
         return 0

@@ -52,7 +52,33 @@ def test_cost_needs_prices(sweep: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_a_model_that_counts_no_tokens_has_nothing_to_weigh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     uncounted = [replace(cell, facts={"tokens": {"prompt": 0, "completion": 0}}) for cell in tiny_sweep.CELLS]
     assert main(["pareto", str(tiny_sweep.write(tmp_path, uncounted)), "--metric", "rouge_l"]) == 2
-    assert "tokens per sample are 0 in all 4 cell(s) with a value; try --against seconds" in capsys.readouterr().err
+    message = "tokens per sample are 0 or not known in all 4 cell(s) with a value; try --against seconds"
+    assert message in capsys.readouterr().err
+
+
+def test_a_cell_whose_tokens_are_not_known_is_not_called_cheap(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, *others = tiny_sweep.CELLS
+    unknown = replace(first, facts={"tokens": {"prompt": None, "completion": 8}})
+    rows = rows_of(tiny_sweep.write(tmp_path, [unknown, *others]), capsys)
+    assert "a1a1a1a1" not in {row[0] for row in rows[2:5]}
+    assert rows[-1] == "not compared, as its tokens were not counted by its provider: a1a1a1a1".split()
+
+
+def test_without_a_cell_that_did_not_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    failed = [replace(cell, facts={"status": "FAILED", "reason": "no"}) for cell in tiny_sweep.CELLS]
+    folder = str(tiny_sweep.write(tmp_path, failed))
+    for command in ("pareto", "effects"):
+        assert main([command, folder, "--metric", "rouge_l"]) == 2
+        assert "no cell with a value of rouge_l of all samples; did all of them fail?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("price", ["nan", "-1", "inf", "x"])
+def test_a_price_that_is_none(sweep: Path, price: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["pareto", str(sweep), "--metric", "rouge_l", "--price-prompt", price])
+    assert f"got {price}, wanted a number, 0 or more" in capsys.readouterr().err
 
 
 def test_failed_cells_are_left_out_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

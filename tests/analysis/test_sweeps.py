@@ -70,6 +70,13 @@ class TestFindCell:
     def test_by_id_or_axis_values(self, cells: tuple[CellResult, ...], text: str) -> None:
         assert find_cell(text, cells) is cells[2]
 
+    def test_values_are_typed_as_they_are_shown_or_as_hydra_takes_them(self, cells: tuple[CellResult, ...]) -> None:
+        axes = {"retriever.fusion.weights": [0.2, 1.0], "tokenizer.hmm": True}
+        changed = [cells[0], replace(cells[1], axes={**cells[1].axes, **axes})]
+        for weights in ("[0.2, 1.0]", "[0.2,1.0]"):
+            assert find_cell(f"retriever.fusion.weights={weights}, top_k=8", changed) is changed[1]
+        assert find_cell("tokenizer.hmm=true,top_k=8", changed) is changed[1]
+
     def test_several_are_listed(self, cells: tuple[CellResult, ...]) -> None:
         with pytest.raises(DataError) as error:
             find_cell("top_k=8", cells)

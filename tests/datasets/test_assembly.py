@@ -1,6 +1,7 @@
 """What every data set is checked for."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -110,3 +111,23 @@ def test_half_a_character_is_named_with_its_place() -> None:
         assembled(Documents(["a"], [""], [f"甲{half}"]), replace(SAMPLE, gold=()))
     with pytest.raises(DataError, match=r"sample 's1' holds half a character"):
         assembled(DOCUMENTS, replace(SAMPLE, references=(half,)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "what"),
+    [
+        ({"subset": "overall"}, "subset"),
+        ({"subset": "macro/deep"}, "subset"),
+        ({"subset": "topic/banks"}, "subset"),
+        ({"topic": "all"}, "topic"),
+        ({"task": "all"}, "task"),
+    ],
+)
+def test_names_of_the_results_own_are_refused(fields: dict[str, Any], what: str) -> None:
+    name = fields[what].split("/")[0]
+    with pytest.raises(DataError, match=f"the {what} of sample '.*' is '{name}', which the results use for another"):
+        assembled(DOCUMENTS, replace(SAMPLE, **fields))
+
+
+def test_a_subset_all_is_no_name_of_the_results() -> None:
+    assert assembled(DOCUMENTS, replace(SAMPLE, subset="all")).samples[0].subset == "all"

@@ -146,9 +146,13 @@ class TestLoading:
         assert read_corpus(tmp_path / "corpus.jsonl", "\n").texts == [whole]
 
     def test_gold_that_is_not_in_the_corpus_is_kept_and_counted(self, tmp_path: Path) -> None:
-        benchmark = load(write(tmp_path, "q1\tabsent\t1\n"))
-        assert benchmark.samples[0].gold == (Evidence("absent"),)
+        benchmark = load(write(tmp_path, "q1\tabsent\t1\nq1\td1\t1\n"))
+        assert benchmark.samples[0].gold == (Evidence("absent"), Evidence("d1"))
         assert benchmark.notes["n_gold_units_not_in_corpus"] == 1
+
+    def test_judgements_of_another_corpus(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="none of the 1 documents, such as 'absent', is in the corpus"):
+            load(write(tmp_path, "q1\tabsent\t1\n"))
 
 
 @pytest.mark.parametrize(

@@ -70,11 +70,35 @@ def test_a_file_of_lines(tmp_path: Path) -> None:
     assert read_documents(path)[0].ids[0] == documents.ids[2], "an id that is made of the text stays the same"
 
 
-def test_a_document_without_an_id_that_is_there_twice(tmp_path: Path) -> None:
-    write_lines(tmp_path / "documents.jsonl", [{"text": "x"}, {"text": "x"}])
+def test_a_text_without_an_id_that_comes_again_is_left_out_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "documents.jsonl"
+    write_lines(path, [{"text": "x"}, {"text": "y"}, {"text": "x"}, {"id": "one", "text": "x"}])
+    documents, counts = read_documents(path)
+    assert documents.texts == ["x", "y", "x"]
+    assert counts == {"n_documents_repeated": 1}
+
+
+def test_an_id_that_is_there_twice(tmp_path: Path) -> None:
+    write_lines(tmp_path / "documents.jsonl", [{"id": "one", "text": "x"}, {"id": "one", "text": "y"}])
     write_lines(tmp_path / "samples.jsonl", [{"id": "1", "question": "?"}])
-    with pytest.raises(DataError, match="the document id '2d711642b726' occurs twice, as document 1 and as document 2"):
+    with pytest.raises(DataError, match="the document id 'one' occurs twice, as document 1 and as document 2"):
         Jsonl(str(tmp_path / "documents.jsonl"), str(tmp_path / "samples.jsonl")).load()
+
+
+@pytest.mark.parametrize("name", ["d.pdf", "a.txt"])
+def test_a_single_file_is_a_document(folder: Path, name: str) -> None:
+    documents, counts = read_documents(folder / name)
+    assert documents.ids == [name]
+    assert documents.texts[0].startswith(("Printed", "Plain"))
+    assert counts == {"n_files_of_other_kinds": 0}
+
+
+def test_files_of_other_kinds_count_in_the_fingerprint(folder: Path) -> None:
+    write_lines(folder / ".samples", [{"id": "1", "question": "?"}])
+    dataset = Jsonl(str(folder), str(folder / ".samples"))
+    before = dataset.fingerprint()
+    (folder / "more.docx").write_bytes(b"not read")
+    assert dataset.fingerprint() != before
 
 
 def test_a_line_that_is_no_document(tmp_path: Path) -> None:

@@ -121,10 +121,18 @@ class TestFields:
         assert (benchmark.labels[group], benchmark.labels[sample.subset]) == ("金融", "金融/Funds")
         assert (sample.topic, benchmark.labels["banks_retail"]) == ("banks_retail", "Banks/Retail")
 
-    def test_gold_that_is_not_in_the_corpus_is_counted(self, tmp_path: Path) -> None:
-        benchmark = load(tmp_path, {**QUESTION, "gold": ["a.md", {"document": "absent", "start": 0, "end": 9}]})
-        assert benchmark.samples[0].gold == (Evidence("a.md"), Evidence("absent", 0, 9))
-        assert benchmark.notes["n_gold_units_not_in_corpus"] == 1
+    @pytest.mark.parametrize(
+        ("document", "hint"),
+        [
+            ("absent", "its ids are like 'a.md'"),
+            ("A.md", "did you mean 'a.md'"),
+            ("b", "did you mean 'b.md'"),
+            ("docs/b.md", "did you mean 'b.md'"),
+        ],
+    )
+    def test_gold_that_is_not_in_the_corpus_is_a_slip(self, tmp_path: Path, document: str, hint: str) -> None:
+        with pytest.raises(DataError, match=f"sample '1' .* no document '{document}' with text; {hint}"):
+            load(tmp_path, {**QUESTION, "gold": ["a.md", {"document": document, "start": 0, "end": 9}]})
 
     def test_other_fields_are_left_aside_and_counted(self, tmp_path: Path) -> None:
         assert load(tmp_path, {**QUESTION, "source": "web", "year": 1932}).notes["n_fields_left_aside"] == 2
@@ -193,6 +201,7 @@ class TestBadInput:
             ({**QUESTION, "gold": [{"document": "a.md", "quote": "The bridge"}]}, "which holds it 2 times"),
             ({**QUESTION, "gold": [{"document": "a.md", "quote": "a tunnel"}]}, "which holds it 0 times"),
             ({**QUESTION, "gold": [{"document": "c.md", "quote": "x"}]}, "which is not there"),
+            ({**QUESTION, "gold": [{"document": "a.md", "quote": " "}]}, "field 'quote'"),
             ({**QUESTION, "gold": [{"document": "a.md", "start": "4"}]}, "field 'start' is '4', wanted a whole number"),
             ({**QUESTION, "gold": [{"document": "a.md", "start": 4}]}, "is no span"),
             (

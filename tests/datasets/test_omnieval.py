@@ -163,7 +163,7 @@ class TestGold:
 
     def test_items_of_another_corpus(self, tmp_path: Path) -> None:
         root = write(tmp_path, {"银行业务/零售银行/对比类问答": [item(relevant_node="elsewhere")]})
-        with pytest.raises(DataError, match="gold points nowhere: none of the 1 relevant nodes, such as 'elsewhere'"):
+        with pytest.raises(DataError, match="gold points nowhere: none of the 1 documents, such as 'elsewhere'"):
             OmniEval(str(root)).load()
 
 
@@ -328,6 +328,14 @@ class TestHumanAnnotated:
             DataError, match=r"x\.jsonl: no such file\. Expected here: OmniEval's human-annotated items"
         ):
             OmniEval(str(tmp_path), split=Split.HUMAN, human_file="x.jsonl").load()
+
+
+def test_a_turn_that_was_rejected_is_no_sample_but_was_said(tmp_path: Path) -> None:
+    turns = [item(question="一？"), item(question="二？", evaluation=0), item(question="三？")]
+    benchmark = OmniEval(str(write(tmp_path, {"银行业务/零售银行/多轮对话类问答": [turns]}))).load()
+    assert [sample.question for sample in benchmark.samples] == ["一？", "三？"]
+    assert [turn.question for turn in benchmark.samples[1].history] == ["一？", "二？"]
+    assert benchmark.notes["n_items_rejected"] == 1
 
 
 def test_rejected_items_are_left_out_and_counted(tmp_path: Path) -> None:

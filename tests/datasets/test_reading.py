@@ -55,6 +55,10 @@ class TestLines:
         file = written(tmp_path, "一\r\n\n二\u2028三\n四")
         assert list(read_lines(file, WANTED)) == [(1, "一"), (2, ""), (3, "二\u2028三"), (4, "四")]
 
+    def test_a_byte_order_mark_is_left_out(self, tmp_path: Path) -> None:
+        lines = read_lines(written(tmp_path, "\ufeffone\n\ufefftwo".encode()), WANTED)
+        assert list(lines) == [(1, "one"), (2, "\ufefftwo")]
+
     def test_empty_file(self, tmp_path: Path) -> None:
         assert list(read_lines(written(tmp_path, ""), WANTED)) == []
 
@@ -123,6 +127,19 @@ class TestJson:
     def test_damage_in_the_middle_is_never_accepted(self, tmp_path: Path, content: str) -> None:
         with pytest.raises(DataError, match=r"not JSON at byte offset \d+ \(line 1\)"):
             read_json(written(tmp_path, content), WANTED, accept_truncated=True)
+
+    def test_what_comes_behind_the_end_is_no_cut(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match=r"not JSON .* Extra data"):
+            read_json(written(tmp_path, "[{}, {}] 0"), WANTED, accept_truncated=True)
+
+    def test_lists_behind_another_value_are_read(self, tmp_path: Path) -> None:
+        cut = written(tmp_path, '{"a": [1], "n": {"x": 5}, "b": [1, 2, {"')
+        with pytest.raises(DataError, match="the 3 records before it are whole"):
+            read_json(cut, WANTED)
+        assert read_json(cut, WANTED, accept_truncated=True) == ({"a": [1], "n": {"x": 5}, "b": [1, 2]}, True)
+
+    def test_a_byte_order_mark_is_left_out(self, tmp_path: Path) -> None:
+        assert read_json(written(tmp_path, b"\xef\xbb\xbf[1]"), WANTED) == ([1], False)
 
     def test_invalid_utf8(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"byte 0xff at byte offset 3 \(line 2\)"):

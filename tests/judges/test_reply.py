@@ -104,3 +104,16 @@ def test_flags(value: object, expected: bool) -> None:
 @pytest.mark.parametrize("value", [None, "", "maybe", "不适用", 2, [True]])
 def test_no_flags(value: object) -> None:
     assert flag(value) is None
+
+
+@pytest.mark.parametrize("escape", [r"\ud83d", r"\ude00", r"\uDBFF x"])
+def test_half_a_character_is_left_out(escape: str) -> None:
+    found = read_object(f'{{"reason": "so {escape}", "grade": 2}}', "grade")
+    assert found is not None
+    assert found["reason"].encode("utf-8").startswith(b"so")
+    assert found["grade"] == 2
+
+
+def test_a_character_of_two_escapes_stays() -> None:
+    found = read_object(r'{"reason": "\ud83d\ude00", "grade": 2}', "grade")
+    assert found == {"reason": "\U0001f600", "grade": 2}

@@ -69,11 +69,15 @@ class TestAnswers:
         answers, _ = ask(lambda _, attempt: Reply("ok") if attempt == 2 else Reply(status=500, delay_s=0.5))
         assert 0 < answers["q"].latency_s < 0.4
 
-    def test_tokens_that_the_server_does_not_count_are_zero(self) -> None:
-        for usage in ("", ', "usage": {}', ', "usage": null'):
+    def test_tokens_that_the_server_does_not_count_are_not_known(self) -> None:
+        for usage in ("", ', "usage": {}', ', "usage": null', ', "usage": {"prompt_tokens": "7"}'):
             body = f'{{"choices": [{{"message": {{"content": "hi"}}}}]{usage}}}'.encode()
             answers, _ = ask(lambda *_, body=body: Reply(body=body))
-            assert (answers["q"].text, answers["q"].n_prompt_tokens, answers["q"].n_completion_tokens) == ("hi", 0, 0)
+            assert (answers["q"].text, answers["q"].n_prompt_tokens, answers["q"].n_completion_tokens) == (
+                "hi",
+                None,
+                None,
+            )
 
     @pytest.mark.parametrize("text", ["", " \n", None])
     def test_nothing_is_empty(self, text: str | None) -> None:
@@ -166,6 +170,16 @@ class TestRetries:
         answers, _ = ask(script, backoff_s=0.0)
         assert answers["q"].text == "ok"
         assert 0.9 <= time.monotonic() - started < 4
+
+    @pytest.mark.parametrize("when", ["0", "-5", "nan", "Sat, 01 Jan 2000 00:00:00 GMT", "soon"])
+    def test_a_server_that_asks_for_no_wait_is_given_the_usual_one(self, when: str) -> None:
+        def script(_: object, attempt: int) -> Reply:
+            return Reply("ok") if attempt == 2 else Reply(status=429, headers={"Retry-After": when})
+
+        started = time.monotonic()
+        answers, _ = ask(script, backoff_s=0.4)
+        assert answers["q"].text == "ok"
+        assert 0.3 <= time.monotonic() - started < 4
 
 
 class TestManyRequests:

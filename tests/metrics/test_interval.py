@@ -84,8 +84,8 @@ def test_without_a_counting_row_there_is_nothing(values: list[float]) -> None:
     assert _interval(np.array(values)) == _NOTHING
 
 
-def test_a_single_counting_row_is_its_own_interval() -> None:
-    assert _interval(np.array([np.nan, 0.5, np.nan])) == Interval(0.5, 0.5, 0.5)
+def test_a_single_counting_row_says_nothing_of_others() -> None:
+    assert _interval(np.array([np.nan, 0.5, np.nan])) == Interval(0.5, None, None)
 
 
 def test_no_columns_give_no_intervals() -> None:
@@ -129,3 +129,30 @@ def test_columns_of_different_samples_are_an_error() -> None:
 def test_mistakes_in_the_fields_are_all_reported() -> None:
     assert Bootstrap().check() == []
     assert len(Bootstrap(n_resamples=1, confidence=95, seed=-1).check()) == 3
+
+
+class TestMacroMeanOfGroupsThatAreOftenUndefined:
+    """Of a hundred samples in each of forty groups two count: a third of the resamples miss one group or another."""
+
+    def groups(self) -> list[tuple[list[Column], None]]:
+        random = np.random.default_rng(0)
+        groups: list[tuple[list[Column], None]] = []
+        for _ in range(40):
+            statistics = np.zeros((100, 2))
+            statistics[:2] = np.column_stack([random.random(2), np.ones(2)])
+            groups.append(([(statistics, combine_mean)], None))
+        return groups
+
+    def test_every_resample_counts(self) -> None:
+        (found,) = Bootstrap(n_resamples=2000).macro_intervals(self.groups())
+        assert found.value is not None
+        assert found.low is not None
+        assert found.high is not None
+        assert 0.03 < found.high - found.low < 0.3
+        assert found.low < found.value < found.high
+
+    def test_a_group_of_one_leaves_the_mean_without_an_interval(self) -> None:
+        single: tuple[list[Column], None] = ([(np.array([[0.5, 1.0]]), combine_mean)], None)
+        (found,) = Bootstrap(n_resamples=500).macro_intervals([*self.groups(), single])
+        assert found.value is not None
+        assert (found.low, found.high) == (None, None)

@@ -94,9 +94,9 @@ def test_the_interval_is_that_of_the_subset() -> None:
     assert found["ci_low"] < found["value"] < found["ci_high"]
 
 
-def test_one_sample_has_no_spread() -> None:
+def test_the_spread_of_one_sample_is_not_known() -> None:
     found = aggregate(scored(1, 2, 3, 4, 5, 6), SAMPLES, INTERVAL)["read/qa_1doc"]["length"]
-    assert (found["value"], found["ci_low"], found["ci_high"]) == (1, 1, 1)
+    assert (found["value"], found["ci_low"], found["ci_high"]) == (1, None, None)
 
 
 def test_metrics_do_not_touch_each_other() -> None:
@@ -129,7 +129,20 @@ class TestMacro:
         entry = metrics["macro"]["length"]
         assert entry["value"] == pytest.approx((1 + 2 + 4.5) / 3)
         assert (entry["n"], entry["n_subsets"]) == (6, 3)
-        assert entry["ci_low"] < entry["value"] < entry["ci_high"]
+        assert entry["ci_low"] is None, "two of the subsets have a single sample"
+
+    def test_the_interval_is_that_of_the_mean(self) -> None:
+        samples = [sample(i, "read" if i < 3 else "create") for i in range(9)]
+        entry = aggregate(scored(*map(float, range(9))), samples, INTERVAL)["macro"]["length"]
+        assert entry["value"] == pytest.approx((1 + 5.5) / 2)
+        assert 2 < entry["ci_low"] < entry["value"] < entry["ci_high"] < 4.5
+
+    def test_a_subset_within_another_counts_on_its_own(self) -> None:
+        samples = [sample(i, "read" if i < 2 else "read/qa") for i in range(4)]
+        metrics = aggregate(scored(0, 0, 1, 1), samples, INTERVAL)
+        assert metrics["read"]["length"]["n"] == 4
+        entry = metrics["macro"]["length"]
+        assert (entry["value"], entry["n"], entry["n_subsets"]) == (0.5, 4, 2)
 
     def test_a_subset_with_nothing_to_score_is_left_out_and_counted(self) -> None:
         no_gold = ScoreState.NO_GOLD

@@ -188,7 +188,7 @@ class TestData:
 
     def test_gold_that_points_nowhere(self, refused: Refusal, root: Path) -> None:
         write_omnieval(root, items={FINANCE_FILE: [item(relevant_node=["node-99"])]}, nodes=NODES)
-        assert "its gold points nowhere: none of the 1 relevant nodes, such as 'node-99'" in refused(*omnieval(root))
+        assert "its gold points nowhere: none of the 1 documents, such as 'node-99'" in refused(*omnieval(root))
 
     def test_an_error_is_one_message(self, refused: Refusal, root: Path) -> None:
         assert len(refused(*crud(root)).strip().splitlines()) == 1

@@ -80,6 +80,12 @@ class TestGrid:
             assert all(cell.reused.values())
 
 
+def test_batches_behind_a_failed_cell_are_run_too(tmp_path: Path) -> None:
+    done = run_command(tmp_path, "-m", *GRID, "llm=scripted", "llm.error_on='？','§'", "hydra.sweeper.max_batch_size=1")
+    assert done.returncode == 1, done.stderr
+    assert sorted(cell.status for cell in read_cells(only_sweep(tmp_path))) == ["FAILED", "OK"]
+
+
 @pytest.mark.parametrize("launcher", ["basic", "joblib"])
 def test_hydras_own_launchers_end_in_one_sweep_with_the_same_numbers(
     launcher: str, grid_run: Path, tmp_path: Path
@@ -199,6 +205,10 @@ class TestAxes:
 
     def test_include_whatever_was_overridden(self) -> None:
         assert compose_job("retriever.fusion.k=10").axes["retriever.fusion.k"] == 10
+
+    def test_name_an_option_by_the_place_that_it_goes_to(self) -> None:
+        axes = compose_job("judge=omnieval", "llm@judge.llm=scripted").axes
+        assert (axes["judge"], axes["judge.llm"], axes["llm"]) == ("omnieval", "scripted", "extractive")
 
     def test_leave_out_settings_of_the_run(self) -> None:
         axes = compose_job("run.workers=2", "tracking=none", "experiment.name=x").axes

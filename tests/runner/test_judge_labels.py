@@ -47,7 +47,7 @@ class TestJsonLines:
         (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"completeness": label}}))
         assert item.labels == {"completeness": -1}
 
-    @pytest.mark.parametrize("label", ["good", 1.5, None, True, ""])
+    @pytest.mark.parametrize("label", ["good", 1.5, None, True, "", "1.5", "0,5", "1/2", "2x"])
     def test_what_is_no_grade_is_an_error_with_its_line(self, tmp_path: Path, label: object) -> None:
         records = [{**ITEM, "labels": {"accuracy": 1}}, {**ITEM, "labels": {"accuracy": label}}]
         with pytest.raises(DataError, match=r"line 2: the label .* came, a whole number"):
@@ -57,8 +57,31 @@ class TestJsonLines:
         with pytest.raises(DataError, match="1 items and not one label"):
             read_labels(write(tmp_path / "labels.jsonl", ITEM))
 
+    @pytest.mark.parametrize("label", [2, 2.0, "2", " 2.0", "2 - all of it", "2. all", "2 of 2"])
+    def test_a_grade_may_stand_before_words(self, tmp_path: Path, label: object) -> None:
+        (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"accuracy": label}}))
+        assert item.labels == {"accuracy": 2}
+
 
 class TestCsv:
+    def test_another_encoding_is_named_with_its_place(self, tmp_path: Path) -> None:
+        path = tmp_path / "labels.csv"
+        path.write_bytes("question,label:accuracy\n谁？,1\n".encode("gbk"))
+        with pytest.raises(DataError, match=r"labels\.csv: byte 0xa3 at byte offset 26 \(line 2\) is not UTF-8"):
+            read_labels(path)
+
+    def test_a_long_cell_is_read(self, tmp_path: Path) -> None:
+        path = tmp_path / "labels.csv"
+        path.write_text(f"question,answer,label:accuracy\nWho?,{'x' * 200_000},1\n", encoding="utf-8")
+        (item,) = read_labels(path)
+        assert len(item.judged.answer) == 200_000
+
+    def test_what_is_no_csv_is_an_error(self, tmp_path: Path) -> None:
+        path = tmp_path / "labels.csv"
+        path.write_text('question,label:accuracy\n"Who?"x,1\n', encoding="utf-8")
+        with pytest.raises(DataError, match=r"labels\.csv: not CSV"):
+            read_labels(path)
+
     def test_columns(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text(

@@ -56,6 +56,32 @@ def test_hits_are_of_the_sample_s_own_corpus(
         assert found == {row["subset"]}
 
 
+def test_a_corpus_is_reranked_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The weights of words are those of a sample's own corpus: another one beside it changes nothing."""
+    from components.datasets.demo import Demo
+
+    scores = []
+    for names in ("ab", "b"):
+        whole = benchmark(within=True)
+        kept = [i for i, name in enumerate(whole.documents.ids) if name[0] in names]
+        documents = Documents(
+            *(
+                [column[i] for i in kept]
+                for column in (whole.documents.ids, whole.documents.titles, whole.documents.texts)
+            )
+        )
+        samples = tuple(sample for sample in whole.samples if sample.subset in names)
+        monkeypatch.setattr(Demo, "load", lambda self, own=(documents, samples): Benchmark(*own))
+        folder = tmp_path / names
+        overrides = ("retriever=bm25", "reranker=lexical", "tokenizer=english", *QUIET, *RANKING_ONLY)
+        assert run_small(folder, overrides) == 0
+        (cell,) = cells_in(folder)
+        rows = {row["id"]: row["retrieved"] for row in _samples(folder, cell.cell_id)}
+        scores.append([(hit["document_id"], hit["score"]) for hit in rows["b-0"] + rows["b-2"]])
+    assert scores[0] == scores[1]
+    assert len(scores[0]) == 2
+
+
 def test_without_parts_all_documents_are_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from components.datasets.demo import Demo
 

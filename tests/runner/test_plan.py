@@ -88,9 +88,9 @@ class TestSameExperiments:
         unused = [name for name, value in closed_book.axes.items() if value is None]
         assert {"chunk", "chunk.size", "chunk.overlap", "chunk.unit", "top_k", "embedder"} <= set(unused)
 
-    def test_runtime_only_fields_are_no_axes(self, tmp_path: Path) -> None:
-        (cell,) = plan_small(tmp_path, ("llm=scripted", "llm.delay_s=0.5", "llm.reply=yes")).cells
-        assert "llm.delay_s" not in cell.axes
+    def test_runtime_only_fields_that_vary_are_not_used(self, tmp_path: Path) -> None:
+        (cell,) = plan_small(tmp_path, *grid(llm="scripted", llm__delay_s="0.5,0.6", llm__reply="yes")).cells
+        assert cell.axes["llm.delay_s"] is None
         assert cell.axes["llm.reply"] == "yes"
 
     def test_a_chosen_group_is_named_by_its_option(self, tmp_path: Path) -> None:
@@ -150,3 +150,21 @@ class TestOrder:
         plan = make_plan(cells_of({"cell": result}, source), Store(tmp_path))
         models = [stage.component.model for stage in plan.order if stage.component.model]
         assert models in (["one", "one", "other"], ["other", "one", "one"])
+
+
+class TestAxes:
+    def test_in_which_equal_experiments_differ_are_not_used(self, tmp_path: Path) -> None:
+        """The hashing embedder uses no words."""
+        cells = grid(llm="scripted", retriever="bm25,dense", tokenizer="english,bigrams")
+        axes = [cell.axes for cell in plan_small(tmp_path, *cells).cells]
+        found = [(own["retriever"], own["tokenizer"]) for own in axes]
+        assert found == [("bm25", "english"), ("bm25", "bigrams"), ("dense", None)]
+
+    def test_of_files_tell_cells_apart_by_their_content_alone(self, tmp_path: Path) -> None:
+        for name, text in (("a", "apples"), ("b", "apples"), ("c", "pears")):
+            (tmp_path / f"{name}.jsonl").write_text(f'{{"id": "1", "text": "{text}"}}', encoding="utf-8")
+        (tmp_path / "samples.jsonl").write_text('{"id": "1", "question": "apples?"}', encoding="utf-8")
+        dataset = ("dataset=jsonl", f"dataset.samples={tmp_path / 'samples.jsonl'}", "tokenizer=english")
+        cells = [(*dataset, f"dataset.documents={tmp_path / name}.jsonl") for name in ("a", "b", "c")]
+        axes = [cell.axes["dataset.documents"] for cell in plan_small(tmp_path, *cells).cells]
+        assert axes == [None, str(tmp_path / "c.jsonl")]

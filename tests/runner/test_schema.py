@@ -94,6 +94,7 @@ class TestMistakes:
             ("chunk__overlap", "a lot", "a number"),
             ("chunk__overlap", False, "a number"),
             ("chunk__overlap", float("nan"), "a number"),
+            ("chunk__overlap", float("inf"), "a number"),
             ("prompt__system", 3, "a text"),
             ("dataset__limit", "ten", "a whole number"),
             ("run__plan_only", "yes", "true or false"),

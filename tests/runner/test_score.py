@@ -76,7 +76,7 @@ def test_a_corpus_metric_has_a_value_in_the_summary_alone(tmp_path: Path) -> Non
 def test_a_failed_answer_is_left_out_and_an_empty_one_is_zero(tmp_path: Path) -> None:
     rows, summary = score(tmp_path, "f1", {**ANSWER, "prediction": None}, {**ANSWER, "id": "b", "prediction": ""})
     assert [row["states"]["f1"] for row in rows] == ["answer_error", "value"]
-    assert summary["f1"] == {"value": 0.0, "n": 1, "n_excluded": {"answer_error": 1}, "interval": [0.0, 0.0]}
+    assert summary["f1"] == {"value": 0.0, "n": 1, "n_excluded": {"answer_error": 1}, "interval": [None, None]}
 
 
 def test_both_means_of_the_published_bleu(tmp_path: Path) -> None:

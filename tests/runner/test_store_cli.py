@@ -88,6 +88,21 @@ class TestPrune:
         assert run(store, "prune", "--older-than-days", "0", "--stage", "chunks") == 0
         assert [entry.manifest.kind for entry in store.entries()] == ["answers"]
 
+    @pytest.mark.parametrize(
+        ("stage", "left"),
+        [
+            ("", ["replies"]),
+            ("chunks", ["journals", "replies"]),
+            ("answers", ["replies"]),
+            ("judged_scores", ["journals"]),
+        ],
+    )
+    def test_what_was_paid_goes_with_its_own_stage_alone(self, store: Store, stage: str, left: list[str]) -> None:
+        for folder in ("journals", "replies"):
+            (store.root / folder / "a.jsonl").write_text("{}", encoding="utf-8")
+        assert run(store, "prune", "--older-than-days", "0", *(("--stage", stage) if stage else ())) == 0
+        assert [folder for folder in ("journals", "replies") if (store.root / folder / "a.jsonl").exists()] == left
+
     def test_dry_run_removes_nothing(self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(store, "prune", "--older-than-days", "0", "--dry-run") == 0
         assert "would remove 1 results, 2.0 KiB" in capsys.readouterr().out

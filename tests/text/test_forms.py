@@ -67,6 +67,7 @@ def test_tokens_of_sacrebleu(text: str, language: str, tokenizer: str) -> None:
         "\n\n开头",
         "等等……",
         "多多........点",
+        "等等......#9",
         "他说：“好。”然后走了",
     ],
 )

@@ -1,0 +1,70 @@
+"""What a reader sees of a page: blocks apart, words whole, and no guessed characters."""
+
+import pytest
+
+from components.datasets.html_text import read_html
+from components.errors import DataError
+
+
+def text_of(body: str) -> str:
+    return read_html(body.encode(), "a.html").text
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("mil<i>li</i>on and <a href='x'>a link</a>, 中国<b>银行</b>业", "million and a link, 中国银行业"),
+        ("<p>one\n  sentence\tthat goes on</p>", "one sentence that goes on"),
+        ("<h1>Head</h1>between<p>one</p><p>two</p>", "Head\nbetween\none\ntwo"),
+        ("<ul><li>one<li>two<ul><li>deep</li></ul></ul>", "one\ntwo\ndeep"),
+        ("<div>a<p>b</p>c</div>", "a\nb\nc"),
+        ("<table><tr><th>Line<td>km</tr><tr><td><b>B</b></td><td>12</td></tr></table>", "Line km\nB 12"),
+        ("one<br>two<br/>three", "one\ntwo\nthree"),
+        ("<pre>a\nb</pre>", "a\nb"),
+        ("twelve&nbsp;years &lt;now&gt;", "twelve years <now>"),
+        ("seen<!-- not --><script>x</script><style>p {}</style><noscript>y</noscript>", "seen"),
+        ("", ""),
+    ],
+)
+def test_text(body: str, expected: str) -> None:
+    assert text_of(f"<html><body>{body}</body></html>") == expected
+
+
+def test_title() -> None:
+    page = read_html(b"<html><head><title> A\n page </title></head><body>text</body></html>", "a.html")
+    assert page == ("A page", "text")
+    assert read_html(b"<p>text", "a.html").title == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("<p>café".encode(), "café"),
+        ("\ufeff<p>café".encode(), "café"),
+        ("<p>café".encode("utf-16"), "café"),
+        (b"<meta charset='iso-8859-1'><p>caf\xe9 \x93so\x94", "café “so”"),
+        (b"<meta http-equiv='Content-Type' content='text/html; charset=windows-1252'><p>caf\xe9", "café"),
+        ("<meta charset='gb2312'><p>中国银行業".encode("gb18030"), "中国银行業"),
+    ],
+)
+def test_the_encoding_is_what_the_page_says(content: bytes, expected: str) -> None:
+    assert read_html(content, "a.html").text == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b"caf\xe9",
+            r"a\.html: byte 0xe9 at byte offset 3 is not utf-8, and it declares no other\. Wanted",
+        ),
+        (
+            b"<meta charset='utf-8'>\xa9 caf\xc3\xa9",
+            "0xa9 at byte offset 22 is not utf-8, which it declares as utf-8",
+        ),
+        (b"<meta charset='klingon'>x", r"a\.html: declares an unknown encoding, 'klingon'"),
+    ],
+)
+def test_bytes_of_another_encoding_are_an_error_and_no_guess(content: bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_html(content, "a.html")
