@@ -36,6 +36,10 @@ class Kind(StrEnum):
     CORRECTION = "correction"
 
 
+LARGEST_GRADE = 2**31 - 1
+"""Of relevance: trec_eval counts in 32 bits."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """One gold unit: a document, or the characters [start, end) of it. Never a chunk, so any chunking can be scored.

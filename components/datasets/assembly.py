@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from components.datasets.sampling import limit_samples
 from components.errors import DataError
-from components.records import Benchmark, Documents, Evidence, Sample
+from components.records import LARGEST_GRADE, Benchmark, Documents, Evidence, Sample
 from components.subsets import AVERAGE, GROUPINGS, MACRO, OVERALL
 
 
@@ -150,6 +150,10 @@ def _check_names(sample: Sample, source: str) -> None:
 def _check_spans(documents: Documents, samples: Sequence[Sample], source: str) -> None:
     lengths = {an_id: len(text) for an_id, text in zip(documents.ids, documents.texts, strict=True)}
     for sample, unit in _units(samples):
+        if unit.grade > LARGEST_GRADE:
+            raise DataError(
+                f"{source}: sample '{sample.id}' has gold of grade {unit.grade}; wanted up to {LARGEST_GRADE}."
+            )
         if unit.start is None and unit.end is None:
             continue
         length = lengths.get(unit.document_id)

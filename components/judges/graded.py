@@ -74,6 +74,8 @@ class Graded:
         mistakes = [] if self.name.strip() else ["name: is empty, wanted the metric's name"]
         if len(set(self.grades)) < 2 or max(self.grades) < 1:
             mistakes.append(f"grades: got {list(self.grades)}, wanted two or more, the highest at least 1")
+        if negative := [grade for grade in self.grades if grade < 0 and grade != self.not_applicable_grade]:
+            mistakes.append(f"grades: got {negative[0]}, wanted 0 or more, save for not_applicable_grade")
         for field in ("not_applicable_grade", "empty_answer"):
             grade = getattr(self, field)
             if grade is not None and grade not in self.grades:
@@ -95,6 +97,12 @@ class Graded:
     def reads_answers(self) -> bool:
         """True if the instruction shows {answer}."""
         return "{answer}" in self.instruction
+
+    def lacks(self, item: Judged) -> str:
+        """What the instruction shows and the item does not have: "reference" or "passages"; "" if nothing."""
+        if _lacks_references(self.instruction, item.sample):
+            return "reference"
+        return "passages" if "{passage" in self.instruction and not item.passages else ""
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> Prepared:
         """By sample id, whether the metric applies; {} if it always does."""
@@ -132,10 +140,8 @@ class Graded:
             decided = decision_of(prepared, item.sample)
             if decided["state"] != ScoreState.VALUE:
                 return Ruling(ScoreState(decided["state"]), decided["reason"])
-        if _lacks_references(self.instruction, item.sample):
-            return Ruling(ScoreState.NOT_APPLICABLE, "no reference")
-        if "{passage" in self.instruction and not item.passages:
-            return Ruling(ScoreState.NOT_APPLICABLE, "no passages")
+        if missing := self.lacks(item):
+            return Ruling(ScoreState.NOT_APPLICABLE, f"no {missing}")
         if self.reads_answers and not item.answer.strip():
             if self.empty_answer is None:
                 return Ruling(ScoreState.NOT_APPLICABLE, "empty answer")

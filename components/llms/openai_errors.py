@@ -17,9 +17,11 @@ class Malformed(Exception):
 
 def is_temporary(error: Exception) -> bool:
     """True for what may go away: rate limits, server errors, timeouts, lost connections, malformed replies."""
+    if _is_malformed(error):
+        return True
     if status := _status(error):
         return (status in _TEMPORARY or status >= 500) and not _is_quota_used_up(error)
-    return _is_timeout(error) or _is_connection(error) or _is_malformed(error)
+    return _is_timeout(error) or _is_connection(error)
 
 
 def is_for_all(error: Exception) -> bool:
@@ -55,14 +57,14 @@ def message_of(error: Exception, secret: str) -> str:
 
 
 def _story(error: Exception) -> str:
+    if _is_malformed(error):
+        return f"a reply that is no completion: {error}"
     if status := _status(error):
         return f"HTTP {status}: {_said(getattr(error, 'body', None))}"
     if _is_unreachable(error) or (_is_connection(error) and not _is_timeout(error)):
         return f"no connection: {error.__cause__ or error}"
     if _is_timeout(error):
         return "no reply within timeout_s"
-    if _is_malformed(error):
-        return f"a reply that is no completion: {error}"
     return f"{type(error).__name__}: {error}"
 
 

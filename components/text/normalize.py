@@ -1,5 +1,6 @@
 """Normal forms of text: for indexing, and for comparing answers."""
 
+import re
 import unicodedata
 from functools import cache
 
@@ -20,21 +21,34 @@ def index_term(token: str) -> str:
 
 
 @cache
-def _is_punctuation(character: str) -> bool:
-    return unicodedata.category(character)[0] in "PS"
+def _is_unseen(character: str) -> bool:
+    """True for punctuation, symbols, and format characters such as the zero-width space."""
+    category = unicodedata.category(character)
+    return category[0] in "PS" or category == "Cf"
+
+
+_KEPT_POINT, _KEPT_MINUS = "\ue000", "\ue001"
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[^\w\s]+(?=\d)")
+_SIGN = re.compile(r"(?<![\w.)\]%])[-\u2212](?=\d)")
+_RESTORED = str.maketrans({_KEPT_POINT: ".", _KEPT_MINUS: "-"})
+
+
+def _mark_of_number(marks: re.Match[str]) -> str:
+    """What stands between two digits: a decimal point, nothing for a comma, else a space and the sign of the second."""
+    sign = _KEPT_MINUS if marks[0].endswith(_KEPT_MINUS) else ""
+    return {".": _KEPT_POINT, ",": ""}.get(marks[0], f" {sign}")
 
 
 def answer_form(text: str) -> str:
     """The form in which answers are compared: NFKC, lower case, punctuation and symbols removed, white space collapsed.
 
-    Full-width punctuation and digits become ASCII by NFKC before punctuation is removed.
+    Full-width punctuation and digits become ASCII by NFKC before punctuation is removed. Numbers stay what they are:
+    12.5 keeps its point and -3 its sign, 1,000 becomes 1000, and other marks between digits (1/2, 10:30) become spaces.
     """
-    text = unicodedata.normalize("NFKC", text).lower()
-    return " ".join(
-        "".join(
-            " " if character.isspace() else character for character in text if not _is_punctuation(character)
-        ).split()
-    )
+    text = _SIGN.sub(_KEPT_MINUS, unicodedata.normalize("NFKC", text).lower())
+    text = _BETWEEN_DIGITS.sub(_mark_of_number, text)
+    shown = "".join(" " if character.isspace() else character for character in text if not _is_unseen(character))
+    return " ".join(shown.split()).translate(_RESTORED)
 
 
 def whole_characters(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from components.protocols import LLM
+from components.protocols import LLM, JudgedMetric
 from components.records import Answer, AnswerState, Judged, Request, ScoreState
 from runner import payloads
 from runner.compute.answers import passages_in_context, total
@@ -101,8 +101,15 @@ def judge(stage: Stage, inputs: Inputs) -> Output:
     return Output(payload, partial=ask.n_failed > 0)
 
 
+def replies_key(metric: JudgedMetric) -> str:
+    """Of the file in which the replies of a metric's model are kept. Other words or other limits of the judge are other
+    requests, or more of them, and leave the replies to the same ones as they are.
+    """
+    return key_of([list(metric.names), describe(metric.llm)])
+
+
 def _asking(stage: Stage, inputs: Inputs) -> Asking:
-    return Asking(stage.component.llm, inputs.store.replies(key_of(describe(stage.component))), inputs.report)
+    return Asking(stage.component.llm, inputs.store.replies(replies_key(stage.component)), inputs.report)
 
 
 def _decode_prepared(parts: dict[str, Any]) -> Any:

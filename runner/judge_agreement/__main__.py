@@ -17,8 +17,7 @@ from components.records import ScoreState
 from runner import terminal
 from runner.cell import JudgeSettings
 from runner.compose import compose_config
-from runner.compute.judging import Asking
-from runner.identity import describe, key_of
+from runner.compute.judging import Asking, replies_key
 from runner.judge_agreement.agreement import Agreement, agree
 from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem, metrics_of, read_labels
 from runner.schema import build_component
@@ -94,6 +93,10 @@ def _graders(node: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str
                     f"item '{item.judged.sample.id}': the label {label} of {name} is no grade of the judge; wanted one "
                     f"of {', '.join(map(str, known[name].grades))}, or {NOT_APPLICABLE} for not applicable."
                 )
+            if known[name].reads_answers and not item.has_answer:
+                raise DataError(f"item '{item.judged.sample.id}': has no field 'answer', which {name} grades.")
+            if missing := known[name].lacks(item.judged):
+                raise DataError(f"item '{item.judged.sample.id}': has no {missing}, which the judge of {name} reads.")
             if not known[name].reads_answers and len(item.judged.passages) != 1:
                 raise DataError(
                     f"item '{item.judged.sample.id}': {name} grades a passage; {len(item.judged.passages)} came, one "
@@ -105,7 +108,7 @@ def _graders(node: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str
 def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
     """What the judge says of every item that has a label."""
     labelled = [item for item in items if name in item.labels]
-    ask = Asking(grader.llm, store.replies(key_of(describe(grader))), lambda done, total: None)
+    ask = Asking(grader.llm, store.replies(replies_key(grader)), lambda done, total: None)
     prepared = grader.prepare([item.judged.sample for item in labelled], ask)
     judgements = grader.judge([item.judged for item in labelled], prepared, ask)
     scores = judgements.scores[name]

@@ -8,7 +8,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,8 @@ _LABEL_COLUMN = "label:"
 
 @dataclass(frozen=True)
 class LabelledItem:
-    """One answer with people's grades by metric; a grade of -1 says that the metric does not apply.
+    """One answer with people's grades by metric; a grade of -1 says that the metric does not apply. `has_answer` is
+    False where the file does not say what was answered, be it nothing.
 
     `ties` are the metrics on which as many people said one thing as another: they have no label.
     """
@@ -46,6 +47,7 @@ class LabelledItem:
     judged: Judged
     labels: Mapping[str, int]
     ties: tuple[str, ...] = ()
+    has_answer: bool = True
 
 
 def read_labels(file: Path) -> list[LabelledItem]:
@@ -58,13 +60,26 @@ def read_labels(file: Path) -> list[LabelledItem]:
     items = list(readers[file.suffix.lower()](file))
     if not any(item.labels for item in items):
         raise DataError(f"{file}: {len(items)} items and not one label came. Wanted: {_EXPECTED}.")
+    _require_one_question_per_id(items, file)
     return items
+
+
+def _require_one_question_per_id(items: Sequence[LabelledItem], file: Path) -> None:
+    """What a judge decides of a question is kept by its id, so that several answers to it share the decision."""
+    first: dict[str, Sample] = {}
+    for item in items:
+        sample = item.judged.sample
+        if first.setdefault(sample.id, sample) != sample:
+            raise DataError(
+                f"{file}: the id '{sample.id}' is that of two questions. Wanted: an id for each question, with its "
+                "references; answers to the same one may share it."
+            )
 
 
 def _read_jsonl(file: Path) -> Iterator[LabelledItem]:
     for number, (where, record) in enumerate(read_records(file, _EXPECTED), start=1):
         labels = {name: _grade(grade, where) for name, grade in as_record(record.get("labels", {}), where).items()}
-        yield LabelledItem(_judged(record, str(number), where), labels)
+        yield LabelledItem(_judged(record, str(number), where), labels, has_answer="answer" in record)
 
 
 def _read_csv(file: Path) -> Iterator[LabelledItem]:
@@ -79,7 +94,7 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
             for name, value in row.items()
             if name and name.startswith(_LABEL_COLUMN) and value
         }
-        yield LabelledItem(_judged(record, str(number), where), labels)
+        yield LabelledItem(_judged(record, str(number), where), labels, has_answer="answer" in record)
 
 
 def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
@@ -104,7 +119,8 @@ def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
         labels = {name: grade for name, grade in chosen.items() if grade is not None}
         ties = tuple(name for name, grade in chosen.items() if grade is None)
         data = as_record(record.get("data"), f"{where}, field 'data'")
-        yield LabelledItem(_judged({"id": str(record.get("id", number)), **data}, str(number), where), labels, ties)
+        judged = _judged({"id": str(record.get("id", number)), **data}, str(number), where)
+        yield LabelledItem(judged, labels, ties, has_answer="answer" in data)
 
 
 def _annotated(annotation: Record, where: str) -> Iterator[tuple[str, int]]:

@@ -141,8 +141,9 @@ def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[
 
 
 def _is_published_without(metric: Any, line: Line) -> bool:
-    """True for an empty answer and a metric that the published code has no value of."""
-    return isinstance(metric, BleuCrud) and line.answer is not None and line.answer.prediction == ""
+    """True for an empty answer with a reference, and a metric that the published code has no value of."""
+    answer = line.answer
+    return isinstance(metric, BleuCrud) and answer is not None and answer.prediction == "" and bool(answer.references)
 
 
 def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from components.datasets.json_fields import Record, as_list, as_record, optional_texts, read_records, required_text
 from components.errors import DataError
+from components.records import LARGEST_GRADE
 
 _EXPECTED = (
     'one JSON object per line: {"id", "prediction", "references"}, {"id", "ranking", "relevant"} or '
@@ -108,6 +109,6 @@ def _text(item: object, name: str, where: str) -> str:
 
 
 def _grade(value: object, where: str) -> int:
-    if not isinstance(value, int):
-        raise DataError(f"{where}: 'relevant' holds the grade {value!r}, wanted a whole number.")
+    if not isinstance(value, int) or abs(value) > LARGEST_GRADE:
+        raise DataError(f"{where}: 'relevant' holds the grade {value!r}, wanted a whole number up to {LARGEST_GRADE}.")
     return int(value)

@@ -42,8 +42,21 @@ def _without_space(words: Words) -> list[str]:
 
 
 def _answer_form(text: str) -> str:
-    text = unicodedata.normalize("NFKC", text).lower()
-    return " ".join("".join(c for c in text if unicodedata.category(c)[0] not in "PS").split())
+    """Mark by mark: what it is between decides what becomes of it."""
+    text = "".join(c for c in unicodedata.normalize("NFKC", text).lower() if unicodedata.category(c) != "Cf")
+    is_mark = [unicodedata.category(c)[0] in "PS" for c in text]
+    kept = []
+    for i, c in enumerate(text):
+        first = max((j + 1 for j in range(i) if not is_mark[j]), default=0)
+        last = next((j for j in range(i, len(text)) if not is_mark[j]), len(text))
+        before, after, next_after = text[first - 1 : first], text[last : last + 1], text[i + 1 : i + 2]
+        if not is_mark[i]:
+            kept.append(c)
+        elif c in "-−" and next_after.isdecimal() and not re.match(r"[\w.)\]%]", text[i - 1 : i] if i else " "):
+            kept.append(" -" if before.isdecimal() else "-")
+        elif before.isdecimal() and after.isdecimal():
+            kept.append({".": ".", ",": ""}.get(text[first:last], " "))
+    return " ".join("".join(kept).split())
 
 
 def _omnieval_form(text: str) -> str:
