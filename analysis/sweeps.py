@@ -9,14 +9,12 @@ from typing import Any
 from components.errors import DataError
 from components.subsets import MACRO, OVERALL
 from runner import results
-from runner.results import CellResult
+from runner.results import RESULTS_DIR, CellResult
 
-RESULTS_DIR = Path("results")
 SMALLER_IS_BETTER = ("hallucination", "length", "context_tokens", "context_tokens_dropped")
 """Metrics of which less is better, or cheaper; of all others more is. A published variant goes with its metric."""
 
 _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
-_N_SWEEPS_LISTED = 10
 _VARIANTS = ("_crud_compat", "_omnieval_compat")
 
 
@@ -59,17 +57,11 @@ class SubsetMetric:
 
 
 def open_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Sweep:
-    """The sweep in the folder `text`, or else the one of that id in `results_dir`. Raises DataError, which lists the
-    newest sweeps that are there.
-    """
-    for folder in (Path(text), results_dir / text):
-        if (folder / "sweep.json").is_file():
-            cells = tuple(results.read_cells(folder))
-            ids = [cell["cell_id"] for cell in results.read_sweep(folder).cells]
-            return Sweep(folder, cells, tuple(sorted(set(ids) - {cell.cell_id for cell in cells})))
-    there = sorted(path.parent.name for path in results_dir.glob("*/sweep.json"))[-_N_SWEEPS_LISTED:]
-    hint = f"the newest in {results_dir} are: {', '.join(there)}" if there else f"there is none in {results_dir} either"
-    raise DataError(f"{text}: no sweep here (no sweep.json); {hint}")
+    """The sweep in the folder `text`, or of that id in `results_dir`. Raises DataError."""
+    folder = results.find_sweep(text, results_dir)
+    cells = tuple(results.read_cells(folder))
+    ids = [cell["cell_id"] for cell in results.read_sweep(folder).cells]
+    return Sweep(folder, cells, tuple(sorted(set(ids) - {cell.cell_id for cell in cells})))
 
 
 def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:

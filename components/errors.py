@@ -24,9 +24,23 @@ class ConfigError(RagGridError):
 
     def __init__(self, mistakes: Sequence[str] | str) -> None:
         self.mistakes: tuple[str, ...] = (mistakes,) if isinstance(mistakes, str) else tuple(mistakes)
-        n = len(self.mistakes)
+        shown = _equal_ones_once(self.mistakes)
+        n = len(shown)
         head = "1 mistake in the configuration:" if n == 1 else f"{n} mistakes in the configuration:"
-        super().__init__("\n".join([head, *(f"  - {mistake}" for mistake in self.mistakes)]))
+        super().__init__("\n".join([head, *(f"  - {mistake}" for mistake in shown)]))
+
+
+def _equal_ones_once(mistakes: Sequence[str]) -> list[str]:
+    """The same mistake in several places ("judge.scores.accuracy.llm.model: ...") with the number of the others."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for mistake in mistakes:
+        path, _, text = mistake.partition(": ")
+        is_path = " " not in path
+        places.setdefault((path.rpartition(".")[2], text) if is_path else ("", mistake), []).append(path)
+    return [
+        (f"{paths[0]}: {text}" if field else text) + (f" (and {len(paths) - 1} more places alike)" if paths[1:] else "")
+        for (field, text), paths in places.items()
+    ]
 
 
 class DataError(RagGridError):

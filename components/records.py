@@ -307,7 +307,8 @@ class ScoreState(StrEnum):
 
     VALUE = "value"
     NOT_APPLICABLE = "not_applicable"
-    NO_GOLD = "no_gold_in_corpus"
+    NO_GOLD = "no_gold"
+    NO_GOLD_IN_CORPUS = "no_gold_in_corpus"
     ANSWER_ERROR = "answer_error"
     UNPARSABLE = "unparsable"
     FAILED = "failed"

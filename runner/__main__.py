@@ -12,7 +12,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from runner import grid_launcher
-from runner.sweep import EXIT_CELL_FAILED, EXIT_NOT_RUN, CellFailed, run_sweep
+from runner.compose import hints
+from runner.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
 grid_launcher.register()
 
@@ -26,6 +27,9 @@ def main(config: DictConfig) -> None:
     with open_dict(config):
         config.hydra = settings
     in_sweep = settings.mode is RunMode.MULTIRUN
+    if not in_sweep and "sweeps" in settings.runtime.choices:
+        print("+sweeps=... is a sweep of several cells: add -m", file=sys.stderr)
+        sys.exit(EXIT_NOT_RUN)
     sweep_dir = Path(settings.sweep.dir if in_sweep else settings.run.dir)
     overrides = list(settings.overrides.task)
     if in_sweep:  # the sweeper's file has those of the whole sweep
@@ -55,9 +59,12 @@ def run() -> None:
     try:
         main()
     except (HydraException, OmegaConfBaseException) as error:
-        causes = [str(cause) for cause in (error, error.__cause__) if cause]
-        print("\n".join(causes), file=sys.stderr)
+        message = "\n".join(str(cause) for cause in (error, error.__cause__) if cause)
+        print("\n".join([message, *hints(message)]), file=sys.stderr)
         sys.exit(EXIT_NOT_RUN)
+    except KeyboardInterrupt:
+        print("\nInterrupted before the first stage.", file=sys.stderr)
+        sys.exit(EXIT_INTERRUPTED)
     except CellFailed as error:
         print(error, file=sys.stderr)
         sys.exit(EXIT_CELL_FAILED)

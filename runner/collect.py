@@ -43,6 +43,7 @@ def collect_cell(
     if run and run.failed:
         return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
     summary, files = _read_result(cell, store)
+    facts["dataset"]["labels"] = summary["labels"]
     reason = _too_many_failures(summary, max_failure_rate)
     numbers = {name: summary[name] for name in ("metrics", "counts", "tokens")}
     return CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason), files
@@ -59,12 +60,17 @@ def _too_many_failures(summary: Mapping[str, Any], max_failure_rate: float) -> s
     n_samples = summary["n_samples"]
     failed = {"answers": summary["counts"].get("error", 0)}
     for name, entry in summary["metrics"].get(OVERALL, {}).items():
-        failed[f"judgements of {name}"] = entry["n_excluded"].get(ScoreState.FAILED, 0)
+        failed[name] = entry["n_excluded"].get(ScoreState.FAILED, 0)
     return "; ".join(
-        f"{n_failed} of {n_samples} {what} failed, more than run.max_failure_rate={max_failure_rate:g} allows"
+        f"{n_failed} of {n_samples} {'answers' if what == 'answers' else f'judgements of {what}'} failed, more than "
+        f"run.max_failure_rate={max_failure_rate:g} allows{_cause(summary['commonest_errors'].get(what, ''))}"
         for what, n_failed in failed.items()
         if n_failed > max_failure_rate * n_samples
     )
+
+
+def _cause(error: str) -> str:
+    return f" (most often: {error})" if error else ""
 
 
 def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) -> dict[str, Any]:

@@ -26,7 +26,9 @@ from components.protocols import Metric
 
 T = TypeVar("T")
 
+RESULTS_DIR = Path("results")
 SCHEMA_VERSION = 1
+_N_SWEEPS_LISTED = 10
 OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
 
 
@@ -127,6 +129,18 @@ def _summed(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
         else a.get(name, 0) + b.get(name, 0)
         for name in names
     }
+
+
+def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
+    """The sweep's folder `text`, or else the one of that id in `results_dir`. Raises DataError, which lists the newest
+    sweeps that are there.
+    """
+    for folder in (Path(text), results_dir / text):
+        if (folder / "sweep.json").is_file():
+            return folder
+    there = sorted(path.parent.name for path in results_dir.glob("*/sweep.json"))[-_N_SWEEPS_LISTED:]
+    hint = f"the newest in {results_dir} are: {', '.join(there)}" if there else f"there is none in {results_dir} either"
+    raise DataError(f"{text}: no sweep here (no sweep.json); {hint}")
 
 
 def read_cell(folder: Path) -> CellResult:

@@ -12,6 +12,7 @@ from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.plan import Plan
 from runner.results import CellResult
 from runner.stage import Stage
+from runner.stages import Data
 
 HEADLINES = (
     "accuracy",
@@ -29,6 +30,9 @@ HEADLINES = (
 """Metrics of the leaderboard, as far as they were computed; the cells are sorted by the first."""
 
 
+_SHOWN_FROM_S = 0.1
+
+
 def make_console() -> Console:
     """Standard output; in a file lines may be as long as a table needs."""
     console = Console(highlight=False)
@@ -39,8 +43,10 @@ def show_plan(console: Console, plan: Plan) -> None:
     """Cells, distinct stages, what is kept."""
     n_same = plan.n_requested - len(plan.cells)
     same = f" ({n_same} more asked for are the same experiment as one of these)" if n_same else ""
-    calls = _count(plan.n_llm_calls, "LLM call")
+    calls = f"{_count(plan.n_llm_calls, 'answer')} to generate"
     judgements = f", {_count(plan.n_judgements, 'judgement')}" if plan.n_judgements else ""
+    for line in dict.fromkeys(_data_line(cell.request.cell.dataset.name, cell.graph.data) for cell in plan.cells):
+        console.print(line, markup=False)
     console.print(f"[bold]Plan[/]: {_count(len(plan.cells), 'cell')}{same}, {calls}{judgements}")
     table = Table("stage", "asked for", "distinct", "kept", "to do", box=None, padding=(0, 2, 0, 0))
     for column in table.columns[1:]:
@@ -53,8 +59,24 @@ def show_plan(console: Console, plan: Plan) -> None:
     console.print(table)
 
 
+_LEFT_OUT = {
+    "n_files_of_other_kinds": "file of another kind",
+    "n_empty_documents": "document without text",
+    "n_documents_repeated": "repeated document",
+    "n_items_rejected": "rejected item",
+}
+"""Notes of data sets that say that something is left out."""
+
+
+def _data_line(name: str, data: Data) -> str:
+    """Sizes, and what is left out."""
+    left_out = [_count(int(n), what) for note, what in _LEFT_OUT.items() if (n := data.notes.get(note))]
+    sizes = f"{name}: {_count(data.n_documents, 'document')}, {_count(data.n_samples, 'sample')}"
+    return sizes + (f"; left out: {', '.join(left_out)}" if left_out else "")
+
+
 class StageProgress:
-    """One bar per kind of stage; in a log instead of a terminal, one line when a kind is done."""
+    """One bar per kind of stage; in a log instead of a terminal, one line when a kind that takes time is done."""
 
     def __init__(self, console: Console, order: Sequence[Stage], enabled: bool) -> None:
         self._console = console
@@ -90,7 +112,7 @@ class StageProgress:
         self._bars.update(self._tasks[kind], completed=self._done[kind])
         if self._done[kind] == self._left[kind]:
             self._bars.stop_task(self._tasks[kind])
-            if self._enabled and not self._live:
+            if self._enabled and not self._live and self._seconds[kind] >= _SHOWN_FROM_S:
                 self._console.print(f"  {kind:<16} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s")
 
 
@@ -179,7 +201,7 @@ def _finest_subsets(cell: CellResult) -> list[str]:
 
 
 def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str]) -> Table:
-    table = Table(title="Leaderboard (all samples)", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table = Table(title=_title(ordered, metrics), title_justify="left", box=None, padding=(0, 2, 0, 0))
     for name in ("cell", *axes):
         table.add_column(name, no_wrap=True)
     for i, name in enumerate(metrics):
@@ -191,6 +213,12 @@ def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Se
         values = [_value(cell, name, best[name], with_interval=i == 0) for i, name in enumerate(metrics)]
         table.add_row(cell.cell_id + failed, *(_axis(cell.axes.get(name)) for name in axes), *values)
     return table
+
+
+def _title(cells: Sequence[CellResult], metrics: Sequence[str]) -> str:
+    sizes = {cell.dataset.get("n_samples") for cell in cells}
+    n_samples = f"{sizes.pop():,} " if len(sizes) == 1 and None not in sizes else ""
+    return f"Leaderboard: all {n_samples}samples" + (f", by {metrics[0]}" if metrics else "")
 
 
 def _left_out(cells: Sequence[CellResult], metrics: Sequence[str]) -> list[str]:

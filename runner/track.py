@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from components.errors import DataError
 from runner import results
@@ -15,22 +14,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m runner.track", description="Logs a sweep to MLflow from its results."
     )
-    parser.add_argument("sweep", type=Path, help="a sweep's folder, e.g. results/20260101-120000-000000")
+    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument(
         "--uri", default="", help="tracking URI (default: mlflow.db in the folder that holds the results)"
     )
     options = parser.parse_args(arguments)
     try:
-        sweep = results.read_sweep(options.sweep)
-        cells = list(results.read_cells(options.sweep))
+        folder = results.find_sweep(options.sweep)
+        sweep = results.read_sweep(folder)
+        cells = list(results.read_cells(folder))
     except DataError as error:
         print(error, file=sys.stderr)
         return 2
-    uri = options.uri or default_uri(options.sweep.resolve().parent)
-    tracker = SafeTracker(TrackingSettings(enabled=True, uri=uri), sweep.name, options.sweep)
+    uri = options.uri or default_uri(folder.resolve().parent)
+    tracker = SafeTracker(TrackingSettings(enabled=True, uri=uri), sweep.name, folder)
     tracker.start(sweep)
     for cell in cells:
-        tracker.log_cell(options.sweep / cell.cell_id)
+        tracker.log_cell(folder / cell.cell_id)
     tracker.finish()
     if tracker.error:
         print(f"{uri}: could not be logged to: {tracker.error}", file=sys.stderr)

@@ -94,7 +94,7 @@ class Tracker:
         run = self._client.create_run(self._experiment_id, tags=_tags(cell, self._parent_id, self._varying))
         self._log_values(run.info.run_id, cell)
         self._client.log_artifacts(run.info.run_id, str(folder))
-        self._log_matrices(run.info.run_id, folder)
+        self._log_matrices(run.info.run_id, folder, cell.dataset.get("labels", {}))
         self._client.set_terminated(run.info.run_id, _STATUS.get(cell.status, "FAILED"))
         self._logged[cell.cell_id] = (cell.status, run.info.run_id)
 
@@ -117,11 +117,14 @@ class Tracker:
         )
         self._client.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "evaluation")])])
 
-    def _log_matrices(self, run_id: str, folder: Path) -> None:
-        """The matrices as tables that the UI shows."""
+    def _log_matrices(self, run_id: str, folder: Path, labels: Mapping[str, str]) -> None:
+        """The matrices as tables that the UI shows, by readable names."""
         for path in sorted(folder.glob("matrix_*.csv")):
             header, *rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()]
-            table = {"columns": header, "data": [[row[0], *(float(v) if v else None for v in row[1:])] for row in rows]}
+            table = {
+                "columns": [labels.get(slug, slug) for slug in header],
+                "data": [[labels.get(row[0], row[0]), *(float(v) if v else None for v in row[1:])] for row in rows],
+            }
             self._client.log_dict(run_id, table, f"tables/{path.stem}.json")
 
     def finish(self, sweep: SweepResult, cells: list[CellResult]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from components.datasets.html_text import read_html
-from components.datasets.json_fields import optional_text, read_records, required_text
+from components.datasets.json_fields import optional_text, read_records, required_id, required_text
 from components.datasets.reading import read_bytes, read_lines
 from components.errors import DataError, MissingExtraError
 from components.records import Documents
@@ -88,7 +88,7 @@ def _read_jsonl(file: Path) -> tuple[Documents, dict[str, int]]:
     texts: list[str] = []
     for where, record in read_records(file, _EXPECTED_FILE):
         text = required_text(record, "text", where)
-        own_id = optional_text(record, "id", where)
+        own_id = required_id(record, where) if record.get("id") is not None else ""
         if not own_id:
             own_id = hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
             if own_id in made_of_text:

@@ -62,6 +62,14 @@ def optional_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
     return tuple(text for text in texts if text.strip())
 
 
+def required_id(record: Record, where: str) -> str:
+    """The text or whole number under "id", as a text. Raises DataError without one."""
+    value = record.get("id")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return required_text(record, "id", where)
+
+
 def required_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
     """As `optional_texts`, but there must be at least one: for the references of an item."""
     texts = optional_texts(record, key, where)

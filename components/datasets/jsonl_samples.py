@@ -15,6 +15,7 @@ from components.datasets.json_fields import (
     optional_text,
     optional_texts,
     read_records,
+    required_id,
     required_text,
 )
 from components.datasets.labels import make_slug
@@ -40,11 +41,11 @@ class OwnSamples:
 def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     """Reads all lines; `texts` are those of the documents by id, in which quotes are found.
 
-    `gold` is a list of document ids, or of {"document"} with "quote" (which occurs once in it) or "start" and "end" (in
-    characters, end exclusive), each with a "grade" if there are degrees. `history` is a list of {"question", "answer"}.
-    `subset`, `topic` and `task` are any texts: each becomes a slug (a subset a path of them), and is its label. Fields
-    of other names are left aside and counted, unless they look like a slip for one of these. Raises DataError with
-    file and line.
+    `gold` is a list of document ids, or of {"document"} with "quote" (which occurs once in it, line breaks aside) or
+    "start" and "end" (in characters, end exclusive), each with a "grade" if there are degrees. `history` is a list of
+    {"question", "answer"}. `subset`, `topic` and `task` are any texts: each becomes a slug (a subset a path of them),
+    and is its label. Fields of other names are left aside and counted, unless they look like a slip for one of these.
+    Raises DataError with file and line.
     """
     lines = list(read_records(file, _EXPECTED))
     ignored = {name for where, record in lines for name in _ignored(record, where)}
@@ -87,23 +88,32 @@ def _ignored(record: Record, where: str) -> list[str]:
 
 
 def _sample(record: Record, slugs: Mapping[str, Mapping[str, str]], texts: Mapping[str, str], where: str) -> Sample:
-    history = tuple(_turn(as_record(turn, where), where) for turn in as_list(record.get("history") or [], where))
+    turns = as_list(record.get("history") or [], f"{where}, field 'history'")
+    history = tuple(_turn(turn, f"{where}, field 'history'") for turn in turns)
     slug = {field: of_field.get(optional_text(record, field, where)) for field, of_field in slugs.items()}
     return Sample(
-        id=required_text(record, "id", where),
+        id=required_id(record, where),
         subset=slug["subset"] or _SUBSET,
         kind=_kind(optional_text(record, "kind", where), bool(history), where),
         question=required_text(record, "question", where),
         references=optional_texts(record, "references", where),
-        gold=tuple(_evidence(unit, texts, where) for unit in as_list(record.get("gold") or [], where)),
+        gold=tuple(_evidence(unit, texts, where) for unit in _units_of(record, where)),
         topic=slug["topic"],
         task=slug["task"],
         history=history,
     )
 
 
-def _turn(record: Record, where: str) -> Turn:
-    return Turn(required_text(record, "question", where), optional_text(record, "answer", where))
+def _turn(turn: object, where: str) -> Turn:
+    if not isinstance(turn, dict) or "question" not in turn:
+        raise DataError(f'{where}: {turn!r} came, {{"question", "answer"}} was wanted.')
+    return Turn(required_text(turn, "question", where), optional_text(turn, "answer", where))
+
+
+def _units_of(record: Record, where: str) -> list[object]:
+    """`gold` as a list; a single document's id or evidence stands for a list of one."""
+    gold = record.get("gold") or []
+    return [gold] if isinstance(gold, str | dict) else as_list(gold, f"{where}, field 'gold'")
 
 
 def _kind(name: str, has_history: bool, where: str) -> Kind:
@@ -142,13 +152,14 @@ def _whole_number(record: Record, name: str, where: str) -> int | None:
 
 
 def _place(quote: str, document_id: str, texts: Mapping[str, str], where: str) -> tuple[int, int]:
-    """Where the quote is in its document. Raises DataError unless it is there once."""
-    n_places = texts.get(document_id, "").count(quote)
-    if n_places != 1:
-        what = "is not there" if document_id not in texts else f"holds it {n_places} times"
+    """Where the quote is in its document, whatever the white space. Raises DataError unless it is there once."""
+    words = r"\s+".join(map(re.escape, quote.split()))
+    places = [place.span() for place in re.finditer(words, texts.get(document_id, ""))]
+    if len(places) != 1:
+        what = "is not there" if document_id not in texts else f"holds it {len(places)} times"
+        remedy = "Make it longer" if places else "Take it from the text as it was read"
         raise DataError(
             f"{where}: the quote {quote[:60]!r} is of document '{document_id}', which {what}. Wanted: a document of "
-            "the corpus that holds the quote once. Make it longer, or give start and end."
+            f"the corpus that holds the quote once. {remedy}, or give start and end."
         )
-    start = texts[document_id].index(quote)
-    return start, start + len(quote)
+    return places[0]

@@ -18,7 +18,7 @@ class MapOmniEval:
     that are missing do not lower it, unlike `map@k`.
 
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none. Grades are not read. Empty ranking: 0. No
-    relevant document in the corpus: NO_GOLD. Source: Wang et al. 2024, "OmniEval", its published code.
+    relevant document: NO_GOLD. Source: Wang et al. 2024, "OmniEval", its published code.
     """
 
     version: ClassVar[int] = 1

@@ -17,7 +17,7 @@ class MrrPerDocument:
     """The reciprocal rank of every gold document (0 if it is not ranked), averaged over the sample's gold documents.
 
     Level: sample. Range: [0, 1], no unit, larger is better; with m gold documents the best is (1 + 1/2 + ... + 1/m) /
-    m. Tokenizer: none. Grades are not read. Empty ranking: 0. No gold document in the corpus: NO_GOLD.
+    m. Tokenizer: none. Grades are not read. Empty ranking: 0. No gold document: NO_GOLD.
     Source: Lyu et al. 2024, "CRUD-RAG", its MRR for questions over two and three documents.
     """
 

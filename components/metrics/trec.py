@@ -22,7 +22,7 @@ class TrecMeasures:
 
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none. The grades weigh in `ndcg@k`; elsewhere
     every document with a grade is relevant. `precision@k` divides by k, however short the ranking; `map@k` and
-    `recall@k` by the number of relevant documents. Empty ranking: 0. No relevant document in the corpus: NO_GOLD.
+    `recall@k` by the number of relevant documents. Empty ranking: 0. No relevant document: NO_GOLD.
     Source: trec_eval's recip_rank, map_cut, ndcg_cut, recall and P, computed by pytrec_eval.
     """
 

@@ -2,12 +2,13 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from components.records import Context, Documents, Hits, Sample, Spans
+from components.records import Context, Documents, Hits, Sample, ScoreState, Spans
 from runner import payloads
 from runner.compute.answers import total
 from runner.stage import Inputs, Output, Stage
@@ -28,6 +29,7 @@ _HITS_TYPE = pa.list_(
 def assemble(stage: Stage, inputs: Inputs) -> Output:
     """`metrics` of all score stages joined, `counts`, the `samples` table, and the matrices' files."""
     samples = inputs.read("samples", payloads.decode_samples)
+    labels = inputs.read("samples", payloads.decode_labels)
     answers = inputs.read("answers", payloads.decode_answer_table)
     columns = {**_sample_columns(samples, inputs), **_retrieved(inputs), **_answer_columns(answers)}
     metrics: dict[str, dict[str, Any]] = {}
@@ -49,8 +51,29 @@ def assemble(stage: Stage, inputs: Inputs) -> Output:
         "counts": dict(sorted(Counter(answers["state"].to_pylist()).items())),
         "n_samples": len(samples),
         "tokens": tokens,
+        "commonest_errors": _commonest_errors(columns),
+        "labels": {slug: labels[slug] for slug in _slugs(samples) if slug in labels},
     }
     return Output({"summary": summary, "samples": pa.table(columns), **files})
+
+
+def _commonest_errors(columns: Mapping[str, Any]) -> dict[str, str]:
+    """The error that most answers, or most judgements of a metric, failed with: by "answers" or the metric."""
+    errors = {"answers": [error for error in columns["error"].to_pylist() if error]}
+    judges = [name.removeprefix("judge/") for name in columns if name.startswith("judge/")]
+    for metric in (name.removeprefix("score_state/") for name in columns if name.startswith("score_state/")):
+        own = [judge for judge in judges if f"{metric}_".startswith(f"{judge}_")]
+        if own:
+            states = columns[f"score_state/{metric}"].to_pylist()
+            remarks = columns[f"judge/{max(own, key=len)}"].to_pylist()
+            errors[metric] = [r for r, state in zip(remarks, states, strict=True) if state == ScoreState.FAILED]
+    return {what: Counter(found).most_common(1)[0][0] for what, found in errors.items() if found}
+
+
+def _slugs(samples: Iterable[Sample]) -> list[str]:
+    """Of the subsets, topics and tasks that the samples have."""
+    slugs = [slug for sample in samples for slug in (sample.subset, sample.topic, sample.task) if slug]
+    return list(dict.fromkeys(slugs))
 
 
 def _totals(answers: pa.Table) -> dict[str, int | None]:

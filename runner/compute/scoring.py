@@ -1,6 +1,7 @@
 """Stages that score: rankings, contexts and answers, each per sample and per subset."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def score_ranking(stage: Stage, inputs: Inputs) -> Output:
     present = set(documents.ids)
     relevant = [relevant_documents(sample.gold, present) for sample in samples]
     scored = [(metric, metric.score_rankings(rankings, relevant)) for metric in _metrics(stage)]
-    return aggregated(stage, samples, scored)
+    return aggregated(stage, samples, [(metric, _told_apart(scores, samples)) for metric, scores in scored])
 
 
 def score_context(stage: Stage, inputs: Inputs) -> Output:
@@ -57,7 +58,16 @@ def score_context(stage: Stage, inputs: Inputs) -> Output:
     context = inputs.read("context", payloads.decode_context)
     spans = context_spans(context, inputs.read("chunks", payloads.decode_spans))
     scored = [(metric, metric.score_contexts(samples, documents, spans, context)) for metric in _metrics(stage)]
-    return aggregated(stage, samples, scored)
+    return aggregated(stage, samples, [(metric, _told_apart(scores, samples)) for metric, scores in scored])
+
+
+def _told_apart(scores: Mapping[str, Scores], samples: Sequence[Sample]) -> dict[str, Scores]:
+    """Metrics see the gold that is in the corpus alone: where there is other gold, the state says so."""
+
+    def of_sample(state: ScoreState, sample: Sample) -> ScoreState:
+        return ScoreState.NO_GOLD_IN_CORPUS if state is ScoreState.NO_GOLD and sample.gold else state
+
+    return {name: replace(own, states=tuple(map(of_sample, own.states, samples))) for name, own in scores.items()}
 
 
 def reference_units(stage: Stage, inputs: Inputs) -> Output:

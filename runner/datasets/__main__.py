@@ -89,6 +89,9 @@ def _show_matrix(console: Console, description: Mapping[str, Any]) -> None:
         for topic, n in per_topic.most_common(_MOST_TOPICS)
     ]
     _table(console, "Samples by topic and task", ("topic", *(labels.get(task, task) for task in tasks), "all"), rows)
+    n_outside = description["n_samples"] - sum(per_topic.values())
+    if n_outside:
+        console.print(f"[dim]samples without a topic or a task: {n_outside:,}[/]")
     cut = [
         f"{n_all - n_shown} smaller {name}"
         for name, n_all, n_shown in (("topics", len(per_topic), len(rows)), ("tasks", len(per_task), len(tasks)))

@@ -88,7 +88,6 @@ def _gold(benchmark: Benchmark) -> dict[str, Any]:
         "n_units_in_corpus": sum(unit.document_id in known for unit in units),
         "n_gold_documents": len({unit.document_id for unit in units} & known),
         "n_gold_documents_added_by_loader": benchmark.notes.get("n_gold_added", 0),
-        "n_samples_without_references": sum(not any(map(str.strip, sample.references)) for sample in samples),
     }
 
 

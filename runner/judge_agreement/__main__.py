@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,6 +143,7 @@ def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, 
     return {
         "metrics": {name: _entry(ratings) for name, ratings in groups.items()},
         "n_ties": sum(len(item.ties) for item in items),
+        "failures": dict(Counter(r.remark for r in rated if r.judged is None).most_common()),
         "disagreements": [
             {"id": r.item_id, "metric": r.metric, "label": r.label, "judged": r.judged, "remark": r.remark}
             for r in rated
@@ -183,6 +185,8 @@ def _show(console: Console, report: Mapping[str, Any]) -> None:
             console.print(_confusion_table(name, entry["confusion"]))
     if report["n_ties"]:
         console.print(f"[dim]{report['n_ties']} labels left out: as many people said one thing as another[/]")
+    for reason, n in report["failures"].items():
+        console.print(f"failed, left out: {n} x {reason}", markup=False)
     console.print(f"disagreements: {len(report['disagreements'])}")
     for row in report["disagreements"]:
         remark = f": {row['remark']}" if row["remark"] else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.table import Table
 
 from components.errors import ConfigError, DataError, RagGridError
 from components.metrics.bleu_crud import BleuCrud
@@ -15,6 +16,7 @@ from components.metrics.interval import Bootstrap
 from components.protocols import AnswerMetric
 from components.records import Kind, Sample, Scores, ScoreState, Texts
 from components.text.units import number_units
+from runner import terminal
 from runner.compute.aggregate import Scored, score_subset
 from runner.compute.scoring import spread
 from runner.score.lines import Line, read_lines
@@ -41,17 +43,19 @@ def main(arguments: list[str] | None = None) -> int:
         lines = read_lines(options.input)
         scored = score_lines(lines, names, metrics)
         _write(options.output, (json.dumps(row, ensure_ascii=False) for row in _rows(lines, scored)))
+        summary = summarize(scored, lines)
         if options.summary:
-            _write(options.summary, [json.dumps(summarize(scored, lines), ensure_ascii=False, indent=2)])
+            _write(options.summary, [json.dumps(summary, ensure_ascii=False, indent=2)])
     except RagGridError as error:
         print(error, file=sys.stderr)
         return 2
+    _show(summary, len(lines))
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m runner.score", description=__doc__)
-    parser.add_argument("--input", type=Path, required=True, help="JSON Lines: see the README, 'Scoring any system'")
+    parser.add_argument("--input", type=Path, required=True, help="JSON Lines: see the README, 'Any other system'")
     parser.add_argument("--metrics", required=True, help="names with commas between them, e.g. rouge_l,f1,ndcg@10")
     parser.add_argument("--output", type=Path, required=True, help="JSON Lines: {id, scores, states}, in input order")
     parser.add_argument("--summary", type=Path, help="JSON: value, n, n_excluded and interval of every metric")
@@ -168,6 +172,23 @@ def _without_empty(scored: Scored, lines: Sequence[Line]) -> dict[str, Any]:
     is_empty = np.array([_is_published_without(scored.metric, line) for line in lines])
     values = scored.scores.values[~is_empty & ~np.isnan(scored.scores.values)]
     return {"n_empty": int(is_empty.sum()), "value_without_empty": float(values.mean()) if len(values) else None}
+
+
+def _show(summary: Mapping[str, Mapping[str, Any]], n_lines: int) -> None:
+    """A row per metric."""
+    table = Table(title=f"{n_lines:,} lines", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for column in ("metric", "value", "95% interval", "n", "left out"):
+        table.add_column(column, justify="right" if column in ("value", "n") else "left")
+    for name, entry in summary.items():
+        low, high = entry["interval"]
+        table.add_row(
+            name,
+            "–" if entry["value"] is None else f"{entry['value']:.4f}",
+            "–" if low is None else f"{low:.4f} {high:.4f}",
+            f"{entry['n']:,}",
+            ", ".join(f"{n} {state}" for state, n in entry["n_excluded"].items()),
+        )
+    terminal.make_console().print(table)
 
 
 def _require_writable(*paths: Path | None) -> None:

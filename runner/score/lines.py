@@ -24,7 +24,7 @@ class AnswerLine:
 
 @dataclass(frozen=True)
 class RankingLine:
-    """Distinct document ids, best first, and the grades (> 0) of the relevant ones."""
+    """Distinct document ids, best first, and the grades (> 0) of the relevant ones: 1 where the line has a list."""
 
     ranking: tuple[str, ...]
     relevant: Mapping[str, int]
@@ -80,18 +80,21 @@ def _answer(record: Record, where: str) -> AnswerLine:
 
 def _ranking(record: Record, where: str) -> RankingLine:
     _require(record, "relevant", "ranking", where)
-    ranking = tuple(_text(item, "ranking", where) for item in as_list(record["ranking"], where))
+    ranking = tuple(_text(item, "ranking", where) for item in as_list(record["ranking"], f"{where}, field 'ranking'"))
     if len(set(ranking)) < len(ranking):
         twice = next(item for item in ranking if ranking.count(item) > 1)
         raise DataError(f"{where}: 'ranking' holds '{twice}' twice. Wanted: distinct document ids, best first.")
-    grades = as_record(record["relevant"], where)
+    relevant = record["relevant"]
+    if isinstance(relevant, list):
+        relevant = {_text(item, "relevant", where): 1 for item in relevant}
+    grades = as_record(relevant, f"{where}, field 'relevant'")
     return RankingLine(ranking, {name: grade for name, value in grades.items() if (grade := _grade(value, where)) > 0})
 
 
 def _quest(record: Record, where: str) -> QuestLine:
     _require(record, "answers_reference", "answers_generated", where)
     reference, generated = (
-        tuple(_text(item, name, where) for item in as_list(record[name], where))
+        tuple(_text(item, name, where) for item in as_list(record[name], f"{where}, field '{name}'"))
         for name in ("answers_reference", "answers_generated")
     )
     return QuestLine(reference, generated)

@@ -1,6 +1,7 @@
 """From the names of metrics to the components that compute them, as the options of conf/metrics/ configure them."""
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from importlib.resources import files
 from typing import Any
 
@@ -29,25 +30,34 @@ def metrics_by_name(names: Sequence[str]) -> dict[str, Scorer]:
         else:
             unknown.append(name)
     if unknown:
-        message = f"--metrics: got {', '.join(unknown)}, wanted any of {', '.join(sorted(known))} (any k in name@k)"
-        raise ConfigError([message, *unusable])
+        raise ConfigError([_mistake(name, list(known), unusable) for name in unknown])
     return found
 
 
-def _known() -> tuple[dict[str, Scorer], list[str]]:
-    """The metrics of answers and rankings by name, and why others cannot be used here (a missing extra, say)."""
+def _mistake(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> str:
+    if name in unusable:
+        return f"--metrics: {name} cannot be used here: {unusable[name]}"
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return f"--metrics: got {name!r}; {hint}Known are {', '.join(sorted(known))} (any k in name@k)"
+
+
+def _known() -> tuple[dict[str, Scorer], dict[str, str]]:
+    """The metrics of answers and rankings by name, and by the name of their node why others cannot be used here (a
+    missing extra, say).
+    """
     quest = QuestAnswers()
     known: dict[str, Scorer] = dict.fromkeys(quest.names, quest)
-    unusable: dict[str, None] = {}
+    unusable: dict[str, str] = {}
     for component, node in _nodes().items():
         try:
-            metric = build_component(node, Metric, f"metrics.scores.{component}")
+            metric = build_component(node, Metric, component)
         except ConfigError as error:
-            unusable |= dict.fromkeys(error.mistakes)
+            unusable[component] = "; ".join(error.mistakes)
             continue
         if not isinstance(metric, ContextMetric):
             known |= dict.fromkeys(metric.names, metric)
-    return known, list(unusable)
+    return known, unusable
 
 
 def _nodes() -> dict[str, Mapping[str, Any]]:

@@ -93,6 +93,7 @@ class TestFields:
             ("a.md", Evidence("a.md")),
             ({"document": "a.md"}, Evidence("a.md")),
             ({"document": "a.md", "quote": "opened in 1932"}, Evidence("a.md", 15, 29)),
+            ({"document": "a.md", "quote": "opened\n in 1932"}, Evidence("a.md", 15, 29)),
             ({"document": "a.md", "start": 4, "end": 10}, Evidence("a.md", 4, 10)),
             ({"document": "b.md", "grade": 2}, Evidence("b.md", grade=2)),
         ],
@@ -133,6 +134,13 @@ class TestFields:
     def test_gold_that_is_not_in_the_corpus_is_a_slip(self, tmp_path: Path, document: str, hint: str) -> None:
         with pytest.raises(DataError, match=f"sample '1' .* no document '{document}' with text; {hint}"):
             load(tmp_path, {**QUESTION, "gold": ["a.md", {"document": document, "start": 0, "end": 9}]})
+
+    @pytest.mark.parametrize("gold", ["a.md", {"document": "a.md"}, ["a.md"]])
+    def test_gold_may_be_one_document(self, tmp_path: Path, gold: object) -> None:
+        assert only(tmp_path, gold=gold).gold == (Evidence("a.md"),)
+
+    def test_an_id_may_be_a_number(self, tmp_path: Path) -> None:
+        assert only(tmp_path, id=7).id == "7"
 
     def test_other_fields_are_left_aside_and_counted(self, tmp_path: Path) -> None:
         assert load(tmp_path, {**QUESTION, "source": "web", "year": 1932}).notes["n_fields_left_aside"] == 2
@@ -194,9 +202,10 @@ class TestBadInput:
             ({"id": "1", "query": "?"}, "field 'query' came; did you mean 'question'"),
             ({**QUESTION, "topics": "x"}, "field 'topics' came; did you mean 'topic'"),
             (["x"], "line 1: a list came where an object was wanted"),
-            ({**QUESTION, "id": 1}, "field 'id' is a number, wanted a string"),
+            ({**QUESTION, "id": 1.5}, "field 'id' is a number, wanted a string"),
             ({**QUESTION, "references": [1]}, "field 'references' holds a number"),
-            ({**QUESTION, "gold": "a.md"}, "a string came where a list was wanted"),
+            ({**QUESTION, "gold": 3}, "line 1, field 'gold': a number came where a list was wanted"),
+            ({**QUESTION, "history": "x"}, "line 1, field 'history': a string came where a list was wanted"),
             ({**QUESTION, "gold": [{"quote": "x"}]}, "no field 'document'"),
             ({**QUESTION, "gold": [{"document": "a.md", "quote": "The bridge"}]}, "which holds it 2 times"),
             ({**QUESTION, "gold": [{"document": "a.md", "quote": "a tunnel"}]}, "which holds it 0 times"),
@@ -212,7 +221,10 @@ class TestBadInput:
             ({**QUESTION, "gold": [{"document": "a.md", "grade": True}]}, "field 'grade' is True, wanted a whole"),
             ({**QUESTION, "gold": [{"document": "a.md", "grade": 0}]}, "the grade 0 came, 1 or more"),
             ({**QUESTION, "kind": "essay"}, "kind 'essay' came, one of qa, long_form"),
-            ({**QUESTION, "history": [{"answer": "x"}]}, "no field 'question'"),
+            (
+                {**QUESTION, "history": [{"role": "user"}]},
+                """{'role': 'user'} came, {"question", "answer"} was wanted""",
+            ),
             ({**QUESTION, "question": " "}, "the question of sample '1' is empty"),
         ],
     )

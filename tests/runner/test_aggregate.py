@@ -73,8 +73,8 @@ def test_what_is_left_out_is_counted_by_reason_and_is_no_zero() -> None:
     metrics = aggregate(scored(*outcomes), SAMPLES, INTERVAL)
     overall, read = metrics["overall"]["length"], metrics["read"]["length"]
     assert (overall["value"], overall["n"]) == (0.5, 3)
-    assert overall["n_excluded"] == {"answer_error": 1, "no_gold_in_corpus": 2}
-    assert (read["value"], read["n"], read["n_excluded"]) == (0.5, 1, {"no_gold_in_corpus": 1})
+    assert overall["n_excluded"] == {"answer_error": 1, "no_gold": 2}
+    assert (read["value"], read["n"], read["n_excluded"]) == (0.5, 1, {"no_gold": 1})
 
 
 def test_nothing_to_score_has_no_value() -> None:
@@ -148,7 +148,7 @@ class TestMacro:
         no_gold = ScoreState.NO_GOLD
         entry = aggregate(scored(no_gold, 2, 3, 4, no_gold, 5), SAMPLES, INTERVAL)["macro"]["length"]
         assert entry["value"] == pytest.approx((2 + 4) / 2)
-        assert (entry["n"], entry["n_subsets"], entry["n_excluded"]) == (4, 2, {"no_gold_in_corpus": 2})
+        assert (entry["n"], entry["n_subsets"], entry["n_excluded"]) == (4, 2, {"no_gold": 2})
 
     def test_nothing_at_all_has_no_value(self) -> None:
         entry = aggregate(scored(*[ScoreState.NO_GOLD] * 6), SAMPLES, INTERVAL)["macro"]["length"]

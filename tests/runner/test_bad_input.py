@@ -69,9 +69,20 @@ class TestCommandLine:
         assert "Could not find 'retriever/bm26'" in error
         assert "hybrid_rerank" in error
 
+    def test_a_preset_of_a_sweep_without_m(self, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, "+sweeps=smoke")
+        assert (code, error) == (EXIT_NOT_RUN, "+sweeps=... is a sweep of several cells: add -m\n")
+
+    @pytest.mark.parametrize(("typed", "meant"), [("retriver=bm25", "retriever"), ("top_kk=3", "top_k")])
+    def test_a_slip_in_a_name(self, tmp_path: Path, typed: str, meant: str) -> None:
+        code, error = self.run(tmp_path, typed)
+        assert code == EXIT_NOT_RUN
+        assert error.endswith(f"Did you mean {meant}?\n")
+
     def test_an_unknown_key(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "chunk.sise=64")
         assert code == EXIT_NOT_RUN
+        assert "Did you mean chunk.size?" in error
         assert "chunk.sise" in error
 
     def test_an_unknown_group(self, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_counts_of_a_benchmark() -> None:
     assert described["matrix"] == {"t": {"u": 1}}
     assert described["gold"] == {
         "n_samples_with_gold": 2, "n_samples_with_gold_in_corpus": 1, "n_units": 3, "n_units_in_corpus": 1,
-        "n_gold_documents": 1, "n_gold_documents_added_by_loader": 0, "n_samples_without_references": 1,
+        "n_gold_documents": 1, "n_gold_documents_added_by_loader": 0,
     }  # fmt: skip
     assert described["duplicates"]["n_exact"] == 1
 
@@ -145,6 +145,10 @@ class TestTables:
         show(console, describe_benchmark("own", benchmark(*samples, a="x")))
         assert isinstance(console.file, StringIO)
         return console.file.getvalue()
+
+    def test_samples_outside_of_the_matrix_are_told(self) -> None:
+        samples = [sample(1, "Who?", "she", topic="t", task="u"), sample(2, "When?", "now", topic="t")]
+        assert "samples without a topic or a task: 1" in self.show(*samples)
 
     def test_of_many_topics_and_tasks_the_largest_are_shown(self) -> None:
         cells = [(topic, task) for topic in range(23) for task in range(8) if topic <= task or task == 0]

@@ -134,7 +134,7 @@ def test_a_shared_composition_is_the_one_that_hydra_makes(overrides: list[str]) 
 def test_plan_only_runs_nothing(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", *GRID, "top_k=2,4,6", "run.plan_only=true")
     assert done.returncode == 0, done.stderr
-    assert "Plan: 3 cells, 36 LLM calls" in done.stdout
+    assert "Plan: 3 cells, 36 answers to generate" in done.stdout
     assert sweeps(tmp_path) == []
     assert set(entries_by_kind(store_of(tmp_path))) == {"data"}
 
@@ -142,7 +142,7 @@ def test_plan_only_runs_nothing(tmp_path: Path) -> None:
 def test_a_preset_is_a_sweep(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", "+sweeps=smoke", *QUIET, "run.plan_only=true")
     assert done.returncode == 0, done.stderr
-    assert "Plan: 2 cells, 80 LLM calls" in done.stdout
+    assert "Plan: 2 cells, 80 answers to generate" in done.stdout
 
 
 class TestSweeper:
@@ -161,7 +161,7 @@ class TestSweeper:
         axes = ("chunk.size=128,64,256", "retriever=bm25,hybrid", "hydra.sweeper.one_at_a_time=true")
         done = run_command(tmp_path, "-m", *GRID, *axes, "run.plan_only=true")
         assert done.returncode == 0, done.stderr
-        assert "Plan: 4 cells, 48 LLM calls" in done.stdout
+        assert "Plan: 4 cells, 48 answers to generate" in done.stdout
 
     def test_hydras_own_launcher_gets_the_same_jobs(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, "-m", *GRID, *self.COUPLED, "hydra/launcher=basic")

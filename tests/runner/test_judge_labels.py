@@ -53,6 +53,13 @@ class TestJsonLines:
         with pytest.raises(DataError, match=r"line 2: the label .* came, a whole number"):
             read_labels(write(tmp_path / "labels.jsonl", *records))
 
+    def test_two_questions_of_one_id_are_an_error(self, tmp_path: Path) -> None:
+        one = {**ITEM, "id": "a", "labels": {"accuracy": 1}}
+        path = write(tmp_path / "labels.jsonl", one, {**one, "answer": "Another"}, {**one, "question": "When?"})
+        with pytest.raises(DataError, match="the id 'a' is that of two questions"):
+            read_labels(path)
+        assert len(read_labels(write(path, one, {**one, "answer": "Another"}))) == 2
+
     def test_a_file_without_labels_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="1 items and not one label"):
             read_labels(write(tmp_path / "labels.jsonl", ITEM))

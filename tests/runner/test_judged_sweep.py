@@ -87,7 +87,8 @@ def test_failed_judgements_fail_the_cell_and_are_tried_again(tmp_path: Path) -> 
         (cell,) = cells_in(tmp_path)
         asked = len(server.requests)
     failed = cell.metrics["overall"]["accuracy"]["n_excluded"]["failed"]
-    assert "judgements of accuracy failed, more than run.max_failure_rate=0 allows" in cell.reason
+    assert "judgements of accuracy failed, more than run.max_failure_rate=0 allows (most often: a-judge" in cell.reason
+    assert "HTTP 400" in cell.reason
     with chat_server(_grade) as server:
         assert run_small(tmp_path, judge(server, *one, retries), sweep_id="again") == 0
         assert len(server.requests) == failed
@@ -155,6 +156,36 @@ class TestAgreement:
         assert "disagreements: 2" in output
         assert "as it should be" in output
 
+    def test_why_requests_failed_is_said(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        with chat_server(lambda *_: Reply(status=401)) as server:
+            assert self.run(tmp_path, server, self.labels(tmp_path, 2, 1)) == 1
+        assert "failed, left out: " in (output := capsys.readouterr().out)
+        assert "HTTP 401" in output
+        report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+        assert sum(report["failures"].values()) == 4
+
+    def test_a_mistake_of_all_metrics_is_said_once(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert judge_agreement(["--labels", str(self.labels(tmp_path, 2)), "--judge", "omnieval"]) == 2
+        error = capsys.readouterr().err
+        assert error.count("llm.model: is empty") == 1
+        assert "more places alike)" in error
+
+    def test_replies_survive_another_number_of_attempts(
+        self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        labels = self.labels(tmp_path, 2, 1)
+        self.run(tmp_path, server, labels)
+        asked = len(server.requests)
+        self.run(tmp_path, server, labels, "judge.scores.accuracy.max_attempts=7")
+        assert len(server.requests) == asked
+
     def test_replies_are_kept(self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         labels = self.labels(tmp_path, 2, 1)
@@ -169,6 +200,9 @@ class TestAgreement:
             ({"accuracy": 3}, "item '1': the label 3 of accuracy is no grade of the judge; wanted one of 0, 1, 2"),
             ({"beauty": 1}, "--judge: labels came for beauty, which this judge does not grade"),
             ({"relevance": 1}, "item '1': relevance grades a passage; 2 came, one was wanted"),
+            ({"accuracy": 1, "-": "answer"}, "item '1': has no field 'answer', which accuracy grades"),
+            ({"accuracy": 1, "-": "references"}, "item '1': has no reference, which the judge of accuracy reads"),
+            ({"hallucination": 1, "-": "passages"}, "has no passages, which the judge of hallucination reads"),
         ],
     )
     def test_labels_that_do_not_fit(
@@ -177,12 +211,14 @@ class TestAgreement:
         server: ChatServer,
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
-        labels: dict[str, int],
+        labels: dict[str, Any],
         message: str,
     ) -> None:
         monkeypatch.chdir(tmp_path)
         path = tmp_path / "labels.jsonl"
-        item = {"question": "Who?", "references": ["She"], "answer": "Her", "passages": ["a", "b"], "labels": labels}
+        item = {"question": "Who?", "references": ["She"], "answer": "Her", "passages": ["a", "b"]}
+        item.pop(labels.pop("-", ""), None)
+        item["labels"] = labels
         path.write_text(json.dumps(item), encoding="utf-8")
         assert self.run(tmp_path, server, path) == 2
         assert message in capsys.readouterr().err

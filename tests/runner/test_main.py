@@ -1,6 +1,7 @@
 """`python -m runner`: one cell through the command line, and the files that it leaves."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,11 @@ def read(path: Path) -> dict[str, Any]:
 class TestTerminal:
     def test_shows_plan_progress_leaderboard_and_where_the_results_are(self, single_run: Path) -> None:
         output = (single_run / "output.txt").read_text(encoding="utf-8")
-        assert "Plan: 1 cell, 12 LLM calls" in output
-        assert "answers             1 done in" in output
-        assert "Leaderboard (all samples)" in output
+        assert "Plan: 1 cell, 12 answers to generate" in output
+        assert "demo: 112 documents, 12 samples" in output
+        assert re.search(r"^  \w+ +\d+ done in 0\.[1-9] s|^  \w+ +\d+ done in [1-9]", output, re.MULTILINE)
+        assert "done in 0.0 s" not in output
+        assert "Leaderboard: all 12 samples, by rouge_l" in output
         assert f"results:  {only_sweep(single_run).relative_to(single_run)}" in output
 
     def test_progress_can_be_switched_off(self, grid_run: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sacrebleu import corpus_bleu
 
+from runner.score import names
 from runner.score.__main__ import main
 
 ANSWER = {"id": "a", "prediction": "北京是首都", "references": ["北京是中国的首都", "首都是北京"]}
@@ -91,14 +92,15 @@ def test_both_means_of_the_published_bleu(tmp_path: Path) -> None:
 
 def test_no_relevant_document_is_no_gold(tmp_path: Path) -> None:
     rows, _ = score(tmp_path, "mrr", {**RANKING, "relevant": {}}, {**RANKING, "id": "b", "ranking": []})
-    assert [row["states"]["mrr"] for row in rows] == ["no_gold_in_corpus", "value"]
+    assert [row["states"]["mrr"] for row in rows] == ["no_gold", "value"]
     assert rows[1]["scores"]["mrr"] == 0.0
 
 
 @pytest.mark.parametrize(
     ("metrics", "lines", "message"),
     [
-        ("rouge", [ANSWER], "got rouge, wanted any of bert_score, bleu, bleu_1_crud_compat"),
+        ("rougel", [ANSWER], "got 'rougel'; did you mean rouge_l? Known are "),
+        ("rouge_l f1", [ANSWER], "got 'rouge_l f1'"),
         (" , ", [ANSWER], "--metrics: got none"),
         ("f1", [RANKING], "no line has what f1 reads. Wanted: prediction and references"),
         ("f1", [], "holds no line"),
@@ -110,8 +112,9 @@ def test_no_relevant_document_is_no_gold(tmp_path: Path) -> None:
         ("mrr", [{**RANKING, "ranking": ["d", "d"]}], "line 1: 'ranking' holds 'd' twice"),
         ("mrr", [{**RANKING, "ranking": [1]}], "line 1: 'ranking' holds 1 (int)"),
         ("mrr", [{**RANKING, "relevant": {"d": "high"}}], "line 1: 'relevant' holds the grade 'high'"),
-        ("mrr", [{**RANKING, "relevant": ["d"]}], "line 1: a list came where an object was wanted"),
-        ("quest_eval_recall", [{**QUEST, "answers_generated": "a"}], "line 1: a string came where a list was wanted"),
+        ("mrr", [{**RANKING, "relevant": {"d": 2**31}}], "line 1: 'relevant' holds the grade 2147483648"),
+        ("mrr", [{**RANKING, "relevant": "d"}], "line 1, field 'relevant': a string came where an object was wanted"),
+        ("quest_eval_recall", [{**QUEST, "answers_generated": "a"}], "field 'answers_generated': a string came"),
     ],
 )  # fmt: skip
 def test_bad_input_has_one_clear_error(
@@ -126,3 +129,25 @@ def test_a_file_or_folder_that_is_not_there(tmp_path: Path, capsys: pytest.Captu
     assert "none.jsonl: no such file" in capsys.readouterr().err
     assert main([*arguments, str(tmp_path / "no" / "out.jsonl")]) == 2
     assert "the folder" in capsys.readouterr().err
+
+
+def test_relevant_documents_may_be_a_list(tmp_path: Path) -> None:
+    rows, _ = score(tmp_path, "ndcg@10", {**RANKING, "relevant": [RANKING["ranking"][0]]})
+    assert rows[0]["scores"]["ndcg@10"] == 1.0
+
+
+def test_the_summary_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    score(tmp_path, "f1", ANSWER, {**ANSWER, "id": "b", "prediction": None})
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == ["2", "lines"]
+    assert (lines[2][0], lines[2][-3:]) == ("f1", ["1", "1", "answer_error"])
+
+
+def test_an_extra_that_is_missing_is_named_where_its_metric_is_wanted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(names, "_known", lambda: ({"f1": None}, {"bert_score": "needs the package 'bert-score'"}))
+    assert "--metrics: bert_score cannot be used here: needs the package" in refused(
+        tmp_path, capsys, "bert_score", ANSWER
+    )
+    assert "bert-score" not in refused(tmp_path, capsys, "f", ANSWER)

@@ -133,8 +133,10 @@ class TestChildren:
         folder = tracked_run / "mlartifacts" / children(runs)[bm25.cell_id].info.run_id / "artifacts"
         table = json.loads((folder / "tables" / "matrix_mrr.json").read_text(encoding="utf-8"))
         header, *rows = [line.split(",") for line in (folder / "matrix_mrr.csv").read_text("utf-8").splitlines()]
-        assert table["columns"] == header
-        assert [[row[0], *("" if v is None else repr(v) for v in row[1:])] for row in table["data"]] == rows
+        labels = bm25.dataset["labels"]
+        assert table["columns"] == ["topic", *(labels[slug] for slug in header[1:-1]), "all"]
+        assert [row[0] for row in table["data"]] == [*(labels[row[0]] for row in rows[:-1]), "all"]
+        assert [["" if v is None else repr(v) for v in row[1:]] for row in table["data"]] == [row[1:] for row in rows]
 
     def test_name_their_data_set(self, runs: list[Run], bm25: CellResult) -> None:
         (used,) = children(runs)[bm25.cell_id].inputs.dataset_inputs
@@ -204,4 +206,4 @@ class TestWithoutMlflow:
 
     def test_a_folder_that_is_no_sweep(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert track.main([str(tmp_path)]) == 2
-        assert f"{tmp_path}/sweep.json: not there" in capsys.readouterr().err
+        assert f"{tmp_path}: no sweep here (no sweep.json)" in capsys.readouterr().err
