@@ -12,7 +12,7 @@ from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Scale, Settings
 
 if TYPE_CHECKING:
-    from runner.cell import Cell
+    from runner.pipeline.cell import Cell
 
 CHUNK_SIZE, DEPTH = 128, 100
 _SHARED = ("segments", "chunks")
@@ -50,9 +50,9 @@ def _measures(ours: Sequence[Outcome[Seconds]], bare: Sequence[Outcome[Seconds]]
 
 def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
     """Seconds of every stage up to the hits: reading its inputs and writing its result included."""
-    from runner.stages import data_of, data_stage, graph_of
-    from runner.store import Store
-    from runner.worker import Worker, read_or_make
+    from runner.engine.store import Store
+    from runner.engine.worker import Worker, read_or_make
+    from runner.pipeline.stages import data_of, data_stage, graph_of
 
     cell = _cell(data)
     store = Store(store_dir)
@@ -102,8 +102,8 @@ def _cell(data: Path) -> "Cell":
     from hydra import compose, initialize_config_module
     from omegaconf import OmegaConf
 
-    from runner import grid_launcher
-    from runner.schema import build_cell
+    from runner.launch import grid_launcher
+    from runner.launch.schema import build_cell
 
     grid_launcher.register()
     dataset = [f"dataset.root={data}", "dataset.subsets=[delete/summarization]", "dataset.add_gold=false"]

@@ -11,8 +11,8 @@ def chunk_spans(documents: Sequence[str], size: int) -> "Spans":
     """Whole sentences packed up to `size` tokens of cl100k."""
     from components.chunkers.sentence import SentencePacking
     from components.records import Documents
-    from components.text.cl100k import Cl100k
     from components.text.tables import segment
+    from components.tokenizers.cl100k import Cl100k
 
     ids = [f"{number:09d}" for number in range(len(documents))]
     corpus = Documents(ids, [""] * len(ids), documents)

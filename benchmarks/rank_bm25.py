@@ -17,7 +17,7 @@ from benchmarks.settings import Settings
 
 if TYPE_CHECKING:
     from components.records import Passages, Terms
-    from components.retrievers.bm25 import Bm25
+    from components.sparse_indexes.bm25 import Bm25
 
 _CHUNK_SIZE, _DEPTH, _TOP = 128, 100, 10
 
@@ -50,7 +50,7 @@ def compare(settings: Settings) -> Comparison:
     """Builds both indexes and asks them."""
     from rank_bm25 import BM25Okapi
 
-    from components.retrievers.bm25 import Bm25, Formula
+    from components.sparse_indexes.bm25 import Bm25, Formula
 
     chunks, queries = _passages(settings)
     seconds = _seconds_per_query(Bm25(), chunks, queries)
@@ -70,8 +70,8 @@ def compare(settings: Settings) -> Comparison:
 def _passages(settings: Settings) -> "tuple[Passages, Passages]":
     """`n_chunks` chunks and the queries, with their terms."""
     from components.records import Passages, Spans, SpanTexts
-    from components.text.rjieba_words import RjiebaWords
     from components.text.tables import build_term_table, query_terms
+    from components.tokenizers.rjieba_words import RjiebaWords
 
     scale, words = settings.scale, RjiebaWords()
     documents = crud_rag.documents(settings.crud_rag, scale.n_chunks // 4)

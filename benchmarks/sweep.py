@@ -56,7 +56,7 @@ def run(folder: Path, data: Path, *overrides: str) -> Run:
 
 def stage_seconds(folder: Path) -> dict[str, float]:
     """By kind, the seconds that all stages took whose results are in the folder's store."""
-    from runner.store import Store
+    from runner.engine.store import Store
 
     seconds: dict[str, float] = {}
     for entry in Store(folder / "results" / "store").entries():

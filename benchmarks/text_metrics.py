@@ -56,9 +56,9 @@ def compare(settings: Settings) -> Pairs:
     from components.metrics.bleu import Bleu
     from components.metrics.rouge_l import RougeL
     from components.metrics.rouge_omnieval import RougeOmniEval
-    from components.records import Texts
-    from components.text.jieba_words import JiebaWords
+    from components.records import TextsWithUnits
     from components.text.units import number_units
+    from components.tokenizers.jieba_words import JiebaWords
 
     documents = [text for text in crud_rag.documents(settings.crud_rag, 4 * _N_PAIRS) if len(text) > 500]
     words = [found[:_N_WORDS] for found in JiebaWords().tokenize(documents[: 2 * _N_PAIRS])]
@@ -69,7 +69,7 @@ def compare(settings: Settings) -> Pairs:
     theirs = (time.perf_counter() - started) / _N_PUBLISHED * _N_PAIRS
     samples = [_sample(i, "x") for i in range(_N_PAIRS)]
     seen = [[[word for word in text if not word.isspace()] for text in side] for side in (answers, references)]
-    texts = [Texts([""] * _N_PAIRS, number_units(side)) for side in seen]
+    texts = [TextsWithUnits([""] * _N_PAIRS, number_units(side)) for side in seen]
     seconds = []
     for metric in (RougeL(), Bleu()):
         started = time.perf_counter()
@@ -103,7 +103,7 @@ def score_all(settings: Settings) -> float:
 
 
 def _score(metrics: "Sequence[AnswerMetric]", answers: Sequence[str], references: Sequence[str]) -> None:
-    from components.records import Texts
+    from components.records import TextsWithUnits
     from components.text.units import number_units
 
     samples = [_sample(i, reference) for i, reference in enumerate(references)]
@@ -114,7 +114,7 @@ def _score(metrics: "Sequence[AnswerMetric]", answers: Sequence[str], references
         if form not in units:
             units[form] = [number_units(form.units(texts)) for texts in (answers, references)]
         own, theirs = units[form]
-        metric.score_answers(samples, Texts(answers, own), Texts(references, theirs))
+        metric.score_answers(samples, TextsWithUnits(answers, own), TextsWithUnits(references, theirs))
 
 
 def _sample(number: int, reference: str) -> "Sample":

@@ -18,7 +18,7 @@ from components.records import (
     Context,
     Documents,
     Hits,
-    Judged,
+    JudgeInput,
     Judgements,
     Message,
     Passages,
@@ -27,11 +27,11 @@ from components.records import (
     Scores,
     Segments,
     Spans,
-    Texts,
+    TextsWithUnits,
     Words,
 )
 
-Fitted = Mapping[str, NDArray[np.float32]]
+EmbedderState = Mapping[str, NDArray[np.float32]]
 """What an embedder or an index learned from a corpus, as named arrays that the store can keep."""
 
 Arrays = Mapping[str, NDArray[np.generic]]
@@ -92,7 +92,7 @@ class Chunker(Component, Protocol):
     """Cuts documents into chunks that are spans of the original text."""
 
     @property
-    def ruler(self) -> Tokenizer | None:
+    def length_tokenizer(self) -> Tokenizer | None:
         """What chunk sizes are counted in, as `segments` holds it; None for characters."""
 
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
@@ -107,13 +107,13 @@ class Embedder(Component, Protocol):
     def tokenizer(self) -> WordTokenizer | None:
         """Set for embedders that read terms instead of raw text: `Passages.terms` is then filled."""
 
-    def fit(self, documents: Passages) -> Fitted:
+    def fit(self, documents: Passages) -> EmbedderState:
         """What must be learned from the corpus; {} for a pretrained model. Independent of the chunking."""
 
-    def embed_chunks(self, chunks: Passages, fitted: Fitted) -> NDArray[np.float32]:
+    def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """float32[n_chunks, n_dimensions]."""
 
-    def embed_queries(self, queries: Passages, fitted: Fitted) -> NDArray[np.float32]:
+    def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """float32[n_queries, n_dimensions]."""
 
 
@@ -251,9 +251,11 @@ class AnswerMetric(Metric, Protocol):
 
     @property
     def form(self) -> TextForm | None:
-        """Set for metrics that compare units: `Texts.units` is then filled, of answers and references alike."""
+        """Set for metrics that compare units: `TextsWithUnits.units` is filled for answers and references."""
 
-    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
         """One Scores per name. `answers`: one per sample, "" for an empty or refused one; failed ones are not passed
         in. `references`: those of all samples in a row, so that sample i owns the next len(sample.references).
         """
@@ -289,7 +291,7 @@ Ask = Callable[[Sequence[Request]], list[Answer]]
 """Puts requests to a judge's language model: one Answer each, in the order of the requests. A reply that was kept is
 not asked for again. Ids of requests are unique in one call."""
 
-Prepared = Mapping[str, Any]
+JudgePreparation = Mapping[str, Any]
 """JSON: what a judge decided from questions and references alone, by sample id."""
 
 
@@ -303,12 +305,12 @@ class JudgedMetric(Metric, Protocol):
 
     @property
     def reads_answers(self) -> bool:
-        """False for a judge of passages alone: `Judged.answer` is then "", and cells with equal contexts share it."""
+        """False for a judge of passages alone: `JudgeInput.answer` is "", and cells with equal contexts share it."""
 
-    def prepare(self, samples: Sequence[Sample], ask: Ask) -> Prepared:
+    def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
         """What all answers share: decided once, from question and references, and kept; {} if there is nothing."""
 
-    def judge(self, judged: Sequence[Judged], prepared: Prepared, ask: Ask) -> Judgements:
+    def judge(self, judged: Sequence[JudgeInput], prepared: JudgePreparation, ask: Ask) -> Judgements:
         """One Scores per name. A request that failed for good gives the state FAILED, a reply that cannot be read
         (after asking again) UNPARSABLE; neither becomes a number.
         """

@@ -70,8 +70,8 @@ class Sample:
     `subset` is a path such as "read/qa_1doc"; every prefix of it is a subset of the results too. `topic` and `task` are
     slugs (ASCII, safe in file and metric names) or None; together they are a cell of the topic x task matrix.
     `references` are empty where a benchmark has gold documents alone. `query` is the text to search for where the
-    benchmark brings one that is not the question; "" where it does not. `within` is how the ids of the documents begin
-    that are searched for this sample, where a benchmark is several corpora side by side; "" for all documents.
+    benchmark brings one that is not the question; "" where it does not. `corpus_prefix` is how the ids of the documents
+    begin that are searched for this sample, where a benchmark is several corpora side by side; "" for all documents.
     """
 
     id: str
@@ -84,7 +84,7 @@ class Sample:
     task: str | None = None
     history: tuple[Turn, ...] = ()
     query: str = ""
-    within: str = ""
+    corpus_prefix: str = ""
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Texts:
+class TextsWithUnits:
     """Answers or references, with their units where the receiving metric has a `form`."""
 
     texts: Sequence[str]
@@ -330,7 +330,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgeInput:
     """What a judge looks at: an answer ("" for an empty or refused one) and the passages that its prompt held."""
 
     sample: Sample

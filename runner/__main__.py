@@ -11,9 +11,9 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from runner import grid_launcher
-from runner.compose import hints
-from runner.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
+from runner.launch import grid_launcher
+from runner.launch.compose import hints
+from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
 grid_launcher.register()
 

@@ -166,7 +166,7 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
 
     Raises DataError if the cell's configuration has no such component (any more).
     """
-    from runner.schema import build_component
+    from runner.launch.schema import build_component
 
     for name, node in cell.config.get("metrics", {}).get("scores", {}).items():
         try:

@@ -13,9 +13,9 @@ from omegaconf import DictConfig, OmegaConf
 
 import conf
 from analysis import published
-from runner import grid_launcher
-from runner.grid_sweeper import expand
-from runner.request import check_jobs
+from runner.launch import grid_launcher
+from runner.launch.grid_sweeper import expand
+from runner.launch.request import check_jobs
 from runner.results import CellResult
 from tests.runner.sweeping import compose_job
 

@@ -77,7 +77,7 @@ def _role(module: str) -> str | None:
 def test_there_are_modules_of_every_kind() -> None:
     roles = {role for role in map(_role, MODULES) if role}
     assert {"components.chunkers", "components.datasets", "components.llms", "components.metrics"} <= roles
-    assert {"components.records", "components.text.tables", "runner.stages"} <= set(MODULES)
+    assert {"components.records", "components.text.tables", "runner.pipeline.stages"} <= set(MODULES)
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if _is_under(name, "components")])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from components.records import Kind, Sample, Texts
+from components.records import Kind, Sample, TextsWithUnits
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import write as write_omnieval
 from tests.llms.chat_server import Reply, chat_server
@@ -171,7 +171,9 @@ def test_the_component_that_is_shown_is_one(tmp_path: Path) -> None:
     sys.modules["answered"] = module
     spec.loader.exec_module(module)
     samples = [Sample(str(i), "read", Kind.QA, "?", ("!",)) for i in range(2)]
-    scores = module.Answered().score_answers(samples, Texts(["text", " "]), Texts(["!", "!"]))["answered"]
+    scores = module.Answered().score_answers(samples, TextsWithUnits(["text", " "]), TextsWithUnits(["!", "!"]))[
+        "answered"
+    ]
     assert scores.values.tolist() == [1.0, 0.0]
 
 

@@ -12,7 +12,7 @@ from components.chunkers.token_window import tidy
 from components.errors import ComponentError, MissingExtraError
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans
-from components.text.cl100k import Cl100k
+from components.tokenizers.cl100k import Cl100k
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class LlamaIndexSentences:
         return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
-    def ruler(self) -> Tokenizer | None:
+    def length_tokenizer(self) -> Tokenizer | None:
         """None: it counts tokens itself."""
         return None
 

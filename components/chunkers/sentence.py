@@ -10,7 +10,7 @@ from components.chunkers.budget import Unit, overlap_tokens, size_mistakes
 from components.chunkers.token_window import tidy
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans
-from components.text.cl100k import Cl100k
+from components.tokenizers.cl100k import Cl100k
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class SentencePacking:
         return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
-    def ruler(self) -> Tokenizer | None:
+    def length_tokenizer(self) -> Tokenizer | None:
         """None when sizes are characters."""
         return None if self.unit is Unit.CHAR else self.tokenizer
 

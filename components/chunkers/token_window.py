@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from components.chunkers.budget import Unit, overlap_tokens, size_mistakes
 from components.protocols import Tokenizer
 from components.records import Documents, Segments, Spans
-from components.text.cl100k import Cl100k
+from components.tokenizers.cl100k import Cl100k
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class TokenWindow:
         return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
-    def ruler(self) -> Tokenizer | None:
+    def length_tokenizer(self) -> Tokenizer | None:
         """None when sizes are characters."""
         return None if self.unit is Unit.CHAR else self.tokenizer
 

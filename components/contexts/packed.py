@@ -9,7 +9,7 @@ import numpy as np
 
 from components.protocols import Tokenizer
 from components.records import Context, Hits
-from components.text.cl100k import Cl100k
+from components.tokenizers.cl100k import Cl100k
 
 
 class Order(StrEnum):

@@ -32,12 +32,12 @@ class BeirSet:
     counts: Mapping[str, int]
 
 
-def read_set(files: BeirFiles, subset: str, title_separator: str | None, within: str = "") -> BeirSet:
+def read_set(files: BeirFiles, subset: str, title_separator: str | None, corpus_prefix: str = "") -> BeirSet:
     """All documents, and one sample per query, in the order of the files.
 
-    `within` is put before the ids of documents and samples, and is where the samples search. A document is gold if its
-    score is 1 or more, in the corpus or not; a query without one is kept without gold. A query that is not prepared is
-    searched for as it is. Raises DataError.
+    `corpus_prefix` is put before the ids of documents and samples, and is where the samples search. A document is
+    gold if its score is 1 or more, in the corpus or not; a query without one is kept without gold. A query that
+    is not prepared is searched for as it is. Raises DataError.
     """
     documents = read_corpus(files.corpus, title_separator)
     queries, qrels = read_queries(files.queries), read_qrels(files.qrels)
@@ -45,14 +45,14 @@ def read_set(files: BeirFiles, subset: str, title_separator: str | None, within:
     prepared = read_queries(files.prepared) if files.prepared else {}
     samples = [
         Sample(
-            id=f"{within}{query_id}",
+            id=f"{corpus_prefix}{query_id}",
             subset=subset,
             kind=Kind.QA,
             question=text,
             references=answers.get(query_id, ()),
-            gold=_gold(qrels.scores.get(query_id, {}), within),
+            gold=_gold(qrels.scores.get(query_id, {}), corpus_prefix),
             query=prepared.get(query_id, "").strip(),
-            within=within,
+            corpus_prefix=corpus_prefix,
         )
         for query_id, text in queries.items()
     ]
@@ -60,7 +60,7 @@ def read_set(files: BeirFiles, subset: str, title_separator: str | None, within:
     if files.prepared:
         counts["n_queries_not_prepared"] = sum(not sample.query for sample in samples)
         counts["n_prepared_of_unknown_queries"] = len(prepared.keys() - queries)
-    ids = [f"{within}{document_id}" for document_id in documents.ids]
+    ids = [f"{corpus_prefix}{document_id}" for document_id in documents.ids]
     return BeirSet(Documents(ids, documents.titles, documents.texts), samples, counts)
 
 
@@ -74,11 +74,11 @@ def labelled(samples: Sequence[Sample]) -> dict[str, int | float]:
     }
 
 
-def _gold(scores: Mapping[str, int], within: str) -> tuple[Evidence, ...]:
+def _gold(scores: Mapping[str, int], corpus_prefix: str) -> tuple[Evidence, ...]:
     """The relevant documents of one query, whole, by falling grade."""
     relevant = [(document_id, score) for document_id, score in scores.items() if score >= 1]
     ordered = sorted(relevant, key=lambda pair: (-pair[1], pair[0]))
-    return tuple(Evidence(f"{within}{document_id}", grade=grade) for document_id, grade in ordered)
+    return tuple(Evidence(f"{corpus_prefix}{document_id}", grade=grade) for document_id, grade in ordered)
 
 
 def _qrels_counts(qrels: Qrels, queries: Mapping[str, str], documents: Documents) -> dict[str, int]:

@@ -124,7 +124,7 @@ class FinanceRag:
 
     def _read_set(self, name: str) -> BeirSet:
         subset = name.lower()
-        return read_set(self._files(name), subset, self.title_separator, within=f"{subset}/")
+        return read_set(self._files(name), subset, self.title_separator, corpus_prefix=f"{subset}/")
 
     def _notes(self, loaded: Mapping[str, BeirSet]) -> dict[str, int | float | str]:
         notes: dict[str, int | float | str] = {}

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.protocols import Fitted, WordTokenizer
+from components.protocols import EmbedderState, WordTokenizer
 from components.records import Passages
 
 
@@ -29,20 +29,20 @@ class Hashing:
         fields = {"n_dimensions": self.n_dimensions, "max_ngram": self.max_ngram}
         return [f"{name}: got {value}, wanted at least 1" for name, value in fields.items() if value < 1]
 
-    def fit(self, documents: Passages) -> Fitted:
+    def fit(self, documents: Passages) -> EmbedderState:
         """Nothing to learn: {}."""
         return {}
 
-    def embed_chunks(self, chunks: Passages, fitted: Fitted) -> NDArray[np.float32]:
+    def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """float32[n_chunks, n_dimensions]; zero for an empty text."""
         if not len(chunks):
             return np.zeros((0, self.n_dimensions), dtype=np.float32)
         vectors: Any = self._vectorizer().transform(chunks.texts)
         return vectors.toarray()  # type: ignore[no-any-return]
 
-    def embed_queries(self, queries: Passages, fitted: Fitted) -> NDArray[np.float32]:
+    def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """As `embed_chunks`."""
-        return self.embed_chunks(queries, fitted)
+        return self.embed_chunks(queries, state)
 
     def _vectorizer(self) -> Any:
         from sklearn.feature_extraction.text import HashingVectorizer

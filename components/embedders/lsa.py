@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.protocols import Fitted, WordTokenizer
+from components.protocols import EmbedderState, WordTokenizer
 from components.records import Passages, Terms
 from components.text.counts import count_matrix
-from components.text.rjieba_words import RjiebaWords
+from components.tokenizers.rjieba_words import RjiebaWords
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Lsa:
         fields = {"n_dimensions": self.n_dimensions, "min_documents": self.min_documents, "max_terms": self.max_terms}
         return [f"{name}: got {value}, wanted at least 1" for name, value in fields.items() if value < 1]
 
-    def fit(self, documents: Passages) -> Fitted:
+    def fit(self, documents: Passages) -> EmbedderState:
         """`weights` float32[n_vocabulary] (idf; 0 for a term left out), `projection` float32[n_vocabulary, d].
 
         d is smaller than `n_dimensions` where the corpus has fewer documents or terms.
@@ -55,13 +55,13 @@ class Lsa:
             projection[kept] = randomized_svd(weighted, n_dimensions, random_state=self.svd_seed)[2].T
         return {"weights": weights, "projection": projection}
 
-    def embed_chunks(self, chunks: Passages, fitted: Fitted) -> NDArray[np.float32]:
+    def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """float32[n_chunks, d], unit length; zero for a chunk without a known term."""
-        return _unit_rows(_weighted(count_matrix(_terms(chunks)), fitted["weights"]) @ fitted["projection"])
+        return _unit_rows(_weighted(count_matrix(_terms(chunks)), state["weights"]) @ state["projection"])
 
-    def embed_queries(self, queries: Passages, fitted: Fitted) -> NDArray[np.float32]:
+    def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """As `embed_chunks`."""
-        return self.embed_chunks(queries, fitted)
+        return self.embed_chunks(queries, state)
 
 
 def _terms(passages: Passages) -> Terms:

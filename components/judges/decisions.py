@@ -3,7 +3,7 @@
 from typing import Any
 
 from components.errors import ComponentError
-from components.protocols import Prepared
+from components.protocols import JudgePreparation
 from components.records import Sample, ScoreState
 
 Decision = dict[str, Any]
@@ -15,12 +15,12 @@ def decision(state: ScoreState, reason: str, **more: Any) -> Decision:
     return {"state": state.value, "reason": reason, **more}
 
 
-def decision_of(prepared: Prepared, sample: Sample) -> Decision:
+def decision_of(preparation: JudgePreparation, sample: Sample) -> Decision:
     """What was decided about a sample. Raises ComponentError if nothing was."""
-    if sample.id not in prepared:
+    if sample.id not in preparation:
         raise ComponentError(
-            f"sample {sample.id!r}: nothing was prepared for it ({len(prepared)} samples were prepared); "
+            f"sample {sample.id!r}: nothing was prepared for it ({len(preparation)} samples were prepared); "
             "wanted what `prepare` returned for all samples that are judged"
         )
-    found: Decision = prepared[sample.id]
+    found: Decision = preparation[sample.id]
     return found

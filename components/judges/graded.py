@@ -20,8 +20,8 @@ from components.judges.verdicts import (
     verdict_schema,
 )
 from components.means import combine_mean, mean_scores
-from components.protocols import LLM, Ask, Prepared
-from components.records import Judged, Judgements, Request, Sample, ScoreState
+from components.protocols import LLM, Ask, JudgePreparation
+from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
 from components.text.templates import fill
 
 _PLACES = ("{answer}", "{passages}", "{passage}")
@@ -98,13 +98,13 @@ class Graded:
         """True if the instruction shows {answer}."""
         return "{answer}" in self.instruction
 
-    def lacks(self, item: Judged) -> str:
+    def lacks(self, item: JudgeInput) -> str:
         """What the instruction shows and the item does not have: "reference" or "passages"; "" if nothing."""
         if _lacks_references(self.instruction, item.sample):
             return "reference"
         return "passages" if "{passage" in self.instruction and not item.passages else ""
 
-    def prepare(self, samples: Sequence[Sample], ask: Ask) -> Prepared:
+    def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
         """By sample id, whether the metric applies; {} if it always does."""
         if not self.applicability:
             return {}
@@ -116,9 +116,9 @@ class Graded:
             **{sample.id: _applicability(outcome) for sample, outcome in zip(asked, found, strict=True)},
         }
 
-    def judge(self, judged: Sequence[Judged], prepared: Prepared, ask: Ask) -> Judgements:
+    def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """The value of each sample; the remarks are the grades with the judge's reasons, or why there is no value."""
-        settled = [self._settled(item, prepared) for item in judged]
+        settled = [self._settled(item, preparation) for item in judged]
         inquiries = [[] if ruling else self._inquiries(item) for item, ruling in zip(judged, settled, strict=True)]
         flat = list(chain.from_iterable(inquiries))
         outcomes = ask_until_readable(flat, ask, self.reminder, self.max_attempts)
@@ -134,10 +134,10 @@ class Graded:
         """Means, float64[...], from sums float64[..., 2]."""
         return combine_mean(sums)
 
-    def _settled(self, item: Judged, prepared: Prepared) -> Ruling | None:
+    def _settled(self, item: JudgeInput, preparation: JudgePreparation) -> Ruling | None:
         """The ruling, where there is nothing to ask."""
         if self.applicability:
-            decided = decision_of(prepared, item.sample)
+            decided = decision_of(preparation, item.sample)
             if decided["state"] != ScoreState.VALUE:
                 return Ruling(ScoreState(decided["state"]), decided["reason"])
         if missing := self.lacks(item):
@@ -148,7 +148,7 @@ class Graded:
             return self._ruling([Verdict(self.empty_answer, "empty answer, not asked")])
         return None
 
-    def _inquiries(self, item: Judged) -> list[Inquiry[Verdict]]:
+    def _inquiries(self, item: JudgeInput) -> list[Inquiry[Verdict]]:
         """One, or one per passage."""
         if "{passage}" not in self.instruction:
             return [self._inquiry(item, item.sample.id, "")]
@@ -156,7 +156,7 @@ class Graded:
             self._inquiry(item, f"{item.sample.id}#{n}", passage) for n, passage in enumerate(item.passages, start=1)
         ]
 
-    def _inquiry(self, item: Judged, request_id: str, passage: str) -> Inquiry[Verdict]:
+    def _inquiry(self, item: JudgeInput, request_id: str, passage: str) -> Inquiry[Verdict]:
         values = {
             **_shown_of(item.sample),
             "{answer}": item.answer,

@@ -16,9 +16,9 @@ from components.judges.quest_eval_files import PublishedQuestions, hash_of_publi
 from components.judges.quest_eval_inquiries import Reading, answers_from, questions_about
 from components.judges.quest_eval_scores import NAMES, Outcome, Phrases, quest_scores
 from components.means import combine_mean, mean_scores
-from components.protocols import LLM, Ask, Prepared, Tokenizer
-from components.records import Judged, Judgements, Sample, ScoreState
-from components.text.jieba_words import JiebaWords
+from components.protocols import LLM, Ask, JudgePreparation, Tokenizer
+from components.records import JudgeInput, Judgements, Sample, ScoreState
+from components.tokenizers.jieba_words import JiebaWords
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class QuestEval:
         """True."""
         return True
 
-    def prepare(self, samples: Sequence[Sample], ask: Ask) -> Prepared:
+    def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
         """By sample id, its `questions` and the `answers` that the reference gives, or why there are none.
 
         Raises DataError if `questions_file` has none of the samples.
@@ -95,9 +95,9 @@ class QuestEval:
         taken = {sample.id: self._taken(published[sample.id]) for sample in samples if sample.id in published}
         return {**taken, **self._asked_about([sample for sample in samples if sample.id not in published], ask)}
 
-    def judge(self, judged: Sequence[Judged], prepared: Prepared, ask: Ask) -> Judgements:
+    def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """The four scores of each sample; the remarks are its questions with both answers, or why there are none."""
-        decided = [decision_of(prepared, item.sample) for item in judged]
+        decided = [decision_of(preparation, item.sample) for item in judged]
         readings = [
             Reading(item.sample, item.answer, tuple(known["questions"]))
             for item, known in zip(judged, decided, strict=True)
@@ -137,23 +137,23 @@ class QuestEval:
 
     def _asked_about(self, samples: Sequence[Sample], ask: Ask) -> dict[str, Decision]:
         """Questions about the references, and the references' answers to them."""
-        prepared = {sample.id: decision(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
+        preparation = {sample.id: decision(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
         texts = [Reading(sample, "\n".join(sample.references).strip()) for sample in samples]
         texts = [reading for reading in texts if reading.text]
         readings = []
         for reading, questions in zip(texts, self._questions(texts, ask), strict=True):
             if isinstance(questions, Unread):
-                prepared[reading.sample.id] = decision(questions.state, f"questions: {questions.reason}")
+                preparation[reading.sample.id] = decision(questions.state, f"questions: {questions.reason}")
             elif questions:
                 readings.append(replace(reading, questions=questions))
             else:
-                prepared[reading.sample.id] = decision(ScoreState.NOT_APPLICABLE, "the judge had nothing to ask")
+                preparation[reading.sample.id] = decision(ScoreState.NOT_APPLICABLE, "the judge had nothing to ask")
         for reading, answers in zip(readings, self._answers(readings, ask), strict=True):
             if isinstance(answers, Unread):
-                prepared[reading.sample.id] = decision(answers.state, f"reference answers: {answers.reason}")
+                preparation[reading.sample.id] = decision(answers.state, f"reference answers: {answers.reason}")
             else:
-                prepared[reading.sample.id] = self._with_questions(reading.questions, answers, "asked for")
-        return prepared
+                preparation[reading.sample.id] = self._with_questions(reading.questions, answers, "asked for")
+        return preparation
 
     def _questions(self, readings: Sequence[Reading], ask: Ask) -> list[tuple[str, ...] | Unread]:
         inquiries = [questions_about(reading, self.system, self.question_prompt) for reading in readings]

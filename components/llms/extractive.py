@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from components.protocols import WordTokenizer
 from components.records import Answer, AnswerState, Kind, Request
-from components.text.rjieba_words import RjiebaWords
 from components.text.sentences import sentence_ends
+from components.tokenizers.rjieba_words import RjiebaWords
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from components.means import combine_mean
 from components.metrics.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
 from components.metrics.text_pairs import Pair, best_text_over_references
 from components.protocols import TextForm
-from components.records import Sample, Scores, Texts
+from components.records import Sample, Scores, TextsWithUnits
 
 _PACKAGES = ("bert_score", "torch", "transformers")
 _NEEDED_BY = "the metric bert_score"
@@ -70,7 +70,9 @@ class BertScore:
         """
         return folder_hash(self.model)
 
-    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
         """BERTScore F1 of each answer. Raises ComponentError if the model cannot be loaded or has fewer layers."""
         return {"bert_score": best_text_over_references(samples, answers, references, self._f1)}
 

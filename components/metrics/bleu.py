@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.metrics.ngrams import count_matches
 from components.metrics.references import pair_units
-from components.records import Sample, Scores, ScoreState, Texts, Units
+from components.records import Sample, Scores, ScoreState, TextsWithUnits, Units
 from components.text.forms import SacreBleuTokens
 
 _MAX_ORDER = 4
@@ -55,7 +55,9 @@ class Bleu:
         """A mistake if the language has no tokenizer."""
         return self.form.check()
 
-    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
         """Statistics float64[n_samples, 10] in sacreBLEU's order: answer length and closest reference length in tokens,
         matched n-grams for n = 1..4, n-grams of the answer for n = 1..4.
         """

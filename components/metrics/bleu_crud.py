@@ -11,9 +11,9 @@ from components.means import combine_mean, mean_scores
 from components.metrics.ngrams import count_matches
 from components.metrics.references import pair_units
 from components.protocols import TextForm, Tokenizer
-from components.records import Sample, Scores, ScoreState, Texts
+from components.records import Sample, Scores, ScoreState, TextsWithUnits
 from components.text.forms import TextWords
-from components.text.jieba_words import JiebaWords
+from components.tokenizers.jieba_words import JiebaWords
 
 _ORDERS = (1, 2, 3, 4)
 
@@ -45,7 +45,9 @@ class BleuCrud:
         """Words and white space."""
         return TextWords(self.tokenizer, white_space=True)
 
-    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
         """The six values of each answer."""
         pairs = pair_units(samples, answers, references)
         assert answers.units is not None, "checked by pair_units"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.means import combine_mean, mean_scores
 from components.metrics.references import best_over_references, pair_units
 from components.protocols import TextForm
-from components.records import Sample, Scores, ScoreState, Texts, Units
+from components.records import Sample, Scores, ScoreState, TextsWithUnits, Units
 from components.text.forms import OmniEvalAnswer, WholeAnswer
 
 
@@ -40,7 +40,9 @@ class ExactMatch:
         """The whole answer in a normal form."""
         return OmniEvalAnswer() if self.omnieval_compat else WholeAnswer()
 
-    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
         """Exact match of each answer."""
         if self.omnieval_compat:
             return {self.names[0]: _mean_over_references(samples, answers, references)}
@@ -51,7 +53,7 @@ class ExactMatch:
         return combine_mean(sums)
 
 
-def _mean_over_references(samples: Sequence[Sample], answers: Texts, references: Texts) -> Scores:
+def _mean_over_references(samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits) -> Scores:
     pairs = pair_units(samples, answers, references)
     n_equal = np.bincount(pairs.sample, weights=_equal(pairs.answers, pairs.references), minlength=len(samples))
     counts = [len(sample.references) for sample in samples]

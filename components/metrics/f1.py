@@ -11,9 +11,9 @@ from components.means import combine_mean
 from components.metrics.ngrams import count_matches
 from components.metrics.references import best_over_references
 from components.protocols import TextForm, Tokenizer
-from components.records import Sample, Scores, Texts, Units
+from components.records import Sample, Scores, TextsWithUnits, Units
 from components.text.forms import AnswerWords, OmniEvalCharacters
-from components.text.jieba_words import JiebaWords
+from components.tokenizers.jieba_words import JiebaWords
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,9 @@ class F1:
         """Normalised words, or OmniEval's characters."""
         return OmniEvalCharacters(self.tokenizer) if self.omnieval_compat else AnswerWords(self.tokenizer)
 
-    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
         """F1 of each answer."""
         return {self.names[0]: best_over_references(samples, answers, references, _multiset_f1)}
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.means import combine_mean, mean_scores
 from components.metrics.references import require_texts_of
 from components.protocols import TextForm
-from components.records import Sample, Scores, Texts
+from components.records import Sample, Scores, TextsWithUnits
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,9 @@ class Length:
         """None: texts are counted as they are."""
         return None
 
-    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
         """Characters of each answer. Raises ComponentError unless there is one answer per sample."""
         require_texts_of(samples, answers, references)
         return {"length": mean_scores([float(len(answer)) for answer in answers.texts])}

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.means import mean_scores
-from components.records import Sample, Scores, ScoreState, Texts, Units
+from components.records import Sample, Scores, ScoreState, TextsWithUnits, Units
 from components.text.units import take
 
 Similarity = Callable[[Units, Units], NDArray[np.float64]]
@@ -23,7 +23,7 @@ class Pairs(NamedTuple):
     references: Units
 
 
-def pair_units(samples: Sequence[Sample], answers: Texts, references: Texts) -> Pairs:
+def pair_units(samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits) -> Pairs:
     """Every answer with each of its references; references without a unit are left out. Raises ComponentError on inputs
     that do not belong together.
     """
@@ -36,7 +36,7 @@ def pair_units(samples: Sequence[Sample], answers: Texts, references: Texts) -> 
 
 
 def best_over_references(
-    samples: Sequence[Sample], answers: Texts, references: Texts, similarity: Similarity
+    samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits, similarity: Similarity
 ) -> Scores:
     """Per sample, the largest similarity of the answer and a reference, as the scores of a mean.
 
@@ -59,7 +59,7 @@ def owners(samples: Sequence[Sample]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(samples)), [len(sample.references) for sample in samples])
 
 
-def require_texts_of(samples: Sequence[Sample], answers: Texts, references: Texts) -> None:
+def require_texts_of(samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits) -> None:
     """Raises ComponentError unless there is one answer per sample, and every sample's references."""
     n_references = sum(len(sample.references) for sample in samples)
     if len(samples) != len(answers) or n_references != len(references):

@@ -11,9 +11,9 @@ from components.means import combine_mean
 from components.metrics.lcs import lcs_lengths
 from components.metrics.references import best_over_references
 from components.protocols import TextForm, Tokenizer
-from components.records import Sample, Scores, Texts, Units
+from components.records import Sample, Scores, TextsWithUnits, Units
 from components.text.forms import TextWords
-from components.text.jieba_words import JiebaWords
+from components.tokenizers.jieba_words import JiebaWords
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ class RougeL:
         """Words of the text as it is."""
         return TextWords(self.tokenizer, white_space=self.crud_compat)
 
-    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
         """ROUGE-L F1 of each answer."""
         return {self.names[0]: best_over_references(samples, answers, references, _lcs_f1)}
 

@@ -12,9 +12,9 @@ from components.metrics.lcs import lcs_lengths
 from components.metrics.ngrams import distinct_ngrams
 from components.metrics.references import best_of_pairs, pair_units
 from components.protocols import TextForm, Tokenizer
-from components.records import Sample, Scores, Texts, Units
+from components.records import Sample, Scores, TextsWithUnits, Units
 from components.text.forms import RougeChineseWords
-from components.text.jieba_words import JiebaWords
+from components.tokenizers.jieba_words import JiebaWords
 
 _NAMES = ("rouge_1_omnieval_compat", "rouge_2_omnieval_compat", "rouge_l_omnieval_compat")
 
@@ -43,7 +43,9 @@ class RougeOmniEval:
         """The words that rouge-chinese sees."""
         return RougeChineseWords(self.tokenizer)
 
-    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
         """The three F1 of each answer."""
         pairs = pair_units(samples, answers, references)
         ngrams = [_ngram_f1(pairs.answers, pairs.references, n) for n in (1, 2)]

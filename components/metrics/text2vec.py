@@ -14,7 +14,7 @@ from components.means import combine_mean
 from components.metrics.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
 from components.metrics.text_pairs import Pair, best_text_over_references
 from components.protocols import TextForm
-from components.records import Sample, Scores, Texts
+from components.records import Sample, Scores, TextsWithUnits
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -71,7 +71,9 @@ class Text2VecSimilarity:
         """
         return folder_hash(self.model)
 
-    def score_answers(self, samples: Sequence[Sample], answers: Texts, references: Texts) -> dict[str, Scores]:
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
         """The cosine of each answer. Raises ComponentError if the model cannot be loaded."""
         return {_NAME: best_text_over_references(samples, answers, references, self._cosines)}
 

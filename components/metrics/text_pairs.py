@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.metrics.references import best_of_pairs, owners, require_texts_of
-from components.records import Sample, Scores, Texts
+from components.records import Sample, Scores, TextsWithUnits
 
 Pair = tuple[str, str]
 """An answer and a reference."""
@@ -14,8 +14,8 @@ Pair = tuple[str, str]
 
 def best_text_over_references(
     samples: Sequence[Sample],
-    answers: Texts,
-    references: Texts,
+    answers: TextsWithUnits,
+    references: TextsWithUnits,
     similarity: Callable[[Sequence[Pair]], NDArray[np.float64]],
 ) -> Scores:
     """Per sample, the largest similarity of its answer and a reference, as the scores of a mean.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from components.protocols import WordTokenizer
 from components.records import Passages, Terms
 from components.text.counts import count_matrix, inverse_document_frequency
-from components.text.rjieba_words import RjiebaWords
+from components.tokenizers.rjieba_words import RjiebaWords
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from components.protocols import Tokenizer
-from components.text.jieba_words import JiebaWords
 from components.text.normalize import answer_form
+from components.tokenizers.jieba_words import JiebaWords
 
 _SACREBLEU_TOKENIZERS = {"zh": "zh", "en": "13a"}
 

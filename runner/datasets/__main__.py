@@ -14,10 +14,10 @@ from rich.table import Table
 
 from components.errors import DataError, RagGridError
 from components.protocols import Dataset
-from runner import terminal
-from runner.compose import compose_config
 from runner.datasets.description import describe_benchmark
-from runner.schema import build_component
+from runner.launch.compose import compose_config
+from runner.launch.schema import build_component
+from runner.output import terminal
 
 _MOST_TOPICS, _MOST_TASKS = 20, 6
 _HEADER_WIDTH = 12

@@ -44,7 +44,7 @@ def _gold_texts(sample: Sample, texts: Mapping[str, str]) -> list[str]:
 def _contradictions(samples: Sequence[Sample]) -> int:
     by_question: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
     for sample in samples:
-        asked = (sample.within, *(_plain(turn.question) for turn in sample.history), _plain(sample.question))
+        asked = (sample.corpus_prefix, *(_plain(turn.question) for turn in sample.history), _plain(sample.question))
         by_question[asked].append(tuple(map(_plain, sample.references)))
     return sum(len(references) for references in by_question.values() if len(set(references)) > 1)
 

@@ -15,14 +15,14 @@ from rich.table import Table
 from components.errors import ConfigError, DataError, RagGridError
 from components.judges.graded import Graded
 from components.records import ScoreState
-from runner import terminal
-from runner.cell import JudgeSettings
-from runner.compose import compose_config
-from runner.compute.judging import Asking, replies_key
+from runner.engine.store import Store
 from runner.judge_agreement.agreement import Agreement, agree
 from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem, metrics_of, read_labels
-from runner.schema import build_component
-from runner.store import Store
+from runner.launch.compose import compose_config
+from runner.launch.schema import build_component
+from runner.output import terminal
+from runner.pipeline.cell import JudgeSettings
+from runner.pipeline.judging import Asking, replies_key
 
 _OVERALL = "all metrics"
 

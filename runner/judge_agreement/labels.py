@@ -24,7 +24,7 @@ from components.datasets.json_fields import (
 from components.datasets.json_files import read_json
 from components.datasets.reading import read_lines
 from components.errors import DataError
-from components.records import Judged, Kind, Sample
+from components.records import JudgeInput, Kind, Sample
 
 NOT_APPLICABLE = -1
 
@@ -44,7 +44,7 @@ class LabelledItem:
     `ties` are the metrics on which as many people said one thing as another: they have no label.
     """
 
-    judged: Judged
+    judged: JudgeInput
     labels: Mapping[str, int]
     ties: tuple[str, ...] = ()
     has_answer: bool = True
@@ -174,7 +174,7 @@ def _list_in_cell(cell: str) -> list[str]:
     return [cell] if cell else []
 
 
-def _judged(record: Record, number: str, where: str) -> Judged:
+def _judged(record: Record, number: str, where: str) -> JudgeInput:
     sample = Sample(
         id=optional_text(record, "id", where) or number,
         subset="all",
@@ -182,7 +182,7 @@ def _judged(record: Record, number: str, where: str) -> Judged:
         question=required_text(record, "question", where),
         references=optional_texts(record, "references", where),
     )
-    return Judged(sample, optional_text(record, "answer", where), optional_texts(record, "passages", where))
+    return JudgeInput(sample, optional_text(record, "answer", where), optional_texts(record, "passages", where))
 
 
 def metrics_of(items: Iterable[LabelledItem]) -> list[str]:

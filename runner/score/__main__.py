@@ -14,11 +14,11 @@ from components.errors import ConfigError, DataError, RagGridError
 from components.metrics.bleu_crud import BleuCrud
 from components.metrics.interval import Bootstrap
 from components.protocols import AnswerMetric
-from components.records import Kind, Sample, Scores, ScoreState, Texts
+from components.records import Kind, Sample, Scores, ScoreState, TextsWithUnits
 from components.text.units import number_units
-from runner import terminal
-from runner.compute.aggregate import Scored, score_subset
-from runner.compute.scoring import spread
+from runner.output import terminal
+from runner.pipeline.aggregate import Scored, score_subset
+from runner.pipeline.scoring import spread
 from runner.score.lines import Line, read_lines
 from runner.score.names import Scorer, metrics_by_name
 from runner.score.quest import QuestAnswers
@@ -103,8 +103,8 @@ def _score_answers(lines: Sequence[Line], metric: Any, name: str) -> dict[str, S
     return {name: spread(score, rows, states) for name, score in scores.items()}
 
 
-def _texts(metric: AnswerMetric, texts: Sequence[str]) -> Texts:
-    return Texts(texts, number_units(metric.form.units(texts)) if metric.form else None)
+def _texts(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
+    return TextsWithUnits(texts, number_units(metric.form.units(texts)) if metric.form else None)
 
 
 def _score_rankings(lines: Sequence[Line], metric: Any, name: str) -> dict[str, Scores]:

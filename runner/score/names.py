@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from components.errors import ConfigError
 from components.metrics.trec import TrecMeasures
 from components.protocols import ContextMetric, Metric
-from runner.schema import build_component
+from runner.launch.schema import build_component
 from runner.score.quest import QuestAnswers
 
 Scorer = Any

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from components.judges.quest_eval_scores import NAMES, Phrases, quest_scores
 from components.means import combine_mean, mean_scores
 from components.records import Scores
-from components.text.jieba_words import JiebaWords
+from components.tokenizers.jieba_words import JiebaWords
 from runner.score.lines import QuestLine
 
 _OPTIONS = ("quest_eval.yaml", "quest_eval_en.yaml")

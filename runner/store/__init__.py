@@ -1,15 +1,1 @@
-"""A content-addressed store of stage results on a file system that processes and machines may share.
-
-    <root>/store.json                   the format's version
-    <root>/entries/<kind>/<ke>/<key>/   one result: its files, and manifest.json with their checksums, written last
-    <root>/journals/<key>.jsonl         answers of an unfinished generation, one a line
-    <root>/locks/<key>.lock             held while a result is computed
-    <root>/tmp/                         results being written; what a killed process left is removed by prune
-
-A result without a manifest does not exist. A result whose files differ from its manifest is damaged: reading it raises
-`DamagedEntryError`, and the executor removes and recomputes it.
-"""
-
-from runner.store.entries import Entry, Manifest, Store
-
-__all__ = ["Entry", "Manifest", "Store"]
+"""Looking after the store of stage results."""

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from components.errors import StoreError
-from runner.stages import KINDS
-from runner.store.entries import Entry, Store
+from runner.engine.store.entries import Entry, Store
+from runner.pipeline.stages import KINDS
 
 _DAY_S = 86_400
 

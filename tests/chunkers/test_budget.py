@@ -1,8 +1,8 @@
 import pytest
 
 from components.chunkers.budget import Unit, overlap_tokens, size_mistakes
-from components.text.cl100k import Cl100k
-from components.text.rjieba_words import RjiebaWords
+from components.tokenizers.cl100k import Cl100k
+from components.tokenizers.rjieba_words import RjiebaWords
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from components.chunkers.budget import Unit, overlap_tokens
 from components.chunkers.llama_index import LlamaIndexSentences
 from components.datasets.demo import Demo
 from components.records import Segments
-from components.text.cl100k import Cl100k
+from components.tokenizers.cl100k import Cl100k
 from tests.contracts.chunker_contract import DOCUMENTS, ChunkerContract, by_document, chunk, chunk_texts, documents_of
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from components.chunkers.budget import Unit
 from components.chunkers.sentence import SentencePacking
-from components.text.rjieba_words import RjiebaWords
+from components.tokenizers.rjieba_words import RjiebaWords
 from tests.contracts.chunker_contract import ExactOverlapContract, chunk_texts
 
 

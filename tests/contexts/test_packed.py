@@ -1,7 +1,7 @@
 import pytest
 
 from components.contexts.packed import Order, PackedContext
-from components.text.rjieba_words import RjiebaWords
+from components.tokenizers.rjieba_words import RjiebaWords
 from tests.contracts.context_contract import CHUNKS, HITS, ContextContract
 from tests.contracts.fusion_contract import hits_of
 

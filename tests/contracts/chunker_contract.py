@@ -43,7 +43,7 @@ def documents_of(*texts: str) -> Documents:
 
 def chunk(chunker: Chunker, documents: Documents) -> Spans:
     """Chunks as a sweep makes them."""
-    return chunker.chunk(documents, segment(documents.texts, chunker.ruler))
+    return chunker.chunk(documents, segment(documents.texts, chunker.length_tokenizer))
 
 
 @cache
@@ -82,7 +82,7 @@ class ChunkerContract(ComponentContract):
                         yield variant
 
     def n_tokens(self, chunker: Any, segments: Segments, document: int, start: int, end: int) -> int:
-        """Tokens of the ruler that begin and end in the span. Those of a character on its border may be cut."""
+        """Tokens (of the length tokenizer) that begin and end in the span. A character on the border may be cut."""
         ends = segments.token_ends[segments.token_offsets[document] : segments.token_offsets[document + 1]]
         before = int(np.searchsorted(ends, start, side="right"))
         return int(np.searchsorted(ends, end, side="left")) + 1 - before
@@ -124,7 +124,7 @@ class ChunkerContract(ComponentContract):
 
     def test_no_chunk_is_larger_than_the_size(self) -> None:
         for variant in self.variants():
-            segments = segment(DOCUMENTS.texts, variant.ruler)
+            segments = segment(DOCUMENTS.texts, variant.length_tokenizer)
             for i, spans in by_document(chunked(variant)).items():
                 sizes = [self.n_tokens(variant, segments, i, start, end) for start, end in spans]
                 assert max(sizes) <= variant.size, (variant, DOCUMENTS.texts[i])
@@ -162,7 +162,7 @@ class ExactOverlapContract(ChunkerContract):
         if variant.check():
             return
         text = "我在中国，有一个大的！他是人。It is 3.5 km long. Nobody knows why." * 12
-        segments = segment([text], variant.ruler)
+        segments = segment([text], variant.length_tokenizer)
         boundaries = [0, *segments.token_ends.tolist()]
         assert len(set(boundaries)) == len(boundaries), "no character of the text needs several tokens"
         (spans,) = by_document(variant.chunk(documents_of(text), segments)).values()

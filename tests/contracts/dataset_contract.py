@@ -58,7 +58,7 @@ class DatasetContract(ComponentContract, ABC):
 
     def test_what_is_searched_within_is_there(self) -> None:
         benchmark = _loaded(self.component)
-        for within in {sample.within for sample in benchmark.samples}:
+        for within in {sample.corpus_prefix for sample in benchmark.samples}:
             assert any(document_id.startswith(within) for document_id in benchmark.documents.ids)
 
     def test_slugs_are_safe_in_names(self) -> None:

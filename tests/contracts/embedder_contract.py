@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from components.protocols import Embedder, Fitted
+from components.protocols import Embedder, EmbedderState
 from components.records import Passages
 from tests.contracts.component_contract import ComponentContract
 from tests.contracts.passages import passages, queries_for, term_table
@@ -24,24 +24,24 @@ QUERIES = ("西湖在哪里？", "银行利率", "", "！？", "completely unrel
 
 
 class EmbedderContract(ComponentContract):
-    """Contract of embedders. They are fitted on whole documents, so whatever is embedded, the fit is the same."""
+    """Contract of embedders. They are state on whole documents, so whatever is embedded, the fit is the same."""
 
     component: Embedder
 
-    def embed(self, texts: Sequence[str], corpus: Sequence[str] = CORPUS) -> tuple[Fitted, Passages]:
+    def embed(self, texts: Sequence[str], corpus: Sequence[str] = CORPUS) -> tuple[EmbedderState, Passages]:
         """What is learned from the corpus, and the texts as passages."""
         table = term_table(corpus, self.component.tokenizer)
         return self.component.fit(passages(corpus, table)), queries_for(texts, self.component.tokenizer, table)
 
     def chunk_vectors(self, texts: Sequence[str], corpus: Sequence[str] = CORPUS) -> NDArray[np.float32]:
         """Vectors of chunks."""
-        fitted, given = self.embed(texts, corpus)
-        return self.component.embed_chunks(given, fitted)
+        state, given = self.embed(texts, corpus)
+        return self.component.embed_chunks(given, state)
 
     def query_vectors(self, texts: Sequence[str], corpus: Sequence[str] = CORPUS) -> NDArray[np.float32]:
         """Vectors of queries."""
-        fitted, given = self.embed(texts, corpus)
-        return self.component.embed_queries(given, fitted)
+        state, given = self.embed(texts, corpus)
+        return self.component.embed_queries(given, state)
 
     def test_has_its_role(self) -> None:
         assert isinstance(self.component, Embedder)

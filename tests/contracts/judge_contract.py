@@ -8,7 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from components.protocols import JudgedMetric
-from components.records import Answer, AnswerState, Judged, Judgements, Kind, Request, Sample, Scores, ScoreState, Turn
+from components.records import (
+    Answer,
+    AnswerState,
+    JudgeInput,
+    Judgements,
+    Kind,
+    Request,
+    Sample,
+    Scores,
+    ScoreState,
+    Turn,
+)
 from tests.contracts.metric_contract import N_SAMPLES, MetricContract
 
 _REFERENCES = (("杭州",), ("北京", "北京市"), (), ("12人，其中3人获奖",), ("巴黎{answer}",), ("1420年",))
@@ -23,10 +34,10 @@ _PASSAGES = (
 )
 
 JUDGED = tuple(
-    Judged(Sample(f"s{i}", "qa", Kind.QA, f"问题{i}？", references), answer, passages)
+    JudgeInput(Sample(f"s{i}", "qa", Kind.QA, f"问题{i}？", references), answer, passages)
     for i, (references, answer, passages) in enumerate(zip(_REFERENCES, _ANSWERS, _PASSAGES, strict=True))
 )
-NOTHING = Judged(Sample("nothing", "qa", Kind.QA, "问题？", ()), "", ())
+NOTHING = JudgeInput(Sample("nothing", "qa", Kind.QA, "问题？", ()), "", ())
 
 
 class ScriptedJudge:
@@ -62,7 +73,7 @@ def failed(_: Request) -> Answer:
     return Answer("", AnswerState.ERROR, error="no connection")
 
 
-def samples_of(judged: Sequence[Judged]) -> list[Sample]:
+def samples_of(judged: Sequence[JudgeInput]) -> list[Sample]:
     return [item.sample for item in judged]
 
 
@@ -75,15 +86,15 @@ class JudgeContract(MetricContract):
     def reply(self, request: Request) -> str:
         """A good reply to any request of the metric, by its content alone."""
 
-    def judge(self, judged: Sequence[Judged]) -> Judgements:
-        prepared = self.metric.prepare(samples_of(judged), ScriptedJudge(self.reply))
-        return self.metric.judge(judged, prepared, ScriptedJudge(self.reply))
+    def judge(self, judged: Sequence[JudgeInput]) -> Judgements:
+        preparation = self.metric.prepare(samples_of(judged), ScriptedJudge(self.reply))
+        return self.metric.judge(judged, preparation, ScriptedJudge(self.reply))
 
     def judge_with(self, script: Callable[[Request], str | Answer]) -> tuple[Judgements, ScriptedJudge]:
-        """Everything well prepared, then judged by a script."""
+        """Everything well preparation, then judged by a script."""
         ask = ScriptedJudge(script)
-        prepared = self.metric.prepare(samples_of(JUDGED), ScriptedJudge(self.reply))
-        return self.metric.judge(JUDGED, prepared, ask), ask
+        preparation = self.metric.prepare(samples_of(JUDGED), ScriptedJudge(self.reply))
+        return self.metric.judge(JUDGED, preparation, ask), ask
 
     def score(self, n_samples: int) -> dict[str, Scores]:
         return dict(self.judge(JUDGED[:n_samples]).scores)
@@ -107,9 +118,9 @@ class JudgeContract(MetricContract):
             assert json.loads(json.dumps(request.json_schema))["type"] == "object"
 
     def test_what_is_prepared_is_json(self) -> None:
-        prepared = self.metric.prepare(samples_of(JUDGED), ScriptedJudge(self.reply))
-        kept = json.loads(json.dumps(prepared))
-        assert kept == prepared
+        preparation = self.metric.prepare(samples_of(JUDGED), ScriptedJudge(self.reply))
+        kept = json.loads(json.dumps(preparation))
+        assert kept == preparation
         again = self.metric.judge(JUDGED, kept, ScriptedJudge(self.reply))
         assert again.remarks == self.judge(JUDGED).remarks
 
@@ -144,8 +155,8 @@ class JudgeContract(MetricContract):
     def test_earlier_turns_are_shown_where_the_question_is(self) -> None:
         talk = replace(JUDGED[0].sample, kind=Kind.CONVERSATION, history=(Turn("先问什么？", "先答什么。"),))
         ask = ScriptedJudge(self.reply)
-        prepared = self.metric.prepare([talk], ask)
-        self.metric.judge([replace(JUDGED[0], sample=talk)], prepared, ask)
+        preparation = self.metric.prepare([talk], ask)
+        self.metric.judge([replace(JUDGED[0], sample=talk)], preparation, ask)
         for text in (request.messages[-1].content for request in ask.requests):
             assert (talk.question in text) == ("先问什么？" in text) == ("先答什么。" in text)
 
@@ -180,9 +191,9 @@ class JudgeContract(MetricContract):
     def test_what_could_not_be_prepared_is_not_judged(self) -> None:
         for script, state in ((failed, ScoreState.FAILED), (lambda _: "?", ScoreState.UNPARSABLE)):
             preparing, judging = ScriptedJudge(script), ScriptedJudge(self.reply)
-            prepared = self.metric.prepare(samples_of(JUDGED), preparing)
+            preparation = self.metric.prepare(samples_of(JUDGED), preparing)
             unprepared = {request.sample.id for request in preparing.requests}
-            judgements = self.metric.judge(JUDGED, prepared, judging)
+            judgements = self.metric.judge(JUDGED, preparation, judging)
             assert not unprepared & {request.sample.id for request in judging.requests}
             for scores in judgements.scores.values():
                 found = {item.sample.id for item, s in zip(JUDGED, scores.states, strict=True) if s is state}

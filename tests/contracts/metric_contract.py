@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from components.protocols import AnswerMetric, ContextMetric, Metric, RankingMetric
-from components.records import Context, Documents, Evidence, Kind, Sample, Scores, ScoreState, Texts
+from components.records import Context, Documents, Evidence, Kind, Sample, Scores, ScoreState, TextsWithUnits
 from components.text.units import number_units
 
 _REFERENCES = (
@@ -180,7 +180,7 @@ def score_texts(metric: AnswerMetric, samples: Sequence[Sample], answers: Sequen
     references = [reference for sample in samples for reference in sample.references]
     form = metric.form
     units = [number_units(form.units(texts)) if form else None for texts in (answers, references)]
-    return metric.score_answers(samples, Texts(answers, units[0]), Texts(references, units[1]))
+    return metric.score_answers(samples, TextsWithUnits(answers, units[0]), TextsWithUnits(references, units[1]))
 
 
 def value_of(scores: Scores) -> float:

@@ -62,7 +62,7 @@ class TestLoading:
         benchmark = loader(write(tmp_path)).load()
         assert list(benchmark.documents.ids) == ["finqabench/d1", "finqabench/d2", "tatqa/d1", "tatqa/d2"]
         sample = benchmark.samples[2]
-        assert (sample.id, sample.subset, sample.within) == ("tatqa/q1", "tatqa", "tatqa/")
+        assert (sample.id, sample.subset, sample.corpus_prefix) == ("tatqa/q1", "tatqa", "tatqa/")
         assert (sample.gold, sample.references) == ((Evidence("tatqa/d1"),), ("one, two",))
         assert benchmark.labels == {"finqabench": "FinQABench", "tatqa": "TATQA"}
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from components.embedders.lsa import Lsa
-from components.text.rjieba_words import RjiebaWords
 from components.text.tables import build_term_table
+from components.tokenizers.rjieba_words import RjiebaWords
 from tests.contracts.embedder_contract import CORPUS, EmbedderContract
 from tests.contracts.passages import passages, queries_for
 
@@ -14,8 +14,8 @@ class TestLsa(EmbedderContract):
 
 def test_weights_by_hand() -> None:
     table = build_term_table(["西湖 西湖 故宫", "西湖 长城", "西湖"], RjiebaWords())
-    fitted = Lsa(min_documents=1).fit(passages(["", "", ""], table))
-    weight = dict(zip(table.vocabulary, fitted["weights"].tolist(), strict=True))
+    state = Lsa(min_documents=1).fit(passages(["", "", ""], table))
+    weight = dict(zip(table.vocabulary, state["weights"].tolist(), strict=True))
     assert weight == pytest.approx({"西湖": np.log(4 / 4) + 1, "故宫": np.log(4 / 2) + 1, "长城": np.log(4 / 2) + 1})
 
 
@@ -25,10 +25,10 @@ def test_weights_by_hand() -> None:
 def test_terms_that_are_left_out_weigh_nothing(settings: tuple[int, int], kept: set[str]) -> None:
     texts = ["西湖 故宫", "西湖 长城 长城", "西湖"]
     table = build_term_table(texts, RjiebaWords())
-    fitted = Lsa(min_documents=settings[0], max_terms=settings[1]).fit(passages(texts, table))
-    weights = zip(table.vocabulary, fitted["weights"], fitted["projection"], strict=True)
+    state = Lsa(min_documents=settings[0], max_terms=settings[1]).fit(passages(texts, table))
+    weights = zip(table.vocabulary, state["weights"], state["projection"], strict=True)
     assert {term for term, weight, _ in weights if weight} == kept
-    assert not fitted["projection"][fitted["weights"] == 0].any()
+    assert not state["projection"][state["weights"] == 0].any()
 
 
 def test_full_rank_keeps_the_cosines_of_tf_idf() -> None:
@@ -45,9 +45,9 @@ def test_full_rank_keeps_the_cosines_of_tf_idf() -> None:
 def test_finds_documents_that_share_no_word_with_the_query() -> None:
     lsa = Lsa(n_dimensions=3)
     table = build_term_table(CORPUS, lsa.tokenizer)
-    fitted = lsa.fit(passages(CORPUS, table))
-    chunks = lsa.embed_chunks(passages(CORPUS, table), fitted)
-    query = lsa.embed_queries(queries_for(["西湖"], lsa.tokenizer, table), fitted)[0]
+    state = lsa.fit(passages(CORPUS, table))
+    chunks = lsa.embed_chunks(passages(CORPUS, table), state)
+    query = lsa.embed_queries(queries_for(["西湖"], lsa.tokenizer, table), state)[0]
     similarity = chunks @ query
     assert similarity[:4].min() > similarity[4:6].max()
 

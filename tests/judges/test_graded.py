@@ -7,7 +7,7 @@ import pytest
 from components.errors import ComponentError
 from components.judges.graded import Graded
 from components.llms.scripted import Scripted
-from components.records import Answer, AnswerState, Judged, Kind, Message, Request, Sample, ScoreState
+from components.records import Answer, AnswerState, JudgeInput, Kind, Message, Request, Sample, ScoreState
 from tests.contracts.judge_contract import JUDGED, JudgeContract, ScriptedJudge, failed, samples_of
 
 ACCURACY = Graded(
@@ -64,10 +64,10 @@ class TestRelevance(GradedContract):
     metric = replace(RELEVANCE, max_attempts=2)
 
 
-ITEM = Judged(Sample("s", "qa", Kind.QA, "西湖在哪？", ("杭州",)), "在杭州。", ("甲", "乙"))
+ITEM = JudgeInput(Sample("s", "qa", Kind.QA, "西湖在哪？", ("杭州",)), "在杭州。", ("甲", "乙"))
 
 
-def outcome_of(metric: Graded, item: Judged, ask: ScriptedJudge) -> tuple[float | ScoreState, str]:
+def outcome_of(metric: Graded, item: JudgeInput, ask: ScriptedJudge) -> tuple[float | ScoreState, str]:
     """The value or the state of one sample, and the remark."""
     judgements = metric.judge([item], metric.prepare([item.sample], ask), ask)
     (scores,) = judgements.scores.values()
@@ -220,9 +220,9 @@ class TestPerPassage:
 
 def test_all_questions_are_prepared_in_one_call() -> None:
     ask = ScriptedJudge(reply)
-    prepared = NUMERICAL.prepare(samples_of(JUDGED), ask)
+    preparation = NUMERICAL.prepare(samples_of(JUDGED), ask)
     assert len(ask.calls) == 1
-    assert {an_id: entry["state"] for an_id, entry in prepared.items()} == {
+    assert {an_id: entry["state"] for an_id, entry in preparation.items()} == {
         "s0": "value",
         "s1": "not_applicable",
         "s2": "not_applicable",

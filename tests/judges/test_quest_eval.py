@@ -10,7 +10,7 @@ from components.fields import is_runtime_only
 from components.judges.quest_eval import QuestEval
 from components.judges.quest_eval_scores import NAMES
 from components.llms.scripted import Scripted
-from components.records import Judged, Judgements, Kind, Request, Sample, ScoreState
+from components.records import JudgeInput, Judgements, Kind, Request, Sample, ScoreState
 from tests.contracts.judge_contract import JudgeContract, ScriptedJudge, failed
 
 METRIC = QuestEval(
@@ -42,7 +42,7 @@ class TestQuestEval(JudgeContract):
         return reply(request)
 
 
-ITEM = Judged(Sample("read/qa_1doc/a", "read/qa_1doc", Kind.QA, "？", ("西湖在杭州。", "春天去。")), "在杭州", ())
+ITEM = JudgeInput(Sample("read/qa_1doc/a", "read/qa_1doc", Kind.QA, "？", ("西湖在杭州。", "春天去。")), "在杭州", ())
 
 
 def outcomes(judgements: Judgements) -> list[float | ScoreState]:
@@ -62,12 +62,12 @@ def published(folder: Path, **entries: object) -> QuestEval:
 
 def test_questions_are_made_once_and_answered_from_the_references() -> None:
     ask = ScriptedJudge(reply)
-    prepared = METRIC.prepare([ITEM.sample], ask)
+    preparation = METRIC.prepare([ITEM.sample], ask)
     assert [request.messages[1].content for request in ask.requests] == [
         "提问：西湖在杭州。\n春天去。",
         "回答：西湖在杭州。\n春天去。\n1. 哪座城市？\n2. 说了什么？\n否则写无法推断",
     ]
-    assert prepared == {
+    assert preparation == {
         ITEM.sample.id: {
             "state": "value",
             "reason": "2 questions (asked for), 0 without an answer in the reference",
@@ -79,9 +79,9 @@ def test_questions_are_made_once_and_answered_from_the_references() -> None:
 
 
 def test_the_generated_text_is_asked_the_same_questions() -> None:
-    prepared = METRIC.prepare([ITEM.sample], ScriptedJudge(reply))
+    preparation = METRIC.prepare([ITEM.sample], ScriptedJudge(reply))
     ask = ScriptedJudge(lambda _: '{"1": "杭州", "2": "未提及"}')
-    judgements = METRIC.judge([ITEM], prepared, ask)
+    judgements = METRIC.judge([ITEM], preparation, ask)
     assert [request.messages[1].content for request in ask.requests] == [
         "回答：在杭州\n1. 哪座城市？\n2. 说了什么？\n否则写无法推断"
     ]
@@ -94,33 +94,33 @@ def test_the_generated_text_is_asked_the_same_questions() -> None:
 
 
 def test_an_answer_that_is_missing_is_asked_for_again() -> None:
-    prepared = METRIC.prepare([ITEM.sample], ScriptedJudge(reply))
+    preparation = METRIC.prepare([ITEM.sample], ScriptedJudge(reply))
     script = iter(['{"2": "西湖在"}', '{"2": "西湖在", "1": "杭州"}'])
-    judgements = METRIC.judge([ITEM], prepared, ScriptedJudge(lambda _: next(script)))
+    judgements = METRIC.judge([ITEM], preparation, ScriptedJudge(lambda _: next(script)))
     assert outcomes(judgements) == [1.0, 1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("answer", ["", " \n"])
 def test_an_empty_answer_answers_nothing_and_is_not_asked(answer: str) -> None:
-    prepared = METRIC.prepare([ITEM.sample], ScriptedJudge(reply))
+    preparation = METRIC.prepare([ITEM.sample], ScriptedJudge(reply))
     ask = ScriptedJudge(failed)
-    judgements = METRIC.judge([replace(ITEM, answer=answer)], prepared, ask)
+    judgements = METRIC.judge([replace(ITEM, answer=answer)], preparation, ask)
     assert ask.calls == []
     assert outcomes(judgements) == [ScoreState.NOT_APPLICABLE, 0.0, 0.0, 0.0]
 
 
 def test_a_reference_with_nothing_to_ask_about() -> None:
     ask = ScriptedJudge(lambda _: '{"key_info": [], "questions": []}')
-    prepared = METRIC.prepare([ITEM.sample], ask)
+    preparation = METRIC.prepare([ITEM.sample], ask)
     assert len(ask.requests) == 1
-    assert outcomes(METRIC.judge([ITEM], prepared, ask)) == [ScoreState.NOT_APPLICABLE] * 4
+    assert outcomes(METRIC.judge([ITEM], preparation, ask)) == [ScoreState.NOT_APPLICABLE] * 4
 
 
 def test_reference_answers_that_fail_or_cannot_be_read() -> None:
     for answering, state in ((failed, ScoreState.FAILED), (lambda _: '{"1": "杭州"}', ScoreState.UNPARSABLE)):
         ask = ScriptedJudge(lambda r, a=answering: reply(r) if "提问" in r.messages[1].content else a(r))
-        prepared = METRIC.prepare([ITEM.sample], ask)
-        judgements = METRIC.judge([ITEM], prepared, ScriptedJudge(reply))
+        preparation = METRIC.prepare([ITEM.sample], ask)
+        judgements = METRIC.judge([ITEM], preparation, ScriptedJudge(reply))
         assert outcomes(judgements) == [state] * 4
         assert judgements.remarks[0].startswith("reference answers: ")
 
@@ -154,9 +154,9 @@ class TestPublishedQuestions:
     def test_samples_that_are_not_there_are_asked_about(self, tmp_path: Path) -> None:
         metric, ask = published(tmp_path, a={"question": ["在哪？"], "answers": ["杭州"]}), ScriptedJudge(reply)
         other = replace(ITEM.sample, id="read/qa_1doc/b")
-        prepared = metric.prepare([other, ITEM.sample], ask)
+        preparation = metric.prepare([other, ITEM.sample], ask)
         assert {request.sample.id for request in ask.requests} == {other.id}
-        assert [len(prepared[an_id]["questions"]) for an_id in (ITEM.sample.id, other.id)] == [1, 2]
+        assert [len(preparation[an_id]["questions"]) for an_id in (ITEM.sample.id, other.id)] == [1, 2]
 
     def test_the_wrong_file_is_no_reason_to_ask_about_everything(self, tmp_path: Path) -> None:
         metric = published(tmp_path, b={})
@@ -179,8 +179,8 @@ class TestPublishedQuestions:
             for file, subset in (("HalluModified", "update/hallucination"), ("QuestAnswer1Doc", "read/qa_1doc"))
             for key in json.loads((published_questions / f"{file}_quest_gt_save.json").read_bytes())
         ]
-        prepared = metric.prepare([replace(ITEM.sample, id=an_id) for an_id in ids], ScriptedJudge(failed))
-        counts = Counter((an_id.rpartition("/")[0], entry["state"]) for an_id, entry in prepared.items())
+        preparation = metric.prepare([replace(ITEM.sample, id=an_id) for an_id in ids], ScriptedJudge(failed))
+        counts = Counter((an_id.rpartition("/")[0], entry["state"]) for an_id, entry in preparation.items())
         assert counts == {
             ("update/hallucination", "value"): 1260,
             ("update/hallucination", "not_applicable"): 740,

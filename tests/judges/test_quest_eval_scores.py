@@ -6,7 +6,7 @@ import pytest
 
 from components.judges.quest_eval_scores import NAMES, Phrases, quest_scores
 from components.records import ScoreState
-from components.text.jieba_words import JiebaWords
+from components.tokenizers.jieba_words import JiebaWords
 
 CASES = json.loads((Path(__file__).parent / "quest_eval_cases.json").read_text(encoding="utf-8"))
 PHRASES = Phrases(("无法推断", "文中未提及"))

@@ -6,8 +6,8 @@ import pytest
 from components.datasets.demo import Demo
 from components.llms.extractive import Extractive
 from components.records import AnswerState, Kind, Request, Turn
-from components.text.character_bigrams import CharacterBigrams
 from components.text.sentences import sentence_ends
+from components.tokenizers.character_bigrams import CharacterBigrams
 from tests.contracts.llm_contract import LLMContract, request
 
 

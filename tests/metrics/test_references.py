@@ -4,13 +4,13 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.metrics.references import best_over_references, pair_units
-from components.records import Scores, ScoreState, Texts, Units
+from components.records import Scores, ScoreState, TextsWithUnits, Units
 from components.text.units import number_units
 from tests.contracts.metric_contract import qa_sample
 
 
-def _letters(texts: list[str]) -> Texts:
-    return Texts(texts, number_units([list(text.replace(".", "")) for text in texts]))
+def _letters(texts: list[str]) -> TextsWithUnits:
+    return TextsWithUnits(texts, number_units([list(text.replace(".", "")) for text in texts]))
 
 
 def _n_shared(answers: Units, references: Units) -> NDArray[np.float64]:
@@ -49,4 +49,4 @@ def test_a_missing_answer_is_an_error() -> None:
 
 def test_texts_that_were_not_taken_apart_are_an_error() -> None:
     with pytest.raises(ComponentError, match="texts without units"):
-        pair_units([qa_sample("a")], Texts(["a"]), Texts(["a"]))
+        pair_units([qa_sample("a")], TextsWithUnits(["a"]), TextsWithUnits(["a"]))

@@ -1,7 +1,7 @@
 import pytest
 
 from components.metrics.rouge_l import RougeL
-from components.text.rjieba_words import RjiebaWords
+from components.tokenizers.rjieba_words import RjiebaWords
 from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, score_texts, value_of
 
 

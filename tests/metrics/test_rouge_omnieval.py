@@ -8,7 +8,7 @@ from rouge_chinese import Rouge
 
 import components.datasets
 from components.metrics.rouge_omnieval import RougeOmniEval
-from components.text.jieba_words import JiebaWords
+from components.tokenizers.jieba_words import JiebaWords
 from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, score_texts
 
 

@@ -3,8 +3,8 @@ import pytest
 from components.fusions.rrf import ReciprocalRank
 from components.protocols import Retriever
 from components.retrievers.arms import ClosedBook, Dense, Hybrid, Sparse
-from components.retrievers.bm25 import Bm25
-from components.retrievers.faiss_index import Flat
+from components.sparse_indexes.bm25 import Bm25
+from components.vector_indexes.faiss_index import Flat
 from tests.contracts.component_contract import ComponentContract
 
 

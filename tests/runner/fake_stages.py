@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from components.errors import ComponentError
 from components.fields import runtime_only
-from runner.stage import Inputs, Output, Stage
+from runner.engine.stage import Inputs, Output, Stage
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from typing import Any
 
 from hydra import compose, initialize_config_module
 
-from runner import grid_launcher
-from runner.plan import Plan, PlannedCell, make_plan, plan_cells
-from runner.request import CellRequest, Job, check_jobs
+from runner.engine.plan import Plan, PlannedCell, make_plan, plan_cells
+from runner.engine.stage import Stage
+from runner.engine.store import Entry, Store
+from runner.launch import grid_launcher
+from runner.launch.request import CellRequest, Job, check_jobs
+from runner.launch.sweep import run_sweep
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
-from runner.stage import Stage
-from runner.store import Entry, Store
-from runner.sweep import run_sweep
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SWEEP_ID = "a-sweep"

@@ -5,7 +5,7 @@ from components.means import mean_scores
 from components.metrics.interval import Bootstrap
 from components.metrics.length import Length
 from components.records import Evidence, Kind, Sample, ScoreState
-from runner.compute.aggregate import Scored, aggregate, clusters_of, rows_by_subset, subsets_of
+from runner.pipeline.aggregate import Scored, aggregate, clusters_of, rows_by_subset, subsets_of
 
 INTERVAL = Bootstrap(n_resamples=200)
 

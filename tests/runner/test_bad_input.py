@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.sweep import EXIT_NOT_RUN, EXIT_OK
+from runner.launch.sweep import EXIT_NOT_RUN, EXIT_OK
 from tests.datasets.test_crud_rag import CORPUS, SPLIT
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import NODES, item

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from runner.store.codec import file_name, part_name, read_part, write_part
+from runner.engine.store.codec import file_name, part_name, read_part, write_part
 
 
 def through_a_file(folder: Path, name: str, value: object) -> object:

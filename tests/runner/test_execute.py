@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError
-from runner.execute import run_stages
-from runner.stage import Inputs, Output, Stage
-from runner.store import Store
-from runner.worker import StageRun, Worker
+from runner.engine.execute import run_stages
+from runner.engine.stage import Inputs, Output, Stage
+from runner.engine.store import Store
+from runner.engine.worker import StageRun, Worker
 from tests.runner.fake_stages import (
     Adder,
     add,

@@ -8,7 +8,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 from omegaconf import OmegaConf, open_dict
 
-from runner import grid_launcher
+from runner.launch import grid_launcher
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
 from tests.runner.sweeping import (
     QUIET,

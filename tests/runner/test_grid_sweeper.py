@@ -3,7 +3,7 @@
 import pytest
 
 from components.errors import ConfigError
-from runner.grid_sweeper import expand
+from runner.launch.grid_sweeper import expand
 
 
 def axes(**values: str) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import pytest
 
 from components.fields import runtime_only
-from runner.identity import describe, key_of
+from runner.engine.identity import describe, key_of
 
 
 class Order(StrEnum):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from components.records import Answer, AnswerState
-from runner.compute.journal import journalled, read_journal
+from runner.engine.journal import journalled, read_journal
 
 
 def answer(number: int, text: str = "so") -> Answer:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from components.records import Answer, AnswerState, Kind, Message, Request, Sample
-from runner.compute.judging import Asking
+from runner.pipeline.judging import Asking
 
 
 class CountingModel:

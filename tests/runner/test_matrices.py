@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from runner.compute.heatmap import draw
-from runner.compute.matrices import draw_matrices
-from runner.stage import Cache, Inputs, Stage
-from runner.store import Store
+from runner.engine.stage import Cache, Inputs, Stage
+from runner.engine.store import Store
+from runner.pipeline.heatmap import draw
+from runner.pipeline.matrices import draw_matrices
 
 
 def entry(value: float | None, n: int = 1) -> dict[str, Any]:

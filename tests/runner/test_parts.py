@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from components.records import Benchmark, Documents, Evidence, Kind, Passages, Sample, Terms
-from runner.compute import parts
-from runner.compute.parts import Part
+from runner.pipeline import sub_corpora as parts
+from runner.pipeline.sub_corpora import Part
 from tests.runner.sweeping import QUIET, RANKING_ONLY, cells_in, run_small
 
 _TEXTS = {
@@ -20,10 +20,18 @@ _TEXTS = {
 }
 
 
-def benchmark(within: bool) -> Benchmark:
+def benchmark(several: bool) -> Benchmark:
     documents = Documents(list(_TEXTS), [""] * len(_TEXTS), list(_TEXTS.values()))
     samples = tuple(
-        Sample(f"{name}-{i}", name, Kind.QA, question, ("x",), (Evidence(gold),), within=f"{name}/" if within else "")
+        Sample(
+            f"{name}-{i}",
+            name,
+            Kind.QA,
+            question,
+            ("x",),
+            (Evidence(gold),),
+            corpus_prefix=f"{name}/" if several else "",
+        )
         for i, (name, question, gold) in enumerate(
             [("b", "where do apples grow", "b/1"), ("a", "market for apples", "a/2"), ("b", "fuel for cars", "b/2")]
         )
@@ -38,7 +46,7 @@ def test_hits_are_of_the_sample_s_own_corpus(
 ) -> None:
     from components.datasets.demo import Demo
 
-    monkeypatch.setattr(Demo, "load", lambda self: benchmark(within=True))
+    monkeypatch.setattr(Demo, "load", lambda self: benchmark(several=True))
     overrides = (
         f"retriever={retriever}",
         f"vector_index={vector_index}",
@@ -62,7 +70,7 @@ def test_a_corpus_is_reranked_by_itself(tmp_path: Path, monkeypatch: pytest.Monk
 
     scores = []
     for names in ("ab", "b"):
-        whole = benchmark(within=True)
+        whole = benchmark(several=True)
         kept = [i for i, name in enumerate(whole.documents.ids) if name[0] in names]
         documents = Documents(
             *(
@@ -85,7 +93,7 @@ def test_a_corpus_is_reranked_by_itself(tmp_path: Path, monkeypatch: pytest.Monk
 def test_without_parts_all_documents_are_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from components.datasets.demo import Demo
 
-    monkeypatch.setattr(Demo, "load", lambda self: benchmark(within=False))
+    monkeypatch.setattr(Demo, "load", lambda self: benchmark(several=False))
     assert run_small(tmp_path, ("retriever=bm25", "tokenizer=english", "top_k=1", *QUIET, *RANKING_ONLY)) == 0
     (cell,) = cells_in(tmp_path)
     found = {hit["document_id"][0] for row in _samples(tmp_path, cell.cell_id) for hit in row["retrieved"]}

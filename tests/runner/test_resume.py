@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from components.datasets.demo import Demo
-from runner import environment
+from runner.engine import environment
+from runner.engine.store import Entry, Store
+from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from runner.results import read_cells, read_sweep
-from runner.store import Entry, Store
-from runner.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from tests.runner.sweeping import (
     FEW_METRICS,
     QUIET,

@@ -8,8 +8,8 @@ from components.chunkers.sentence import SentencePacking
 from components.errors import ConfigError
 from components.fusions.rrf import ReciprocalRank
 from components.metrics.trec import TrecMeasures
-from runner.cell import Cell
-from runner.schema import build_cell
+from runner.launch.schema import build_cell
+from runner.pipeline.cell import Cell
 from tests.runner.sweeping import compose_job
 
 MISSING = object()
@@ -143,7 +143,7 @@ class TestMistakes:
 
 
 class TestTargets:
-    @pytest.mark.parametrize("target", ["os.system", "runner.sweep.Job", "componentsx.Thing", None, 3])
+    @pytest.mark.parametrize("target", ["os.system", "runner.launch.sweep.Job", "componentsx.Thing", None, 3])
     def test_must_lie_under_components(self, default: Any, target: object) -> None:
         (mistake,) = mistakes_of(default, llm___target_=target)
         assert mistake.startswith(f"llm._target_: got {target!r}")
@@ -172,7 +172,7 @@ class TestTargets:
         assert mistake.startswith("metrics.scores.em._target_:")
 
     def test_a_part_must_be_of_its_role_too(self, default: Any) -> None:
-        (mistake,) = mistakes_of(default, embedder__tokenizer={"_target_": "components.text.cl100k.Cl100k"})
+        (mistake,) = mistakes_of(default, embedder__tokenizer={"_target_": "components.tokenizers.cl100k.Cl100k"})
         assert mistake.startswith("embedder.tokenizer._target_:")
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from runner.stage import Cache, Stage
+from runner.engine.stage import Cache, Stage
 from tests.runner.fake_stages import Adder, NewerAdder, add, fail
 
 SOURCE = Stage("source", add, Adder(0))

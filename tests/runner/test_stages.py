@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from components.errors import RagGridError
-from runner.stages import KINDS, Graph, data_stage
+from runner.pipeline.stages import KINDS, Graph, data_stage
 from tests.runner.sweeping import planned, small_request
 
 AFTER_ANSWERS = {"answer_units", "answer_scores", "matrices", "result"}

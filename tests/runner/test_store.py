@@ -15,9 +15,9 @@ import pytest
 from filelock import Timeout
 
 from components.errors import DamagedEntryError, StoreError
-from runner.stage import Stage
-from runner.store import Entry, Store
-from runner.worker import StageRun, Worker
+from runner.engine.stage import Stage
+from runner.engine.store import Entry, Store
+from runner.engine.worker import StageRun, Worker
 from tests.runner.fake_stages import Adder, add
 from tests.runner.sweeping import REPOSITORY, flip_a_byte
 
@@ -273,7 +273,7 @@ class TestLocks:
 
     def test_the_lock_of_a_killed_process_is_free(self, store: Store) -> None:
         script = (
-            "import sys; from pathlib import Path; from runner.store import Store\n"
+            "import sys; from pathlib import Path; from runner.engine.store import Store\n"
             f"lock = Store(Path({str(store.root)!r})).lock({KEY!r}); lock.acquire()\n"
             "print('held', flush=True); sys.stdin.read()"
         )

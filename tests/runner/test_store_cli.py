@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.store import Entry, Store
+from runner.engine.store import Entry, Store
 from runner.store.__main__ import main
 from tests.runner.sweeping import flip_a_byte, run_command
 

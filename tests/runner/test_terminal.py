@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from runner.output.terminal import HEADLINES, ranked, show_leaderboard, varying
 from runner.results import CellResult
-from runner.terminal import HEADLINES, ranked, show_leaderboard, varying
 
 
 def entry(value: float | None, n: int = 4, **n_excluded: int) -> dict[str, Any]:

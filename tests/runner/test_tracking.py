@@ -6,9 +6,9 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from runner import track
+from runner.output.tracking import Tracker, default_uri, metric_name
 from runner.results import CellResult, read_cells, read_sweep
-from runner.tracking import Tracker, default_uri, metric_name
+from runner.track import __main__ as track
 from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
 
 EXPERIMENT = "rag-grid"

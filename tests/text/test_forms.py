@@ -14,7 +14,7 @@ from components.text.forms import (
     TextWords,
     WholeAnswer,
 )
-from components.text.jieba_words import JiebaWords
+from components.tokenizers.jieba_words import JiebaWords
 
 FORMS = (
     TextWords(), TextWords(white_space=True), AnswerWords(), WholeAnswer(), SacreBleuTokens(), OmniEvalAnswer(),

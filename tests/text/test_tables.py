@@ -4,11 +4,11 @@ import pytest
 from components.protocols import WordTokenizer
 from components.records import Spans, Terms
 from components.text import tables
-from components.text.character_bigrams import CharacterBigrams
-from components.text.cl100k import Cl100k
-from components.text.rjieba_words import RjiebaWords
 from components.text.sentences import sentence_ends
 from components.text.tables import TermTable, build_term_table, query_terms, segment
+from components.tokenizers.character_bigrams import CharacterBigrams
+from components.tokenizers.cl100k import Cl100k
+from components.tokenizers.rjieba_words import RjiebaWords
 
 TEXTS = ("杭州在浙江。北京是首都！", "", "Paris，巴黎 Paris", "。")
 

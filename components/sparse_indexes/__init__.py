@@ -1,0 +1,1 @@
+"""Rankings by the terms that a chunk shares with a query."""

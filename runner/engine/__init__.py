@@ -1,0 +1,1 @@
+"""Keeps, plans and runs stages; knows no step of the pipeline."""

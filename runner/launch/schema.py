@@ -1,0 +1,163 @@
+"""From a resolved configuration to typed components: checks everything first, and reports all mistakes at once.
+
+The only file that knows `_target_`. A node is compared with the dataclass that its `_target_` names, both ways: a key
+that is no field and a field that has neither key nor default are mistakes; values are coerced to the field's type.
+"""
+
+import dataclasses
+import difflib
+import importlib
+import math
+import types
+import typing
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, get_args, get_origin, get_type_hints
+
+from components.errors import ConfigError
+from runner.pipeline.cell import Cell, combination_mistakes
+
+_ROOT = "components."
+
+
+class _Invalid(Exception):
+    """A value that cannot be built; its mistakes are in the list already."""
+
+
+def build_cell(config: Mapping[str, Any]) -> Cell:
+    """The components of one cell from a plain, resolved configuration. Raises ConfigError with every mistake found."""
+    builder = _Builder()
+    values = builder.field_values(Cell, config, "")
+    mistakes = [*builder.mistakes, *combination_mistakes(values.get("top_k"), values.get("retriever"))]
+    if mistakes:
+        raise ConfigError(list(dict.fromkeys(mistakes)))
+    return Cell(**values)
+
+
+def build_component(node: Mapping[str, Any], wanted: type, path: str) -> Any:
+    """One component that satisfies the protocol `wanted`; `path` is the node's place. Raises ConfigError."""
+    builder = _Builder()
+    component = builder.build(node, wanted, path)
+    if builder.mistakes:
+        raise ConfigError(list(dict.fromkeys(builder.mistakes)))
+    return component
+
+
+class _Builder:
+    """Collects mistakes, each with the path of the key it is about."""
+
+    def __init__(self) -> None:
+        self.mistakes: list[str] = []
+
+    def build(self, value: Any, wanted: Any, path: str) -> Any:
+        """`value` as the type `wanted`; None after adding to `mistakes` if that is not possible."""
+        try:
+            return self._build(value, wanted, path)
+        except _Invalid:
+            return None
+
+    def _build(self, value: Any, wanted: Any, path: str) -> Any:
+        origin = get_origin(wanted)
+        if origin in (typing.Union, types.UnionType):
+            return self._optional(value, get_args(wanted), path)
+        if origin is tuple:
+            return self._tuple(value, get_args(wanted)[0], path)
+        if origin in (dict, Mapping):
+            if not isinstance(value, Mapping):
+                raise self._refuse(path, value, "a mapping")
+            return {str(key): self.build(item, get_args(wanted)[1], f"{path}.{key}") for key, item in value.items()}
+        if isinstance(wanted, type) and issubclass(wanted, Enum):
+            return self._enum(value, wanted, path)
+        if wanted in (bool, int, float, str):
+            return self._primitive(value, wanted, path)
+        return self._component(value, wanted, path)
+
+    def _refuse(self, path: str, value: Any, wanted: str) -> _Invalid:
+        self.mistakes.append(f"{path}: got {value!r} ({type(value).__name__}), wanted {wanted}")
+        return _Invalid()
+
+    def _optional(self, value: Any, options: tuple[Any, ...], path: str) -> Any:
+        if value is None and type(None) in options:
+            return None
+        (wanted,) = [option for option in options if option is not type(None)]
+        return self._build(value, wanted, path)
+
+    def _tuple(self, value: Any, item: Any, path: str) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple):
+            raise self._refuse(path, value, f"a list of {_type_name(item)}, e.g. [{value}]")
+        return tuple(self.build(each, item, f"{path}[{i}]") for i, each in enumerate(value))
+
+    def _enum(self, value: Any, wanted: type[Enum], path: str) -> Enum:
+        for member in wanted:
+            if value in (member.value, member):
+                return member
+        raise self._refuse(path, value, f"one of {', '.join(str(member.value) for member in wanted)}")
+
+    def _primitive(self, value: Any, wanted: type, path: str) -> Any:
+        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if type(value) is not wanted or (isinstance(value, float) and not math.isfinite(value)):
+            raise self._refuse(path, value, _type_name(wanted))
+        return value
+
+    def _component(self, node: Any, wanted: type, path: str) -> Any:
+        if not isinstance(node, Mapping):
+            raise self._refuse(path or "the configuration", node, f"a mapping for {wanted.__name__}")
+        is_settings = dataclasses.is_dataclass(wanted) and "_target_" not in node
+        cls = wanted if is_settings else self._class(node, path)
+        component = self._construct(cls, node, path)
+        if not is_settings and not _satisfies(component, wanted):
+            raise self._refuse(f"{path}._target_", node["_target_"], f"a {wanted.__name__}")
+        self.mistakes += [f"{path}.{mistake}".lstrip(".") for mistake in getattr(component, "check", list)()]
+        return component
+
+    def _class(self, node: Mapping[str, Any], path: str) -> type:
+        target = node.get("_target_")
+        if not isinstance(target, str) or not target.startswith(_ROOT):
+            raise self._refuse(f"{path}._target_", target, f"the dotted path of a class under {_ROOT}*")
+        module, _, name = target.rpartition(".")
+        try:
+            found = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise self._refuse(f"{path}._target_", target, f"a class that can be imported ({error})") from error
+        if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
+            raise self._refuse(f"{path}._target_", target, "a frozen dataclass")
+        return found
+
+    def _construct(self, cls: type, node: Mapping[str, Any], path: str) -> Any:
+        n_before = len(self.mistakes)
+        values = self.field_values(cls, node, path)
+        if len(self.mistakes) > n_before:
+            raise _Invalid
+        return cls(**values)
+
+    def field_values(self, cls: type, node: Mapping[str, Any], path: str) -> dict[str, Any]:
+        """The fields of a dataclass from the keys of a node; what is wrong with either is added to `mistakes`."""
+        prefix = f"{path}." if path else ""
+        fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
+        for key in [str(key) for key in node if key != "_target_" and key not in fields]:
+            near = difflib.get_close_matches(key, fields, n=1)
+            hint = f"did you mean {prefix}{near[0]}?" if near else f"known are {', '.join(fields) or 'none'}"
+            self.mistakes.append(f"{prefix}{key}: unknown; {hint}")
+        hints = get_type_hints(cls)
+        for name, field in fields.items():
+            if name not in node and not _has_default(field):
+                self.mistakes.append(f"{prefix}{name}: missing, wanted {_type_name(hints[name])}")
+        return {name: self.build(node[name], hints[name], f"{prefix}{name}") for name in fields if name in node}
+
+
+def _has_default(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+
+
+def _satisfies(component: Any, wanted: type) -> bool:
+    """Protocols are compared by their members: runtime-checkable ones through isinstance, others by attribute."""
+    if getattr(wanted, "_is_runtime_protocol", False) or not getattr(wanted, "_is_protocol", False):
+        return isinstance(component, wanted)
+    members = [name for name in vars(wanted) if not name.startswith("_") and name != "version"]
+    return all(hasattr(component, name) for name in members)
+
+
+def _type_name(wanted: Any) -> str:
+    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+    return names.get(wanted) or str(getattr(wanted, "__name__", wanted))

@@ -1,0 +1,180 @@
+"""One sweep from its configurations to its results: check, load, plan, run, write, log, report."""
+
+import shlex
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from components.errors import RagGridError, StoreError
+from runner import results
+from runner.engine.execute import run_stages
+from runner.engine.plan import Plan, PlannedCell, make_plan, plan_cells
+from runner.engine.stage import Stage
+from runner.engine.store import Store
+from runner.engine.worker import StageRun, read_or_make
+from runner.launch.request import CellRequest, Job, check_jobs
+from runner.output import terminal
+from runner.output.collect import collect_cell
+from runner.output.tracking import SafeTracker
+from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
+
+EXIT_OK, EXIT_CELL_FAILED, EXIT_NOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+
+class CellFailed(Exception):
+    """A cell that one of Hydra's other launchers ran ended with a failure; Hydra runs the others before it says so."""
+
+
+def run_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:
+    """Runs all cells; returns the exit code: 0 all fine, 1 a cell failed, 2 nothing was run, 130 interrupted.
+
+    `sweep_id` names the results folder; `overrides` are those of the whole sweep, for the record.
+    """
+    try:
+        return Sweep(check_jobs(jobs), sweep_id, overrides, terminal.make_console()).run()
+    except RagGridError as error:
+        print(error, file=sys.stderr)
+        return EXIT_NOT_RUN
+    except KeyboardInterrupt:
+        print("\nInterrupted before the first stage.", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+class Sweep:
+    """A sweep under way: where its results go, and which cells are done."""
+
+    def __init__(
+        self, requests: Sequence[CellRequest], sweep_id: str, overrides: Sequence[str], console: Console
+    ) -> None:
+        """Checks that the store can be written. Raises StoreError."""
+        cell = requests[0].cell
+        self._requests = requests
+        self._run = cell.run
+        self._name = cell.experiment.name
+        self._console = console
+        self._sweep_id = sweep_id
+        self._overrides = tuple(overrides)
+        self._sweep_dir = Path(cell.run.results_dir) / sweep_id
+        self._started = _now()
+        self._store = Store(Path(cell.run.store_dir), run_id=uuid.uuid4().hex)
+        self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
+        self._done: dict[str, CellResult] = {}
+
+    def run(self) -> int:
+        """Everything, in order; returns the exit code. Raises StoreError if results cannot be kept or written."""
+        plan = make_plan(plan_cells(self._requests, self._load), self._store)
+        terminal.show_plan(self._console, plan)
+        if self._run.plan_only:
+            return EXIT_OK
+        try:
+            return self._run_plan(plan)
+        except OSError as error:
+            raise StoreError(
+                f"run.results_dir: cannot write in {self._sweep_dir}: {error.strerror or error}; finished stages are "
+                f"kept in {self._store.root}. Choose another run.results_dir or free some space"
+            ) from error
+
+    def _run_plan(self, plan: Plan) -> int:
+        try:
+            self._begin(plan)
+            self._execute(plan)
+        except KeyboardInterrupt:
+            self._end(plan, INTERRUPTED)
+            self._console.print(
+                f"\nInterrupted: {len(self._done)} of {len(plan.cells)} cells are done, every finished stage is kept. "
+                "The same command goes on from here."
+            )
+            return EXIT_INTERRUPTED
+        except StoreError:
+            self._end(plan, INTERRUPTED)
+            raise
+        failed = len(self._done) < len(plan.cells) or any(cell.status != OK for cell in self._done.values())
+        self._end(plan, FAILED if failed else OK)
+        self._report()
+        return EXIT_CELL_FAILED if failed else EXIT_OK
+
+    def _load(self, stage: Stage) -> dict[str, Any]:
+        """Loads a data set unless it is kept; returns what stands for its content, and its notes."""
+        if self._store.find(stage.kind, stage.key) is None:
+            self._console.print(f"loading {stage.component.name} ...")
+        return read_or_make(stage, self._store, "content", "notes")
+
+    def _begin(self, plan: Plan) -> None:
+        sweep = self._describe(plan, RUNNING)
+        results.write_sweep(self._sweep_dir, sweep)
+        self._tracker.start(sweep)
+
+    def _execute(self, plan: Plan) -> None:
+        """Runs stages; a cell is written and logged as soon as its last stage ends."""
+        by_result = {cell.graph.result.key: cell for cell in plan.cells}
+        to_run = {stage.key for stage in plan.order}
+        runs: dict[str, StageRun] = {}
+        for key, cell in by_result.items():
+            if key not in to_run:
+                self._finish_cell(cell, runs)
+        with terminal.StageProgress(self._console, plan.order, self._run.progress) as progress:
+            for run in run_stages(plan.order, self._store, self._run.workers, progress.within):
+                runs[run.key] = run
+                progress.finished(run.kind, 0.0 if run.reused else run.seconds)
+                for damage in run.damaged:
+                    self._console.print(f"damaged in the store, computed again: {damage}")
+                if run.key in by_result:
+                    self._finish_cell(by_result[run.key], runs)
+
+    def _finish_cell(self, cell: PlannedCell, runs: Mapping[str, StageRun]) -> None:
+        result, files = collect_cell(cell, runs, self._store, self._run.max_failure_rate)
+        folder = results.write_cell(self._sweep_dir, result, files)
+        self._done[cell.cell_id] = result
+        self._tracker.log_cell(folder)
+
+    def _end(self, plan: Plan, status: str) -> None:
+        results.write_sweep(self._sweep_dir, self._describe(plan, status))
+        self._tracker.finish()
+
+    def _describe(self, plan: Plan, status: str) -> SweepResult:
+        return SweepResult(
+            sweep_id=self._sweep_id,
+            name=self._name,
+            status=status,
+            command=shlex.join(["python", "-m", "runner", *sys.argv[1:]]),
+            overrides=self._overrides,
+            started=self._started,
+            finished="" if status == RUNNING else _now(),
+            cells=tuple(self._describe_cell(cell, status) for cell in plan.cells),
+            plan=plan.summary(),
+        )
+
+    def _describe_cell(self, cell: PlannedCell, status: str) -> dict[str, Any]:
+        """A cell without a result has the status of the sweep."""
+        result = self._done.get(cell.cell_id)
+        return {
+            "cell_id": cell.cell_id,
+            "status": result.status if result else status,
+            "reason": result.reason if result else "",
+            "axes": cell.axes,
+            "overrides": list(cell.request.job.overrides),
+            "same_as": [list(request.job.overrides) for request in cell.same_as],
+        }
+
+    def _report(self) -> None:
+        cells = list(results.read_cells(self._sweep_dir))
+        terminal.show_leaderboard(self._console, cells)
+        terminal.show_subsets(self._console, cells)
+        terminal.show_failures(self._console, cells)
+        self._console.print(f"results:  {self._sweep_dir}")
+        if self._tracker.error:
+            self._console.print(
+                f"[red]MLflow failed[/] ({self._tracker.error}); nothing is lost, log it later with: "
+                f"python -m runner.track {shlex.quote(str(self._sweep_dir))} --uri {shlex.quote(self._tracker.uri)}"
+            )
+        elif self._tracker.enabled:
+            self._console.print(f"compare:  mlflow ui --backend-store-uri {self._tracker.uri}")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

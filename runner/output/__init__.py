@@ -1,0 +1,1 @@
+"""What a finished cell becomes: files, the terminal's tables, MLflow."""

@@ -1,0 +1,104 @@
+"""From what the stages of a cell made to the cell's result."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from components.records import ScoreState
+from components.subsets import OVERALL
+from runner.engine import environment
+from runner.engine.plan import PlannedCell
+from runner.engine.store import Store
+from runner.engine.worker import StageRun, read_or_make
+from runner.results import FAILED, OK, CellResult
+
+Files = dict[str, bytes]
+
+
+def collect_cell(
+    cell: PlannedCell, runs: Mapping[str, StageRun], store: Store, max_failure_rate: float
+) -> tuple[CellResult, Files]:
+    """The result and the files beside it. A cell whose last stage failed has a reason and a trace instead of numbers.
+
+    `runs` are the stages that this sweep looked at, by key.
+    """
+    data = cell.graph.data
+    facts: dict[str, Any] = {
+        "cell_id": cell.cell_id,
+        "axes": cell.axes,
+        "overrides": cell.request.job.overrides,
+        "config": cell.request.job.config,
+        "dataset": {
+            "name": cell.request.cell.dataset.name,
+            "key": data.key,
+            "n_documents": data.n_documents,
+            "n_samples": data.n_samples,
+            **data.notes,
+        },
+        "git_commit": environment.git_commit(),
+        "host": environment.host(),
+        "signatures": _signatures(cell),
+        **_stage_facts(cell, runs, store),
+    }
+    run = runs.get(cell.graph.result.key)
+    if run and run.failed:
+        return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
+    summary, files = _read_result(cell, store)
+    facts["dataset"]["labels"] = summary["labels"]
+    reason = _too_many_failures(summary, max_failure_rate)
+    numbers = {name: summary[name] for name in ("metrics", "counts", "tokens")}
+    return CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason), files
+
+
+def _signatures(cell: PlannedCell) -> dict[str, str]:
+    """Those of the metrics that have one, such as sacreBLEU's."""
+    metrics = cell.request.cell.metrics.scores
+    return {name: metric.signature for name, metric in metrics.items() if hasattr(metric, "signature")}
+
+
+def _too_many_failures(summary: Mapping[str, Any], max_failure_rate: float) -> str:
+    """Of answers, or of a metric's judgements."""
+    n_samples = summary["n_samples"]
+    failed = {"answers": summary["counts"].get("error", 0)}
+    for name, entry in summary["metrics"].get(OVERALL, {}).items():
+        failed[name] = entry["n_excluded"].get(ScoreState.FAILED, 0)
+    return "; ".join(
+        f"{n_failed} of {n_samples} {'answers' if what == 'answers' else f'judgements of {what}'} failed, more than "
+        f"run.max_failure_rate={max_failure_rate:g} allows{_cause(summary['commonest_errors'].get(what, ''))}"
+        for what, n_failed in failed.items()
+        if n_failed > max_failure_rate * n_samples
+    )
+
+
+def _cause(error: str) -> str:
+    return f" (most often: {error})" if error else ""
+
+
+def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) -> dict[str, Any]:
+    """By kind of stage: seconds that the results took when they were computed, and whether all of them were kept. And
+    the versions that they were computed with, all of them where kept results are of several.
+    """
+    seconds: dict[str, float] = {}
+    reused: dict[str, bool] = {}
+    versions: dict[str, dict[str, None]] = {}
+    for stage in cell.graph.result.upstream():
+        run = runs.get(stage.key)
+        if entry := store.find(stage.kind, stage.key):
+            seconds[stage.kind] = seconds.get(stage.kind, 0.0) + entry.manifest.seconds
+            reused[stage.kind] = reused.get(stage.kind, True) and (run is None or run.reused)
+            for package, version in entry.manifest.made_with.items():
+                versions.setdefault(package, {})[version] = None
+    return {
+        "seconds": seconds,
+        "reused": reused,
+        "versions": {name: " and ".join(found) for name, found in versions.items()},
+    }
+
+
+def _read_result(cell: PlannedCell, store: Store) -> tuple[dict[str, Any], Files]:
+    """The cell's summary, and the files that go into its folder as they are."""
+    stage = cell.graph.result
+    summary: dict[str, Any] = read_or_make(stage, store)["summary"]
+    entry = store.find(stage.kind, stage.key)
+    assert entry is not None, "it was just read"
+    names = sorted(name for name in entry.manifest.files if not name.endswith(".json"))
+    return summary, {name: (entry.folder / name).read_bytes() for name in names}

@@ -1,0 +1,266 @@
+"""What a user sees in the terminal: the plan, the progress, the leaderboard, the failures."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from components.subsets import GROUPINGS, MACRO, OVERALL
+from runner.engine.plan import Plan
+from runner.engine.stage import Stage
+from runner.pipeline.stages import Data
+from runner.results import CellResult
+
+HEADLINES = (
+    "accuracy",
+    "rouge_l",
+    "f1",
+    "bleu",
+    "quest_eval_recall",
+    "completeness",
+    "ndcg@10",
+    "mrr",
+    "recall@10",
+    "passage_coverage",
+    "context_tokens",
+)
+"""Metrics of the leaderboard, as far as they were computed; the cells are sorted by the first."""
+
+
+_SHOWN_FROM_S = 0.1
+
+
+def make_console() -> Console:
+    """Standard output; in a file lines may be as long as a table needs."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=400, soft_wrap=True)
+
+
+def show_plan(console: Console, plan: Plan) -> None:
+    """Cells, distinct stages, what is kept."""
+    n_same = plan.n_requested - len(plan.cells)
+    same = f" ({n_same} more asked for are the same experiment as one of these)" if n_same else ""
+    calls = f"{_count(plan.n_llm_calls, 'answer')} to generate"
+    judgements = f", {_count(plan.n_judgements, 'judgement')}" if plan.n_judgements else ""
+    for line in dict.fromkeys(_data_line(cell.request.cell.dataset.name, cell.graph.data) for cell in plan.cells):
+        console.print(line, markup=False)
+    console.print(f"[bold]Plan[/]: {_count(len(plan.cells), 'cell')}{same}, {calls}{judgements}")
+    table = Table("stage", "asked for", "distinct", "kept", "to do", box=None, padding=(0, 2, 0, 0))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    to_do = Counter(stage.kind for stage in plan.order)
+    rows = [(kind.n_asked, kind.n_unique, kind.n_kept, to_do[kind.kind]) for kind in plan.kinds]
+    for kind, row in zip(plan.kinds, rows, strict=True):
+        table.add_row(kind.kind, *map(str, row))
+    table.add_row("[bold]all[/]", *(f"[bold]{sum(column)}[/]" for column in zip(*rows, strict=True)))
+    console.print(table)
+
+
+_LEFT_OUT = {
+    "n_files_of_other_kinds": "file of another kind",
+    "n_empty_documents": "document without text",
+    "n_documents_repeated": "repeated document",
+    "n_items_rejected": "rejected item",
+}
+"""Notes of data sets that say that something is left out."""
+
+
+def _data_line(name: str, data: Data) -> str:
+    """Sizes, and what is left out."""
+    left_out = [_count(int(n), what) for note, what in _LEFT_OUT.items() if (n := data.notes.get(note))]
+    sizes = f"{name}: {_count(data.n_documents, 'document')}, {_count(data.n_samples, 'sample')}"
+    return sizes + (f"; left out: {', '.join(left_out)}" if left_out else "")
+
+
+class StageProgress:
+    """One bar per kind of stage; in a log instead of a terminal, one line when a kind that takes time is done."""
+
+    def __init__(self, console: Console, order: Sequence[Stage], enabled: bool) -> None:
+        self._console = console
+        self._left = {kind: sum(stage.kind == kind for stage in order) for kind in dict.fromkeys(s.kind for s in order)}
+        self._seconds = dict.fromkeys(self._left, 0.0)
+        self._done = dict.fromkeys(self._left, 0)
+        self._live = enabled and console.is_terminal
+        self._enabled = enabled
+        columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._bars = Progress(*columns, console=console, disable=not self._live)
+        self._tasks = {kind: self._bars.add_task(kind, total=n, start=False) for kind, n in self._left.items()}
+
+    def __enter__(self) -> "StageProgress":
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def within(self, stage: Stage, done: int, total: int) -> None:
+        """A long stage is `done` of `total` along."""
+        if self._live and total:
+            self._bars.start_task(self._tasks[stage.kind])
+            self._bars.update(self._tasks[stage.kind], completed=self._done[stage.kind] + done / total)
+
+    def finished(self, kind: str, seconds: float) -> None:
+        """A stage of this kind ended."""
+        if kind not in self._left:
+            return
+        self._done[kind] += 1
+        self._seconds[kind] += seconds
+        self._bars.start_task(self._tasks[kind])
+        self._bars.update(self._tasks[kind], completed=self._done[kind])
+        if self._done[kind] == self._left[kind]:
+            self._bars.stop_task(self._tasks[kind])
+            if self._enabled and not self._live and self._seconds[kind] >= _SHOWN_FROM_S:
+                self._console.print(f"  {kind:<16} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s")
+
+
+def varying(axes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Names of the axes with more than one value among the cells that use them, in their order.
+
+    `dataset.key` is one only where no other axis of the data set tells the cells apart.
+    """
+    seen: dict[str, set[str]] = {}
+    for cell_axes in axes:
+        for name, value in cell_axes.items():
+            seen.setdefault(name, set()).update([] if value is None else [repr(value)])
+    names = [name for name, values in seen.items() if len(values) > 1]
+    of_data = [name for name in names if name.split(".")[0] == "dataset"]
+    return [name for name in names if name != "dataset.key" or of_data == ["dataset.key"]]
+
+
+def ranked(cells: Iterable[CellResult]) -> tuple[list[str], list[CellResult]]:
+    """The headline metrics that were computed, and the cells sorted by the first, best first, failed ones last."""
+    cells = list(cells)
+    metrics = [name for name in HEADLINES if any(cell.value(name) is not None for cell in cells)]
+    if not metrics:
+        computed = {name for cell in cells for name in cell.metrics.get("overall", {}) if cell.value(name) is not None}
+        metrics = sorted(computed)[: len(HEADLINES)]
+
+    def place(cell: CellResult) -> tuple[bool, bool, float]:
+        value = cell.value(metrics[0]) if metrics else None
+        return cell.status != "OK", value is None, -(value or 0.0)
+
+    return metrics, sorted(cells, key=place)
+
+
+def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
+    """One row per cell, the best value of every metric in bold, an interval for the first; as many metrics as fit."""
+    metrics, ordered = ranked(cells)
+    axes = varying(cell.axes for cell in cells) or ["retriever"]
+    table = _leaderboard(ordered, axes, metrics)
+    shown = list(metrics)
+    unbounded = console.options.update(width=10_000)
+    while len(shown) > 1 and console.measure(table, options=unbounded).maximum > console.width:
+        shown.pop()
+        table = _leaderboard(ordered, axes, shown)
+    console.print(table)
+    if len(shown) < len(metrics):
+        console.print(f"[dim]a wider terminal also shows: {', '.join(metrics[len(shown) :])}[/]")
+    for line in _left_out(ordered, shown):
+        console.print(f"[dim]{line}[/]")
+    same = {
+        name: value for cell in ordered for name, value in cell.axes.items() if name not in axes and value is not None
+    }
+    console.print("[dim]the same in all that use it: " + ", ".join(f"{k}={v}" for k, v in same.items()) + "[/]")
+
+
+def show_subsets(console: Console, cells: Sequence[CellResult]) -> None:
+    """The leaderboard's first metric by subset, with the mean over subsets; the best of each column in bold. Nothing
+    for a single subset, or where the table does not fit.
+    """
+    metrics, ordered = ranked(cells)
+    subsets = list(dict.fromkeys(name for cell in ordered for name in _finest_subsets(cell)))
+    if not metrics or len(subsets) < 2:
+        return
+    name = metrics[0]
+    table = Table(title=f"{name} by subset", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("cell", no_wrap=True)
+    columns = [subset for subset in (*subsets, MACRO) if any(cell.value(name, subset) is not None for cell in ordered)]
+    for subset in columns:
+        table.add_column(subset.rpartition("/")[2], justify="right", no_wrap=True)
+    best = {subset: max(v for cell in ordered if (v := cell.value(name, subset)) is not None) for subset in columns}
+    for cell in ordered:
+        values = [cell.value(name, subset) for subset in columns]
+        table.add_row(
+            cell.cell_id,
+            *(
+                "–" if value is None else f"[bold]{value:.4f}[/]" if value == best[subset] else f"{value:.4f}"
+                for value, subset in zip(values, columns, strict=True)
+            ),
+        )
+    if console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width:
+        console.print(table)
+
+
+def _finest_subsets(cell: CellResult) -> list[str]:
+    """Names of subsets that hold no other."""
+    names = [name for name in cell.metrics if name not in (OVERALL, MACRO) and name.split("/")[0] not in GROUPINGS]
+    return [name for name in names if not any(other.startswith(f"{name}/") for other in names)]
+
+
+def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str]) -> Table:
+    table = Table(title=_title(ordered, metrics), title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for name in ("cell", *axes):
+        table.add_column(name, no_wrap=True)
+    for i, name in enumerate(metrics):
+        table.add_column(f"{name} [dim]95% interval[/]" if i == 0 else name, justify="right", no_wrap=True)
+    sound = [cell for cell in ordered if cell.status == "OK"] or ordered
+    best = {name: max((v for cell in sound if (v := cell.value(name)) is not None), default=0.0) for name in metrics}
+    for cell in ordered:
+        failed = "" if cell.status == "OK" else " [red]FAILED[/]"
+        values = [_value(cell, name, best[name], with_interval=i == 0) for i, name in enumerate(metrics)]
+        table.add_row(cell.cell_id + failed, *(_axis(cell.axes.get(name)) for name in axes), *values)
+    return table
+
+
+def _title(cells: Sequence[CellResult], metrics: Sequence[str]) -> str:
+    sizes = {cell.dataset.get("n_samples") for cell in cells}
+    n_samples = f"{sizes.pop():,} " if len(sizes) == 1 and None not in sizes else ""
+    return f"Leaderboard: all {n_samples}samples" + (f", by {metrics[0]}" if metrics else "")
+
+
+def _left_out(cells: Sequence[CellResult], metrics: Sequence[str]) -> list[str]:
+    """Which metrics are not over all samples, and why; the same words once."""
+    lines: dict[str, list[str]] = {}
+    for name in metrics:
+        for cell in cells:
+            entry = cell.metrics.get("overall", {}).get(name)
+            if entry and entry["n"] and entry["n_excluded"]:
+                why = ", ".join(f"{n} {reason}" for reason, n in entry["n_excluded"].items())
+                text = f"over {entry['n']} of {entry['n'] + sum(entry['n_excluded'].values())} samples; left out: {why}"
+                names = lines.setdefault(text, [])
+                if name not in names:
+                    names.append(name)
+    return [f"{', '.join(names)}: {text}" for text, names in lines.items()]
+
+
+def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
+    """Why cells failed, equal reasons once."""
+    reasons: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell.status != "OK":
+            reasons.setdefault(cell.reason, []).append(cell.cell_id)
+    for reason, cell_ids in reasons.items():
+        console.print(f"[red]FAILED[/] {', '.join(cell_ids)}: {reason}", markup=True)
+
+
+def _value(cell: CellResult, name: str, best: float, *, with_interval: bool) -> str:
+    value = cell.value(name)
+    if value is None:
+        return "–"
+    text = f"{value:.1f}" if best >= 10 else f"{value:.4f}"
+    text = f"[bold]{text}[/]" if value == best and cell.status == "OK" and name != "context_tokens" else text
+    entry = cell.metrics["overall"][name] if with_interval else {}
+    if entry.get("ci_low") is not None:
+        text += f" [dim]{entry['ci_low']:.3f}–{entry['ci_high']:.3f}[/]"
+    return text
+
+
+def _axis(value: Any) -> str:
+    return "–" if value is None else str(value)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n:,} {what}s"

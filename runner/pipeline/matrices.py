@@ -1,0 +1,57 @@
+"""Topic x task matrices of a score stage, as CSV and as pictures."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from components.subsets import AVERAGE, OVERALL
+from runner.engine.stage import Inputs, Output, Stage
+from runner.pipeline import payloads
+from runner.pipeline.heatmap import Cell, draw
+
+
+def draw_matrices(stage: Stage, inputs: Inputs) -> Output:
+    """`matrix_<metric>.csv` and `.png` for every metric of the scores; nothing for data without topics and tasks."""
+    metrics = inputs.read("scores", _decode_metrics)
+    labels = inputs.read("samples", payloads.decode_labels)
+    topics, tasks = _axis(metrics, "topic/", labels), _axis(metrics, "task/", labels)
+    files: dict[str, bytes] = {}
+    if topics and tasks:
+        for name in metrics[OVERALL]:
+            cells = _cells(metrics, name, topics, tasks)
+            files[f"matrix_{name}.csv"] = _csv(cells, topics, tasks)
+            files[f"matrix_{name}.png"] = draw(name, cells, topics, tasks, labels)
+    return Output(files)
+
+
+def _decode_metrics(parts: dict[str, Any]) -> dict[str, dict[str, Cell]]:
+    return dict(parts["metrics"])
+
+
+def _axis(metrics: Iterable[str], prefix: str, labels: Mapping[str, str]) -> list[str]:
+    """Slugs of one axis: those with a label in the order of the labels, the others behind them."""
+    slugs = [name.removeprefix(prefix) for name in metrics if name.startswith(prefix)]
+    place = {slug: i for i, slug in enumerate(labels)}
+    return sorted(slugs, key=lambda slug: (place.get(slug, len(place)), slug))
+
+
+def _cells(
+    metrics: Mapping[str, Mapping[str, Cell]], name: str, topics: list[str], tasks: list[str]
+) -> dict[tuple[str, str], Cell]:
+    """The metric of every (topic, task) that has samples, with the averages of rows and columns under `all`."""
+    places = {(topic, task): f"matrix/{topic}/{task}" for topic in topics for task in tasks}
+    places |= {(topic, AVERAGE): f"topic/{topic}" for topic in topics}
+    places |= {(AVERAGE, task): f"task/{task}" for task in tasks}
+    return {place: metrics[subset][name] for place, subset in places.items() if subset in metrics}
+
+
+def _csv(cells: Mapping[tuple[str, str], Cell], topics: list[str], tasks: list[str]) -> bytes:
+    """Rows are topics, columns tasks, the last of each the average over samples; an empty field has no value."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["topic", *tasks, AVERAGE])
+    for topic in [*topics, AVERAGE]:
+        values = [cells.get((topic, task), {}).get("value") for task in [*tasks, AVERAGE]]
+        writer.writerow([topic, *("" if value is None else repr(value) for value in values)])
+    return text.getvalue().encode("utf-8")

@@ -1,0 +1,1 @@
+"""Logging a sweep to MLflow from its results."""

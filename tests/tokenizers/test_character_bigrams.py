@@ -1,0 +1,28 @@
+import pytest
+
+from components.tokenizers.character_bigrams import CharacterBigrams
+from tests.contracts.tokenizer_contract import WordTokenizerContract
+
+
+class TestCharacterBigrams(WordTokenizerContract):
+    component = CharacterBigrams()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("杭州西湖", ["杭州", "州西", "西湖"]),
+        ("湖", ["湖"]),
+        ("杭州，西湖", ["杭州", "西湖"]),
+        ("在2023年GDP增长", ["在", "2023", "年", "GDP", "增长"]),
+        ("new lakes", ["new", "lakes"]),
+    ],
+)
+def test_words_by_hand(text: str, expected: list[str]) -> None:
+    (words,) = CharacterBigrams().words([text])
+    assert words.words == expected
+
+
+def test_places_overlap() -> None:
+    (words,) = CharacterBigrams().words(["A杭州西"])
+    assert (words.start.tolist(), words.end.tolist()) == ([0, 1, 2], [1, 3, 4])

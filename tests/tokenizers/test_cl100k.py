@@ -1,0 +1,41 @@
+import os
+
+import pytest
+
+from components.tokenizers.cl100k import Cl100k
+from tests.contracts.tokenizer_contract import TokenizerContract
+
+
+class TestCl100k(TokenizerContract):
+    component = Cl100k()
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("hello world", [5, 11]),  # two tokens, the second with its space
+        ("😀", [0, 1]),  # f0 9f 98 | 80
+        ("a😀b", [1, 1, 2, 3]),
+        ("𠮷", [0, 0, 0, 1]),  # f0 | a0 | ae | b7
+        ("你好", [1, 2]),
+        ("<|endoftext|>", [1, 2, 6, 8, 11, 12, 13]),  # plain text, not a special token: < | endo ft ext | >
+    ],
+)
+def test_ends_by_hand(text: str, ends: list[int]) -> None:
+    assert Cl100k().token_ends([text])[0].tolist() == ends
+
+
+def test_a_token_that_completes_no_character_is_empty() -> None:
+    assert Cl100k().tokenize(["a😀b"]) == [["a", "", "😀", "b"]]
+
+
+def test_a_batch_is_the_same_as_one_by_one() -> None:
+    texts = ["你好，世界", "", "🚀🚀", "plain"]
+    together = [ends.tolist() for ends in Cl100k().token_ends(texts)]
+    assert together == [Cl100k().token_ends([text])[0].tolist() for text in texts]
+
+
+def test_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "mine")
+    Cl100k().token_ends(["text"])
+    assert os.environ["TIKTOKEN_CACHE_DIR"] == "mine"

@@ -1,0 +1,79 @@
+import json
+import os
+from pathlib import Path
+
+import jieba
+import pytest
+
+import components.datasets
+from components.tokenizers.jieba_words import JiebaWords
+from tests.contracts.tokenizer_contract import TokenizerContract, WordTokenizerContract
+
+_REPOSITORY = Path(__file__).resolve().parents[2]
+_SHARED = Path(os.environ.get("RAG_GRID_SHARED", _REPOSITORY.parent / "shared"))
+
+
+class TestJiebaWords(TokenizerContract, WordTokenizerContract):
+    component = JiebaWords()
+
+
+class TestWithoutHmm(TokenizerContract, WordTokenizerContract):
+    component = JiebaWords(hmm=False)
+
+
+def test_hmm_finds_words_that_are_not_in_the_dictionary() -> None:
+    text = "他来到了网易杭研大厦"  # the example of jieba's own documentation
+    assert JiebaWords().tokenize([text]) == [["他", "来到", "了", "网易", "杭研", "大厦"]]
+    assert JiebaWords(hmm=False).tokenize([text]) == [["他", "来到", "了", "网易", "杭", "研", "大厦"]]
+
+
+def test_white_space_is_kept() -> None:
+    assert JiebaWords().tokenize(["北京 上海"]) == [["北京", " ", "上海"]]
+
+
+def test_changing_a_result_does_not_change_the_next() -> None:
+    JiebaWords().tokenize(["北京欢迎你"])[0].clear()
+    assert "".join(JiebaWords().tokenize(["北京欢迎你"])[0]) == "北京欢迎你"
+
+
+def _awkward_texts() -> list[str]:
+    """The bundled benchmark's texts, and what could tell two ways of cutting apart."""
+    folder = Path(components.datasets.__file__).parent / "demo_data"
+    records = [json.loads(line) for line in (folder / "documents.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        *(record["text"] for record in records),
+        "上涨3.14%，A股与B股",
+        "请发邮件到ab.c-d@example.com。",
+        "第一行\r\n第二行\n\n　第三行",
+        "ＦＵＬＬ　ＷＩＤＴＨ１２３",
+        "𠀀𠀁很少见😀的字",
+        "AT&T和C++、C#",
+        "IT业T恤卡拉OK",
+        "......多多的点........",
+        "的的的了了了吗",
+        "杜苏芮abc杜苏芮123杜苏芮",
+        "abc123def 4.5.6 -7",
+        "",
+    ]
+
+
+def test_equals_jieba_with_its_hmm() -> None:
+    tokenizer = jieba.Tokenizer()
+    texts = _awkward_texts()
+    assert JiebaWords().tokenize(texts) == [list(tokenizer.cut(text)) for text in texts]
+
+
+def test_equals_jieba_without_its_hmm() -> None:
+    tokenizer = jieba.Tokenizer()
+    texts = _awkward_texts()
+    assert JiebaWords(hmm=False).tokenize(texts) == [list(tokenizer.cut(text, HMM=False)) for text in texts]
+
+
+def test_equals_jieba_on_real_news() -> None:
+    files = sorted((_SHARED / "data" / "crud_rag" / "80000_docs").glob("*"))
+    if not files:
+        pytest.skip(f"no documents in {_SHARED}: set RAG_GRID_SHARED to the folder that holds data/")
+    lines = [line for file in files[::6] for line in file.read_text(encoding="utf-8").splitlines()[::60]]
+    tokenizer = jieba.Tokenizer()
+    assert len(lines) > 150
+    assert JiebaWords().tokenize(lines) == [list(tokenizer.cut(line)) for line in lines]

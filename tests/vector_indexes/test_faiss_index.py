@@ -1,0 +1,58 @@
+import pytest
+
+from components.errors import ComponentError
+from components.vector_indexes.faiss_index import Flat, Hnsw, IvfPq
+from tests.contracts.ranking_checks import rankings_of
+from tests.contracts.vector_index_contract import AnySizeContract, VectorIndexContract, random_vectors, share_found
+
+
+class TestFlat(AnySizeContract):
+    component = Flat()
+
+    def test_ranks_all_vectors_by_inner_product(self) -> None:
+        vectors, queries = random_vectors(200), random_vectors(20, seed=1)
+        exact = (-(queries @ vectors.T)).argsort(axis=1)[:, :10]
+        assert rankings_of(self.search(vectors, queries, 10)) == exact.tolist()
+
+
+class TestHnsw(AnySizeContract):
+    component = Hnsw()
+
+    def test_finds_nearly_all_that_flat_finds(self) -> None:
+        vectors, queries = random_vectors(2000), random_vectors(50, seed=1)
+        exact = Flat().search({}, vectors, queries, 10)
+        assert share_found(self.search(vectors, queries, 10), exact) > 0.98
+
+
+class TestIvfPq(VectorIndexContract):
+    component = IvfPq(n_lists=4, n_subvectors=16, n_bits=4, n_probes=4)
+
+    def test_finds_most_of_what_flat_finds(self) -> None:
+        vectors, queries = random_vectors(2000), random_vectors(50, seed=1)
+        index = IvfPq(n_lists=8, n_subvectors=32, n_bits=6, n_probes=8)
+        exact = Flat().search({}, vectors, queries, 10)
+        found = index.search(index.build(vectors), vectors, queries, 50)
+        assert share_found(found, exact) > 0.9
+
+    def test_lists_that_are_not_probed_leave_places_empty(self) -> None:
+        index = IvfPq(n_lists=16, n_subvectors=16, n_bits=4, n_probes=1)
+        vectors = random_vectors(64)
+        rankings = rankings_of(index.search(index.build(vectors), vectors, vectors[:8], 64))
+        assert all(0 < len(ranking) < 64 for ranking in rankings)
+
+
+@pytest.mark.parametrize(
+    ("index", "n_vectors", "said"),
+    [
+        (IvfPq(), 100, "got 100 vectors of 32 dimensions, wanted at least 256 vectors"),
+        (IvfPq(n_lists=4, n_bits=4, n_probes=1, n_subvectors=5), 100, "divide by n_subvectors=5"),
+        (IvfPq(), 0, "use retriever.vector_index of kind Flat"),
+    ],
+)
+def test_what_ivf_pq_cannot_be_built_over(index: IvfPq, n_vectors: int, said: str) -> None:
+    with pytest.raises(ComponentError, match=said):
+        index.build(random_vectors(n_vectors))
+
+
+def test_mistakes() -> None:
+    assert IvfPq(n_lists=4, n_probes=5).check() == ["n_probes: got 5, wanted at most n_lists=4"]
