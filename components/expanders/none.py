@@ -13,6 +13,11 @@ class NoExpander:
 
     version: ClassVar[int] = 1
 
-    def expand(self, samples: Sequence[Sample]) -> list[str]:
+    @property
+    def variants(self) -> "tuple[NoExpander]":
+        """Itself."""
+        return (self,)
+
+    def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:
         """One query per sample: its own query where the data set brings one."""
-        return [sample.query or sample.question for sample in samples]
+        return [(sample.query or sample.question,) for sample in samples]

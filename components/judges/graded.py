@@ -153,14 +153,15 @@ class Graded:
         if "{passage}" not in self.instruction:
             return [self._inquiry(item, item.sample.id, "")]
         return [
-            self._inquiry(item, f"{item.sample.id}#{n}", passage) for n, passage in enumerate(item.passages, start=1)
+            self._inquiry(item, f"{item.sample.id}#{n}", passage.text)
+            for n, passage in enumerate(item.passages, start=1)
         ]
 
     def _inquiry(self, item: JudgeInput, request_id: str, passage: str) -> Inquiry[Verdict]:
         values = {
             **_shown_of(item.sample),
             "{answer}": item.answer,
-            "{passages}": numbered(item.passages),
+            "{passages}": numbered([passage.text for passage in item.passages]),
             "{passage}": passage,
         }
         messages = chat(self.system, fill(self.instruction, values))

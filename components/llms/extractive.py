@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import log
 from typing import ClassVar
 
-from components.protocols import WordTokenizer
+from components.protocols import AnswersFrom, WordTokenizer
 from components.records import Answer, AnswerState, Kind, Request
 from components.text.sentences import sentence_ends
 from components.tokenizers.rjieba_words import RjiebaWords
@@ -43,6 +43,7 @@ class Extractive:
     tokenizer: WordTokenizer = RjiebaWords()
 
     version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.SAMPLE
 
     def check(self) -> list[str]:
         """Mistakes of the numbers."""
@@ -62,7 +63,7 @@ class Extractive:
 
     def _write(self, request: Request) -> str:
         sample = request.sample
-        sentences = self._sentences(request.passages)
+        sentences = self._sentences([passage.text for passage in request.passages])
         asked = "\n".join([*(turn.question for turn in sample.history), sample.question])
         if sample.kind is Kind.CORRECTION:
             return self._correct(sample.question, sentences)

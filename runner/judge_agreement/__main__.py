@@ -15,14 +15,15 @@ from rich.table import Table
 from components.errors import ConfigError, DataError, RagGridError
 from components.judges.graded import Graded
 from components.records import ScoreState
+from runner.engine.ask import Asker, replies_key
 from runner.engine.store import Store
 from runner.judge_agreement.agreement import Agreement, agree
 from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem, metrics_of, read_labels
 from runner.launch.compose import compose_config
 from runner.launch.schema import build_component
 from runner.output import terminal
-from runner.pipeline.cell import JudgeSettings
-from runner.pipeline.judging import Asking, replies_key
+from runner.pipeline.judging import purpose_of
+from runner.pipeline.settings import JudgeSettings
 
 _OVERALL = "all metrics"
 
@@ -109,7 +110,8 @@ def _graders(node: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str
 def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
     """What the judge says of every item that has a label."""
     labelled = [item for item in items if name in item.labels]
-    ask = Asking(grader.llm, store.replies(replies_key(grader)), lambda done, total: None)
+    replies = store.replies(replies_key(grader.llm, purpose_of(grader)))
+    ask = Asker(grader.llm, replies, lambda done, total: None)
     prepared = grader.prepare([item.judged.sample for item in labelled], ask)
     judgements = grader.judge([item.judged for item in labelled], prepared, ask)
     scores = judgements.scores[name]

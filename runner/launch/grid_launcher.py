@@ -25,8 +25,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
 from runner.launch.grid_sweeper import SweeperSettings, expand
-from runner.launch.request import Job
 from runner.launch.sweep import EXIT_INTERRUPTED, run_sweep
+from runner.pipeline.planned import Job
 
 GROUPS = (
     "dataset",

@@ -28,7 +28,10 @@ def build_cell(config: Mapping[str, Any]) -> Cell:
     """The components of one cell from a plain, resolved configuration. Raises ConfigError with every mistake found."""
     builder = _Builder()
     values = builder.field_values(Cell, config, "")
-    mistakes = [*builder.mistakes, *combination_mistakes(values.get("top_k"), values.get("retriever"))]
+    mistakes = [
+        *builder.mistakes,
+        *combination_mistakes(*(values.get(name) for name in ("top_k", "retriever", "expander"))),
+    ]
     if mistakes:
         raise ConfigError(list(dict.fromkeys(mistakes)))
     return Cell(**values)

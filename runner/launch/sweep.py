@@ -6,21 +6,20 @@ import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from components.errors import RagGridError, StoreError
 from runner import results
-from runner.engine.execute import run_stages
-from runner.engine.plan import Plan, PlannedCell, make_plan, plan_cells
-from runner.engine.stage import Stage
+from runner.engine.executors import run_stages
+from runner.engine.identity import Json
+from runner.engine.outcome import StageRun
 from runner.engine.store import Store
-from runner.engine.worker import StageRun, read_or_make
-from runner.launch.request import CellRequest, Job, check_jobs
+from runner.launch.request import check_jobs
 from runner.output import terminal
 from runner.output.collect import collect_cell
 from runner.output.tracking import SafeTracker
+from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
 
 EXIT_OK, EXIT_CELL_FAILED, EXIT_NOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -67,7 +66,7 @@ class Sweep:
 
     def run(self) -> int:
         """Everything, in order; returns the exit code. Raises StoreError if results cannot be kept or written."""
-        plan = make_plan(plan_cells(self._requests, self._load), self._store)
+        plan = plan_sweep(self._requests, self._store)
         terminal.show_plan(self._console, plan)
         if self._run.plan_only:
             return EXIT_OK
@@ -79,7 +78,7 @@ class Sweep:
                 f"kept in {self._store.root}. Choose another run.results_dir or free some space"
             ) from error
 
-    def _run_plan(self, plan: Plan) -> int:
+    def _run_plan(self, plan: SweepPlan) -> int:
         try:
             self._begin(plan)
             self._execute(plan)
@@ -98,27 +97,25 @@ class Sweep:
         self._report()
         return EXIT_CELL_FAILED if failed else EXIT_OK
 
-    def _load(self, stage: Stage) -> dict[str, Any]:
-        """Loads a data set unless it is kept; returns what stands for its content, and its notes."""
-        if self._store.find(stage.kind, stage.key) is None:
-            self._console.print(f"loading {stage.component.name} ...")
-        return read_or_make(stage, self._store, "content", "notes")
-
-    def _begin(self, plan: Plan) -> None:
+    def _begin(self, plan: SweepPlan) -> None:
         sweep = self._describe(plan, RUNNING)
         results.write_sweep(self._sweep_dir, sweep)
         self._tracker.start(sweep)
 
-    def _execute(self, plan: Plan) -> None:
+    def _execute(self, plan: SweepPlan) -> None:
         """Runs stages; a cell is written and logged as soon as its last stage ends."""
         by_result = {cell.graph.result.key: cell for cell in plan.cells}
-        to_run = {stage.key for stage in plan.order}
+        order = plan.plan.order
+        to_run = {stage.key for stage in order}
         runs: dict[str, StageRun] = {}
+        progress = terminal.StageProgress(self._console, order, self._run.progress)
+        # Workers are forked here, before the progress bar starts a thread of its own.
+        ended = run_stages(order, self._store, self._run.n_workers, progress.within)
         for key, cell in by_result.items():
             if key not in to_run:
                 self._finish_cell(cell, runs)
-        with terminal.StageProgress(self._console, plan.order, self._run.progress) as progress:
-            for run in run_stages(plan.order, self._store, self._run.workers, progress.within):
+        with progress:
+            for run in ended:
                 runs[run.key] = run
                 progress.finished(run.kind, 0.0 if run.reused else run.seconds)
                 for damage in run.damaged:
@@ -132,11 +129,11 @@ class Sweep:
         self._done[cell.cell_id] = result
         self._tracker.log_cell(folder)
 
-    def _end(self, plan: Plan, status: str) -> None:
+    def _end(self, plan: SweepPlan, status: str) -> None:
         results.write_sweep(self._sweep_dir, self._describe(plan, status))
         self._tracker.finish()
 
-    def _describe(self, plan: Plan, status: str) -> SweepResult:
+    def _describe(self, plan: SweepPlan, status: str) -> SweepResult:
         return SweepResult(
             sweep_id=self._sweep_id,
             name=self._name,
@@ -149,7 +146,7 @@ class Sweep:
             plan=plan.summary(),
         )
 
-    def _describe_cell(self, cell: PlannedCell, status: str) -> dict[str, Any]:
+    def _describe_cell(self, cell: PlannedCell, status: str) -> dict[str, Json]:
         """A cell without a result has the status of the sweep."""
         result = self._done.get(cell.cell_id)
         return {

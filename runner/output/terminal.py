@@ -1,6 +1,5 @@
 """What a user sees in the terminal: the plan, the progress, the leaderboard, the failures."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,8 @@ from rich.table import Table
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.engine.plan import Plan
 from runner.engine.stage import Stage
-from runner.pipeline.stages import Data
+from runner.pipeline.data import Data
+from runner.pipeline.planned import SweepPlan
 from runner.results import CellResult
 
 HEADLINES = (
@@ -39,24 +39,34 @@ def make_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=400, soft_wrap=True)
 
 
-def show_plan(console: Console, plan: Plan) -> None:
-    """Cells, distinct stages, what is kept."""
-    n_same = plan.n_requested - len(plan.cells)
+def show_plan(console: Console, sweep: SweepPlan) -> None:
+    """Cells, distinct stages, what is kept, what will be asked."""
+    cells, kinds = sweep.cells, sweep.plan.kinds
+    n_same = sweep.n_requested - len(cells)
     same = f" ({n_same} more asked for are the same experiment as one of these)" if n_same else ""
-    calls = f"{_count(plan.n_llm_calls, 'answer')} to generate"
-    judgements = f", {_count(plan.n_judgements, 'judgement')}" if plan.n_judgements else ""
-    for line in dict.fromkeys(_data_line(cell.request.cell.dataset.name, cell.graph.data) for cell in plan.cells):
+    for line in dict.fromkeys(_data_line(cell.request.cell.dataset.name, cell.graph.data) for cell in cells):
         console.print(line, markup=False)
-    console.print(f"[bold]Plan[/]: {_count(len(plan.cells), 'cell')}{same}, {calls}{judgements}")
+    console.print(f"[bold]Plan[/]: {_count(len(cells), 'cell')}{same}, {_requests(sweep.plan)}")
     table = Table("stage", "asked for", "distinct", "kept", "to do", box=None, padding=(0, 2, 0, 0))
     for column in table.columns[1:]:
         column.justify = "right"
-    to_do = Counter(stage.kind for stage in plan.order)
-    rows = [(kind.n_asked, kind.n_unique, kind.n_kept, to_do[kind.kind]) for kind in plan.kinds]
-    for kind, row in zip(plan.kinds, rows, strict=True):
+    rows = [(kind.n_asked, kind.n_unique, kind.n_kept, kind.n_to_run) for kind in kinds]
+    for kind, row in zip(kinds, rows, strict=True):
         table.add_row(kind.kind, *map(str, row))
     table.add_row("[bold]all[/]", *(f"[bold]{sum(column)}[/]" for column in zip(*rows, strict=True)))
     console.print(table)
+
+
+def _requests(plan: Plan) -> str:
+    """How often models will be asked, and what for; "about" where prompts are not made yet."""
+    if not plan.n_requests:
+        return "nothing to ask a model"
+    parts = [
+        f"{'' if count.is_exact else 'about '}{count.n_requests:,} for {count.kind}"
+        for count in plan.requests
+        if count.n_requests
+    ]
+    return f"requests: {', '.join(parts)}"
 
 
 _LEFT_OUT = {
@@ -78,7 +88,7 @@ def _data_line(name: str, data: Data) -> str:
 class StageProgress:
     """One bar per kind of stage; in a log instead of a terminal, one line when a kind that takes time is done."""
 
-    def __init__(self, console: Console, order: Sequence[Stage], enabled: bool) -> None:
+    def __init__(self, console: Console, order: Sequence[Stage[object]], enabled: bool) -> None:
         self._console = console
         self._left = {kind: sum(stage.kind == kind for stage in order) for kind in dict.fromkeys(s.kind for s in order)}
         self._seconds = dict.fromkeys(self._left, 0.0)
@@ -96,7 +106,7 @@ class StageProgress:
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
-    def within(self, stage: Stage, done: int, total: int) -> None:
+    def within(self, stage: Stage[object], done: int, total: int) -> None:
         """A long stage is `done` of `total` along."""
         if self._live and total:
             self._bars.start_task(self._tasks[stage.kind])

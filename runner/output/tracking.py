@@ -11,7 +11,7 @@ from typing import Any
 from filelock import FileLock
 
 from runner.output.terminal import ranked, varying
-from runner.pipeline.cell import TrackingSettings
+from runner.pipeline.settings import TrackingSettings
 from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_cells, read_sweep
 
 _LARGEST_BATCH = 1000

@@ -6,7 +6,7 @@ import sys
 from components.errors import DataError
 from runner import results
 from runner.output.tracking import SafeTracker, default_uri
-from runner.pipeline.cell import TrackingSettings
+from runner.pipeline.settings import TrackingSettings
 
 
 def main(arguments: list[str] | None = None) -> int:
