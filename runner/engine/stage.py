@@ -47,6 +47,12 @@ class Stage(ABC, Generic[T]):
     version: ClassVar[int]
     resources: ClassVar[Resources] = Resources()
 
+    def __post_init__(self) -> None:
+        """Copies what is a mapping: a caller's may change after the key is made."""
+        for field in _fields(self):
+            if isinstance(value := getattr(self, field.name), Mapping):
+                object.__setattr__(self, field.name, dict(value))
+
     @property
     @abstractmethod
     def codec(self) -> Codec[T]:
@@ -79,11 +85,10 @@ class Stage(ABC, Generic[T]):
 
     @cached_property
     def models(self) -> frozenset[str]:
-        """Names the models that must be in memory, those of metrics and judges too: equal ones are run together."""
-        names: set[str] = set()
-        for field in _fields(self):
-            names |= models_in(getattr(self, field.name))
-        return frozenset(names)
+        """Names the models that must be in memory, those of metrics and judges too: equal ones are run together. What
+        its inputs needed is not among them.
+        """
+        return frozenset(name for part in _own_parts(self) for name in models_in(part))
 
     def upstream(self) -> Iterator["Stage[object]"]:
         """Itself and everything that it needs, inputs first, each once."""
@@ -119,6 +124,27 @@ def _described(value: object) -> Json:
     if isinstance(value, Mapping):
         return {str(name): _described(item) for name, item in value.items()}
     return describe(value)
+
+
+def _own_parts(value: object) -> Iterator[object]:
+    """Components and plain values among the fields of a stage or a group: no stages, and nothing of theirs."""
+    for field in _fields(value):
+        yield from _parts_beside_stages(getattr(value, field.name))
+
+
+def _parts_beside_stages(value: object) -> Iterator[object]:
+    if isinstance(value, Stage):
+        return
+    if isinstance(value, StageGroup):
+        yield from _own_parts(value)
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _parts_beside_stages(item)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _parts_beside_stages(item)
+    else:
+        yield value
 
 
 def _stages_in(value: object) -> Iterator[Stage[object]]:
