@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from components.errors import DataError
+from components.records import Passage
 from runner.judge_agreement.labels import LabelledItem, metrics_of, read_labels
 
 ITEM = {"id": "a", "question": "Who?", "references": ["She"], "answer": "Her", "passages": ["She did."]}
@@ -36,7 +37,7 @@ class TestJsonLines:
         (item,) = read_labels(write(tmp_path / "labels.jsonl", {**ITEM, "labels": {"accuracy": 2, "hallucination": 0}}))
         assert item.labels == {"accuracy": 2, "hallucination": 0}
         assert (item.judged.sample.question, item.judged.answer) == ("Who?", "Her")
-        assert (item.judged.sample.references, item.judged.passages) == (("She",), ("She did.",))
+        assert (item.judged.sample.references, item.judged.passages) == (("She",), (Passage("She did."),))
 
     def test_without_id_the_number_of_the_line_is_the_id(self, tmp_path: Path) -> None:
         records = [{**ITEM, "id": None, "labels": {"accuracy": 1}}] * 2
@@ -99,7 +100,7 @@ class TestCsv:
         )
         first, second = read_labels(path)
         assert first.judged.sample.references == ("She", "her")
-        assert (first.judged.passages, first.labels) == (("She did.",), {"accuracy": 2})
+        assert (first.judged.passages, first.labels) == ((Passage("She did."),), {"accuracy": 2})
         assert (second.judged.answer, second.judged.passages, second.labels) == (
             "", (), {"accuracy": 0, "completeness": 1},
         )  # fmt: skip

@@ -1,15 +1,12 @@
 import csv
 import io
 import struct
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from runner.engine.stage import Cache, Inputs, Stage
-from runner.engine.store import Store
-from runner.pipeline.heatmap import draw
-from runner.pipeline.matrices import draw_matrices
+from runner.output.heatmap import draw
+from runner.output.matrices import matrix_files
 
 
 def entry(value: float | None, n: int = 1) -> dict[str, Any]:
@@ -28,19 +25,6 @@ FINANCE = metrics(
 LABELS = {"funds": "Funds", "stocks": "股票", "extractive": "Extractive"}
 
 
-def nothing(stage: Stage, inputs: Inputs) -> Any:
-    raise NotImplementedError
-
-
-def files_of(tmp_path: Path, scores: dict[str, Any], labels: dict[str, str]) -> dict[str, bytes]:
-    store = Store(tmp_path / "store")
-    inputs = {name: Stage(name, nothing, None) for name in ("scores", "samples")}
-    store.write("scores", inputs["scores"].key, {"metrics": scores}, seconds=0, made_from={})
-    store.write("samples", inputs["samples"].key, {"labels": list(labels.items())}, seconds=0, made_from={})
-    stage = Stage("matrices", draw_matrices, None, inputs)
-    return dict(draw_matrices(stage, Inputs(stage, store, Cache(), lambda *_: None)).payload)
-
-
 def size_of_png(content: bytes) -> tuple[int, int]:
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
     assert content[-8:-4] == b"IEND"
@@ -49,14 +33,14 @@ def size_of_png(content: bytes) -> tuple[int, int]:
 
 
 class TestFiles:
-    def test_are_a_table_and_a_picture_per_metric(self, tmp_path: Path) -> None:
+    def test_are_a_table_and_a_picture_per_metric(self) -> None:
         scores = {subset: {**values, "ndcg@10": entry(0.5)} for subset, values in FINANCE.items()}
-        assert set(files_of(tmp_path, scores, LABELS)) == {
-            "matrix_f1.csv", "matrix_f1.png", "matrix_ndcg@10.csv", "matrix_ndcg@10.png",
+        assert set(matrix_files(scores, LABELS)) == {
+            "matrix_f1.csv", "matrix_f1.svg", "matrix_ndcg@10.csv", "matrix_ndcg@10.svg",
         }  # fmt: skip
 
-    def test_the_table_has_topics_tasks_and_averages_in_the_order_of_the_labels(self, tmp_path: Path) -> None:
-        content = files_of(tmp_path, FINANCE, LABELS)["matrix_f1.csv"].decode()
+    def test_the_table_has_topics_tasks_and_averages_in_the_order_of_the_labels(self) -> None:
+        content = matrix_files(FINANCE, LABELS)["matrix_f1.csv"].decode()
         assert list(csv.reader(io.StringIO(content))) == [
             ["topic", "extractive", "contrast", "all"],
             ["funds", "1.0", "", "0.75"],
@@ -64,15 +48,15 @@ class TestFiles:
             ["all", repr(1 / 3), "0.1", ""],
         ]
 
-    def test_the_picture_is_a_png(self, tmp_path: Path) -> None:
-        width, height = size_of_png(files_of(tmp_path, FINANCE, LABELS)["matrix_f1.png"])
+    def test_the_picture_is_whole(self) -> None:
+        width, height = size_of_png(matrix_files(FINANCE, LABELS)["matrix_f1.svg"])
         assert width > 300
         assert height > 100
 
     @pytest.mark.parametrize("missing", ["topic/", "task/"])
-    def test_there_are_none_without_topics_and_tasks(self, tmp_path: Path, missing: str) -> None:
+    def test_there_are_none_without_topics_and_tasks(self, missing: str) -> None:
         scores = {subset: values for subset, values in FINANCE.items() if not subset.startswith(missing)}
-        assert files_of(tmp_path, scores, LABELS) == {}
+        assert matrix_files(scores, LABELS) == {}
 
 
 class TestPicture:

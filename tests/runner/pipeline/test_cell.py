@@ -2,25 +2,28 @@
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from components.errors import RagGridError
-from runner.pipeline.stages import KINDS, Graph, data_stage
-from tests.runner.sweeping import planned, small_request
+from runner.engine.store import Store
+from runner.pipeline.cell import Graph
+from runner.pipeline.data import load_data
+from tests.runner.sweeping import small_graph, small_request
 
-AFTER_ANSWERS = {"answer_units", "answer_scores", "matrices", "result"}
-AFTER_CONTEXT = {"context", "context_scores", "answers"} | AFTER_ANSWERS
+AFTER_ANSWERS = {"answer_units", "answer_scores", "result"}
+AFTER_PROMPT = {"prompts", "answers"} | AFTER_ANSWERS
+AFTER_CONTEXT = {"context", "context_scores"} | AFTER_PROMPT
 RETRIEVAL = {
-    "corpus", "segments", "chunks", "terms", "query_terms", "fitted", "vectors", "query_vectors", "vector_index",
-    "dense_hits", "sparse_index", "sparse_hits", "fused_hits", "reranked_hits",
+    "corpus", "segments", "chunks", "terms", "queries", "query_terms", "embedder_state", "vectors", "query_vectors",
+    "vector_index", "dense_hits", "sparse_index", "sparse_hits", "fused_hits", "sample_hits", "reranked_hits",
 }  # fmt: skip
 
 
 @cache
 def graph(*overrides: str) -> Graph:
-    (cell,) = planned([small_request(*overrides)])
-    return cell.graph
+    return small_graph(*overrides)
 
 
 @cache
@@ -46,11 +49,11 @@ HYBRID = ("retriever=hybrid",)
         (HYBRID, (*HYBRID, "top_k=7"), AFTER_CONTEXT),
         (HYBRID, (*HYBRID, "context.order=corpus"), AFTER_CONTEXT),
         (HYBRID, (*HYBRID, "llm=scripted"), {"answers"} | AFTER_ANSWERS),
-        (HYBRID, (*HYBRID, "prompt=english"), {"answers"} | AFTER_ANSWERS),
+        (HYBRID, (*HYBRID, "prompt=english"), AFTER_PROMPT),
         (
             HYBRID,
             (*HYBRID, "metrics.interval.seed=1"),
-            {"ranking_scores", "context_scores", "answer_scores", "matrices", "result"},
+            {"ranking_scores", "context_scores", "answer_scores", "result"},
         ),
         (
             HYBRID,
@@ -60,7 +63,7 @@ HYBRID = ("retriever=hybrid",)
         (
             HYBRID,
             (*HYBRID, "embedder.max_ngram=3"),
-            {"fitted", "vectors", "query_vectors", "vector_index", "dense_hits", "fused_hits", "ranking_scores"}
+            {"embedder_state", "vectors", "query_vectors", "vector_index", "dense_hits", "fused_hits", "ranking_scores"}
             | AFTER_CONTEXT,
         ),
         (
@@ -109,6 +112,18 @@ def test_a_runtime_only_field_changes_nothing() -> None:
     assert changed_kinds(("llm=scripted",), ("llm=scripted", "llm.delay_s=1.5")) == set()
 
 
+def test_a_single_ranking_needs_no_fusion() -> None:
+    assert "sample_hits" in keys("retriever=bm25")
+    assert not {"fused_hits", "sample_hits"} & keys("retriever=closed_book").keys()
+    assert "sample_hits" not in keys(*HYBRID)
+
+
+def test_without_a_generator_there_is_nothing_to_ask() -> None:
+    assert {"prompts", "answers"}.isdisjoint(keys("llm=none"))
+    assert "no_answers" in keys("llm=none")
+    assert graph("llm=none", "prompt=english").result.key == graph("llm=none").result.key
+
+
 @pytest.mark.parametrize("override", ["embedder=lsa", "embedder.n_dimensions=8"])
 def test_the_embedder_does_not_count_for_bm25(override: str) -> None:
     assert graph("retriever=bm25", override).result.key == graph("retriever=bm25").result.key
@@ -116,8 +131,9 @@ def test_the_embedder_does_not_count_for_bm25(override: str) -> None:
 
 def test_dense_retrieval_alone_is_a_part_of_hybrid() -> None:
     for part in ("dense", "bm25"):
-        (hits,) = [kind for kind in keys(f"retriever={part}") if kind.endswith("_hits")]
-        assert keys(f"retriever={part}")[hits] == keys(*HYBRID)[hits]
+        alone = keys(f"retriever={part}")
+        (hits,) = [kind for kind in alone if kind.endswith("_hits") and kind != "sample_hits"]
+        assert alone[hits] == keys(*HYBRID)[hits]
 
 
 @pytest.mark.parametrize(
@@ -135,6 +151,7 @@ def test_dense_retrieval_alone_is_a_part_of_hybrid() -> None:
 def test_a_closed_book_uses_none_of_the_retrieval(override: str) -> None:
     closed_book = graph("retriever=closed_book", override)
     assert not RETRIEVAL & {stage.kind for stage in closed_book.result.upstream()}
+    assert {"empty_context", "not_applicable_scores"} <= {stage.kind for stage in closed_book.result.upstream()}
     assert closed_book.result.key == graph("retriever=closed_book").result.key
 
 
@@ -167,17 +184,12 @@ def test_the_limit_of_samples_shares_the_corpus() -> None:
     assert changed_kinds((), ("dataset.limit=6",)).isdisjoint({"corpus", "segments", "chunks", "terms", "sparse_index"})
 
 
-def test_all_kinds_are_known_in_the_order_of_the_flow() -> None:
-    for overrides in (("retriever=hybrid_rerank", "embedder=lsa"), ("retriever=closed_book",)):
-        for stage in graph(*overrides).result.upstream():
-            for before in stage.inputs.values():
-                assert KINDS.index(before.kind) < KINDS.index(stage.kind)
-
-
-def test_missing_data_are_found_when_the_stage_is_made() -> None:
+def test_missing_data_are_found_before_any_work(tmp_path: Path) -> None:
     cell = small_request("dataset=crud_rag", "dataset.root=nowhere").cell
+    store = Store(tmp_path)
     with pytest.raises(RagGridError, match="nowhere/80000_docs: no such folder"):
-        data_stage(cell)
+        load_data(cell.dataset, store)
+    assert list(store.entries()) == []
 
 
 def test_references_are_taken_apart_once_for_all_cells() -> None:
@@ -193,4 +205,4 @@ def test_metrics_that_compare_by_the_same_words_share_them() -> None:
 
 
 def test_without_a_judge_nothing_is_judged() -> None:
-    assert not {"prepared", "judged_scores"} & keys("judge=none").keys()
+    assert not {"judge_preparation", "judged_scores"} & keys("judge=none").keys()

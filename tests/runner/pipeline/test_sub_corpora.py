@@ -8,7 +8,7 @@ import pytest
 
 from components.records import Benchmark, Documents, Evidence, Kind, Passages, Sample, Terms
 from runner.pipeline import sub_corpora as parts
-from runner.pipeline.sub_corpora import Part
+from runner.pipeline.sub_corpora import SubCorpus
 from tests.runner.sweeping import QUIET, RANKING_ONLY, cells_in, run_small
 
 _TEXTS = {
@@ -110,15 +110,19 @@ def _samples(folder: Path, cell_id: str) -> list[dict[str, Any]]:
 
 def test_indexes_of_several_parts_keep_apart() -> None:
     joined = parts.join([{"x": np.array([0])}, {"x": np.array([1])}])
-    assert parts.take(joined, Part(1))["x"].tolist() == [1]
-    assert parts.take(parts.join([{"x": np.array([7])}]), Part())["x"].tolist() == [7]
+    assert parts.take(joined, SubCorpus(1))["x"].tolist() == [1]
+    assert parts.take(parts.join([{"x": np.array([7])}]), SubCorpus())["x"].tolist() == [7]
 
 
 def test_passages_of_a_part_keep_their_terms() -> None:
     terms = Terms(np.arange(6, dtype=np.int32), np.array([0, 2, 4]), np.array([2, 4, 6]), 6)
-    passages = Passages(["a", "b", "c"], terms)
+    passages = Passages(["a", "b", "c"], terms, ["A", "B", "C"])
     chosen = parts.rows(passages, np.array([2, 0]))
-    assert list(chosen.texts) == ["c", "a"]
+    assert (list(chosen.texts), list(chosen.titles)) == (["c", "a"], ["C", "A"])
     assert chosen.terms is not None
     assert chosen.terms.row(0).tolist() == [4, 5]
+    sliced = parts.rows(passages, slice(1, 3))
+    assert (list(sliced.texts), list(sliced.titles)) == (["b", "c"], ["B", "C"])
+    assert sliced.terms is not None
+    assert sliced.terms.row(0).tolist() == [2, 3]
     assert parts.rows(passages, slice(None)) is passages

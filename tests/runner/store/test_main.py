@@ -2,8 +2,10 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from components.records import Answer, AnswerState
 from runner.engine.store import Entry, Store
 from runner.store.__main__ import main
 from tests.runner.sweeping import flip_a_byte, run_command
@@ -32,12 +34,14 @@ class TestLs:
     def test_says_what_is_kept_by_stage(
         self, store: Store, chunks: Entry, answers: Entry, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        store.journal("cc" * 32).write_text("{}\n")
+        store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
+        store.workspace("dd" * 32)
         assert run(store, "ls") == 0
         lines = [line.split() for line in capsys.readouterr().out.splitlines()]
         assert ["answers", "1", "1", "1", "B", "2.0"] in lines
         assert ["chunks", "1", "0", "2.0", "KiB", "1.2"] in lines
-        assert "2 results, 1 unfinished generations".split() in lines
+        assert "2 results, replies of 1 models and purposes".split() in lines
+        assert "1 unfinished stages, which go on where they were".split() in lines
 
     def test_an_empty_store(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(store, "ls") == 0
@@ -92,16 +96,27 @@ class TestPrune:
         ("stage", "left"),
         [
             ("", ["replies"]),
-            ("chunks", ["journals", "replies"]),
-            ("answers", ["replies"]),
-            ("judged_scores", ["journals"]),
+            ("chunks", ["replies", "workspaces", "pair_scores"]),
+            ("answers", ["replies", "workspaces", "pair_scores"]),
+            ("replies", ["workspaces", "pair_scores"]),
         ],
     )
-    def test_what_was_paid_goes_with_its_own_stage_alone(self, store: Store, stage: str, left: list[str]) -> None:
-        for folder in ("journals", "replies"):
-            (store.root / folder / "a.jsonl").write_text("{}", encoding="utf-8")
+    def test_what_was_paid_goes_by_its_own_name_alone(
+        self, store: Store, chunks: Entry, answers: Entry, stage: str, left: list[str]
+    ) -> None:
+        store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
+        (store.workspace("dd" * 32) / "0.npy").write_bytes(b"x")
+        store.pair_scores("ee" * 32).add(["q"], np.array([[0, 1]], dtype=np.int32), np.ones(1, dtype=np.float32))
         assert run(store, "prune", "--older-than-days", "0", *(("--stage", stage) if stage else ())) == 0
-        assert [folder for folder in ("journals", "replies") if (store.root / folder / "a.jsonl").exists()] == left
+        folders = ("replies", "workspaces", "pair_scores")
+        assert [folder for folder in folders if list((store.root / folder).iterdir())] == left
+
+    def test_a_stage_that_is_not_kept_is_refused(
+        self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(store, "prune", "--stage", "journals") == 2
+        assert "--stage: got 'journals', kept are chunks, replies" in capsys.readouterr().err
+        assert chunks.folder.exists()
 
     def test_dry_run_removes_nothing(self, store: Store, chunks: Entry, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(store, "prune", "--older-than-days", "0", "--dry-run") == 0
@@ -126,6 +141,6 @@ class TestMissingStore:
         assert list(tmp_path.iterdir()) == []
 
     def test_a_newer_store_is_refused(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-        (store.root / "store.json").write_text('{"format": 2}')
+        (store.root / "store.json").write_text('{"format": 3}')
         assert run(store, "verify") == 2
-        assert "format 2" in capsys.readouterr().err
+        assert "format 3" in capsys.readouterr().err

@@ -15,10 +15,12 @@ import pytest
 from filelock import Timeout
 
 from components.errors import DamagedEntryError, StoreError
+from runner.engine.outcome import StageRun
 from runner.engine.stage import Stage
-from runner.engine.store import Entry, Store
-from runner.engine.worker import StageRun, Worker
-from tests.runner.fake_stages import Adder, add
+from runner.engine.store import Entry, Store, entries
+from runner.engine.store.entries import FORMAT
+from runner.engine.worker import Worker
+from tests.runner.engine.fake_stages import Adder, Sum
 from tests.runner.sweeping import REPOSITORY, flip_a_byte
 
 KIND, KEY = "vectors", "ab" * 32
@@ -34,6 +36,13 @@ def write(store: Store, key: str = KEY, *, partial: bool = False) -> Entry:
     return store.write(KIND, key, PAYLOAD, seconds=1.5, made_from={"stage": KIND}, partial=partial)
 
 
+def found(store: Store) -> Entry:
+    """The entry as another process finds it, in the same run: its checksums were not compared yet."""
+    entry = Store(store.root, store.run_id).find(KIND, KEY)
+    assert entry is not None
+    return entry
+
+
 def fill_disk(monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> None:
     def refuse(_: int) -> None:
         raise OSError(number, os.strerror(number))
@@ -46,12 +55,21 @@ class TestWriting:
         write(store)
         entry = store.find(KIND, KEY)
         assert entry is not None
-        parts = entry.read()
+        parts = entry.parts()
         np.testing.assert_array_equal(parts["vectors"], PAYLOAD["vectors"])
         assert parts["facts"] == {"n": 8}
 
+    def test_parts_are_known_by_name(self, store: Store) -> None:
+        parts = write(store).parts()
+        assert set(parts) == {"vectors", "facts"}
+        assert len(parts) == 2
+        with pytest.raises(KeyError):
+            parts["other"]
+
     def test_parts_are_read_alone(self, store: Store) -> None:
-        assert write(store).read("facts") == {"facts": {"n": 8}}
+        entry = write(store)
+        (entry.folder / "vectors.npy").unlink()
+        assert entry.parts()["facts"] == {"n": 8}
 
     def test_the_manifest_says_how_it_was_made(self, store: Store) -> None:
         write(store)
@@ -86,9 +104,10 @@ class TestWriting:
     def test_a_result_takes_the_place_of_an_older_one(self, store: Store) -> None:
         write(store, partial=True)
         store.write(KIND, KEY, {"facts": {"n": 9}}, seconds=0.1, made_from={})
-        entry = store.find(KIND, KEY)
-        assert entry is not None
-        assert entry.read() == {"facts": {"n": 9}}
+        for reader in (store, Store(store.root)):
+            entry = reader.find(KIND, KEY)
+            assert entry is not None
+            assert dict(entry.parts()) == {"facts": {"n": 9}}
 
     def test_entries_lists_all(self, store: Store) -> None:
         write(store)
@@ -116,16 +135,40 @@ class TestDamage:
         ids=["flipped_byte", "truncated", "missing_file"],
     )
     def test_is_found_when_the_result_is_read(self, store: Store, damage: Callable[[Path], None], message: str) -> None:
-        entry = write(store)
+        write(store)
+        entry = found(store)
         damage(entry.folder / "vectors.npy")
         with pytest.raises(DamagedEntryError, match=f"vectors.npy .*{message}"):
-            entry.read()
-        assert [message in found for found in entry.damages()] == [True]
+            entry.parts()["vectors"]
+        assert [message in damaged for damaged in entry.damages()] == [True]
 
     def test_other_parts_stay_readable(self, store: Store) -> None:
-        entry = write(store)
+        write(store)
+        entry = found(store)
         flip_a_byte(entry.folder / "vectors.npy")
-        assert entry.read("facts") == {"facts": {"n": 8}}
+        assert entry.parts()["facts"] == {"n": 8}
+
+    def test_contents_are_compared_when_a_part_is_first_read(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        compared: list[Path] = []
+        checksum = entries._checksum
+        monkeypatch.setattr(entries, "_checksum", lambda path: compared.append(path) or checksum(path))
+        write(store)
+        compared.clear()
+        reader = Store(store.root)
+        for _ in range(2):
+            entry = reader.find(KIND, KEY)
+            assert entry is not None
+            entry.parts()["facts"]
+            entry.parts()["facts"]
+        assert [path.name for path in compared] == ["facts.json"]
+
+    def test_a_file_of_the_right_size_that_cannot_be_read_is_damage(self, store: Store) -> None:
+        entry = store.write(KIND, KEY, {"facts": "text"}, seconds=0, made_from={})
+        path = entry.folder / "facts.json"
+        path.write_bytes(b"\xff" * path.stat().st_size)
+        entry.compared.add("facts.json")
+        with pytest.raises(DamagedEntryError, match="vectors abababababab"):
+            entry.parts()["facts"]
 
     def test_sizes_can_be_compared_alone(self, store: Store) -> None:
         entry = write(store)
@@ -140,13 +183,16 @@ class TestDamage:
     def test_without_a_readable_manifest_there_is_no_result(self, store: Store, text: str) -> None:
         folder = write(store).folder
         (folder / "manifest.json").write_text(text, encoding="utf-8")
+        store = Store(store.root)  # a manifest is read once per process
         assert store.find(KIND, KEY) is None
+        assert store.has_damaged_manifest(KIND, KEY)
         assert list(store.entries()) == []
         assert store.folders_without_manifest() == [folder]
 
     def test_without_a_manifest_there_is_no_result(self, store: Store) -> None:
         (write(store).folder / "manifest.json").unlink()
-        assert store.find(KIND, KEY) is None
+        assert Store(store.root).find(KIND, KEY) is None
+        assert not Store(store.root).has_damaged_manifest(KIND, KEY)
 
     def test_a_new_result_takes_the_place_of_one_without_manifest(self, store: Store) -> None:
         (write(store).folder / "manifest.json").unlink()
@@ -186,14 +232,17 @@ class TestPartialResults:
 
 
 class TestFormat:
+    def test_is_the_second(self, store: Store) -> None:
+        assert json.loads((store.root / "store.json").read_text()) == {"format": FORMAT} == {"format": 2}
+
     def test_a_newer_store_is_refused_with_what_to_do(self, store: Store) -> None:
-        (store.root / "store.json").write_text('{"format": 2}')
-        with pytest.raises(StoreError, match=r"store\.json: the store has format 2.*reads format 1.*Upgrade"):
+        (store.root / "store.json").write_text('{"format": 3}')
+        with pytest.raises(StoreError, match=r"store\.json: the store has format 3.*reads format 2.*Upgrade"):
             Store(store.root)
 
     def test_an_older_store_is_refused(self, store: Store) -> None:
-        (store.root / "store.json").write_text('{"format": 0}')
-        with pytest.raises(StoreError, match=r"format 0.*Remove the folder"):
+        (store.root / "store.json").write_text('{"format": 1}')
+        with pytest.raises(StoreError, match=r"format 1.*Remove the folder"):
             Store(store.root)
 
     @pytest.mark.parametrize("text", ["", "{}", "[1]", "3"])
@@ -236,21 +285,41 @@ class TestDisk:
             store.write(KIND, KEY, {"facts": {}}, seconds=0, made_from={})
         entry = store.find(KIND, KEY)
         assert entry is not None
-        assert entry.read("facts") == {"facts": {"n": 8}}
+        assert entry.parts()["facts"] == {"n": 8}
 
     def test_a_disk_that_fails_otherwise_says_how(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         fill_disk(monkeypatch, errno.EIO)
         with pytest.raises(StoreError, match="Input/output error"):
             write(store)
 
+    def test_what_cost_a_moment_is_not_synced(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        synced: list[int] = []
+        monkeypatch.setattr("os.fsync", synced.append)
+        store.write(KIND, KEY, PAYLOAD, seconds=0.1, made_from={}, synced=False)
+        assert synced == []
+        assert found(store).damages() == []
 
-def run_in_process(root: Path, stage: Stage) -> StageRun:
+
+class TestWorkspace:
+    def test_is_there_until_it_is_discarded(self, store: Store) -> None:
+        (store.workspace(KEY) / "half.npy").write_bytes(b"x")
+        assert (Store(store.root).workspace(KEY) / "half.npy").read_bytes() == b"x"
+        store.discard_workspace(KEY)
+        assert list(store.workspace(KEY).iterdir()) == []
+
+    def test_of_other_results_stays(self, store: Store) -> None:
+        (store.workspace(KEY) / "half.npy").write_bytes(b"x")
+        store.discard_workspace("cd" * 32)
+        assert (store.workspace(KEY) / "half.npy").exists()
+
+
+def run_in_process(root: Path, stage: Stage[object]) -> StageRun:
     return Worker(Store(root)).run(stage)
 
 
 class TestLocks:
     def test_threads_that_want_one_result_compute_it_once(self, store: Store, tmp_path: Path) -> None:
-        stage = Stage("sum", add, Adder(calls=str(tmp_path / "calls.txt")))
+        stage = Sum(Adder(calls=str(tmp_path / "calls.txt")))
         together = threading.Barrier(4)
 
         def run() -> StageRun:
@@ -263,7 +332,7 @@ class TestLocks:
         assert (tmp_path / "calls.txt").read_text(encoding="utf-8") == "sum\n"
 
     def test_a_process_that_waits_finds_what_another_made(self, store: Store, tmp_path: Path) -> None:
-        stage = Stage("sum", add, Adder(calls=str(tmp_path / "calls.txt")))
+        stage = Sum(Adder(calls=str(tmp_path / "calls.txt")))
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             with store.lock(stage.key):
                 waiting = pool.apply_async(run_in_process, (store.root, stage))

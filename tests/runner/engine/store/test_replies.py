@@ -1,41 +1,102 @@
-"""What is written down of answers, and read again."""
+"""What is written down of replies, and read again."""
 
 from pathlib import Path
 
+import pytest
+
 from components.records import Answer, AnswerState
-from runner.engine.journal import journalled, read_journal
+from runner.engine.store.replies import Replies
 
 
-def answer(number: int, text: str = "so") -> Answer:
-    return Answer(str(number), AnswerState.OK, text)
+def answer(key: str, text: str = "so") -> Answer:
+    return Answer(key, AnswerState.OK, text, n_prompt_tokens=None, latency_s=0.5)
 
 
-def test_answers_are_passed_on_and_kept(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    assert list(journalled([answer(1), answer(2)], path)) == [answer(1), answer(2)]
-    assert list(journalled([answer(3)], path)) == [answer(3)]
-    assert list(read_journal(path)) == [answer(1), answer(2), answer(3)]
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a.jsonl"
 
 
-def test_failed_answers_are_asked_for_again(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    list(journalled([Answer("1", AnswerState.ERROR, error="no"), answer(2)], path))
-    assert list(read_journal(path)) == [answer(2)]
+def reader(path: Path) -> Replies:
+    """As another process reads them."""
+    replies = Replies(path)
+    replies.refresh()
+    return replies
 
 
-def test_what_another_process_left_of_a_line_takes_no_other_with_it(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    answers = journalled([answer(1), answer(2)], path)
-    next(answers)
+def test_replies_are_passed_on_and_kept(path: Path) -> None:
+    writer = Replies(path)
+    assert [writer.add("1", answer("1")), writer.add("2", answer("2"))] == [answer("1"), answer("2")]
+    assert Replies(path).add("3", answer("3")) == answer("3")
+    assert reader(path).get_all(["3", "1", "9", "2", "1"]) == {key: answer(key) for key in "312"}
+
+
+def test_they_are_kept_under_their_key(path: Path) -> None:
+    Replies(path).add("a key", answer("an id"))
+    assert "a key" in reader(path)
+    assert "an id" not in reader(path)
+    assert reader(path).get("a key") == answer("a key")
+
+
+@pytest.mark.parametrize("state", [AnswerState.EMPTY, AnswerState.REFUSED])
+def test_replies_without_a_text_are_replies(path: Path, state: AnswerState) -> None:
+    Replies(path).add("1", Answer("1", state))
+    assert reader(path).get("1").state is state
+
+
+def test_failed_answers_are_asked_for_again(path: Path) -> None:
+    writer = Replies(path)
+    failed = Answer("1", AnswerState.ERROR, error="no")
+    assert writer.add("1", failed) == failed
+    writer.add("2", answer("2"))
+    assert ["1" in reader(path), "2" in reader(path)] == [False, True]
+
+
+def test_nothing_is_kept_yet(path: Path) -> None:
+    assert reader(path).get_all(["1"]) == {}
+    with pytest.raises(KeyError):
+        reader(path).get("1")
+
+
+def test_what_others_append_is_seen_after_a_look(path: Path) -> None:
+    own = reader(path)
+    Replies(path).add("1", answer("1"))
+    assert "1" not in own
+    own.refresh()
+    assert own.get("1") == answer("1")
+    Replies(path).add("2", answer("2"))
+    own.refresh()
+    assert own.get_all(["1", "2"]) == {"1": answer("1"), "2": answer("2")}
+
+
+def test_what_is_still_being_written_is_read_when_it_is_whole(path: Path) -> None:
+    Replies(path).add("1", answer("1"))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-10])
+    own = reader(path)
+    assert "1" not in own
+    path.write_bytes(whole)
+    own.refresh()
+    assert own.get("1") == answer("1")
+
+
+def test_what_another_process_left_of_a_line_takes_no_other_with_it(path: Path) -> None:
+    writer = Replies(path)
+    writer.add("1", answer("1"))
     with path.open("ab") as killed:
         killed.write(b'{"request_id": "9", "sta')
-    next(answers)
-    answers.close()
-    assert list(read_journal(path)) == [answer(1), answer(2)]
+    writer.add("2", answer("2"))
+    assert reader(path).get_all(["1", "9", "2"]) == {"1": answer("1"), "2": answer("2")}
 
 
-def test_half_a_character_becomes_one_that_a_file_can_hold(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    (passed,) = journalled([answer(1, "so \ud83d \ud83d\ude00")], path)
+@pytest.mark.parametrize("line", ["[]", "3", '{"request_id": "1"}', '{"request_id": "1", "state": "error"}', "{", "ÿ"])
+def test_lines_that_hold_no_reply_are_passed_over(path: Path, line: str) -> None:
+    path.write_bytes(line.encode("latin-1") + b"\n")
+    Replies(path).add("2", answer("2"))
+    assert reader(path).get_all(["1", "2"]) == {"2": answer("2")}
+
+
+def test_half_a_character_becomes_one_that_a_file_can_hold(path: Path) -> None:
+    passed = Replies(path).add("1", answer("1", "so \ud83d \ud83d\ude00"))
     assert passed.text == "so \ufffd \U0001f600"
-    assert list(read_journal(path)) == [passed]
+    assert reader(path).get("1") == passed

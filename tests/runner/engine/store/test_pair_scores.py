@@ -1,0 +1,81 @@
+"""Scores of pairs that are kept: by the text of the query, so that they serve other sets of queries."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from runner.engine.store.pair_scores import PairScores
+
+QUERIES = ("where", "who", "when")
+
+
+def pairs(*rows: tuple[int, int]) -> NDArray[np.int32]:
+    return np.array(rows, dtype=np.int32).reshape(-1, 2)
+
+
+def scores(*values: float) -> NDArray[np.float32]:
+    return np.array(values, dtype=np.float32)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> PairScores:
+    kept = PairScores(tmp_path / "scores")
+    kept.add(QUERIES, pairs((2, 5), (0, 7), (0, 3)), scores(1, 2, 3))
+    return kept
+
+
+def looked_up(kept: PairScores, queries: tuple[str, ...], *rows: tuple[int, int]) -> list[float | None]:
+    found = kept.look_up(queries, pairs(*rows))
+    assert (found.dtype, found.shape) == (np.float32, (len(rows),))
+    return [None if np.isnan(score) else float(score) for score in found]
+
+
+def test_nothing_is_kept_at_first(tmp_path: Path) -> None:
+    kept = PairScores(tmp_path / "scores")
+    assert looked_up(kept, QUERIES, (0, 1)) == [None]
+    kept.add(QUERIES, pairs(), scores())
+    assert not (tmp_path / "scores").exists()
+
+
+def test_what_is_kept_stands_in_the_order_of_the_pairs(kept: PairScores) -> None:
+    assert looked_up(kept, QUERIES, (0, 3), (2, 5), (1, 5), (0, 7), (0, 8)) == [3, 1, None, 2, None]
+    assert looked_up(kept, QUERIES) == []
+
+
+def test_queries_are_known_by_their_text(kept: PairScores) -> None:
+    assert looked_up(kept, ("when", "new", "where"), (0, 5), (1, 5), (2, 7)) == [1, None, 2]
+
+
+def test_equal_queries_have_equal_scores(kept: PairScores) -> None:
+    assert looked_up(kept, ("where", "who", "where"), (0, 7), (2, 7), (2, 3)) == [2, 2, 3]
+
+
+def test_later_blocks_add_to_earlier_ones(kept: PairScores, tmp_path: Path) -> None:
+    PairScores(tmp_path / "scores").add(("who", "where"), pairs((0, 5), (1, 0)), scores(4, 5))
+    assert looked_up(kept, QUERIES, (1, 5), (0, 0), (0, 7)) == [4, 5, 2]
+    assert [path.suffix for path in (tmp_path / "scores").iterdir()] == [".parquet"] * 2
+
+
+def test_a_damaged_block_counts_as_none(kept: PairScores, tmp_path: Path) -> None:
+    (block,) = (tmp_path / "scores").iterdir()
+    block.write_bytes(block.read_bytes()[:-20])
+    assert looked_up(kept, QUERIES, (0, 7)) == [None]
+    kept.add(QUERIES, pairs((0, 7)), scores(2))
+    assert looked_up(kept, QUERIES, (0, 7)) == [2]
+
+
+def test_many_pairs_against_a_plain_dictionary(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    queries = tuple(f"query {i}" for i in range(20))
+    kept = PairScores(tmp_path / "scores")
+    known: dict[tuple[int, int], float] = {}
+    for _ in range(3):
+        block = np.unique(np.stack([random.integers(0, 20, 50), random.integers(0, 99, 50)], axis=1), axis=0)
+        block = np.array([row for row in block.tolist() if tuple(row) not in known], dtype=np.int32)
+        values = random.random(len(block)).astype(np.float32)
+        kept.add(queries, block, values)
+        known |= {(q, c): float(v) for (q, c), v in zip(block.tolist(), values, strict=True)}
+    every = [(q, c) for q in range(20) for c in range(99)]
+    assert looked_up(kept, queries, *every) == [known.get(pair) for pair in every]
