@@ -68,10 +68,12 @@ class Plan:
 def make_plan(wanted: Sequence[tuple[AnyStage, int]], store: Store) -> Plan:
     """Counts and orders the stages behind the wanted ones; the number says how many cells ask for each of these."""
     stages: dict[str, AnyStage] = {}
+    turns: dict[str, int] = {}
     asked: Counter[str] = Counter()
-    for last, n_cells in wanted:
+    for turn, (last, n_cells) in enumerate(wanted):
         for stage in last.upstream():
             stages.setdefault(stage.key, stage)
+            turns.setdefault(stage.key, turn)
             asked[stage.kind] += n_cells
     kept = {key for key, stage in stages.items() if store.find(stage.kind, key)}
     needed = _needed([last for last, _ in wanted], kept)
@@ -79,7 +81,7 @@ def make_plan(wanted: Sequence[tuple[AnyStage, int]], store: Store) -> Plan:
     return Plan(
         _kind_counts(stages, asked, kept, needed, levels),
         _request_counts(needed, kept, store),
-        tuple(_ordered(needed, levels)),
+        tuple(_ordered(needed, turns, levels)),
     )
 
 
@@ -130,17 +132,20 @@ def _levels(stages: Iterable[AnyStage]) -> dict[str, int]:
     return levels
 
 
-def _ordered(needed: Mapping[str, AnyStage], levels: Mapping[str, int]) -> list[AnyStage]:
-    """Inputs first. Of the stages that are ready, those without a model go first, the furthest along before the others,
-    so that cells finish one by one; then those of the models that are loaded; only then other models.
+def _ordered(
+    needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels: Mapping[str, int]
+) -> list[AnyStage]:
+    """Inputs first. Of the stages that are ready, those without a model go first; then those of the models that are
+    loaded; only then other models. Among them it is the turn of the first cell that is not done, and of what is
+    furthest along for it, so that cells finish one by one.
     """
-    places = {key: (-levels[key], i) for i, key in enumerate(needed)}
+    places = {key: (turns[key], -levels[key], i) for i, key in enumerate(needed)}
     waiting_for = {key: {s.key for s in stage.inputs} & needed.keys() for key, stage in needed.items()}
     followers: dict[str, list[str]] = defaultdict(list)
     for key, inputs in waiting_for.items():
         for before in inputs:
             followers[before].append(key)
-    ready: dict[frozenset[str], list[tuple[tuple[int, int], str]]] = defaultdict(list)
+    ready: dict[frozenset[str], list[tuple[tuple[int, int, int], str]]] = defaultdict(list)
 
     def add(key: str) -> None:
         heappush(ready[needed[key].models], (places[key], key))

@@ -1,18 +1,14 @@
-from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
-from runner.engine.plan import Plan, PlannedCell, make_plan
-from runner.engine.stage import Stage
-from runner.engine.store import Store
-from runner.pipeline.stages import Data, Graph
-from tests.runner.fake_stages import Adder, add
-from tests.runner.sweeping import plan_small, run_small, small_request, store_of
+from components.llms.scripted import Scripted
+from components.records import Answer, AnswerState
+from runner.engine.ask import replies_key
+from runner.pipeline.planned import SweepPlan
+from tests.runner.sweeping import plan_small, run_small, store_of
 
 
-def counts(plan: Plan) -> dict[str, tuple[int, int, int]]:
-    return {kind.kind: (kind.n_asked, kind.n_unique, kind.n_kept) for kind in plan.kinds}
+def counts(plan: SweepPlan) -> dict[str, tuple[int, int, int]]:
+    return {kind.kind: (kind.n_asked, kind.n_unique, kind.n_kept) for kind in plan.plan.kinds}
 
 
 def grid(**axes: str) -> list[tuple[str, ...]]:
@@ -35,21 +31,22 @@ class TestCounts:
         assert found["sparse_hits"] == (12, 2, 0)
         assert found["fused_hits"] == (6, 2, 0)
         assert found["ranking_scores"] == (12, 4, 0)
+        assert found["prompts"] == (12, 12, 0)
         assert found["answers"] == (12, 12, 0)
+        assert found["data"] == (12, 1, 1), "it is loaded for the plan"
         assert "reranked_hits" not in found
-
-    def test_calls_of_the_model_are_counted(self, tmp_path: Path) -> None:
-        assert plan_small(tmp_path, *grid(top_k="2,4")).n_llm_calls == 2 * 12
 
     def test_what_is_kept_is_counted_and_not_to_be_done(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, ("metrics=retrieval",)) == 0
-        same = plan_small(tmp_path, ("metrics=retrieval",))
-        assert (same.order, same.n_llm_calls) == ((), 0)
-        assert all(n_kept == n_unique for _, n_unique, n_kept in counts(same).values())
+        same = plan_small(tmp_path, ("metrics=retrieval",)).plan
+        assert (same.order, same.n_requests) == ((), 0)
+        assert all((kind.n_kept, kind.n_to_run) == (kind.n_unique, 0) for kind in same.kinds)
         more = plan_small(tmp_path, *grid(metrics="retrieval", top_k="5,6"))
         assert counts(more)["context"] == (2, 2, 1)
-        assert {stage.kind for stage in more.order} == {"context", "answers", "context_scores", "matrices", "result"}
-        assert more.n_llm_calls == 12
+        assert {stage.kind for stage in more.plan.order} == {
+            "context", "prompts", "answers", "context_scores", "result",
+        }  # fmt: skip
+        assert more.plan.n_requests == 12
 
     def test_what_lies_behind_a_kept_result_is_not_needed(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, ("metrics=retrieval",)) == 0
@@ -57,21 +54,75 @@ class TestCounts:
         for entry in list(store.entries()):
             if entry.manifest.kind == "sparse_index":
                 store.discard(entry)
-        assert plan_small(tmp_path, ("metrics=retrieval",)).order == ()
+        plan = plan_small(tmp_path, ("metrics=retrieval",))
+        assert plan.plan.order == ()
+        (kind,) = [kind for kind in plan.plan.kinds if kind.kind == "sparse_index"]
+        assert (kind.n_kept, kind.n_to_run) == (0, 0)
 
-    def test_journalled_answers_are_not_asked_for_again(self, tmp_path: Path) -> None:
-        plan = plan_small(tmp_path, ())
-        (cell,) = plan.cells
-        journal = store_of(tmp_path).journal(cell.graph.answers.key)
-        journal.write_text('{"request_id": "a", "state": "ok"}\n{"request_id": "b", "state": "ok"}\n')
-        assert plan_small(tmp_path, ()).n_llm_calls == 12 - 2
+    def test_the_summary_is_for_the_record(self, tmp_path: Path) -> None:
+        summary = plan_small(tmp_path, *grid(retriever="bm25", embedder="hashing,lsa")).summary()
+        assert (summary["n_cells"], summary["n_requested"], summary["n_requests"]) == (1, 2, 12)
+        assert summary["requests"] == {"answers": 12}
+        assert summary["stages"]["answers"] == {"n_asked": 2, "n_unique": 1, "n_kept": 0}
 
-    def test_journalled_failures_are_asked_for_again(self, tmp_path: Path) -> None:
-        plan = plan_small(tmp_path, ())
-        (cell,) = plan.cells
-        journal = store_of(tmp_path).journal(cell.graph.answers.key)
-        journal.write_text('{"request_id": "a", "state": "ok"}\n{"request_id": "b", "state": "error"}\n')
-        assert plan_small(tmp_path, ()).n_llm_calls == 12 - 1
+
+class TestRequests:
+    SCRIPTED = ("llm=scripted", "metrics=retrieval")
+
+    def test_are_counted_per_distinct_cell(self, tmp_path: Path) -> None:
+        plan = plan_small(tmp_path, *grid(top_k="2,4")).plan
+        assert plan.n_requests == 2 * 12
+        assert [(count.kind, count.n_requests, count.is_exact) for count in plan.requests] == [("answers", 24, False)]
+
+    def test_none_without_a_generator(self, tmp_path: Path) -> None:
+        plan = plan_small(tmp_path, ("llm=none",)).plan
+        assert (plan.requests, plan.n_requests) == ((), 0)
+
+    def test_are_exact_once_the_prompts_are_kept(self, tmp_path: Path) -> None:
+        assert run_small(tmp_path, self.SCRIPTED) == 0
+        store = store_of(tmp_path)
+        forget(tmp_path, "answers", "result")
+        for path in (store.root / "replies").iterdir():
+            path.unlink()
+        (count,) = plan_small(tmp_path, self.SCRIPTED).plan.requests
+        assert (count.kind, count.n_requests, count.is_exact) == ("answers", 12, True)
+
+    def test_kept_replies_are_taken_off(self, tmp_path: Path) -> None:
+        assert run_small(tmp_path, self.SCRIPTED) == 0
+        forget(tmp_path, "answers", "result")
+        assert plan_small(tmp_path, self.SCRIPTED).plan.n_requests == 0
+        (replies,) = (store_of(tmp_path).root / "replies").iterdir()
+        lines = [line for line in replies.read_bytes().splitlines(keepends=True) if line.strip()]
+        replies.write_bytes(b"".join(lines[:-2]))
+        assert plan_small(tmp_path, self.SCRIPTED).plan.n_requests == 2
+
+    def test_replies_of_another_model_do_not_count(self, tmp_path: Path) -> None:
+        assert run_small(tmp_path, self.SCRIPTED) == 0
+        (count,) = plan_small(tmp_path, (*self.SCRIPTED, "llm.reply=other")).plan.requests
+        assert (count.n_requests, count.is_exact) == (12, True)
+
+    def test_failures_are_asked_for_again(self, tmp_path: Path) -> None:
+        assert run_small(tmp_path, self.SCRIPTED) == 0
+        forget(tmp_path, "answers", "result")
+        (file,) = (store_of(tmp_path).root / "replies").iterdir()
+        assert file.stem == replies_key(Scripted(), "answers")
+        file.unlink()
+        replies = store_of(tmp_path).replies(file.stem)
+        replies.add("a", Answer("a", AnswerState.ERROR, error="no"))
+        assert plan_small(tmp_path, self.SCRIPTED).plan.n_requests == 12
+
+    def test_a_smaller_limit_asks_for_nothing_more(self, tmp_path: Path) -> None:
+        assert run_small(tmp_path, self.SCRIPTED) == 0
+        assert run_small(tmp_path, (*self.SCRIPTED, "dataset.limit=6"), sweep_id="fewer") == 0
+        (replies,) = (store_of(tmp_path).root / "replies").iterdir()
+        assert len([line for line in replies.read_bytes().splitlines() if line]) == 12
+
+
+def forget(folder: Path, *kinds: str) -> None:
+    store = store_of(folder)
+    for entry in list(store.entries()):
+        if entry.manifest.kind in kinds:
+            store.discard(entry)
 
 
 class TestSameExperiments:
@@ -103,53 +154,21 @@ class TestSameExperiments:
         assert [cell.axes["top_k"] for cell in cells] == [9, 2, 5]
 
 
-def cells_of(results: Mapping[str, Stage], answers: Stage) -> tuple[PlannedCell, ...]:
-    """Cells made of any stages."""
-    request = small_request()
-    data = Data(answers, answers, 1, 1, ("",), {})
-    graphs = {name: Graph(data, stage, answers, frozenset()) for name, stage in results.items()}
-    return tuple(PlannedCell(name, request, graph) for name, graph in graphs.items())
-
-
 class TestOrder:
     def test_inputs_come_first(self, tmp_path: Path) -> None:
-        plan = plan_small(tmp_path, *grid(chunk__size="64,128", retriever="closed_book,hybrid_rerank", top_k="2,4"))
+        plan = plan_small(tmp_path, *grid(chunk__size="64,128", retriever="closed_book,hybrid_rerank", top_k="2,4")).plan
         place = {stage.key: i for i, stage in enumerate(plan.order)}
-        assert len(place) == len(plan.order) == sum(kind.n_unique for kind in plan.kinds)
+        assert len(place) == len(plan.order) == sum(kind.n_to_run for kind in plan.kinds)
+        assert sum(kind.n_to_run for kind in plan.kinds) == sum(kind.n_unique - kind.n_kept for kind in plan.kinds)
+        kept = {kind.kind for kind in plan.kinds if kind.n_kept}
         for stage in plan.order:
-            assert all(place[before.key] < place[stage.key] for before in stage.inputs.values())
+            assert all(place[before.key] < place[stage.key] for before in stage.inputs if before.kind not in kept)
 
     def test_cells_end_one_by_one(self, tmp_path: Path) -> None:
-        order = [stage.kind for stage in plan_small(tmp_path, *grid(chunk__size="64,128,256")).order]
+        order = [stage.kind for stage in plan_small(tmp_path, *grid(chunk__size="64,128,256")).plan.order]
         ends = [i for i, kind in enumerate(order) if kind == "result"]
         chunkings = [i for i, kind in enumerate(order) if kind == "chunks"]
         assert ends[0] < chunkings[1] < ends[1] < chunkings[2] < ends[2]
-
-    @pytest.mark.parametrize("models", [("large", "small"), ("small", "large")])
-    def test_stages_of_one_model_are_together(self, tmp_path: Path, models: tuple[str, str]) -> None:
-        source = Stage("data", add, Adder(0))
-        answers = {
-            (model, n): Stage("answers", add, Adder(model=model), {"data": source}, {"n": n})
-            for n in range(3)
-            for model in models
-        }
-        results = {
-            f"{model}-{n}": Stage("result", add, Adder(n), {"answers": stage}) for (model, n), stage in answers.items()
-        }
-        plan = make_plan(cells_of(results, source), Store(tmp_path))
-        loaded = [stage.component.model for stage in plan.order if stage.kind == "answers"]
-        assert loaded == [models[0]] * 3 + [models[1]] * 3
-
-    def test_every_result_of_a_model_that_is_loaded_is_made_before_the_next_model(self, tmp_path: Path) -> None:
-        """Reranking waits for embedding: a model may be needed by two stages, one behind the other."""
-        source = Stage("data", add, Adder(0))
-        first = Stage("vectors", add, Adder(1, model="one"), {"data": source})
-        other = Stage("answers", add, Adder(1, model="other"), {"data": source})
-        second = Stage("reranked_hits", add, Adder(1, model="one"), {"vectors": first})
-        result = Stage("result", add, Adder(1), {"a": other, "b": second})
-        plan = make_plan(cells_of({"cell": result}, source), Store(tmp_path))
-        models = [stage.component.model for stage in plan.order if stage.component.model]
-        assert models in (["one", "one", "other"], ["other", "one", "one"])
 
 
 class TestAxes:

@@ -1,0 +1,152 @@
+"""The plan of any stages; that of sweeps is in tests/runner/pipeline/test_planned.py."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from components.errors import ComponentError
+from components.llms.scripted import Scripted
+from runner.engine.executors import run_stages
+from runner.engine.plan import Plan, make_plan
+from runner.engine.run import Run
+from runner.engine.stage import Stage
+from runner.engine.store import Store
+from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top, request
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store", "this run")
+
+
+def models(plan: Plan) -> list[str]:
+    """Of the stages that have one, in the order in which they run."""
+    return [stage.component.model for stage in plan.order if stage.models]  # type: ignore[attr-defined]
+
+
+def run_all(plan: Plan, store: Store) -> None:
+    assert not any(run.failed for run in run_stages(plan.order, store, 1, lambda *_: None))
+
+
+class TestCounts:
+    def test_in_the_order_in_which_work_flows(self, store: Store) -> None:
+        source = Source(Adder(0))
+        left, right = Left(others={"a": source}), Right(others={"a": source, "b": Left(others={"a": source})})
+        top = Top(row=(left, right))
+        plan = make_plan([(top, 3), (left, 1)], store)
+        found = [(kind.kind, kind.n_asked, kind.n_unique, kind.n_kept, kind.n_to_run) for kind in plan.kinds]
+        assert found == [("source", 4, 1, 0, 1), ("left", 4, 1, 0, 1), ("right", 3, 1, 0, 1), ("top", 3, 1, 0, 1)]
+
+    def test_what_is_kept_is_not_run(self, store: Store) -> None:
+        source = Source(Adder(0))
+        run_all(make_plan([(Left(others={"a": source}), 1)], store), store)
+        plan = make_plan([(Top(row=(Left(others={"a": source}), Right(others={"a": source}))), 1)], store)
+        assert [stage.kind for stage in plan.order] == ["right", "top"]
+        assert {kind.kind: kind.n_kept for kind in plan.kinds} == {"source": 1, "left": 1, "right": 0, "top": 0}
+
+
+class TestOrder:
+    @pytest.mark.parametrize("names", [("large", "small"), ("small", "large")])
+    def test_stages_of_one_model_are_together(self, store: Store, names: tuple[str, str]) -> None:
+        source = Source(Adder(0))
+        answers = [Left(Adder(model=model), {"data": source}, depth=n) for n in range(3) for model in names]
+        results = [Top(Adder(n), {"answers": stage}) for n, stage in enumerate(answers)]
+        plan = make_plan([(result, 1) for result in results], store)
+        assert models(plan) == [names[0]] * 3 + [names[1]] * 3
+
+    def test_what_needs_no_model_comes_as_soon_as_it_can(self, store: Store) -> None:
+        """A result is there before the next model is loaded, though its inputs needed models."""
+        source = Source(Adder(0))
+        answers = [Left(Adder(model=model), {"data": source}) for model in ("large", "small")]
+        plan = make_plan([(Top(Adder(n), {"answers": stage}), 1) for n, stage in enumerate(answers)], store)
+        assert [stage.kind for stage in plan.order] == ["source", "left", "top", "left", "top"]
+
+    def test_cells_end_one_by_one_whatever_their_depths(self, store: Store) -> None:
+        """What a later cell is ahead in must not come before a shallow stage of an earlier one."""
+        source = Source(Adder(0))
+        tops = [
+            Top(row=(Left(Adder(n), {"a": Left(Adder(n), {"a": source})}), Right(Adder(n), {"a": source})))
+            for n in range(3)
+        ]
+        order = [stage.key for stage in make_plan([(top, 1) for top in tops], store).order]
+        ends = [order.index(top.key) for top in tops]
+        begins = [min(order.index(stage.key) for stage in top.inputs) for top in tops]
+        assert ends[0] < begins[1] < ends[1] < begins[2] < ends[2]
+
+    def test_every_result_of_a_model_that_is_loaded_is_made_before_the_next_model(self, store: Store) -> None:
+        """Reranking waits for embedding: a model may be needed by two stages, one behind the other."""
+        source = Source(Adder(0))
+        first = Left(Adder(1, model="one"), {"data": source})
+        other = Left(Adder(1, model="other"), {"data": source})
+        second = Right(Adder(1, model="one"), {"vectors": first})
+        plan = make_plan([(Top(Adder(1), {"a": other, "b": second}), 1)], store)
+        assert models(plan) in (["one", "one", "other"], ["other", "one", "one"])
+
+
+@dataclass(frozen=True, eq=False)
+class Asked(Sum):
+    """Asks for texts, some of which may be equal."""
+
+    kind: ClassVar[str] = "asked"
+
+    llm: Scripted = Scripted()
+    texts: tuple[str, ...] = ("a", "b")
+    needs: int = 0
+
+    @property
+    def n_requests(self) -> int:
+        return len(self.texts)
+
+    def make(self, run: Run) -> int:
+        for other in self.inputs:
+            run.read(other)
+        if self.needs:
+            raise ComponentError("cannot tell yet")
+        return len(run.ask(self.llm, "answers")([request(text) for text in self.texts]))
+
+
+def requests(plan: Plan) -> list[tuple[str, int, bool]]:
+    return [(count.kind, count.n_requests, count.is_exact) for count in plan.requests]
+
+
+class TestRequests:
+    def test_without_inputs_they_are_counted(self, store: Store) -> None:
+        plan = make_plan([(Asked(texts=("a", "b", "a")), 1)], store)
+        assert requests(plan) == [("asked", 2, True)]
+        assert plan.n_requests == 2
+        assert plan.summary()["requests"] == {"asked": 2}
+
+    def test_behind_inputs_that_are_not_kept_they_are_estimated(self, store: Store) -> None:
+        source = Source(Adder(0))
+        plan = make_plan([(Asked(others={"a": source}, texts=("a", "b", "a")), 1)], store)
+        assert requests(plan) == [("asked", 3, False)]
+        run_all(make_plan([(source, 1)], store), store)
+        plan = make_plan([(Asked(others={"a": source}, texts=("a", "b", "a")), 1)], store)
+        assert requests(plan) == [("asked", 2, True)]
+
+    def test_equal_requests_of_several_stages_count_once(self, store: Store) -> None:
+        plan = make_plan([(Asked(texts=("a", "b")), 1), (Asked(texts=("b", "c")), 1)], store)
+        assert requests(plan) == [("asked", 3, True)]
+
+    def test_kept_replies_are_taken_off_and_kept_stages_ask_nothing(self, store: Store) -> None:
+        plan = make_plan([(Asked(texts=("a", "b")), 1)], store)
+        run_all(plan, store)
+        assert requests(make_plan([(Asked(texts=("a", "b")), 1)], store)) == []
+        assert requests(make_plan([(Asked(texts=("b", "c")), 1)], store)) == [("asked", 1, True)]
+        other = Asked(texts=("b", "c"), llm=Scripted(reply="other"))
+        assert requests(make_plan([(other, 1)], store)) == [("asked", 2, True)]
+
+    def test_counting_asks_nothing_and_leaves_nothing(self, store: Store) -> None:
+        make_plan([(Asked(llm=Scripted(delay_s=60)), 1)], store)
+        assert list((store.root / "replies").iterdir()) == []
+        assert list(store.entries()) == []
+
+    def test_a_stage_whose_requests_cannot_be_told_is_estimated(self, store: Store) -> None:
+        plan = make_plan([(Asked(needs=1), 1)], store)
+        assert requests(plan) == [("asked", 2, False)]
+
+    def test_exact_and_estimated_ones_of_a_kind_are_added(self, store: Store) -> None:
+        stages: list[Stage[int]] = [Asked(texts=("a",)), Asked(others={"a": Source(Adder(0))}, texts=("a", "b"))]
+        assert requests(make_plan([(stage, 1) for stage in stages], store)) == [("asked", 3, False)]
