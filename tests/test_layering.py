@@ -1,4 +1,6 @@
-"""The direction of dependency: analysis -> runner -> components, and within components towards records."""
+"""The direction of dependency: analysis -> runner.results -> components, within components towards records, and within
+the runner launch -> output -> pipeline -> engine.
+"""
 
 import ast
 import json
@@ -22,6 +24,9 @@ SHARED_BY_ROLES = (
     "components.means",
     "components.text",
 )
+TOKENIZERS = "components.tokenizers"
+"""Components of other roles hold a tokenizer, and have one by default."""
+
 HEAVY = {
     "torch", "transformers", "faiss", "mlflow", "vllm", "ray", "bm25s", "sklearn", "jieba", "matplotlib", "sacrebleu",
     "openai", "bert_score", "sentence_transformers",
@@ -42,12 +47,17 @@ MODULES = _modules()
 
 
 def _imported(file: Path, *, at_import: bool) -> Iterator[str]:
-    """Dotted names that a file imports; with `at_import` without what functions import when they are called."""
+    """Dotted names that a file imports; with `at_import` without what functions import when they are called,
+    and what is imported for types alone.
+    """
     waiting: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
     package = ".".join(file.relative_to(REPOSITORY).parent.parts)
     while waiting:
         node = waiting.pop()
         if at_import and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if at_import and isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            waiting.extend(node.orelse)
             continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -77,7 +87,7 @@ def _role(module: str) -> str | None:
 def test_there_are_modules_of_every_kind() -> None:
     roles = {role for role in map(_role, MODULES) if role}
     assert {"components.chunkers", "components.datasets", "components.llms", "components.metrics"} <= roles
-    assert {"components.records", "components.text.tables", "runner.pipeline.stages"} <= set(MODULES)
+    assert {"components.records", "components.text.tables", "runner.pipeline.cell"} <= set(MODULES)
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if _is_under(name, "components")])
@@ -87,7 +97,7 @@ def test_components_import_components_alone(module: str) -> None:
 
 @pytest.mark.parametrize("module", [name for name in MODULES if _role(name)])
 def test_roles_do_not_import_each_other(module: str) -> None:
-    allowed = (*SHARED_BY_ROLES, str(_role(module)))
+    allowed = (*SHARED_BY_ROLES, TOKENIZERS, str(_role(module)))
     strangers = {name for name in _ours(MODULES[module]) if not any(_is_under(name, package) for package in allowed)}
     assert strangers == set()
 
@@ -99,7 +109,12 @@ def test_roles_do_not_import_each_other(module: str) -> None:
         ("components.errors", ()),
         ("components.fields", ()),
         ("components.protocols", ("components.records",)),
-        *((name, SHARED_BY_ROLES) for name in MODULES if _is_under(name, "components.text")),
+        ("components.text.forms", (*SHARED_BY_ROLES, TOKENIZERS)),
+        *(
+            (name, SHARED_BY_ROLES)
+            for name in MODULES
+            if _is_under(name, "components.text") and name != "components.text.forms"
+        ),
     ],
 )
 def test_what_roles_share_imports_no_role(module: str, allowed: tuple[str, ...]) -> None:
@@ -112,6 +127,48 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
     for module in (name for name in MODULES if _is_under(name, "analysis")):
         names = _ours(MODULES[module])
         assert {name for name in names if not any(_is_under(name, package) for package in allowed)} == set(), module
+
+
+FLOORS = {
+    "runner.engine": (),
+    "runner.pipeline": ("runner.engine",),
+    "runner.output": ("runner.results", "runner.pipeline", "runner.engine"),
+    "runner.launch": ("runner.results", "runner.output", "runner.pipeline", "runner.engine"),
+}
+"""What each package of the runner may import besides itself and components; on top are the commands."""
+
+COMMANDS = {"runner.datasets", "runner.judge_agreement", "runner.score", "runner.store", "runner.track"}
+
+
+def _strangers(module: str, allowed: tuple[str, ...]) -> set[str]:
+    return {name for name in _ours(MODULES[module]) if not any(_is_under(name, package) for package in allowed)}
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_the_runner_is_built_in_floors(package: str) -> None:
+    allowed = ("components", package, *FLOORS[package])
+    own = [name for name in MODULES if _is_under(name, package)]
+    assert len(own) > 3
+    assert {module: found for module in own if (found := _strangers(module, allowed))} == {}
+
+
+def test_the_engine_knows_no_role_but_the_language_model() -> None:
+    """It keeps replies of models; chunkers, metrics and all others are the pipeline's."""
+    allowed = ("runner.engine", *SHARED_BY_ROLES)
+    own = [name for name in MODULES if _is_under(name, "runner.engine")]
+    assert {module: found for module in own if (found := _strangers(module, allowed))} == {}
+
+
+def test_every_package_of_the_runner_has_its_place() -> None:
+    packages = {name for name in MODULES if name.startswith("runner.") and name.count(".") == 1}
+    assert packages == {*FLOORS, *COMMANDS, "runner.results", "runner.__main__"}
+
+
+def test_nothing_is_built_on_a_command() -> None:
+    for module in MODULES:
+        commands = {name for name in _ours(MODULES[module]) if any(_is_under(name, command) for command in COMMANDS)}
+        own = ".".join(module.split(".")[:2])
+        assert {name for name in commands if not _is_under(name, own)} == set(), module
 
 
 def test_the_runner_does_not_import_the_analysis() -> None:

@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from components.datasets.demo import Demo
+from components.llms.scripted import Scripted
+from components.records import Answer, Request
 from runner.engine import environment
-from runner.engine.store import Entry, Store
+from runner.engine.store import Store
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from runner.results import read_cells, read_sweep
 from tests.runner.sweeping import (
@@ -43,10 +45,10 @@ def n_manifests(folder: Path) -> int:
     return len(list((folder / "results" / "store" / "entries").glob("*/*/*/manifest.json")))
 
 
-def journalled(folder: Path) -> list[dict[str, Any]]:
-    """The whole lines of all journals."""
-    journals = (folder / "results" / "store" / "journals").glob("*.jsonl")
-    lines = [line for path in journals for line in path.read_text(encoding="utf-8").splitlines(keepends=True)]
+def replies(folder: Path) -> list[dict[str, Any]]:
+    """The whole lines of all files of replies."""
+    files = (folder / "results" / "store" / "replies").glob("*.jsonl")
+    lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines(keepends=True)]
     return [json.loads(line) for line in lines if line.endswith("\n") and line.strip()]
 
 
@@ -55,7 +57,7 @@ def after_stages(n: int) -> Moment:
 
 
 def after_answers(n: int) -> Moment:
-    return lambda folder: len(journalled(folder)) >= n
+    return lambda folder: len(replies(folder)) >= n
 
 
 def after_a_cell(folder: Path) -> bool:
@@ -99,21 +101,23 @@ class TestKilled:
         code, _ = stop_at(tmp_path, moment, signal.SIGKILL)
         assert code == -signal.SIGKILL
         kept = times_made(store_of(tmp_path))
-        n_answers = sum(len(pq.read_table(e.folder / "answers.parquet")) for e in answers(store_of(tmp_path)))
-        n_answers += len(journalled(tmp_path))
+        n_answers = len(replies(tmp_path))
+        n_prompts = len(entries_by_kind(store_of(tmp_path)).get("prompts", []))
 
         again = run_command(tmp_path, "-m", *SCRIPTED)
         assert again.returncode == 0, again.stderr
         now = times_made(store_of(tmp_path))
         assert {key: now[key] for key in kept} == kept
         last = sweeps(tmp_path)[-1]
-        assert read_sweep(last).plan["n_llm_calls"] == 24 - n_answers
+        assert len(replies(tmp_path)) == len({reply["request_id"] for reply in replies(tmp_path)}) == 24
+        assert read_sweep(last).plan["n_requests"] == n_planned(n_prompts, n_answers)
         assert metrics_text(last) == metrics_text(only_sweep(uninterrupted_run))
-        assert list((tmp_path / "results" / "store" / "journals").iterdir()) == []
+        assert list((tmp_path / "results" / "store" / "workspaces").iterdir()) == []
 
 
-def answers(store: Store) -> list[Entry]:
-    return entries_by_kind(store).get("answers", [])
+def n_planned(n_prompts: int, n_replies: int) -> int:
+    """Requests that the plan says: of a cell whose prompts are kept, the kept replies are taken off."""
+    return 24 - min(n_replies, 12 * n_prompts)
 
 
 class TestInterrupted:
@@ -142,19 +146,43 @@ class TestInterrupted:
         assert run_small(tmp_path) == EXIT_OK
 
 
-class TestJournal:
-    def test_answers_in_it_are_used_and_not_asked_for_again(self, tmp_path: Path) -> None:
-        overrides = (*FEW_METRICS, "llm=scripted")
-        (cell,) = plan_small(tmp_path, overrides).cells
-        ids = [sample.id for sample in Demo(limit=12).load().samples]
-        lines = [json.dumps({"request_id": each, "state": "ok", "text": f"kept {each}"}) for each in ids[:3]]
-        cut_off = lines[2][:20]
-        store_of(tmp_path).journal(cell.graph.answers.key).write_text("\n".join([*lines[:2], cut_off]))
-        assert run_small(tmp_path, overrides) == EXIT_OK
-        table = pq.read_table(tmp_path / "results" / sweep_in(tmp_path).sweep_id / cell.cell_id / "samples.parquet")
-        found = dict(zip(table["id"].to_pylist(), table["answer"].to_pylist(), strict=True))
-        assert {each for each in ids if found[each] == f"kept {each}"} == set(ids[:2])
-        assert all(found.values())
+class TestReplies:
+    OVERRIDES = (*FEW_METRICS, "llm=scripted")
+
+    def answers_of(self, folder: Path, sweep_id: str) -> dict[str, str]:
+        (cell,) = cells_in(folder, sweep_id)
+        table = pq.read_table(folder / "results" / sweep_id / cell.cell_id / "samples.parquet")
+        return dict(zip(table["id"].to_pylist(), table["answer"].to_pylist(), strict=True))
+
+    def test_that_are_kept_are_used_and_not_asked_for_again(self, tmp_path: Path) -> None:
+        assert run_small(tmp_path, self.OVERRIDES) == EXIT_OK
+        store = store_of(tmp_path)
+        before = self.answers_of(tmp_path, "a-sweep")
+        for kind in ("answers", "result"):
+            for entry in entries_by_kind(store)[kind]:
+                store.discard(entry)
+        (path,) = (store.root / "replies").iterdir()
+        lines = [json.dumps({**reply, "text": f"kept {reply['text']}"}) for reply in replies(tmp_path)]
+        path.write_text("\n".join([*lines[:2], lines[2][:20]]), encoding="utf-8")
+        assert run_small(tmp_path, self.OVERRIDES, sweep_id="again") == EXIT_OK
+        assert sweep_in(tmp_path, "again").plan["n_requests"] == 10
+        after = self.answers_of(tmp_path, "again")
+        kept = [an_id for an_id in before if after[an_id] == f"kept {before[an_id]}"]
+        assert kept == list(before)[:2]
+        assert all(after[an_id] == before[an_id] for an_id in list(before)[2:])
+
+    def test_serve_another_set_of_samples(self, tmp_path: Path) -> None:
+        """A smaller limit, or a larger one, asks for nothing that was answered."""
+        assert run_small(tmp_path, (*self.OVERRIDES, "dataset.limit=6", "retriever=closed_book")) == EXIT_OK
+        assert len(replies(tmp_path)) == 6
+        assert run_small(tmp_path, (*self.OVERRIDES, "retriever=closed_book"), sweep_id="more") == EXIT_OK
+        assert len(replies(tmp_path)) == 12 + n_not_among_the_first(6)
+
+
+def n_not_among_the_first(limit: int) -> int:
+    """Samples of a smaller limit that a larger one does not hold."""
+    few, many = ({sample.id for sample in Demo(limit=n).load().samples} for n in (limit, 12))
+    return len(few - many)
 
 
 FAILING = "青砚"
@@ -188,22 +216,29 @@ class TestFailedAnswers:
         assert len(failed) == n_failing
         assert all(row["answer"] == "" and row["error"] and row["score/rouge_l"] is None for row in failed)
 
-    def test_they_alone_are_asked_for_again(self, tmp_path: Path, n_failing: int) -> None:
+    def test_they_alone_are_asked_for_again(
+        self, tmp_path: Path, n_failing: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[str] = []
+        generate = Scripted.generate
+
+        def noted(llm: Scripted, requests: Sequence[Request]) -> Iterator[Answer]:
+            asked.extend(request.sample.question for request in requests)
+            return generate(llm, requests)
+
+        monkeypatch.setattr(Scripted, "generate", noted)
         run_small(tmp_path, self.FAILS)
-        first = journalled(tmp_path)
-        assert len(first) == 12
+        assert len(asked) == 12
+        assert len(replies(tmp_path)) == 12 - n_failing, "failed ones are not kept"
         run_small(tmp_path, self.FAILS, sweep_id="again")
-        second = journalled(tmp_path)[len(first) :]
-        assert [line["request_id"] for line in second] == [
-            line["request_id"] for line in first if line["state"] == "error"
-        ]
-        assert len(second) == n_failing
+        assert asked[12:] == [question for question in asked[:12] if FAILING in question]
+        assert len(asked) == 12 + n_failing
         assert cells_in(tmp_path)[0].metrics == cells_in(tmp_path, "again")[0].metrics
 
     def test_the_plan_counts_them(self, tmp_path: Path, n_failing: int) -> None:
         run_small(tmp_path, self.FAILS)
         run_small(tmp_path, self.FAILS, sweep_id="again")
-        assert sweep_in(tmp_path, "again").plan["n_llm_calls"] == n_failing
+        assert sweep_in(tmp_path, "again").plan["n_requests"] == n_failing
 
     def test_a_failure_rate_lets_them_pass(self, tmp_path: Path, n_failing: int) -> None:
         allowed = f"run.max_failure_rate={n_failing / 12 + 0.001:.3f}"
