@@ -7,10 +7,12 @@ rows, three), and then each of them is computed with once and counts as often as
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 _BLOCK_ELEMENTS = 1_000_000
 _FEW_ROWS = 6
@@ -19,6 +21,12 @@ _KEPT_BYTES = 64_000_000
 _LARGEST_KEPT = 8_000_000
 
 Counts = NDArray[np.unsignedinteger[Any]]
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The products are small: threads would spend more time waiting for one another than they save."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 class Draws:
@@ -53,10 +61,11 @@ class Draws:
         """Of values of the rows, float64[n_values, n], the sums in every column: float64[n_values, n_columns]."""
         sums = np.empty((len(rows), self.n_columns), dtype=np.float64)
         first = 0
-        for counts in self._drawn() if self._kept is None else self._kept:
-            last = first + counts.shape[1]
-            sums[:, first:last] = rows @ counts.astype(np.float64)
-            first = last
+        with _blas().limit(limits=1):
+            for counts in self._drawn() if self._kept is None else self._kept:
+                last = first + counts.shape[1]
+                np.matmul(rows, counts.astype(np.float64), out=sums[:, first:last])
+                first = last
         return sums
 
     def of_resamples(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,10 +14,10 @@ def quantiles(values: Values, levels: Sequence[float], n_times: NDArray[np.int64
     `n_times` int64[n_values] says how often each value (each column) counts, without it once. Values that are NaN are
     left out. `levels` are in [0, 1]; between two values the quantile is interpolated.
     """
-    return _of_partitioned(values, levels) if n_times is None else _of_weighted(values, levels, n_times)
+    return _of_rows(values, levels) if n_times is None else _of_weighted(values, levels, n_times)
 
 
-def _of_partitioned(values: Values, levels: Sequence[float]) -> Values:
+def _of_rows(values: Values, levels: Sequence[float]) -> Values:
     """Rows without NaN together, the others one by one: NaN moves what counts to other places."""
     found = np.full((len(values), len(levels)), np.nan)
     has_nan = np.isnan(values).any(axis=1)
@@ -26,7 +26,7 @@ def _of_partitioned(values: Values, levels: Sequence[float]) -> Values:
     below = np.floor(at).astype(np.int64)
     above = np.minimum(below + 1, last)
     if not has_nan.all():
-        ordered = np.partition(values[~has_nan], np.unique([*below, *above]), axis=1)
+        ordered = np.sort(values[~has_nan], axis=1)  # several times as fast as a partition at four places
         found[~has_nan] = _between(ordered[:, below], ordered[:, above], at)
     for row in np.flatnonzero(has_nan):
         if not np.isnan(values[row]).all():
@@ -49,7 +49,7 @@ def _of_weighted(values: Values, levels: Sequence[float], n_times: NDArray[np.in
 
 def _places(n_up_to: NDArray[np.int64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
     """Per row, where the values of some ranks are."""
-    places = (n_up_to[:, np.newaxis] <= ranks[:, :, np.newaxis]).sum(axis=2)
+    places: NDArray[np.int64] = (n_up_to[:, np.newaxis] <= ranks[:, :, np.newaxis]).sum(axis=2)
     return np.minimum(places, n_up_to.shape[1] - 1)
 
 

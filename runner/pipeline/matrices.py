@@ -12,7 +12,7 @@ from runner.pipeline.heatmap import Cell, draw
 
 
 def draw_matrices(stage: Stage, inputs: Inputs) -> Output:
-    """`matrix_<metric>.csv` and `.png` for every metric of the scores; nothing for data without topics and tasks."""
+    """`matrix_<metric>.csv` and `.svg` for every metric of the scores; nothing for data without topics and tasks."""
     metrics = inputs.read("scores", _decode_metrics)
     labels = inputs.read("samples", payloads.decode_labels)
     topics, tasks = _axis(metrics, "topic/", labels), _axis(metrics, "task/", labels)
@@ -21,7 +21,7 @@ def draw_matrices(stage: Stage, inputs: Inputs) -> Output:
         for name in metrics[OVERALL]:
             cells = _cells(metrics, name, topics, tasks)
             files[f"matrix_{name}.csv"] = _csv(cells, topics, tasks)
-            files[f"matrix_{name}.png"] = draw(name, cells, topics, tasks, labels)
+            files[f"matrix_{name}.svg"] = draw(name, cells, topics, tasks, labels)
     return Output(files)
 
 
