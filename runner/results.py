@@ -3,7 +3,7 @@
     <results_dir>/<sweep id>/sweep.json              what was asked for, and how each cell ended
     <results_dir>/<sweep id>/<cell id>/cell.json     one experiment: axes, configuration, metrics
     <results_dir>/<sweep id>/<cell id>/samples.parquet
-    <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, .png
+    <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, .svg
 
 `cell.json` is written last, so a folder with one is complete. Its `metrics` are equal byte for byte whenever the same
 experiment is run on the same data, interrupted or not; `seconds`, `reused` and `host` are not.

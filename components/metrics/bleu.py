@@ -104,4 +104,6 @@ def _closest_lengths(lengths: NDArray[np.int64], references: Units, sample: NDAr
 def _smoothed(n_matched: NDArray[np.float64]) -> NDArray[np.float64]:
     """Matched n-grams, the i-th order without any (over the last axis) counting 1 / 2^i: smoothing "exp"."""
     is_zero = n_matched == 0
+    if not is_zero.any():
+        return n_matched
     return np.where(is_zero, 0.5 ** np.cumsum(is_zero, axis=-1), n_matched)

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 
 
 def is_word_character(character: str) -> bool:
@@ -12,6 +12,7 @@ def is_word_character(character: str) -> bool:
     return unicodedata.category(character)[0] in "LNM"
 
 
+@lru_cache(maxsize=100_000)
 def index_term(token: str) -> str:
     """NFKC and lower case; "" for a token without a letter or digit, so that white space and punctuation are not
     indexed.

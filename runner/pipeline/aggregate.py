@@ -62,7 +62,7 @@ def aggregate(
     """
     clusters = clusters_of(samples)
     subsets = rows_by_subset(samples)
-    metrics = {subset: score_subset(scored, rows, interval, clusters[rows]) for subset, rows in subsets.items()}
+    metrics = dict(zip(subsets, _score_subsets(scored, list(subsets.values()), interval, clusters), strict=True))
     finest = list(_rows_by_own_subset(samples).values())
     if len(finest) > 1:
         metrics[MACRO] = _macro(scored, finest, interval, clusters)
@@ -81,12 +81,36 @@ def clusters_of(samples: Sequence[Sample]) -> NDArray[np.int64]:
 def score_subset(
     scored: Mapping[str, Scored], rows: list[int], interval: Bootstrap, clusters: NDArray[np.int64] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """`{metric: {value, n, n_excluded, ci_low, ci_high}}` of some samples."""
+    """`{metric: {value, n, n_excluded, ci_low, ci_high}}` of some samples; `clusters` are theirs."""
     intervals = interval.intervals(_columns(scored, rows), clusters)
-    return {
-        name: _entry(bounds, Counter(scores.states[row] for row in rows))
-        for (name, (_, scores)), bounds in zip(scored.items(), intervals, strict=True)
-    }
+    counts = [_state_counts(scores.states, [rows])[0] for _, scores in scored.values()]
+    return _entries(scored, intervals, counts)
+
+
+def _score_subsets(
+    scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Bootstrap, clusters: NDArray[np.int64]
+) -> list[dict[str, dict[str, Any]]]:
+    """`score_subset` for each of the subsets; `clusters` are those of all samples."""
+    intervals = interval.intervals_of_subsets(_columns(scored, slice(None)), subsets, clusters)
+    counts = [_state_counts(scores.states, subsets) for _, scores in scored.values()]
+    return [_entries(scored, own, [c[i] for c in counts]) for i, own in enumerate(intervals)]
+
+
+def _entries(
+    scored: Mapping[str, Scored], intervals: Sequence[Interval], counts: Sequence[Counter[ScoreState]]
+) -> dict[str, dict[str, Any]]:
+    return {name: _entry(bounds, states) for name, bounds, states in zip(scored, intervals, counts, strict=True)}
+
+
+def _state_counts(states: Sequence[ScoreState], subsets: Sequence[list[int]]) -> list[Counter[ScoreState]]:
+    """How often each state is among the samples of every subset."""
+    distinct = list(dict.fromkeys(states))
+    if len(distinct) == 1:
+        return [Counter({distinct[0]: len(rows)}) for rows in subsets]
+    place = {state: i for i, state in enumerate(distinct)}
+    codes = np.array([place[state] for state in states], dtype=np.int64)
+    counts = [np.bincount(codes[rows], minlength=len(distinct)).tolist() for rows in subsets]
+    return [Counter({state: n for state, n in zip(distinct, own, strict=True) if n}) for own in counts]
 
 
 def _macro(
@@ -95,13 +119,13 @@ def _macro(
     intervals = interval.macro_intervals([(_columns(scored, rows), clusters[rows]) for rows in subsets])
     results = {}
     for (name, (_, scores)), bounds in zip(scored.items(), intervals, strict=True):
-        by_subset = [Counter(scores.states[row] for row in rows) for rows in subsets]
+        by_subset = _state_counts(scores.states, subsets)
         n_subsets = sum(states[ScoreState.VALUE] > 0 for states in by_subset)
         results[name] = {**_entry(bounds, sum(by_subset, Counter())), "n_subsets": n_subsets}
     return results
 
 
-def _columns(scored: Mapping[str, Scored], rows: list[int]) -> list[Column]:
+def _columns(scored: Mapping[str, Scored], rows: list[int] | slice) -> list[Column]:
     return [(scores.statistics[rows], partial(metric.combine, name)) for name, (metric, scores) in scored.items()]
 
 

@@ -50,7 +50,7 @@ def test_the_matrices_of_all_five_metrics_are_filled(tmp_path: Path, server: Cha
         filled = {field for field in fields if cell.value(name, field) is not None}
         assert filled == fields
         assert cell.value(name) == 1.0
-        assert (tmp_path / "results" / SWEEP_ID / cell.cell_id / f"matrix_{name}.png").is_file()
+        assert (tmp_path / "results" / SWEEP_ID / cell.cell_id / f"matrix_{name}.svg").is_file()
     rows = pq.read_table(tmp_path / "results" / SWEEP_ID / cell.cell_id / "samples.parquet").to_pylist()
     assert "as it should be" in rows[0]["judge/accuracy"]
     assert cell.tokens["judge_prompt"] > 0

@@ -135,7 +135,7 @@ class TestSampleTable:
     def test_matrices_lie_beside_it(self, folder: Path) -> None:
         for name in METRICS:
             assert (folder / f"matrix_{name}.csv").read_text(encoding="utf-8").startswith("topic,")
-            assert (folder / f"matrix_{name}.png").read_bytes().startswith(b"\x89PNG")
+            assert (folder / f"matrix_{name}.svg").read_bytes().startswith(b"<svg ")
 
 
 class TestExitCodes:

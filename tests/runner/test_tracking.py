@@ -126,7 +126,7 @@ class TestChildren:
     def test_have_files_and_tables(self, uri: str, runs: list[Run], bm25: CellResult) -> None:
         child = children(runs)[bm25.cell_id]
         found = artifacts(uri, child)
-        assert {"cell.json", "samples.parquet", "matrix_ndcg@10.csv", "matrix_ndcg@10.png"} <= found
+        assert {"cell.json", "samples.parquet", "matrix_ndcg@10.csv", "matrix_ndcg@10.svg"} <= found
         assert "matrix_ndcg@10.json" in artifacts(uri, child, "tables")
 
     def test_tables_hold_the_numbers_of_the_csv(self, tracked_run: Path, runs: list[Run], bm25: CellResult) -> None:
