@@ -10,9 +10,9 @@ from typing import Any
 
 from filelock import FileLock
 
-from runner.output.terminal import ranked, varying
+from runner.output.terminal import ranked
 from runner.pipeline.cell import TrackingSettings
-from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_cells, read_sweep
+from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_cells, read_sweep, varying_axes
 
 _LARGEST_BATCH = 1000
 _STATUS = {OK: "FINISHED", RUNNING: "RUNNING"}
@@ -62,7 +62,7 @@ class Tracker:
 
     def start(self, sweep: SweepResult) -> None:
         """Opens the parent run, or finds the one that this sweep has already."""
-        self._varying = varying(cell["axes"] for cell in sweep.cells)
+        self._varying = varying_axes(cell["axes"] for cell in sweep.cells)
         name = f"{sweep.sweep_id}: {len(sweep.cells)} cells, {' x '.join(self._varying) or 'one configuration'}"
         tags = {"mlflow.runName": name, "sweep_id": sweep.sweep_id, "command": sweep.command[:5000]}
         query = f"tags.sweep_id = '{sweep.sweep_id}' and tags.role = 'sweep'"
@@ -132,7 +132,7 @@ class Tracker:
         metrics, ordered = ranked(cells)
         self._client.log_artifact(self._parent_id, str(self._sweep_dir / "sweep.json"))
         if ordered and metrics and ordered[0].status == OK:
-            axes = varying(cell.axes for cell in cells) or ["retriever"]
+            axes = varying_axes(cell.axes for cell in cells) or ["retriever"]
             rows = [
                 [c.cell_id, c.status, *(c.axes.get(a) for a in axes), *(c.value(m) for m in metrics)] for c in ordered
             ]

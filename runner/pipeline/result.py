@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from components.records import Context, Documents, Hits, Sample, ScoreState, Spans
+from components.subsets import clusters_of
 from runner.engine.stage import Inputs, Output, Stage
 from runner.pipeline import payloads
+from runner.pipeline.aggregate import first_documents
 from runner.pipeline.answers import total
 
 _HITS_TYPE = pa.list_(
@@ -96,6 +98,7 @@ def _sample_columns(samples: tuple[Sample, ...], inputs: Inputs) -> dict[str, pa
         "history": pa.array(history, pa.string()),
         "references": pa.array([list(sample.references) for sample in samples], pa.list_(pa.string())),
         "gold": pa.array(gold, gold_type),
+        "cluster": pa.array(clusters_of(first_documents(samples))),
     }
 
 

@@ -111,7 +111,7 @@ def graph_of(cell: Cell, data: Data) -> Graph:
     }
     named = {f"scores/{name}": stage for name, stage in scores.items()}
     inputs = {**samples, **found, "queries": queries, "context": context, "answers": generated, **named, **pictures}
-    return Graph(data, Stage("result", result.assemble, None, inputs, version=2), generated, frozenset(used))
+    return Graph(data, Stage("result", result.assemble, None, inputs, version=3), generated, frozenset(used))
 
 
 def _retrieval(cell: Cell, data: Data, queries: Stage) -> dict[str, Stage]:
