@@ -157,22 +157,24 @@ def read_sweep(sweep_dir: Path) -> SweepResult:
 
 
 def read_cells(sweep_dir: Path) -> Iterator[CellResult]:
-    """The results of a sweep's cells that ended, in the order of the sweep."""
+    """The results of a sweep's cells that ended, in the order of the sweep. Raises DataError."""
+    return map(read_cell, cell_folders(sweep_dir))
+
+
+def cell_folders(sweep_dir: Path) -> Iterator[Path]:
+    """The folders of a sweep's cells that ended, in the order of the sweep. Raises DataError."""
     for cell in read_sweep(sweep_dir).cells:
         folder = sweep_dir / cell["cell_id"]
         if (folder / "cell.json").is_file():
-            yield read_cell(folder)
+            yield folder
 
 
 def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:
-    """Which values of the metric are the better ones; None where neither is, or where no cell has the metric.
-
-    Raises DataError if cells disagree: a judge's instruction that was turned round makes another metric.
+    """Which values of the metric are the better ones; None where neither is, where no cell has the metric, or where
+    cells disagree: a judge whose grades were turned round is another one, and nothing is ranked by both.
     """
     found = {cell.larger_is_better[metric] for cell in cells if metric in cell.larger_is_better}
-    if len(found) > 1:
-        raise DataError(f"{metric}: cells disagree on whether larger is better, so they cannot be ranked by it")
-    return found.pop() if found else None
+    return found.pop() if len(found) == 1 else None
 
 
 def varying_axes(axes: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -11,24 +11,9 @@ from rich.table import Table
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.engine.plan import Plan
 from runner.engine.stage import Stage
+from runner.output.ranking import best_value, direction_sign, ranked
 from runner.pipeline.stages import Data
 from runner.results import CellResult, larger_is_better, varying_axes
-
-HEADLINES = (
-    "accuracy",
-    "rouge_l",
-    "f1",
-    "bleu",
-    "quest_eval_recall",
-    "completeness",
-    "ndcg@10",
-    "mrr",
-    "recall@10",
-    "passage_coverage",
-    "context_tokens",
-)
-"""Metrics of the leaderboard, as far as they were computed; the cells are sorted by the first."""
-
 
 _SHOWN_FROM_S = 0.1
 _SMALLER = {False: " (smaller is better)", None: " (neither larger nor smaller is better)"}
@@ -117,36 +102,6 @@ class StageProgress:
                 self._console.print(f"  {kind:<16} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s")
 
 
-def ranked(cells: Iterable[CellResult]) -> tuple[list[str], list[CellResult]]:
-    """The headline metrics that were computed, and the cells sorted by the first, best first, failed ones last.
-
-    Without a headline metric all are shown, those that rank cells first; cells that nothing ranks stay in their order.
-    """
-    cells = list(cells)
-    metrics = [name for name in HEADLINES if any(cell.value(name) is not None for cell in cells)]
-    if not metrics:
-        computed = {name for cell in cells for name in cell.metrics.get(OVERALL, {}) if cell.value(name) is not None}
-        metrics = sorted(computed, key=lambda name: (larger_is_better(name, cells) is None, name))[: len(HEADLINES)]
-    sign = _sign(metrics[0], cells) if metrics else 0
-
-    def place(cell: CellResult) -> tuple[bool, bool, float]:
-        value = cell.value(metrics[0]) if metrics else None
-        return cell.status != "OK", value is None, -sign * (value or 0.0)
-
-    return metrics, sorted(cells, key=place)
-
-
-def _sign(metric: str, cells: Iterable[CellResult]) -> int:
-    """1 if larger is better, -1 if smaller is, 0 if neither."""
-    return {True: 1, False: -1, None: 0}[larger_is_better(metric, cells)]
-
-
-def _best(values: Iterable[float | None], sign: int) -> float | None:
-    """The best value; None without any, or if none is better than another."""
-    known = [value for value in values if value is not None]
-    return max(known, key=lambda value: sign * value) if known and sign else None
-
-
 def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
     """One row per cell, the best value of every metric in bold, an interval for the first; as many metrics as fit."""
     metrics, ordered = ranked(cells)
@@ -193,8 +148,8 @@ def show_subsets(console: Console, cells: Sequence[CellResult]) -> None:
     columns = [subset for subset in (*subsets, MACRO) if any(cell.value(name, subset) is not None for cell in ordered)]
     for subset in columns:
         table.add_column(subset.rpartition("/")[2], justify="right", no_wrap=True)
-    sign = _sign(name, cells)
-    best = {subset: _best((cell.value(name, subset) for cell in ordered), sign) for subset in columns}
+    sign = direction_sign(name, cells)
+    best = {subset: best_value((cell.value(name, subset) for cell in ordered), sign) for subset in columns}
     for cell in ordered:
         values = [cell.value(name, subset) for subset in columns]
         table.add_row(
@@ -221,7 +176,7 @@ def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Se
     for i, name in enumerate(metrics):
         table.add_column(f"{name} [dim]95% interval[/]" if i == 0 else name, justify="right", no_wrap=True)
     sound = [cell for cell in ordered if cell.status == "OK"] or ordered
-    best = {name: _best((cell.value(name) for cell in sound), _sign(name, ordered)) for name in metrics}
+    best = {name: best_value((cell.value(name) for cell in sound), direction_sign(name, ordered)) for name in metrics}
     digits = {name: _n_digits(cell.value(name) for cell in ordered) for name in metrics}
     for cell in ordered:
         failed = "" if cell.status == "OK" else " [red]FAILED[/]"

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from runner.output.terminal import HEADLINES, ranked, show_leaderboard
+from runner.output.ranking import HEADLINES, ranked
+from runner.output.terminal import show_leaderboard
 from runner.results import CellResult
 
 

@@ -6,7 +6,8 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from runner.output.tracking import Tracker, default_uri, metric_name
+from runner.output.mlflow_runs import Tracker, metric_name
+from runner.output.tracking import default_uri
 from runner.results import CellResult, read_cells, read_sweep
 from runner.track import __main__ as track
 from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
@@ -160,7 +161,6 @@ class TestTwice:
         raw = json.loads((sweep_dir / "sweep.json").read_text(encoding="utf-8")) | {"sweep_id": sweep_dir.name}
         (sweep_dir / "sweep.json").write_text(json.dumps(raw), encoding="utf-8")
         tracker = Tracker(uri, EXPERIMENT, sweep_dir)
-        tracker.start(read_sweep(sweep_dir))
         with monkeypatch.context() as broken:
             broken.setattr(MlflowClient, "log_batch", _connection_lost)
             with pytest.raises(OSError, match="gone"):
