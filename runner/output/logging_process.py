@@ -67,11 +67,14 @@ def _orders() -> Iterator[Order]:
 
 
 def _take(waiting: "SimpleQueue[Order]", gone: Event) -> None:
+    order: Order = []
     for line in sys.stdin:
-        order: Order = json.loads(line)
+        order = json.loads(line)
         waiting.put(order)
         if order[0] == "finish":
             return
+    if not order:
+        os._exit(0)  # nothing was begun: the sweep, which waits for this end, need not wait until MLflow is loaded
     gone.set()
     waiting.put(_GONE)
 

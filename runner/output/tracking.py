@@ -1,5 +1,6 @@
 """MLflow beside a sweep: a process of its own logs the cells, so that stages neither wait for it nor fail with it."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -39,26 +40,17 @@ class SafeTracker:
 
     def prepare(self) -> None:
         """Starts the process, which loads MLflow and waits: the sooner, the less anyone waits for it later."""
-        if not self.enabled or self._process:
+        if not self.enabled or self._process or self.error:
             return
-        self._said = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - it lives as long as the process
-        path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))
+        said = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - it lives as long as the process
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - this project's own module
-                [sys.executable, "-m", "runner.output.logging_process", *self._arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._said,
-                text=True,
-                encoding="utf-8",
-                env={**os.environ, "PYTHONPATH": path},
-                process_group=0,  # Ctrl-C in a terminal goes to the whole group of this one
-            )
+            self._process = _started(self._arguments, said)
         except OSError as error:
+            said.close()
             self.error = f"its process did not start: {error}"
-            self.enabled = False
             return
-        weakref.finalize(self, _end, self._process)
+        self._said = said
+        self._close = weakref.finalize(self, _end, self._process, said)
 
     def start(self) -> None:
         """Opens the sweep's parent run, from `sweep.json`."""
@@ -78,16 +70,16 @@ class SafeTracker:
     def finish(self) -> None:
         """Waits until all is logged; a Ctrl-C meanwhile ends the logging, not the caller."""
         self.ask_to_finish()
-        if self._process is None:
+        if self._process is None or self._said is None:
             return
         try:
             answer, _ = self._process.communicate()
+            self.error = self.error or _told(answer, self._process.returncode, self._said)
         except KeyboardInterrupt:
             self._process.terminate()
-            self._process.wait()
-            self.error = self.error or "interrupted before all cells were logged"
-            return
-        self.error = self.error or self._told(answer, self._process.returncode)
+            self.error = "interrupted before all cells were logged"
+        self._process = None
+        self._close()
 
     def _send(self, *order: str) -> None:
         if self._process is None or self.error:
@@ -96,28 +88,44 @@ class SafeTracker:
         try:
             self._process.stdin.write(json.dumps(order) + "\n")
             self._process.stdin.flush()
-        except OSError:
+        except BrokenPipeError:
             pass  # it ended early: its answer, which `finish` reads, says why
 
-    def _told(self, answer: str, code: int) -> str:
-        """The process's own account; without one, how it died."""
-        if answer:
-            told: dict[str, Any] = json.loads(answer)
-            return str(told["error"])
-        assert self._said is not None, "it is there since the process is"
-        self._said.seek(0)
-        last = ([line.strip() for line in self._said if line.strip()] or [""])[-1]
-        return f"its process ended with exit code {code}" + (f": {last}" if last else "")
+
+def _started(arguments: list[str], said: IO[str]) -> "subprocess.Popen[str]":
+    path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))
+    return subprocess.Popen(  # noqa: S603 - this project's own module
+        [sys.executable, "-m", "runner.output.logging_process", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=said,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": path},
+        process_group=0,  # Ctrl-C in a terminal goes to the whole group of this one
+    )
 
 
-def _end(process: "subprocess.Popen[str]") -> None:
-    """For a tracker that is given up: the end of its input ends the process, after the cell at hand."""
-    if process.stdin and not process.stdin.closed:
+def _told(answer: str, code: int, said: IO[str]) -> str:
+    """The process's own account; without one, how it died."""
+    if answer:
+        told: dict[str, Any] = json.loads(answer)
+        return str(told["error"])
+    said.seek(0)
+    last = ([line.strip() for line in said if line.strip()] or [""])[-1]
+    return f"its process ended with exit code {code}" + (f": {last}" if last else "")
+
+
+def _end(process: "subprocess.Popen[str]", said: IO[str]) -> None:
+    """The end of its input ends the process of a tracker that was given up, after the cell at hand."""
+    assert process.stdin is not None, "it was asked for"
+    assert process.stdout is not None, "it was asked for"
+    with contextlib.suppress(BrokenPipeError):  # what it did not read any more
         process.stdin.close()
     try:
         process.wait(_LAST_WORDS_S)
     except subprocess.TimeoutExpired:
         process.terminate()
         process.wait()
-    if process.stdout:
-        process.stdout.close()
+    process.stdout.close()
+    said.close()
