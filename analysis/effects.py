@@ -13,6 +13,8 @@ from analysis.terminal import Column
 from components.errors import DataError
 from runner.results import OK, CellResult
 
+_ORDER = {True: "best", False: "best", None: "largest"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command understands."""
@@ -49,7 +51,7 @@ def _columns(shares: VarianceShares, cells: Sequence[CellResult], metric: Subset
         Column("axis", [*names, "higher interactions, rest"], is_number=False),
         Column("share", [*(f"{term.share:.1%}" for term in terms), f"{shares.residual:.1%}"]),
         Column("df", [*(str(term.df) for term in terms), ""]),
-        Column("mean of its cells, best first", [*means, ""], is_number=False),
+        Column(f"mean of its cells, {_ORDER[metric.larger_is_better]} first", [*means, ""], is_number=False),
     ]
 
 
@@ -62,7 +64,7 @@ def _level_means(axis: str, cells: Sequence[CellResult], metric: SubsetMetric) -
             by_level.setdefault(sweeps.shown(cell.axes[axis]), []).append(value)
     means = {level: sum(values) / len(values) for level, values in by_level.items()}
     digits = terminal.n_digits(means.values())
-    ordered = sorted(means, key=lambda level: means[level], reverse=metric.larger_is_better)
+    ordered = sorted(means, key=lambda level: means[level], reverse=metric.larger_is_better is not False)
     return ", ".join(f"{level}: {terminal.number(means[level], digits)}" for level in ordered)
 
 

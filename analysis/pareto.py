@@ -112,7 +112,7 @@ def _columns(
     cells: Sequence[CellResult], metric: SubsetMetric, head: str, costs: NDArray[np.float64], axes: Sequence[str]
 ) -> list[Column]:
     values = np.array([metric.value(cell) for cell in cells], dtype=np.float64)
-    better = values if metric.larger_is_better else -values
+    better = values if metric.direction() else -values
     digits = terminal.n_digits(values)
     return [
         Column("cell", [cell.cell_id[:8] for cell in cells], is_number=False),

@@ -11,11 +11,7 @@ from components.subsets import MACRO, OVERALL
 from runner import results
 from runner.results import RESULTS_DIR, CellResult
 
-SMALLER_IS_BETTER = ("hallucination", "length", "context_tokens", "context_tokens_dropped")
-"""Metrics of which less is better, or cheaper; of all others more is. A published variant goes with its metric."""
-
 _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
-_VARIANTS = ("_crud_compat", "_omnieval_compat")
 
 
 @dataclass(frozen=True)
@@ -34,18 +30,20 @@ class Sweep:
 
 @dataclass(frozen=True)
 class SubsetMetric:
-    """A metric over a subset, written "[subset:]metric"; without a subset it is over all samples."""
+    """A metric over a subset, written "[subset:]metric"; without a subset it is over all samples.
+
+    `larger_is_better` is what its component says: None if neither larger nor smaller values are better.
+    """
 
     subset: str
     metric: str
+    larger_is_better: bool | None
 
-    @property
-    def larger_is_better(self) -> bool:
-        """False for `SMALLER_IS_BETTER`."""
-        name = self.metric
-        for variant in _VARIANTS:
-            name = name.removesuffix(variant)
-        return name not in SMALLER_IS_BETTER
+    def direction(self) -> bool:
+        """`larger_is_better` for what ranks cells. Raises DataError if neither is."""
+        if self.larger_is_better is None:
+            raise DataError(f"--metric {self.metric}: neither larger nor smaller is better, so it ranks no cells")
+        return self.larger_is_better
 
     def value(self, cell: CellResult) -> float | None:
         """Of a cell; None where nothing could be scored."""
@@ -66,8 +64,9 @@ def open_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Sweep:
 
 def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
     """What "[subset:]metric" stands for. Raises DataError naming the metrics or subsets that the cells have."""
+    cells = tuple(cells)
     subset, _, metric = text.rpartition(":")
-    wanted = SubsetMetric(subset or OVERALL, metric)
+    wanted = SubsetMetric(subset or OVERALL, metric, results.larger_is_better(metric, cells))
     metrics: dict[str, set[str]] = {}
     for cell in cells:
         for name, entries in cell.metrics.items():
@@ -122,13 +121,9 @@ def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:
     return {name: [None if value is None else shown(value) for value in row] for name, row in values.items()}
 
 
-def varying_axes(cells: Sequence[CellResult]) -> list[str]:
-    """Axes with more than one value among the cells that use them, save those that say nothing beyond another one."""
-    from analysis.statistics import determined_axes
-
-    levels = axis_levels(cells)
-    determined = determined_axes(levels)
-    return [name for name, row in levels.items() if len({*row} - {None}) > 1 and name not in determined]
+def varying_axes(cells: Iterable[CellResult]) -> list[str]:
+    """As `results.varying_axes`, of these cells."""
+    return results.varying_axes(cell.axes for cell in cells)
 
 
 def describe(cell: CellResult, axes: Iterable[str]) -> str:

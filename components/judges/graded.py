@@ -39,8 +39,9 @@ class Ruling:
 class Graded:
     """A judge reads `instruction` and replies with one of `grades`; the value is the grade / max(grades).
 
-    Level: sample. Range: [0, 1] for grades from 0, no unit. Direction: as the instruction defines the grades; of
-    OmniEval's metrics all are better the larger, save hallucination. Source: Wang et al. 2024, "OmniEval", section 3.3.
+    Level: sample. Range: [0, 1] for grades from 0, no unit. Direction: `larger_is_better`, as the instruction defines
+    the grades; of OmniEval's metrics all are better the larger, save hallucination. Source: Wang et al. 2024,
+    "OmniEval", section 3.3.
 
     Places in `instruction` are {question}, {references}, {answer}, {passages} and {passage}; what they show decides
     what is needed. {references} or {passages}: a sample without any is NOT_APPLICABLE (closed-book cells have no
@@ -56,6 +57,7 @@ class Graded:
     """
 
     name: str
+    larger_is_better: bool
     llm: LLM
     system: str
     instruction: str

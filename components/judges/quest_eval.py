@@ -51,6 +51,7 @@ class QuestEval:
     tokenizer: Tokenizer = JiebaWords()
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     def check(self) -> list[str]:
         """Places that are missing in the prompts, no phrase to recognise, no file where one is named."""

@@ -31,6 +31,7 @@ class Bleu:
     language: str = "zh"
 
     version: ClassVar[int] = 2
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

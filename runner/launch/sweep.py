@@ -66,6 +66,8 @@ class Sweep:
 
     def run(self) -> int:
         """Everything, in order; returns the exit code. Raises StoreError if results cannot be kept or written."""
+        if not self._run.plan_only:
+            self._tracker.prepare()
         plan = plan_sweep(self._requests, self._store)
         terminal.show_plan(self._console, plan)
         if self._run.plan_only:
@@ -98,9 +100,8 @@ class Sweep:
         return EXIT_CELL_FAILED if failed else EXIT_OK
 
     def _begin(self, plan: SweepPlan) -> None:
-        sweep = self._describe(plan, RUNNING)
-        results.write_sweep(self._sweep_dir, sweep)
-        self._tracker.start(sweep)
+        results.write_sweep(self._sweep_dir, self._describe(plan, RUNNING))
+        self._tracker.start()
 
     def _execute(self, plan: SweepPlan) -> None:
         """Runs stages; a cell is written and logged as soon as its last stage ends."""
@@ -131,7 +132,10 @@ class Sweep:
 
     def _end(self, plan: SweepPlan, status: str) -> None:
         results.write_sweep(self._sweep_dir, self._describe(plan, status))
-        self._tracker.finish()
+        if status == INTERRUPTED:
+            self._tracker.finish()
+        else:
+            self._tracker.ask_to_finish()
 
     def _describe(self, plan: SweepPlan, status: str) -> SweepResult:
         return SweepResult(
@@ -164,6 +168,7 @@ class Sweep:
         terminal.show_subsets(self._console, cells)
         terminal.show_failures(self._console, cells)
         self._console.print(f"results:  {self._sweep_dir}")
+        self._tracker.finish()
         if self._tracker.error:
             self._console.print(
                 f"[red]MLflow failed[/] ({self._tracker.error}); nothing is lost, log it later with: "

@@ -39,6 +39,7 @@ def collect_cell(
         },
         "git_commit": environment.git_commit(),
         "host": environment.host(),
+        "larger_is_better": _directions(cell),
         "signatures": _signatures(cell),
         **_stage_facts(cell, runs, store),
     }
@@ -52,6 +53,12 @@ def collect_cell(
     reason = _too_many_failures(summary, max_failure_rate)
     numbers = {name: summary[name] for name in ("metrics", "counts", "tokens")}
     return CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason), files
+
+
+def _directions(cell: PlannedCell) -> dict[str, bool | None]:
+    """By name of a metric, whether larger is better."""
+    metrics = [*cell.request.cell.metrics.scores.values(), *cell.request.cell.judge.scores.values()]
+    return {name: metric.larger_is_better for metric in metrics for name in metric.names}
 
 
 def _signatures(cell: PlannedCell) -> dict[str, str]:

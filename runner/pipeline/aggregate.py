@@ -1,7 +1,7 @@
 """From scores per sample to metrics per subset, each with its count, what was left out and why, and an interval."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from components.metrics.interval import Bootstrap, Column
 from components.protocols import Metric
 from components.records import Interval, Sample, Scores, ScoreState
-from components.subsets import MACRO, OVERALL
+from components.subsets import MACRO, clusters_of, subsets_of
 
 
 class Scored(NamedTuple):
@@ -21,24 +21,11 @@ class Scored(NamedTuple):
     scores: Scores
 
 
-def subsets_of(sample: Sample) -> list[str]:
-    """Every subset that a sample counts in: overall, prefixes of its subset, its topic, its task, its matrix cell."""
-    parts = sample.subset.split("/")
-    names = [OVERALL, *("/".join(parts[:n]) for n in range(1, len(parts) + 1))]
-    if sample.topic:
-        names.append(f"topic/{sample.topic}")
-    if sample.task:
-        names.append(f"task/{sample.task}")
-    if sample.topic and sample.task:
-        names.append(f"matrix/{sample.topic}/{sample.task}")
-    return names
-
-
 def rows_by_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
     """Positions of the samples of every subset, overall first, in order of appearance."""
     rows: dict[str, list[int]] = defaultdict(list)
     for i, sample in enumerate(samples):
-        for name in subsets_of(sample):
+        for name in subsets_of(sample.subset, sample.topic, sample.task):
             rows[name].append(i)
     return dict(rows)
 
@@ -60,7 +47,7 @@ def aggregate(
     `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large
     one. Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.)
     """
-    clusters = clusters_of(samples)
+    clusters = clusters_of(first_documents(samples))
     subsets = rows_by_subset(samples)
     metrics = dict(zip(subsets, _score_subsets(scored, list(subsets.values()), interval, clusters), strict=True))
     finest = list(_rows_by_own_subset(samples).values())
@@ -69,13 +56,9 @@ def aggregate(
     return metrics
 
 
-def clusters_of(samples: Sequence[Sample]) -> NDArray[np.int64]:
-    """Ids of the groups that the bootstrap draws as a whole, int64[n_samples]: samples whose first evidence is of the
-    same document (the turns of a conversation, say) are not independent. A sample without evidence is its own group.
-    """
-    sources = [("document", s.gold[0].document_id) if s.gold else ("sample", s.id) for s in samples]
-    number = {source: i for i, source in enumerate(dict.fromkeys(sources))}
-    return np.array([number[source] for source in sources], dtype=np.int64)
+def first_documents(samples: Iterable[Sample]) -> list[str | None]:
+    """The document of each sample's first evidence, None without any: what `clusters_of` reads."""
+    return [sample.gold[0].document_id if sample.gold else None for sample in samples]
 
 
 def score_subset(

@@ -18,7 +18,7 @@ from analysis.sweeps import SubsetMetric, open_sweep
 from components.errors import DataError
 from tests.analysis import tiny_sweep
 
-ROUGE = SubsetMetric("overall", "rouge_l")
+ROUGE = SubsetMetric("overall", "rouge_l", larger_is_better=True)
 TEST = PairedTest(n_resamples=2000)
 
 
@@ -38,7 +38,7 @@ class TestFamily:
         assert family(sweep, baseline="retriever=bm25,top_k=2").baseline.cell_id == "a1a1a1a1a1a1"
 
     def test_of_a_metric_that_should_be_small_the_smallest_is_the_best(self, sweep: Path) -> None:
-        found = family(sweep, replace(ROUGE, metric="hallucination"))
+        found = family(sweep, replace(ROUGE, metric="hallucination", larger_is_better=False))
         assert found.baseline.cell_id == "a1a1a1a1a1a1"
         assert (found.rows[-1].cell.cell_id, found.rows[-1].verdict) == ("b3b3b3b3b3b3", WORSE)
         assert found.rows[-1].comparison.difference == pytest.approx(0.475)
@@ -147,7 +147,7 @@ class TestText:
         assert "truly best" not in text
 
     def test_says_what_could_have_been_shown(self, sweep: Path) -> None:
-        metric = replace(ROUGE, metric="hallucination")
+        metric = replace(ROUGE, metric="hallucination", larger_is_better=False)
         found = family(sweep, metric, test=replace(TEST, method=Method.BOOTSTRAP))
         sizes = sorted(row.detectable for row in found.rows if row.detectable is not None)
         assert f"A true difference of {sizes[0]:.4f} to {sizes[-1]:.4f}, depending on the cell," in text_of(found)

@@ -9,7 +9,7 @@ from analysis.sweeps import SubsetMetric, open_sweep
 from components.errors import DataError
 from tests.analysis import tiny_sweep
 
-ROUGE = SubsetMetric("overall", "rouge_l")
+ROUGE = SubsetMetric("overall", "rouge_l", larger_is_better=True)
 
 
 def test_values_are_joined_by_id_whatever_the_order(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_samples_of_one_first_document_are_a_cluster(sweep: Path) -> None:
 )
 def test_a_subset_holds_its_samples(sweep: Path, subset: str, n: int) -> None:
     cells = open_sweep(str(sweep)).cells
-    scores = join(sweep, SubsetMetric(subset, "rouge_l"), cells[0], cells[1:]).scores
+    scores = join(sweep, SubsetMetric(subset, "rouge_l", larger_is_better=True), cells[0], cells[1:]).scores
     assert len(scores.has_value) == n
     assert len(set(scores.strata.tolist())) == (3 if subset == "macro" else 1)
 
@@ -81,7 +81,7 @@ def test_another_question_under_the_same_id_is_another_sample(tmp_path: Path) ->
 
 
 class TestCorpusMetrics:
-    BLEU = SubsetMetric("overall", "bleu")
+    BLEU = SubsetMetric("overall", "bleu", larger_is_better=True)
 
     def test_are_told_by_their_statistics(self, sweep: Path) -> None:
         (cell, *_) = open_sweep(str(sweep)).cells
@@ -113,7 +113,7 @@ class TestErrors:
     def test_a_column_that_is_missing(self, sweep: Path) -> None:
         cells = open_sweep(str(sweep)).cells
         with pytest.raises(DataError, match="has no column 'score/f1'"):
-            join(sweep, SubsetMetric("overall", "f1"), cells[0], cells[1:])
+            join(sweep, SubsetMetric("overall", "f1", larger_is_better=True), cells[0], cells[1:])
 
     def test_ids_that_occur_twice(self, tmp_path: Path) -> None:
         twice = replace(tiny_sweep.CELLS[0], ids=["s0"] * 8)

@@ -34,7 +34,7 @@ class TestFindMetric:
         [("rouge_l", "overall"), ("read/qa_1doc:rouge_l", "read/qa_1doc"), ("topic/funds:rouge_l", "topic/funds")],
     )
     def test_reads_subset_and_metric(self, cells: tuple[CellResult, ...], text: str, subset: str) -> None:
-        assert find_metric(text, cells) == SubsetMetric(subset, "rouge_l")
+        assert find_metric(text, cells) == SubsetMetric(subset, "rouge_l", larger_is_better=True)
 
     def test_an_unknown_metric_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
         with pytest.raises(DataError, match="no metric 'rouge' in read; there are: hallucination, rouge_l"):
@@ -55,12 +55,15 @@ class TestFindMetric:
         with pytest.raises(DataError, match="did all of them fail"):
             find_metric("rouge_l", [replace(cells[0], metrics={})])
 
-    @pytest.mark.parametrize(
-        ("metric", "larger"),
-        [("rouge_l", True), ("hallucination", False), ("hallucination_omnieval_compat", False), ("length", False)],
-    )
-    def test_knows_which_way_is_better(self, metric: str, larger: bool) -> None:
-        assert SubsetMetric("overall", metric).larger_is_better is larger
+    @pytest.mark.parametrize(("metric", "larger"), [("rouge_l", True), ("hallucination", False), ("length", None)])
+    def test_knows_which_way_is_better(self, cells: tuple[CellResult, ...], metric: str, larger: bool | None) -> None:
+        entry = {"value": 3.0, "n": 8, "n_excluded": {}}
+        measured = [replace(cell, metrics={"overall": {**cell.metrics["overall"], "length": entry}}) for cell in cells]
+        assert find_metric(metric, measured).larger_is_better is larger
+
+    def test_what_has_no_direction_ranks_nothing(self) -> None:
+        with pytest.raises(DataError, match="length: neither larger nor smaller is better"):
+            SubsetMetric("overall", "length", None).direction()
 
 
 class TestFindCell:
