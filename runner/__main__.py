@@ -47,10 +47,19 @@ def multirun_first(arguments: list[str]) -> list[str]:
     return [*flags[:1], *(argument for argument in arguments if argument not in flags)]
 
 
+def _see_working_directory() -> None:
+    """As under `python -m`, so that the command `rag-grid` finds a user's own components too. At the end of the path:
+    there is no need to look there first.
+    """
+    if not sys.flags.safe_path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+
+
 def run() -> None:
     """`main` with its errors as one message and exit code 2: an option or key that Hydra does not find, or a results
     folder that cannot be made. HYDRA_FULL_ERROR=1 in the environment shows the whole trace.
     """
+    _see_working_directory()
     sys.argv[1:] = multirun_first(sys.argv[1:])
     if os.environ.get("HYDRA_FULL_ERROR"):
         main()

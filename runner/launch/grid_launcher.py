@@ -25,6 +25,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
 from runner.launch.grid_sweeper import SweeperSettings, expand
+from runner.launch.preset_source import PackageAsGroup, PresetSearchPath
 from runner.launch.request import Job
 from runner.launch.sweep import EXIT_INTERRUPTED, run_sweep
 
@@ -227,6 +228,8 @@ def register() -> None:
         sys.modules["hydra_plugins"].__path__ = []  # Hydra looks for further plugins in it
     sys.modules[name] = ModuleType(name)
     nodes: dict[type, Any] = {GridLauncher: {"_target_": f"{name}.GridLauncher"}, make_grid_sweeper(): SweeperSettings}
+    for plugin in (PackageAsGroup, PresetSearchPath):
+        Plugins.instance().register(plugin)
     for plugin, node in nodes.items():
         setattr(sys.modules[name], plugin.__name__, plugin)
         plugin.__module__, plugin.__qualname__ = name, plugin.__name__
