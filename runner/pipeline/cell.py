@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from components.metrics.interval import Bootstrap
@@ -81,6 +82,8 @@ class TrackingSettings:
     enabled: bool
     uri: str
 
+    is_axis: ClassVar[bool] = False
+
     def check(self) -> list[str]:
         """A password, which would end up in the results."""
         if "@" not in urlsplit(self.uri).netloc:
@@ -98,10 +101,18 @@ class RunSettings:
     max_failure_rate: float
     plan_only: bool
     progress: bool
+    plugins: tuple[str, ...] = ()
+
+    is_axis: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """Mistakes of the numbers."""
-        mistakes = [] if self.workers >= 1 else [f"workers: got {self.workers}, wanted at least 1"]
+        """Mistakes of the numbers, and plugins that are no names of packages."""
+        mistakes = [
+            f"plugins: got {name!r}, wanted the name of a package that can be imported, e.g. run.plugins=[my_package]"
+            for name in self.plugins
+            if not all(part.isidentifier() for part in name.split("."))
+        ]
+        mistakes += [] if self.workers >= 1 else [f"workers: got {self.workers}, wanted at least 1"]
         if not 0 <= self.max_failure_rate <= 1:
             mistakes.append(f"max_failure_rate: got {self.max_failure_rate}, wanted a share in [0, 1]")
         return mistakes
@@ -112,6 +123,8 @@ class ExperimentSettings:
     """How the sweep is called in MLflow."""
 
     name: str
+
+    is_axis: ClassVar[bool] = False
 
     def check(self) -> list[str]:
         """An empty name."""
