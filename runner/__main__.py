@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from runner.launch import grid_launcher
+from runner.launch.axes import job_of
 from runner.launch.compose import hints
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
@@ -34,7 +35,7 @@ def main(config: DictConfig) -> None:
     overrides = list(settings.overrides.task)
     if in_sweep:  # the sweeper's file has those of the whole sweep
         overrides = list(OmegaConf.load(sweep_dir / "multirun.yaml").hydra.overrides.task)
-    code = run_sweep([grid_launcher.job_of(config)], sweep_dir.name, overrides)
+    code = run_sweep([job_of(config)], sweep_dir.name, overrides)
     if code and in_sweep:
         raise CellFailed(f"the cell {' '.join(settings.overrides.task)} ended with exit code {code}")
     if code:
