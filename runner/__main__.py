@@ -13,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner.launch import grid_launcher
 from runner.launch.axes import job_of
-from runner.launch.compose import hints
+from runner.launch.compose import told
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
 grid_launcher.register()
@@ -69,8 +69,7 @@ def run() -> None:
     try:
         main()
     except (HydraException, OmegaConfBaseException) as error:
-        message = "\n".join(str(cause) for cause in (error, error.__cause__) if cause)
-        print("\n".join([message, *hints(message)]), file=sys.stderr)
+        print(told(error), file=sys.stderr)
         sys.exit(EXIT_NOT_RUN)
     except KeyboardInterrupt:
         print("\nInterrupted before the first stage.", file=sys.stderr)

@@ -16,7 +16,7 @@ class PromptByKind:
     and {history}; nothing else is replaced, and what is filled in is never read as a template.
 
     Without passages `closed_book` stands in the place of the context. Each passage is written as `passage` with {n}
-    (from 1) and {text}. Where `default` has no {history}, the earlier turns of a conversation stand before its question.
+    (from 1) and {text}. Where `default` has no {history}, a conversation's earlier turns stand before its question.
     """
 
     system: str = ""

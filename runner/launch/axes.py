@@ -1,4 +1,4 @@
-"""What names a cell: the option of every group, the settings that nearly every sweep varies, and what was overridden."""
+"""What names a cell: the option of every group, settings that most sweeps vary, and whatever was overridden."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache

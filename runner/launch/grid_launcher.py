@@ -5,7 +5,7 @@ Hydra's own launchers work too (`hydra/launcher=basic`, `joblib`, ...): they run
 
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,7 +23,9 @@ from components.errors import ConfigError
 from runner.launch.composed_jobs import ComposedJob, JobComposer, write_jobs
 from runner.launch.grid_sweeper import SweeperSettings, expand
 from runner.launch.preset_source import PackageAsGroup, PresetSearchPath
+from runner.launch.request import Job
 from runner.launch.sweep import EXIT_INTERRUPTED, run_sweep
+
 
 class GridLauncher(Launcher):  # type: ignore[misc]
     """Composes, checks and plans all jobs of a sweep, then runs their union."""
@@ -33,10 +35,14 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         self.ends_process = True
         self._config: DictConfig | None = None
         self._composer: JobComposer | None = None
+        self._run_jobs: Callable[[Sequence[Job], str, Sequence[str]], int] = run_sweep
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Hydra hands over what it has; the task function is not needed."""
+        """Hydra hands over what it has. The task function is not called: if it has a `run_jobs`, that takes all jobs in
+        the place of `run_sweep`.
+        """
         self._config = config
+        self._run_jobs = getattr(task_function, "run_jobs", run_sweep)
         self._composer = JobComposer(hydra_context.config_loader, config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
@@ -48,7 +54,7 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         sweep_dir = Path(self._config.hydra.sweep.dir)
         composed = [self._composer.compose(overrides, initial_job_idx + i) for i, overrides in enumerate(job_overrides)]
         write_jobs(sweep_dir, composed)
-        code = run_sweep([each.job for each in composed], sweep_dir.name, list(self._config.hydra.overrides.task))
+        code = self._run_jobs([each.job for each in composed], sweep_dir.name, list(self._config.hydra.overrides.task))
         self.exit_code = max(self.exit_code, code)
         if code and (self.ends_process or code == EXIT_INTERRUPTED):
             raise SystemExit(code)
@@ -129,8 +135,8 @@ def register() -> None:
         sys.modules["hydra_plugins"].__path__ = []  # Hydra looks for further plugins in it
     sys.modules[name] = ModuleType(name)
     nodes: dict[type, Any] = {GridLauncher: {"_target_": f"{name}.GridLauncher"}, make_grid_sweeper(): SweeperSettings}
-    for plugin in (PackageAsGroup, PresetSearchPath):
-        Plugins.instance().register(plugin)
+    for of_presets in (PackageAsGroup, PresetSearchPath):
+        Plugins.instance().register(of_presets)
     for plugin, node in nodes.items():
         setattr(sys.modules[name], plugin.__name__, plugin)
         plugin.__module__, plugin.__qualname__ = name, plugin.__name__

@@ -140,7 +140,7 @@ class _Builder:
         module, _, name = target.rpartition(".")
         try:
             found = getattr(importlib.import_module(module), name)
-        except Exception as error:  # noqa: BLE001 - whatever a module of a user's raises
+        except Exception as error:  # a module of a user's may raise anything
             what = f"a class that can be imported ({type(error).__name__}: {error})"
             raise self._refuse(f"{path}._target_", target, what) from error
         if not (isinstance(found, type) and dataclasses.is_dataclass(found) and _is_frozen(found)):
