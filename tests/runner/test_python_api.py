@@ -97,7 +97,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_options_that_is_not_there(results: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="config_dir: got .*nowhere"):
+    with pytest.raises(ConfigError, match=r"config_dir: got .*nowhere"):
         runner.run([*CELL, results], config_dir=tmp_path / "nowhere")
 
 

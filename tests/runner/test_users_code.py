@@ -18,9 +18,7 @@ CODE = '''
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
-
-from components.records import Scores, ScoreState
+from components.means import combine_mean, mean_scores
 
 
 @dataclass(frozen=True)
@@ -33,11 +31,10 @@ class Answered:
     form: ClassVar[None] = None
 
     def score_answers(self, samples, predictions, references):
-        values = np.array([float(bool(text)) for text in predictions.texts])
-        return {"answered": Scores(values, tuple([ScoreState.VALUE] * len(values)), values[:, None])}
+        return {"answered": mean_scores([float(bool(text)) for text in predictions.texts])}
 
     def combine(self, name, sums):
-        return sums[..., 0]
+        return combine_mean(sums)
 
 
 @dataclass
@@ -106,7 +103,7 @@ class TestClasses:
 
         Cell.config = config  # type: ignore[attr-defined]
         combine = combiner(Cell, "answered")  # type: ignore[arg-type]
-        assert combine(np.array([[0.5]])).tolist() == [0.5]
+        assert combine(np.array([[1.0, 2.0]])).tolist() == [0.5]
 
     def test_of_a_package_that_is_not_named(self, importable: Path) -> None:
         found = mistake("users_code.parts.Answered")
@@ -194,7 +191,7 @@ class TestPrompts:
         assert {self.said(prompt, kind) for kind in Kind} == {"[1] a text - Who?"}
 
     def test_a_slip_is_told(self, folder: Path) -> None:
-        with pytest.raises(ConfigError, match=r"prompt\.qq: unknown; did you mean prompt\.qa\?"):
-            self.built(folder, 'defaults: [english, _self_]\nqq: "{context} {question}"\n')
+        with pytest.raises(ConfigError, match=r"prompt\.sytem: unknown; did you mean prompt\.system\?"):
+            self.built(folder, 'defaults: [english, _self_]\nsytem: "{context} {question}"\n')
         with pytest.raises(ConfigError, match=r"prompt\.qa: the template has no \{context\}"):
             self.built(folder, 'defaults: [english, _self_]\nqa: "{question}"\n')
