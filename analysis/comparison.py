@@ -17,8 +17,9 @@ from analysis.statistics import (
     holm,
     minimum_detectable_difference,
 )
-from analysis.sweeps import SubsetMetric, Sweep, find_cell, varying_axes
+from analysis.sweeps import SubsetMetric, find_cell, varying_axes
 from components.errors import DataError
+from runner.loaded import LoadedSweep
 from runner.results import OK, CellResult
 
 POWER = 0.8
@@ -58,7 +59,7 @@ class Family:
     that it says so of any truly best cell is at most alpha.
     """
 
-    sweep: Sweep
+    sweep: LoadedSweep
     metric: SubsetMetric
     baseline: CellResult
     is_picked: bool
@@ -79,7 +80,7 @@ class Family:
 
 
 def compare_cells(
-    sweep: Sweep, metric: SubsetMetric, test: PairedTest, *, baseline: str = "", alpha: float = 0.05
+    sweep: LoadedSweep, metric: SubsetMetric, test: PairedTest, *, baseline: str = "", alpha: float = 0.05
 ) -> Family:
     """Compares the cells that did not fail with `baseline` (see `find_cell`), or with the best of them if it is "".
 
@@ -112,7 +113,7 @@ def compare_cells(
 
 
 def _rows(
-    sweep: Sweep,
+    sweep: LoadedSweep,
     metric: SubsetMetric,
     baseline: CellResult,
     others: Sequence[CellResult],

@@ -3,29 +3,17 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from components.errors import DataError
 from components.subsets import MACRO, OVERALL
 from runner import results
-from runner.results import RESULTS_DIR, CellResult
+from runner.loaded import load as open_sweep
+from runner.results import CellResult
+
+__all__ = ["SubsetMetric", "axis_levels", "describe", "find_cell", "find_metric", "open_sweep", "shown", "varying_axes"]
 
 _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """A sweep's folder, the results of its cells that ended, in the order of the sweep, and the ids of the others."""
-
-    folder: Path
-    cells: tuple[CellResult, ...]
-    unfinished: tuple[str, ...]
-
-    def left_out(self, n_used: int) -> str:
-        """A line on the cells that a table is not about; empty if it is about all of them."""
-        n = len(self.cells) + len(self.unfinished) - n_used
-        return f"left out: {n} cell(s) that failed, have no value or no result yet" if n else ""
 
 
 @dataclass(frozen=True)
@@ -52,14 +40,6 @@ class SubsetMetric:
     def __str__(self) -> str:
         names = {OVERALL: "all samples", MACRO: "all subsets alike"}
         return f"{self.metric} of {names.get(self.subset, self.subset)}"
-
-
-def open_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Sweep:
-    """The sweep in the folder `text`, or of that id in `results_dir`. Raises DataError."""
-    folder = results.find_sweep(text, results_dir)
-    cells = tuple(results.read_cells(folder))
-    ids = [cell["cell_id"] for cell in results.read_sweep(folder).cells]
-    return Sweep(folder, cells, tuple(sorted(set(ids) - {cell.cell_id for cell in cells})))
 
 
 def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:

@@ -203,11 +203,12 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
 
     Raises DataError if the cell's configuration has no such component (any more).
     """
-    from runner.launch.schema import build_component
+    from runner.launch.schema import build_component, plugins_of
 
+    plugins = plugins_of(cell.config)
     for name, node in cell.config.get("metrics", {}).get("scores", {}).items():
         try:
-            component: Metric = build_component(node, Metric, f"metrics.scores.{name}")
+            component: Metric = build_component(node, Metric, f"metrics.scores.{name}", plugins)
         except ConfigError:
             continue  # of another version of the project, or with an extra that is not installed here
         if metric in component.names:

@@ -103,8 +103,8 @@ def _sentences(tokenizer: WordTokenizer, text: str) -> Sentences:
 
 _LONGEST_REMEMBERED = 2000
 """Passages come again, for other questions and in other cells of a sweep; longer texts are not remembered."""
-_recent_terms: Callable[[WordTokenizer, str], frozenset[str]] = lru_cache(maxsize=20_000)(_terms)
-_recent_sentences: Callable[[WordTokenizer, str], Sentences] = lru_cache(maxsize=5_000)(_sentences)
+_recent_terms = lru_cache(maxsize=20_000)(_terms)
+_recent_sentences = lru_cache(maxsize=5_000)(_sentences)
 
 
 class _Candidate(NamedTuple):

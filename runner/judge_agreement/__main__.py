@@ -20,7 +20,7 @@ from runner.engine.store import Store
 from runner.judge_agreement.agreement import Agreement, agree
 from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem, metrics_of, read_labels
 from runner.launch.compose import compose_config
-from runner.launch.schema import build_component
+from runner.launch.schema import build_component, plugins_of
 from runner.output import terminal
 from runner.pipeline.judging import purpose_of
 from runner.pipeline.settings import JudgeSettings
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         items = read_labels(options.labels)
         config = compose_config([f"judge={options.judge}", *options.overrides])
-        graders = _graders(config["judge"], items)
+        graders = _graders(config, items)
         store = Store(Path(config["run"]["store_dir"]))
         rated = [rating for name, grader in graders.items() for rating in _rate(name, grader, items, store)]
         report = _report(rated, items)
@@ -76,11 +76,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _graders(node: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str, Graded]:
+def _graders(config: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str, Graded]:
     """The judge's graders of the labelled metrics. Raises ConfigError if it has none for one of them, DataError for a
     label that is none of its grades.
     """
-    settings: JudgeSettings = build_component(node, JudgeSettings, "judge")
+    settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", plugins_of(config))
     known = {grader.name: grader for grader in settings.scores.values() if isinstance(grader, Graded)}
     wanted = metrics_of(items)
     if unknown := [name for name in wanted if name not in known]:

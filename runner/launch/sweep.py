@@ -30,18 +30,23 @@ class CellFailed(Exception):
 
 
 def run_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:
-    """Runs all cells; returns the exit code: 0 all fine, 1 a cell failed, 2 nothing was run, 130 interrupted.
-
-    `sweep_id` names the results folder; `overrides` are those of the whole sweep, for the record.
-    """
+    """As `start_sweep`, with what it raises as one message: returns the exit code, 2 if nothing was run."""
     try:
-        return Sweep(check_jobs(jobs), sweep_id, overrides, terminal.make_console()).run()
+        return start_sweep(jobs, sweep_id, overrides)
     except RagGridError as error:
         print(error, file=sys.stderr)
         return EXIT_NOT_RUN
     except KeyboardInterrupt:
         print("\nInterrupted before the first stage.", file=sys.stderr)
         return EXIT_INTERRUPTED
+
+
+def start_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:
+    """Runs all cells; returns the exit code: 0 all fine, 1 a cell failed, 130 interrupted. Raises RagGridError.
+
+    `sweep_id` names the results folder; `overrides` are those of the whole sweep, for the record.
+    """
+    return Sweep(check_jobs(jobs), sweep_id, overrides, terminal.make_console()).run()
 
 
 class Sweep:
