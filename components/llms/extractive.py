@@ -103,8 +103,9 @@ def _sentences(tokenizer: WordTokenizer, text: str) -> Sentences:
 
 _LONGEST_REMEMBERED = 2000
 """Passages come again, for other questions and in other cells of a sweep; longer texts are not remembered."""
-_recent_terms = lru_cache(maxsize=20_000)(_terms)
-_recent_sentences = lru_cache(maxsize=5_000)(_sentences)
+# Components are hashable, which a protocol of theirs cannot say.
+_recent_terms: Callable[[WordTokenizer, str], frozenset[str]] = lru_cache(maxsize=20_000)(_terms)  # type: ignore[assignment]
+_recent_sentences: Callable[[WordTokenizer, str], Sentences] = lru_cache(maxsize=5_000)(_sentences)  # type: ignore[assignment]
 
 
 class _Candidate(NamedTuple):

@@ -49,9 +49,8 @@ def _of_weighted(values: Values, levels: Sequence[float], n_times: NDArray[np.in
 
 def _places(n_up_to: NDArray[np.int64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
     """Per row, where the values of some ranks are."""
-    places: NDArray[np.int64] = (n_up_to[:, np.newaxis] <= ranks[:, :, np.newaxis]).sum(axis=2)
-    last: NDArray[np.int64] = np.minimum(places, n_up_to.shape[1] - 1)
-    return last
+    places: NDArray[np.int64] = np.sum(n_up_to[:, np.newaxis] <= ranks[:, :, np.newaxis], axis=2)
+    return np.asarray(np.minimum(places, n_up_to.shape[1] - 1))
 
 
 def _between(low: Values, high: Values, at: Values) -> Values:
