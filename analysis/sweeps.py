@@ -9,7 +9,7 @@ from typing import Any
 from components.errors import DataError
 from components.subsets import MACRO, OVERALL
 from runner import results
-from runner.results import RESULTS_DIR, CellResult
+from runner.results import OK, RESULTS_DIR, CellResult
 
 _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
 
@@ -21,6 +21,46 @@ class Sweep:
     folder: Path
     cells: tuple[CellResult, ...]
     unfinished: tuple[str, ...]
+
+    def metric(self, text: str) -> "SubsetMetric":
+        """What "[subset:]metric" stands for in this sweep. Raises DataError naming what there is."""
+        return find_metric(text, self.cells)
+
+    def cell(self, text: str) -> CellResult:
+        """The one cell of that id, or with those axis values, e.g. "retriever=bm25,top_k=2". Raises DataError."""
+        return find_cell(text, self.cells)
+
+    def axes(self) -> list[str]:
+        """Names of those that tell the cells apart."""
+        return varying_axes(self.cells)
+
+    def ranked(self, metric: str) -> list[CellResult]:
+        """The cells that did not fail and have a value of "[subset:]metric", the best first. Raises DataError."""
+        wanted = self.metric(metric)
+        sign = 1 if wanted.direction() else -1
+        values = {cell.cell_id: value for cell in self.cells if (value := wanted.value(cell)) is not None}
+        valued = [cell for cell in self.cells if cell.status == OK and cell.cell_id in values]
+        return sorted(valued, key=lambda cell: -sign * values[cell.cell_id])
+
+    def best(self, metric: str) -> CellResult:
+        """The first of `ranked`; whether others are worse, `python -m analysis compare` tells. Raises DataError."""
+        if not (cells := self.ranked(metric)):
+            raise DataError(f"{self.folder}: no cell with a value of {metric}; did all of them fail?")
+        return cells[0]
+
+    def table(self, *metrics: str) -> list[dict[str, Any]]:
+        """A flat record per cell: its id, its status, the axes that vary, and the value of every "[subset:]metric"."""
+        wanted = {text: self.metric(text) for text in metrics}
+        axes = self.axes()
+        return [
+            {
+                "cell_id": cell.cell_id,
+                "status": cell.status,
+                **{axis: cell.axes.get(axis) for axis in axes},
+                **{text: metric.value(cell) for text, metric in wanted.items()},
+            }
+            for cell in self.cells
+        ]
 
     def left_out(self, n_used: int) -> str:
         """A line on the cells that a table is not about; empty if it is about all of them."""
