@@ -17,9 +17,8 @@ from analysis.statistics import (
     holm,
     minimum_detectable_difference,
 )
-from analysis.sweeps import SubsetMetric, find_cell, varying_axes
 from components.errors import DataError
-from runner.loaded import LoadedSweep
+from runner.loaded import LoadedSweep, SubsetMetric, find_cell, varying_axes
 from runner.results import OK, CellResult
 
 POWER = 0.8

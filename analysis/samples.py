@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.statistics import SampleScores
-from analysis.sweeps import SubsetMetric
 from components.errors import DataError
 from components.records import ScoreState
 from components.subsets import MACRO, subsets_of
+from runner.loaded import SubsetMetric
 from runner.results import CellResult, combiner
 
 OTHER_DATA = "of another data set"

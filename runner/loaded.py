@@ -1,10 +1,17 @@
-"""A sweep read back from its files: what `runner.run` and `analysis.load` return."""
+"""A sweep read back from its files, and what may be named in it: `runner.run` and `analysis.load` return it."""
 
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from components.errors import DataError
+from components.subsets import MACRO, OVERALL
 from runner import results
-from runner.results import FAILED, RESULTS_DIR, CellResult
+from runner.results import FAILED, OK, RESULTS_DIR, CellResult
+
+_BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,15 +31,156 @@ class LoadedSweep:
         """Cells that ended with a failure; each has its `reason`."""
         return tuple(cell for cell in self.cells if cell.status == FAILED)
 
+    def metric(self, text: str) -> "SubsetMetric":
+        """What "[subset:]metric" stands for in this sweep. Raises DataError naming what there is."""
+        return find_metric(text, self.cells)
+
+    def cell(self, text: str) -> CellResult:
+        """The one cell of that id, or with those axis values, e.g. "retriever=bm25,top_k=2". Raises DataError."""
+        return find_cell(text, self.cells)
+
+    def axes(self) -> list[str]:
+        """Names of those that tell the cells apart."""
+        return varying_axes(self.cells)
+
+    def ranked(self, metric: str) -> list[CellResult]:
+        """The cells that did not fail and have a value of "[subset:]metric", the best first. Raises DataError."""
+        wanted = self.metric(metric)
+        sign = 1 if wanted.direction() else -1
+        values = {cell.cell_id: value for cell in self.cells if (value := wanted.value(cell)) is not None}
+        valued = [cell for cell in self.cells if cell.status == OK and cell.cell_id in values]
+        return sorted(valued, key=lambda cell: -sign * values[cell.cell_id])
+
+    def best(self, metric: str) -> CellResult:
+        """The first of `ranked`; whether others are worse, `python -m analysis compare` tells. Raises DataError."""
+        if not (cells := self.ranked(metric)):
+            raise DataError(f"{self.folder}: no cell with a value of {metric}; did all of them fail?")
+        return cells[0]
+
+    def table(self, *metrics: str) -> list[dict[str, Any]]:
+        """A flat record per cell: its id, its status, the axes that vary, and the value of every "[subset:]metric"."""
+        wanted = {text: self.metric(text) for text in metrics}
+        axes = self.axes()
+        return [
+            {
+                "cell_id": cell.cell_id,
+                "status": cell.status,
+                **{axis: cell.axes.get(axis) for axis in axes},
+                **{text: metric.value(cell) for text, metric in wanted.items()},
+            }
+            for cell in self.cells
+        ]
+
     def left_out(self, n_used: int) -> str:
         """A line on the cells that a table is not about; empty if it is about all of them."""
         n = len(self.cells) + len(self.unfinished) - n_used
         return f"left out: {n} cell(s) that failed, have no value or no result yet" if n else ""
 
 
-def load(text: str | Path, results_dir: Path = RESULTS_DIR) -> LoadedSweep:
-    """The sweep in the folder `text`, or of that id in `results_dir`. Raises DataError."""
-    folder = results.find_sweep(str(text), results_dir)
+@dataclass(frozen=True)
+class SubsetMetric:
+    """A metric over a subset, written "[subset:]metric"; without a subset it is over all samples.
+
+    `larger_is_better` is what its component says: None if neither larger nor smaller values are better.
+    """
+
+    subset: str
+    metric: str
+    larger_is_better: bool | None
+
+    def direction(self) -> bool:
+        """`larger_is_better` for what ranks cells. Raises DataError if neither is."""
+        if self.larger_is_better is None:
+            raise DataError(f"--metric {self.metric}: neither larger nor smaller is better, so it ranks no cells")
+        return self.larger_is_better
+
+    def value(self, cell: CellResult) -> float | None:
+        """Of a cell; None where nothing could be scored."""
+        return cell.value(self.metric, self.subset)
+
+    def __str__(self) -> str:
+        names = {OVERALL: "all samples", MACRO: "all subsets alike"}
+        return f"{self.metric} of {names.get(self.subset, self.subset)}"
+
+
+def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
+    """The sweep in the folder `text`, or of that id in `results_dir`, with all of its cells. Raises DataError."""
+    folder = results.find_sweep(str(text), Path(results_dir))
     cells = tuple(results.read_cells(folder))
     ids = [cell["cell_id"] for cell in results.read_sweep(folder).cells]
     return LoadedSweep(folder, cells, tuple(sorted(set(ids) - {cell.cell_id for cell in cells})))
+
+
+def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
+    """What "[subset:]metric" stands for. Raises DataError naming the metrics or subsets that the cells have."""
+    cells = tuple(cells)
+    subset, _, metric = text.rpartition(":")
+    wanted = SubsetMetric(subset or OVERALL, metric, results.larger_is_better(metric, cells))
+    metrics: dict[str, set[str]] = {}
+    for cell in cells:
+        for name, entries in cell.metrics.items():
+            metrics.setdefault(name, set()).update(entries)
+    if not metrics:
+        raise DataError(f"--metric {text}: no cell of this sweep has any metric; did all of them fail?")
+    if wanted.subset not in metrics:
+        raise DataError(f"--metric {text}: no subset {wanted.subset!r}; there are: {_listed(metrics, wanted.subset)}")
+    if metric not in metrics[wanted.subset]:
+        known = ", ".join(sorted(metrics[wanted.subset]))
+        raise DataError(f"--metric {text}: no metric {metric!r} in {wanted.subset}; there are: {known}")
+    return wanted
+
+
+def _listed(subsets: Iterable[str], wanted: str) -> str:
+    """Names of subsets; of the topic x task matrix, which are many, only where one of them was wanted."""
+    in_matrix = wanted.startswith("matrix/")
+    names = sorted(name for name in subsets if name.startswith("matrix/") == in_matrix)
+    return ", ".join([*names, *([] if in_matrix else ["matrix/<topic>/<task>"])])
+
+
+def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
+    """The one cell whose id begins with `text`, or that has axis values such as "retriever=bm25,top_k=2".
+
+    Raises DataError if it is none or several, naming candidates.
+    """
+    if "=" in text:
+        pairs = [pair.strip().partition("=") for pair in _BETWEEN_AXES.split(text)]
+        wanted = {axis: _typed(value) for axis, _, value in pairs}
+        found = [
+            cell for cell in cells if all(_typed(shown(cell.axes.get(axis))) == value for axis, value in wanted.items())
+        ]
+    else:
+        found = [cell for cell in cells if cell.cell_id.startswith(text)]
+    if len(found) == 1:
+        return found[0]
+    axes = varying_axes(cells)
+    listed = "".join(f"\n  {cell.cell_id}  {describe(cell, axes)}" for cell in found or cells)
+    what = f"{len(found)} cells match, wanted one:" if found else "no cell matches; there are:"
+    raise DataError(f"{text}: {what}{listed}")
+
+
+def _typed(value: str) -> str:
+    """Without what may differ between a value as it is typed and as it is shown: spaces, quotes and case."""
+    return re.sub(r"[\s'\"]", "", value).lower()
+
+
+def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:
+    """Per axis the value of every cell as text, None where the cell does not use the axis."""
+    names = dict.fromkeys(name for cell in cells for name in cell.axes)
+    values = {name: [cell.axes.get(name) for cell in cells] for name in names}
+    return {name: [None if value is None else shown(value) for value in row] for name, row in values.items()}
+
+
+def varying_axes(cells: Iterable[CellResult]) -> list[str]:
+    """As `results.varying_axes`, of these cells."""
+    return results.varying_axes(cell.axes for cell in cells)
+
+
+def describe(cell: CellResult, axes: Iterable[str]) -> str:
+    """E.g. "retriever=bm25, top_k=2", of the axes that the cell uses."""
+    used = (axis for axis in axes if cell.axes.get(axis) is not None)
+    return ", ".join(f"{axis}={shown(cell.axes[axis])}" for axis in used)
+
+
+def shown(value: Any) -> str:
+    """An axis value as it is shown and typed; a dash for an axis that a cell does not use."""
+    return "–" if value is None else str(value)

@@ -14,8 +14,8 @@ from analysis.__main__ import main
 from analysis.compare import show
 from analysis.comparison import UNDECIDED, WORSE, Family, as_record, compare_cells
 from analysis.statistics import Method, PairedTest, holm
-from analysis.sweeps import SubsetMetric, open_sweep
 from components.errors import DataError
+from runner.loaded import SubsetMetric, load
 from tests.analysis import tiny_sweep
 
 ROUGE = SubsetMetric("overall", "rouge_l", larger_is_better=True)
@@ -23,7 +23,7 @@ TEST = PairedTest(n_resamples=2000)
 
 
 def family(folder: Path, metric: SubsetMetric = ROUGE, baseline: str = "", test: PairedTest = TEST) -> Family:
-    return compare_cells(open_sweep(str(folder)), metric, test, baseline=baseline)
+    return compare_cells(load(str(folder)), metric, test, baseline=baseline)
 
 
 def text_of(found: Family, width: int = 200) -> str:
