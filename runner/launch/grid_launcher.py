@@ -113,9 +113,7 @@ def make_grid_sweeper() -> type:
 
 
 def _returned(composed: ComposedJob) -> JobReturn:
-    returned = JobReturn(
-        overrides=composed.overrides, cfg=composed.config, working_dir=str(Path.cwd()), task_name="runner"
-    )
+    returned = JobReturn(overrides=composed.overrides, working_dir=str(Path.cwd()), task_name="runner")
     returned.status = JobStatus.COMPLETED
     returned.return_value = None
     return returned

@@ -13,6 +13,7 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from components.errors import ConfigError
@@ -174,11 +175,16 @@ class _Builder:
             near = difflib.get_close_matches(key, fields, n=1)
             hint = f"did you mean {prefix}{near[0]}?" if near else f"known are {', '.join(fields) or 'none'}"
             self.mistakes.append(f"{prefix}{key}: unknown; {hint}")
-        hints = get_type_hints(cls)
+        hints = _types_of(cls)
         for name, field in fields.items():
             if name not in node and not _has_default(field):
                 self.mistakes.append(f"{prefix}{name}: missing, wanted {_type_name(hints[name])}")
         return {name: self.build(node[name], hints[name], f"{prefix}{name}") for name in fields if name in node}
+
+
+@cache
+def _types_of(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
 
 
 def _has_default(field: "dataclasses.Field[Any]") -> bool:
