@@ -1,4 +1,4 @@
-"""python -m runner.judge_agreement: holds a judge against people's labels, before its numbers are believed."""
+"""python -m runner.judge_agreement: validates a judge against human labels, before anyone believes its numbers."""
 
 import argparse
 import json
@@ -76,8 +76,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _graders(node: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str, Graded]:
-    """The judge's graders of the labelled metrics. Raises ConfigError if it has none for one of them, DataError for a
-    label that is none of its grades.
+    """The judge's graders for the labelled metrics. Raises ConfigError if it has none for one of them, DataError for a
+    label that is not one of its grades.
     """
     settings: JudgeSettings = build_component(node, JudgeSettings, "judge")
     known = {grader.name: grader for grader in settings.scores.values() if isinstance(grader, Graded)}
@@ -107,7 +107,7 @@ def _graders(node: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str
 
 
 def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
-    """What the judge says of every item that has a label."""
+    """What the judge says about every item that has a label."""
     labelled = [item for item in items if name in item.labels]
     ask = Asking(grader.llm, store.replies(replies_key(grader)), lambda done, total: None)
     prepared = grader.prepare([item.judged.sample for item in labelled], ask)
@@ -131,7 +131,7 @@ def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store
 
 
 def _class(state: ScoreState, grade: int) -> str:
-    """A grade, or the state that stands in its place: an unreadable reply is a class of its own, and never agrees."""
+    """A grade, or the state in its place: an unreadable reply is a class of its own, which never agrees."""
     return str(grade) if state is ScoreState.VALUE else state.value
 
 
