@@ -1,1 +1,1 @@
-"""From the results of sweeps to tables and tests."""
+"""Turns the results of sweeps into tables and tests."""

@@ -17,7 +17,7 @@ from runner.results import CellResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """The command's arguments."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
     parser.add_argument(
@@ -101,7 +101,7 @@ def _columns(family: Family) -> list[Column]:
 
 
 def _p_columns(family: Family) -> list[Column]:
-    """With the best cell as baseline the p-value of one comparison alone would mislead: many cells tried to be best."""
+    """With the best cell as baseline, a single comparison's p-value would mislead: many cells competed to be best."""
     adjusted = ["", *(terminal.number(row.p_adjusted, 4) for row in family.rows)]
     if family.is_picked:
         return [Column("adj. p", adjusted)]
@@ -119,7 +119,7 @@ def _size(row: Row) -> tuple[int, int]:
 
 
 def _sample_lines(rows: Sequence[Row]) -> list[str]:
-    """How many samples the comparisons are over, and what was left out and why; equal ones once."""
+    """How many samples the comparisons are over, what was left out and why; cells with equal numbers share a line."""
     cells: dict[str, list[str]] = {}
     for row in rows:
         n, n_clusters = _size(row)
@@ -177,6 +177,6 @@ def _detectable(family: Family) -> str:
 
 
 def _name(family: Family, cell: CellResult) -> str:
-    """A cell's short id and what tells it from the others."""
+    """A cell's short id, and what distinguishes it from the others."""
     axes = sweeps.describe(cell, family.axes())
     return f"{cell.cell_id[:8]} ({axes})" if axes else cell.cell_id[:8]

@@ -1,4 +1,4 @@
-"""python -m analysis effects: which axes of the grid the values of a metric depend on."""
+"""python -m analysis effects: which axes of the grid a metric depends on, and how much."""
 
 import argparse
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from runner.results import OK, CellResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """The command's arguments."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints axes and pairs of axes by the share of variance that they explain; returns 0. Raises DataError."""
+    """Prints axes and pairs of axes by the share of the variance they explain; returns 0. Raises DataError."""
     sweep = sweeps.open_sweep(options.sweep)
     metric = sweeps.find_metric(options.metric, sweep.cells)
     cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
@@ -67,7 +67,7 @@ def _level_means(axis: str, cells: Sequence[CellResult], metric: SubsetMetric) -
 
 
 def _notes(shares: VarianceShares) -> list[str]:
-    """Which axes and contrasts cannot be told apart."""
+    """Which axes and contrasts cannot be separated."""
     notes = [
         f"{axis} varies only along with {other}, which stands for both" for axis, other in shares.determined_by.items()
     ]

@@ -1,4 +1,4 @@
-"""A sweep on disk, and what a command line may name in it: the sweep itself, a metric of a subset, a cell."""
+"""A sweep on disk, and what a command line can name in it: the sweep itself, a metric of a subset, a cell."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -20,14 +20,14 @@ _VARIANTS = ("_crud_compat", "_omnieval_compat")
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep's folder, the results of its cells that ended, in the order of the sweep, and the ids of the others."""
+    """A sweep's folder, the results of its finished cells in the order of the sweep, and the ids of the others."""
 
     folder: Path
     cells: tuple[CellResult, ...]
     unfinished: tuple[str, ...]
 
     def left_out(self, n_used: int) -> str:
-        """A line on the cells that a table is not about; empty if it is about all of them."""
+        """A line about the cells that a table leaves out; empty if it has all of them."""
         n = len(self.cells) + len(self.unfinished) - n_used
         return f"left out: {n} cell(s) that failed, have no value or no result yet" if n else ""
 
@@ -92,7 +92,7 @@ def _listed(subsets: Iterable[str], wanted: str) -> str:
 def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
     """The one cell whose id begins with `text`, or that has axis values such as "retriever=bm25,top_k=2".
 
-    Raises DataError if it is none or several, naming candidates.
+    Raises DataError, naming candidates, if there are none or several.
     """
     if "=" in text:
         pairs = [pair.strip().partition("=") for pair in _BETWEEN_AXES.split(text)]
@@ -111,7 +111,7 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
 
 
 def _typed(value: str) -> str:
-    """Without what may differ between a value as it is typed and as it is shown: spaces, quotes and case."""
+    """A value without spaces, quotes and case, in which what is typed may differ from what is shown."""
     return re.sub(r"[\s'\"]", "", value).lower()
 
 
@@ -123,7 +123,7 @@ def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:
 
 
 def varying_axes(cells: Sequence[CellResult]) -> list[str]:
-    """Axes with more than one value among the cells that use them, save those that say nothing beyond another one."""
+    """Axes with more than one value among the cells that use them, without those that another one determines."""
     from analysis.statistics import determined_axes
 
     levels = axis_levels(cells)

@@ -102,7 +102,7 @@ def loading(model: str, revision: str) -> Iterator[str]:
 
 
 def torch_device(device: str) -> str:
-    """The device that "auto" stands for: the first GPU if there is one, otherwise the CPU; other names stay as they are.
+    """The device that "auto" stands for: the first GPU if there is one, else the CPU; other names stay as they are.
 
     Raises ComponentError if torch cannot use it.
     """

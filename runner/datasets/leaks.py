@@ -15,7 +15,8 @@ def count_leaks(benchmark: Benchmark) -> dict[str, int]:
     - `reference_equals_question`, and `reference_within_question` for references of 6 characters and more;
     - `gold_equals_question`: a gold document or passage is the question, or the query that comes with the benchmark;
       `question_within_gold`: it contains the question, and more;
-    - `equal_questions_other_references`: another sample asks the same question, but its references differ, if only in wording.
+    - `equal_questions_other_references`: another sample asks the same question, and its references
+      differ, if only in wording.
     """
     texts = dict(zip(benchmark.documents.ids, benchmark.documents.texts, strict=True))
     counts = dict.fromkeys(

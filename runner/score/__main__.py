@@ -72,7 +72,7 @@ def _names(argument: str) -> list[str]:
 
 
 def score_lines(lines: Sequence[Line], names: Sequence[str], metrics: Mapping[str, Scorer]) -> dict[str, Scored]:
-    """Scores of all lines by metric. A line that lacks what a metric reads is NOT_APPLICABLE for it; DataError is raised
+    """Scores of all lines by metric. A line that lacks what a metric reads is NOT_APPLICABLE for it. Raises DataError
     if no line has it.
     """
     by_component: dict[int, Mapping[str, Scored]] = {}
