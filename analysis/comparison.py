@@ -22,10 +22,10 @@ from runner.loaded import LoadedSweep, SubsetMetric, find_cell, varying_axes
 from runner.results import OK, CellResult
 
 POWER = 0.8
-"""Chance that a difference of the size that is called detectable is found."""
+"""The probability with which a difference of the size called detectable is found."""
 
 CORRECTIONS = {True: "largest difference between any two cells", False: "Holm"}
-"""How p-values are adjusted with the best cell as baseline, and with a named one."""
+"""How p-values are adjusted: with the best cell as baseline (True), and with a named one (False)."""
 
 BETTER, WORSE, UNDECIDED, NOT_COMPARED = "better", "worse", "undecided", "no common sample"
 
@@ -34,9 +34,9 @@ BETTER, WORSE, UNDECIDED, NOT_COMPARED = "better", "worse", "undecided", "no com
 class Row:
     """A cell against the baseline. `mean` is the cell's own, over all of its samples that have a value.
 
-    `p_adjusted` allows for the size of the family; None where there is no test. `detectable` is the true difference
-    that would have been found with probability `POWER` at the family's strictest level; None where the paired
-    differences do not vary, or where the clusters are too few for any p-value at that level.
+    `p_adjusted` is corrected for the size of the family; None without a test. `detectable` is the true difference that
+    would have been found with probability `POWER` at the family's strictest level; None if the paired differences do
+    not vary, or if there are too few clusters for any p-value at that level.
     """
 
     cell: CellResult
@@ -52,10 +52,10 @@ class Row:
 class Family:
     """The comparisons of one table: every cell but the baseline, best first.
 
-    With a baseline that was named (`is_picked` False), "better" and "worse" are by Holm's correction over all cells
-    that could be tested: the chance that any cell is called so although it is not is at most alpha. With the best cell
-    as baseline, picked by the same samples, "worse" says that a cell is not the best one, by `best_cells`: the chance
-    that it says so of any truly best cell is at most alpha.
+    With a named baseline (`is_picked` False), "better" and "worse" follow Holm's correction over all cells that could
+    be tested: the probability that any cell is wrongly called so is at most alpha. With the best cell as baseline,
+    picked by the same samples, "worse" means that a cell is not the best, by `best_cells`: the probability that this is
+    said of any truly best cell is at most alpha.
     """
 
     sweep: LoadedSweep
@@ -70,7 +70,7 @@ class Family:
 
     @property
     def not_distinguishable(self) -> list[Row]:
-        """Rows that were tested and not decided."""
+        """Rows that were tested without a decision."""
         return [row for row in self.rows if row.verdict == UNDECIDED]
 
     def axes(self) -> list[str]:
@@ -139,8 +139,8 @@ def _rows(
 
 
 class _Correction(NamedTuple):
-    """Adjusted p-values of all rows, NaN without a test; the smallest level that a p-value is held against; and what a
-    difference must exceed at that level, in standard errors (None: by the number of its clusters).
+    """Adjusted p-values of all rows, NaN without a test; the strictest level that a p-value has to meet; and what a
+    difference must exceed at that level, in standard errors (None: it depends on the number of its clusters).
     """
 
     p: NDArray[np.float64]
@@ -169,11 +169,13 @@ def _verdict(comparison: Comparison, *, is_shown: bool, is_picked: bool, larger_
         return NOT_COMPARED
     if not is_shown:
         return UNDECIDED
+    # Whatever the sign of its difference on the common samples, no cell can be better than the best.
     return BETTER if not is_picked and (comparison.difference > 0) == larger_is_better else WORSE
 
 
 def _detectable(comparison: Comparison, test: PairedTest, family: _Correction) -> float | None:
     error, n_clusters = comparison.standard_error, comparison.n_clusters
+    # No difference can be shown if even the most extreme data would not reach the level.
     if not error or test.smallest_p(n_clusters) > family.level:
         return None
     critical = family.critical or critical_value(n_clusters, family.level)

@@ -1,4 +1,4 @@
-"""python -m analysis effects: which axes of the grid the values of a metric depend on."""
+"""python -m analysis effects: which axes of the grid a metric depends on, and how much."""
 
 import argparse
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _ORDER = {True: "best", False: "best", None: "largest"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """The command's arguments."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
 
@@ -70,7 +70,7 @@ def _level_means(axis: str, cells: Sequence[CellResult], metric: SubsetMetric) -
 
 
 def _notes(shares: VarianceShares) -> list[str]:
-    """Which axes and contrasts cannot be told apart."""
+    """Which axes and contrasts cannot be separated."""
     notes = [
         f"{axis} varies only along with {other}, which stands for both" for axis, other in shares.determined_by.items()
     ]

@@ -1,4 +1,4 @@
-"""Scores per sample of several cells, joined by the samples' ids."""
+"""Scores per sample of several cells, joined by sample id."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ OTHER_DATA = "of another data set"
 class Joined:
     """A metric of several cells on the samples of the first one, the baseline.
 
-    `left_out` says per cell, the baseline's own not included, for every sample that one of the two has no value for,
-    why: each is counted once.
+    `left_out` counts, for every cell but the baseline, the samples for which one of the two has no value, by reason;
+    each sample counts once.
     """
 
     scores: SampleScores
@@ -33,7 +33,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class _Scored:
-    """A metric of one cell over a subset: `statistics` float64[n_samples, d] and `states` of the samples `ids`."""
+    """A metric of one cell over a subset: `statistics` float64[n_samples, d] and `states`, for the samples `ids`."""
 
     ids: list[str]
     questions: list[str]
@@ -44,8 +44,8 @@ class _Scored:
 def join(folder: Path, metric: SubsetMetric, baseline: CellResult, cells: Sequence[CellResult]) -> Joined:
     """Reads the samples of the cells of the sweep in `folder`.
 
-    A sample of another data set, or with another question, is not the same one, whatever its id. Raises DataError if a
-    file cannot be read, or lacks the metric.
+    A sample of another data set, or with another question, is a different one, whatever its id. Raises DataError if a
+    file cannot be read or lacks the metric.
     """
     of_a_corpus = is_of_a_corpus(folder, metric, baseline)
     table = _read(folder, baseline, metric, of_a_corpus, ["cluster"])
@@ -73,7 +73,7 @@ def join(folder: Path, metric: SubsetMetric, baseline: CellResult, cells: Sequen
 
 
 def is_of_a_corpus(folder: Path, metric: SubsetMetric, cell: CellResult) -> bool:
-    """True for a metric, such as BLEU, that single samples have no value of."""
+    """True for a metric, such as BLEU, for which a single sample has no value."""
     import pyarrow.parquet as pq
 
     try:
@@ -83,7 +83,7 @@ def is_of_a_corpus(folder: Path, metric: SubsetMetric, cell: CellResult) -> bool
 
 
 def _aligned(baseline: _Scored, cell: _Scored) -> NDArray[np.float64]:
-    """The cell's statistics for the baseline's samples, zeros for those that it does not have."""
+    """The cell's statistics for the baseline's samples; zeros for samples that it does not have."""
     place = {sample_id: row for row, sample_id in enumerate(cell.ids)}
     statistics = np.zeros((len(baseline.ids), cell.statistics.shape[1]))
     for row, sample_id in enumerate(baseline.ids):
@@ -93,7 +93,7 @@ def _aligned(baseline: _Scored, cell: _Scored) -> NDArray[np.float64]:
 
 
 def _states(baseline: _Scored, cell: _Scored) -> list[str]:
-    """Of the baseline's samples in the cell: a state of the score, or why it is not the same sample."""
+    """For each of the baseline's samples, its state in the cell, or why the cell does not have the same sample."""
     place = {sample_id: row for row, sample_id in enumerate(cell.ids)}
     states = []
     for sample_id, question in zip(baseline.ids, baseline.questions, strict=True):
@@ -108,7 +108,7 @@ def _states(baseline: _Scored, cell: _Scored) -> list[str]:
 
 
 def _why_left_out(baseline: Sequence[str], cell: Sequence[str]) -> Counter[str]:
-    """Each sample that is not compared once, by the cell's state or else by the baseline's."""
+    """Counts each sample that is not compared once, by the cell's state or otherwise by the baseline's."""
     return Counter(
         own if own != ScoreState.VALUE else f"{other} in the baseline"
         for own, other in zip(cell, baseline, strict=True)
@@ -144,7 +144,7 @@ def _in_subset(table: Any, subset: str) -> list[bool]:
 
 
 def _strata(table: Any, subset: str) -> NDArray[np.int64]:
-    """The subset of each sample in the macro mean; otherwise all are one."""
+    """The subset of each sample in the macro mean; for other means all samples are in one."""
     if subset != MACRO:
         return np.zeros(len(table), dtype=np.int64)
     _, strata = np.unique(table["subset"].to_pylist(), return_inverse=True)

@@ -72,7 +72,7 @@ class LoadedSweep:
         ]
 
     def left_out(self, n_used: int) -> str:
-        """A line on the cells that a table is not about; empty if it is about all of them."""
+        """A line about the cells that a table leaves out; empty if it has all of them."""
         n = len(self.cells) + len(self.unfinished) - n_used
         return f"left out: {n} cell(s) that failed, have no value or no result yet" if n else ""
 
@@ -140,7 +140,7 @@ def _listed(subsets: Iterable[str], wanted: str) -> str:
 def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
     """The one cell whose id begins with `text`, or that has axis values such as "retriever=bm25,top_k=2".
 
-    Raises DataError if it is none or several, naming candidates.
+    Raises DataError, naming candidates, if there are none or several.
     """
     if "=" in text:
         pairs = [pair.strip().partition("=") for pair in _BETWEEN_AXES.split(text)]
@@ -159,7 +159,7 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
 
 
 def _typed(value: str) -> str:
-    """Without what may differ between a value as it is typed and as it is shown: spaces, quotes and case."""
+    """A value without spaces, quotes and case, in which what is typed may differ from what is shown."""
     return re.sub(r"[\s'\"]", "", value).lower()
 
 

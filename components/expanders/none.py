@@ -9,7 +9,7 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class NoExpander:
-    """Searches for the question alone; the earlier turns of a conversation are not used."""
+    """Searches for the question alone, without the earlier turns of a conversation."""
 
     version: ClassVar[int] = 1
 

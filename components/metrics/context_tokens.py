@@ -1,4 +1,4 @@
-"""How much text the prompts held, and how much did not fit."""
+"""How much text was in the prompts, and how much did not fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

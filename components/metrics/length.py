@@ -17,7 +17,7 @@ from components.records import Sample, Scores, TextsWithUnits
 class Length:
     """Number of characters of the answer, white space included.
 
-    Level: sample. Range: [0, inf), unit: characters (Unicode code points); neither more nor less is better.
+    Level: sample. Range: [0, inf), unit: characters (Unicode code points); neither longer nor shorter is better.
     Tokenizer: none. Empty answer: 0. References are not read. Source: a count.
     """
 

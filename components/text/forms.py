@@ -1,4 +1,4 @@
-"""What texts are compared by: the units of a text, by several definitions. Each satisfies `TextForm`."""
+"""The units by which texts are compared, in several definitions. Each satisfies `TextForm`."""
 
 import re
 import string
@@ -128,7 +128,7 @@ def _tokens_of_run(run: str, before: bool, after: bool, tokenize: Callable[[str]
 @dataclass(frozen=True)
 class OmniEvalAnswer:
     """OmniEval's normal form as a single unit: lower case, ASCII punctuation and English articles removed, white space
-    collapsed. Full-width punctuation stays. A text that is empty then is the unit "".
+    collapsed. Full-width punctuation stays. A text of which nothing remains is the unit "".
     """
 
     version: ClassVar[int] = 1
@@ -140,7 +140,7 @@ class OmniEvalAnswer:
 
 @dataclass(frozen=True)
 class OmniEvalCharacters:
-    """The characters of OmniEval's normal form cut into jieba words that are joined by spaces, the spaces included."""
+    """The characters of OmniEval's normal form, split into jieba words and joined by spaces; the spaces count."""
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
 
@@ -155,9 +155,9 @@ class OmniEvalCharacters:
 class RougeChineseWords:
     """The words that the package rouge-chinese sees in jieba words joined by spaces.
 
-    It breaks lines behind the ends of sentences and takes the words of each line. White space is no word, but a line of
-    nothing else (between two line breaks of the text) is the word "", and it breaks behind six full stops, also
-    within a word.
+    The package inserts line breaks after sentences, also after six full stops inside a word, and takes the words of
+    each line. White space is not a word, but a line of nothing else (between two line breaks of the text) is the word
+    "".
     """
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)

@@ -44,7 +44,9 @@ _RESTORED = str.maketrans({_KEPT_POINT: ".", _KEPT_MINUS: "-"})
 
 
 def _mark_of_number(marks: re.Match[str]) -> str:
-    """What stands between two digits: a decimal point, nothing for a comma, else a space and the sign of the second."""
+    """What replaces the marks between two digits: a decimal point stays, a comma goes, others become a space (and the
+    sign of the second number).
+    """
     sign = _KEPT_MINUS if marks[0].endswith(_KEPT_MINUS) else ""
     return {".": _KEPT_POINT, ",": ""}.get(marks[0], f" {sign}")
 
@@ -52,7 +54,7 @@ def _mark_of_number(marks: re.Match[str]) -> str:
 def answer_form(text: str) -> str:
     """The form in which answers are compared: NFKC, lower case, punctuation and symbols removed, white space collapsed.
 
-    Full-width punctuation and digits become ASCII by NFKC before punctuation is removed. Numbers stay what they are:
+    NFKC turns full-width punctuation and digits into ASCII before punctuation is removed. Numbers keep their value:
     12.5 keeps its point and -3 its sign, 1,000 becomes 1000, and other marks between digits (1/2, 10:30) become spaces.
     """
     return _recent_answer_form(text) if len(text) <= _LONGEST_ANSWER else _answer_form(text)
@@ -70,5 +72,5 @@ _recent_answer_form = lru_cache(maxsize=20_000)(_answer_form)
 
 
 def whole_characters(text: str) -> str:
-    """The text with halves of characters joined, or U+FFFD in place of one that is alone: what a file can hold."""
+    """The text with surrogate halves joined, or replaced by U+FFFD where one is alone: what a file can hold."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

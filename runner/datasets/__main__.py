@@ -56,7 +56,7 @@ def _write(path: Path, description: Mapping[str, Any]) -> None:
 
 
 def show(console: Console, description: Mapping[str, Any]) -> None:
-    """Everything as tables, for 100 columns; of many topics and tasks the largest alone."""
+    """Everything as tables, for 100 columns; if there are many topics and tasks, only the largest."""
     sizes = f"{description['n_documents']:,} documents, {description['n_samples']:,} samples"
     console.print(f"[bold]{escape(description['name'])}[/]: {sizes}")
     measures = ("min", "median", "mean", "p99", "max")

@@ -73,8 +73,8 @@ def _matrix(samples: Iterable[Sample]) -> dict[str, dict[str, int]]:
 
 
 def _gold(benchmark: Benchmark) -> dict[str, Any]:
-    """How much of the gold is in the corpus, where alone it can be found, and how many of its documents are there only
-    because the loader added them.
+    """How much of the gold is in the corpus, the only place where it can be found, and how many of its documents are
+    there only because the loader added them.
     """
     known = set(benchmark.documents.ids)
     samples = benchmark.samples
@@ -92,7 +92,7 @@ def _gold(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def _duplicates(texts: Sequence[str]) -> dict[str, Any]:
-    """Documents that are there before (white space left out), and the share that another one nearly equals."""
+    """Documents that repeat an earlier one (ignoring white space), and the share that have a near-duplicate."""
     distinct = list(dict.fromkeys("".join(text.split()) for text in texts))
     n_near = count_near_duplicates(distinct)
     return {

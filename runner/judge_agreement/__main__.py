@@ -1,4 +1,4 @@
-"""python -m runner.judge_agreement: holds a judge against people's labels, before its numbers are believed."""
+"""python -m runner.judge_agreement: validates a judge against human labels, before anyone believes its numbers."""
 
 import argparse
 import json
@@ -108,7 +108,7 @@ def _graders(config: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[s
 
 
 def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
-    """What the judge says of every item that has a label."""
+    """What the judge says about every item that has a label."""
     labelled = [item for item in items if name in item.labels]
     replies = store.replies(replies_key(grader.llm, purpose_of(grader)))
     ask = Asker(grader.llm, replies, lambda done, total: None)
@@ -133,7 +133,7 @@ def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store
 
 
 def _class(state: ScoreState, grade: int) -> str:
-    """A grade, or the state that stands in its place: an unreadable reply is a class of its own, and never agrees."""
+    """A grade, or the state in its place: an unreadable reply is a class of its own, which never agrees."""
     return str(grade) if state is ScoreState.VALUE else state.value
 
 

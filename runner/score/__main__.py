@@ -55,7 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m runner.score", description=__doc__)
-    parser.add_argument("--input", type=Path, required=True, help="JSON Lines: see the README, 'Any other system'")
+    parser.add_argument(
+        "--input", type=Path, required=True, help="JSON Lines: see docs/metrics.md, 'Scoring any other system'"
+    )
     parser.add_argument("--metrics", required=True, help="names with commas between them, e.g. rouge_l,f1,ndcg@10")
     parser.add_argument("--output", type=Path, required=True, help="JSON Lines: {id, scores, states}, in input order")
     parser.add_argument("--summary", type=Path, help="JSON: value, n, n_excluded and interval of every metric")
@@ -70,8 +72,8 @@ def _names(argument: str) -> list[str]:
 
 
 def score_lines(lines: Sequence[Line], names: Sequence[str], metrics: Mapping[str, Scorer]) -> dict[str, Scored]:
-    """Scores of all lines by metric. A line without what a metric reads is NOT_APPLICABLE for it; raises DataError if
-    no line at all has it.
+    """Scores of all lines by metric. A line that lacks what a metric reads is NOT_APPLICABLE for it. Raises DataError
+    if no line has it.
     """
     by_component: dict[int, Mapping[str, Scored]] = {}
     for name, metric in metrics.items():
@@ -129,8 +131,8 @@ def _require_any(states: Sequence[ScoreState], name: str, wanted: str) -> None:
 
 
 def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[str, Any]]:
-    """One output row per line; null where there is no value, and the state that says why. An empty answer, of which
-    CRUD-RAG's BLEU has no value as published, has the state "empty" there, and counts as 0.
+    """One output row per line, with null where there is no value and the state that says why. An empty answer, for
+    which CRUD-RAG's BLEU as published has no value, gets the state "empty" there, and counts as 0.
     """
     values = {name: scores.values.tolist() for name, (_, scores) in scored.items()}
     for row, line in enumerate(lines):
@@ -145,14 +147,14 @@ def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[
 
 
 def _is_published_without(metric: Any, line: Line) -> bool:
-    """True for an empty answer with a reference, and a metric that the published code has no value of."""
+    """True for an empty answer with a reference, and a metric for which the published code then has no value."""
     answer = line.answer
     return isinstance(metric, BleuCrud) and answer is not None and answer.prediction == "" and bool(answer.references)
 
 
 def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, Any]:
     """By metric: value, n, n_excluded by state, and the 95 % bootstrap interval [low, high] over lines; for CRUD-RAG's
-    BLEU also the mean without empty answers, as it is published, and their number.
+    BLEU also the mean without empty answers, as published, and their number.
     """
     entries = score_subset(scored, list(range(len(lines))), Bootstrap())
     summary = {}
@@ -198,7 +200,7 @@ def _require_writable(*paths: Path | None) -> None:
 
 
 def _write(path: Path, lines: Iterator[str] | Sequence[str]) -> None:
-    """Whole or not at all."""
+    """Writes the whole file or none of it: a reader never sees half of one."""
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         with temporary.open("w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""From the names of metrics to the components that compute them, as the options of conf/metrics/ configure them."""
+"""From names of metrics to the components that compute them, configured as in the options of conf/metrics/."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -18,7 +18,7 @@ Scorer = Any
 
 
 def metrics_by_name(names: Sequence[str]) -> dict[str, Scorer]:
-    """The component of every name; names of one component share it. Raises ConfigError listing those that are known."""
+    """The component for every name; names of the same component share it. Raises ConfigError with the known names."""
     known, unusable = _known()
     found: dict[str, Scorer] = {}
     unknown = []
@@ -43,8 +43,8 @@ def _mistake(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> st
 
 
 def _known() -> tuple[dict[str, Scorer], dict[str, str]]:
-    """The metrics of answers and rankings by name, and by the name of their node why others cannot be used here (a
-    missing extra, say).
+    """The metrics of answers and rankings by name; and for those that cannot be used here (a missing extra, say), the
+    reason by the name of their node.
     """
     quest = QuestAnswers()
     known: dict[str, Scorer] = dict.fromkeys(quest.names, quest)

@@ -1,4 +1,4 @@
-"""RAGQuestEval of answers that somebody else's judge gave."""
+"""RAGQuestEval of answers that another judge gave."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

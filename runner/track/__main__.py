@@ -11,7 +11,7 @@ from runner.output.tracking import default_uri
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Logs the sweep; cells that were logged before are left as they are. Returns the exit code."""
+    """Logs the sweep; cells that were logged before are not logged again. Returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m runner.track", description="Logs a sweep to MLflow from its results."
     )
