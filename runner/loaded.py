@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import DataError
+from components.json_value import Json
 from components.subsets import MACRO, OVERALL
 from runner import results
 from runner.results import FAILED, OK, RESULTS_DIR, CellResult
@@ -57,7 +58,7 @@ class LoadedSweep:
             raise DataError(f"{self.folder}: no cell with a value of {metric}; did all of them fail?")
         return cells[0]
 
-    def table(self, *metrics: str) -> list[dict[str, Any]]:
+    def table(self, *metrics: str) -> list[dict[str, Json]]:
         """A flat record per cell: its id, its status, the axes that vary, and the value of every "[subset:]metric"."""
         wanted = {text: self.metric(text) for text in metrics}
         axes = self.axes()

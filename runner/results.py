@@ -23,6 +23,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from components.errors import ConfigError, DataError
+from components.json_value import Json
 from components.protocols import Metric
 
 T = TypeVar("T")
@@ -46,12 +47,12 @@ class CellResult:
 
     cell_id: str
     status: str
-    axes: Mapping[str, Any]
+    axes: Mapping[str, Json]
     overrides: tuple[str, ...]
-    config: Mapping[str, Any]
-    dataset: Mapping[str, Any]
+    config: Mapping[str, Json]
+    dataset: Mapping[str, Json]
     reason: str = ""
-    metrics: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    metrics: Mapping[str, Mapping[str, Mapping[str, Json]]] = field(default_factory=dict)
     larger_is_better: Mapping[str, bool | None] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     tokens: Mapping[str, int | None] = field(default_factory=dict)
@@ -60,7 +61,7 @@ class CellResult:
     versions: Mapping[str, str] = field(default_factory=dict)
     signatures: Mapping[str, str] = field(default_factory=dict)
     git_commit: str = ""
-    host: Mapping[str, Any] = field(default_factory=dict)
+    host: Mapping[str, Json] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
 
     def value(self, metric: str, subset: str = "overall") -> float | None:
@@ -84,8 +85,8 @@ class SweepResult:
     overrides: tuple[str, ...]
     started: str
     finished: str
-    cells: tuple[Mapping[str, Any], ...]
-    plan: Mapping[str, Any]
+    cells: tuple[Mapping[str, Json], ...]
+    plan: Mapping[str, Json]
     schema_version: int = SCHEMA_VERSION
 
 
@@ -123,7 +124,7 @@ def _joined(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
     return replace(sweep, cells=(*others, *sweep.cells), started=before.started, status=status, plan=plan)
 
 
-def _summed(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+def _summed(a: Mapping[str, Json], b: Mapping[str, Json]) -> dict[str, Json]:
     """Counts of two plans, added up at every level."""
     names = [*a, *(name for name in b if name not in a)]
     return {
@@ -177,7 +178,7 @@ def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:
     return found.pop() if len(found) == 1 else None
 
 
-def varying_axes(axes: Iterable[Mapping[str, Any]]) -> list[str]:
+def varying_axes(axes: Iterable[Mapping[str, Json]]) -> list[str]:
     """Names of the axes with more than one value among the cells that use them, in their order, save those that say
     nothing beyond another one (of several that vary together the first is named).
     """
@@ -218,14 +219,14 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
 
 def _read(path: Path, kind: type[T]) -> T:
     try:
-        raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        raw: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
         version = raw["schema_version"]
         if version != SCHEMA_VERSION:
             raise DataError(
                 f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}; run the sweep's command "
                 "again: what it computed is in the store"
             )
-        lists: dict[str, Any] = {name: tuple(raw[name]) for name in ("overrides", "cells") if name in raw}
+        lists: dict[str, Json] = {name: tuple(raw[name]) for name in ("overrides", "cells") if name in raw}
         raw.update(lists)
         return kind(**raw)
     except FileNotFoundError as error:

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from components.errors import DataError, RagGridError
+from components.json_value import Json
 from components.protocols import Dataset
 from runner.datasets.description import describe_benchmark
 from runner.launch.compose import compose_config
@@ -48,14 +49,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _write(path: Path, description: Mapping[str, Any]) -> None:
+def _write(path: Path, description: Mapping[str, Json]) -> None:
     try:
         path.write_text(json.dumps(description, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise DataError(f"--json: {path} cannot be written ({error.strerror}); choose another place") from error
 
 
-def show(console: Console, description: Mapping[str, Any]) -> None:
+def show(console: Console, description: Mapping[str, Json]) -> None:
     """Everything as tables, for 100 columns; if there are many topics and tasks, only the largest."""
     sizes = f"{description['n_documents']:,} documents, {description['n_samples']:,} samples"
     console.print(f"[bold]{escape(description['name'])}[/]: {sizes}")
@@ -77,7 +78,7 @@ def show(console: Console, description: Mapping[str, Any]) -> None:
         _table(console, title, ("", ""), description[part].items())
 
 
-def _show_matrix(console: Console, description: Mapping[str, Any]) -> None:
+def _show_matrix(console: Console, description: Mapping[str, Json]) -> None:
     matrix, labels = description["matrix"], description["labels"]
     if not matrix:
         return

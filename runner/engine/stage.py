@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from components.fields import is_runtime_only
+from components.json_value import Json
 from runner.engine.codecs import Codec
-from runner.engine.identity import Json, describe, key_of, models_in
+from runner.engine.identity import describe, key_of, models_in
 
 if TYPE_CHECKING:
     from runner.engine.run import Run

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from components.errors import ConfigError, DataError, RagGridError
+from components.json_value import Json
 from components.judges.graded import Graded
 from components.records import ScoreState
 from runner.engine.ask import Asker, replies_key
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _graders(config: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str, Graded]:
+def _graders(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dict[str, Graded]:
     """The judge's graders of the labelled metrics. Raises ConfigError if it has none for one of them, DataError for a
     label that is none of its grades.
     """
@@ -137,7 +137,7 @@ def _class(state: ScoreState, grade: int) -> str:
     return str(grade) if state is ScoreState.VALUE else state.value
 
 
-def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, Any]:
+def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, Json]:
     names = list(dict.fromkeys(rating.metric for rating in rated))
     groups = {name: [rating for rating in rated if rating.metric == name] for name in names}
     if len(names) > 1:
@@ -154,7 +154,7 @@ def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, 
     }
 
 
-def _entry(ratings: Sequence[Rated]) -> dict[str, Any]:
+def _entry(ratings: Sequence[Rated]) -> dict[str, Json]:
     pairs = [(rating.label, rating.judged) for rating in ratings if rating.judged is not None]
     n_failed = len(ratings) - len(pairs)
     if not pairs:
@@ -174,7 +174,7 @@ def _entry(ratings: Sequence[Rated]) -> dict[str, Any]:
     }
 
 
-def _show(console: Console, report: Mapping[str, Any]) -> None:
+def _show(console: Console, report: Mapping[str, Json]) -> None:
     table = Table(title="Judge against people", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("metric", "n", "accuracy [dim]95% interval[/]", "kappa [dim]95% interval[/]", "failed"):
         table.add_column(column, justify="left" if column == "metric" else "right", no_wrap=True)
@@ -197,7 +197,7 @@ def _show(console: Console, report: Mapping[str, Any]) -> None:
         )
 
 
-def _with_interval(entry: Mapping[str, Any], measure: str) -> str:
+def _with_interval(entry: Mapping[str, Json], measure: str) -> str:
     if entry.get(measure) is None:
         return "–"
     low, high = entry[f"{measure}_interval"]

@@ -9,10 +9,11 @@ import yaml
 from hydra.core.utils import filter_overrides
 from omegaconf import DictConfig, OmegaConf
 
+from components.json_value import Json
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import Job
 
-Config = Mapping[str, Any]
+Config = Mapping[str, Json]
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -25,7 +26,7 @@ def job_of(config: DictConfig) -> Job:
     return Job(plain, axes_of(plain, choices, overrides), overrides)
 
 
-def plain_of(config: DictConfig) -> dict[str, Any]:
+def plain_of(config: DictConfig) -> dict[str, Json]:
     """Resolved, without the node `hydra`."""
     nodes = {str(name): config[name] for name in config if name != "hydra"}
     return {
@@ -34,13 +35,13 @@ def plain_of(config: DictConfig) -> dict[str, Any]:
     }
 
 
-def axes_of(config: Config, choices: Mapping[str, str | None], overrides: Sequence[str]) -> dict[str, Any]:
+def axes_of(config: Config, choices: Mapping[str, str | None], overrides: Sequence[str]) -> dict[str, Json]:
     """By name: first the groups, in the order of the cell's fields, then `named_settings`, then what was overridden.
 
     `config` is plain and resolved, `choices` are Hydra's (the option of every group), `overrides` the cell's.
     """
     names = [*_named_settings(), *(override.lstrip("+~").partition("=")[0] for override in overrides)]
-    axes: dict[str, Any] = {group: choices[group] for group in _axis_fields() if group in choices}
+    axes: dict[str, Json] = {group: choices[group] for group in _axis_fields() if group in choices}
     for name in names:
         _, _, place = name.rpartition("@")  # an option that goes to a place of its own: "llm@judge.llm"
         if place.split(".")[0] in _axis_fields() and place not in choices:

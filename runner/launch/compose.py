@@ -3,19 +3,19 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
 
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
+from components.json_value import Json
 from runner.launch import grid_launcher
 from runner.launch.axes import plain_of
 from runner.launch.hydra_state import own_hydra
 
 
-def compose_config(overrides: Sequence[str]) -> dict[str, Any]:
+def compose_config(overrides: Sequence[str]) -> dict[str, Json]:
     """Plain and resolved. Raises ConfigError with Hydra's own message for an option or key that does not exist.
 
     Options of a user's own are found with the override `hydra.searchpath=[file://my_conf]`.
@@ -48,7 +48,7 @@ def hints(message: str) -> list[str]:
     return [f"Did you mean {close[0]}?"] if close else []
 
 
-def _keys(node: Mapping[str, Any], above: str = "") -> Iterator[str]:
+def _keys(node: Mapping[str, Json], above: str = "") -> Iterator[str]:
     """Dotted names of all groups and fields."""
     for name, value in node.items():
         yield f"{above}{name}"

@@ -18,6 +18,7 @@ from hydra.core.utils import filter_overrides
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
+from components.json_value import Json
 from runner.launch.axes import axes_of, plain_of
 from runner.pipeline.planned import Job
 
@@ -29,7 +30,7 @@ class ComposedJob:
     """A job with its configuration as Hydra made it, which is not resolved, and its folder within the sweep's."""
 
     job: Job
-    config: dict[str, Any]
+    config: dict[str, Json]
     overrides: tuple[str, ...]
     folder: Path
 
@@ -86,7 +87,7 @@ class _Composition:
             del self._task["hydra"]
         self.choices: Any = OmegaConf.to_container(config.hydra.runtime.choices)
 
-    def with_values(self, values: Sequence[Override]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def with_values(self, values: Sequence[Override]) -> tuple[dict[str, Json], dict[str, Json]]:
         """The configuration in which these are set, resolved and not. Raises OmegaConfBaseException.
 
         They are set in place and put back, which takes a tenth of a copy, unless nodes come or go with them.
@@ -108,7 +109,7 @@ class _Composition:
         return resolved, unresolved
 
     @cached_property
-    def _as_it_is(self) -> dict[str, Any]:
+    def _as_it_is(self) -> dict[str, Json]:
         return _unresolved(self._task)
 
     def folder_of(self, overrides: list[Override], number: int) -> Path:
@@ -138,7 +139,7 @@ def write_jobs(sweep_dir: Path, jobs: Sequence[ComposedJob]) -> None:
         (folder / "overrides.yaml").write_text("".join(overrides), encoding="utf-8")
 
 
-def _yaml(part: dict[str, Any] | list[str], texts: dict[str, str]) -> str:
+def _yaml(part: dict[str, Json] | list[str], texts: dict[str, str]) -> str:
     """As OmegaConf writes it; `texts` are those of parts that were written before."""
     key = repr(part)
     if key not in texts:
@@ -151,12 +152,12 @@ def _set_all(config: DictConfig, values: Sequence[Override]) -> None:
         OmegaConf.update(config, override.key_or_group, override.value(), merge=True)
 
 
-def _unresolved(config: DictConfig) -> dict[str, Any]:
+def _unresolved(config: DictConfig) -> dict[str, Json]:
     plain: Any = OmegaConf.to_container(config, enum_to_str=True)
     return dict(plain)
 
 
-def _changed(config: dict[str, Any], place: Sequence[str], value: Any) -> dict[str, Any]:
+def _changed(config: dict[str, Json], place: Sequence[str], value: Any) -> dict[str, Json]:
     """A copy with another value at a place; what does not change is shared."""
     name, *below = place
     return {**config, name: _changed(config[name], below, value) if below else value}

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from components.errors import ConfigError
+from components.json_value import Json
 from runner.pipeline.cell import Cell, combination_mistakes
 
 _ROOT = "components"
@@ -26,7 +27,7 @@ class _Invalid(Exception):
     """A value that cannot be built; its mistakes are in the list already."""
 
 
-def build_cell(config: Mapping[str, Any]) -> Cell:
+def build_cell(config: Mapping[str, Json]) -> Cell:
     """The components of one cell from a plain, resolved configuration. Raises ConfigError with every mistake found."""
     builder = _Builder(plugins_of(config))
     values = builder.field_values(Cell, config, "")
@@ -39,7 +40,7 @@ def build_cell(config: Mapping[str, Any]) -> Cell:
     return Cell(**values)
 
 
-def build_component(node: Mapping[str, Any], wanted: type, path: str, plugins: Sequence[str] = ()) -> Any:
+def build_component(node: Mapping[str, Json], wanted: type, path: str, plugins: Sequence[str] = ()) -> Any:
     """One component that satisfies the protocol `wanted`; `path` is the node's place. `plugins` are the packages whose
     classes it may name besides ours: see `plugins_of`. Raises ConfigError.
     """
@@ -50,7 +51,7 @@ def build_component(node: Mapping[str, Any], wanted: type, path: str, plugins: S
     return component
 
 
-def plugins_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+def plugins_of(config: Mapping[str, Json]) -> tuple[str, ...]:
     """The packages that a configuration's `run.plugins` names; none if it does not name them as it should, which
     building a cell reports.
     """
@@ -137,7 +138,7 @@ class _Builder:
         self.mistakes += [f"{path}.{mistake}".lstrip(".") for mistake in getattr(component, "check", list)()]
         return component
 
-    def _class(self, node: Mapping[str, Any], path: str) -> type:
+    def _class(self, node: Mapping[str, Json], path: str) -> type:
         target = node.get("_target_")
         if not isinstance(target, str) or not target.startswith(tuple(f"{root}." for root in self._roots)):
             raise self._refuse(f"{path}._target_", target, self._allowed(target))
@@ -156,7 +157,7 @@ class _Builder:
         roots = ", ".join(f"{root}.*" for root in self._roots)
         return f"the dotted path of a class under {roots}; for your own code name its package: run.plugins=[{package}]"
 
-    def _construct(self, cls: type, node: Mapping[str, Any], path: str) -> Any:
+    def _construct(self, cls: type, node: Mapping[str, Json], path: str) -> Any:
         n_before = len(self.mistakes)
         values = self.field_values(cls, node, path)
         if len(self.mistakes) > n_before:
@@ -167,7 +168,7 @@ class _Builder:
             self.mistakes.append(f"{path}: {cls.__name__} cannot be made of these values: {error}")
             raise _Invalid from error
 
-    def field_values(self, cls: type, node: Mapping[str, Any], path: str) -> dict[str, Any]:
+    def field_values(self, cls: type, node: Mapping[str, Json], path: str) -> dict[str, Json]:
         """The fields of a dataclass from the keys of a node; what is wrong with either is added to `mistakes`."""
         prefix = f"{path}." if path else ""
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
@@ -183,7 +184,7 @@ class _Builder:
 
 
 @cache
-def _types_of(cls: type) -> dict[str, Any]:
+def _types_of(cls: type) -> dict[str, Json]:
     return get_type_hints(cls)
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from rich.console import Console
 
 from components.errors import RagGridError, StoreError
+from components.json_value import Json
 from runner import results
 from runner.engine.executors import run_stages
-from runner.engine.identity import Json
 from runner.engine.outcome import StageRun
 from runner.engine.store import Store
 from runner.launch.request import check_jobs

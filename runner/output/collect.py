@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from components.json_value import Json
 from components.records import ScoreState
 from components.subsets import OVERALL
 from runner.engine import environment
-from runner.engine.identity import Json
 from runner.engine.outcome import StageRun
 from runner.engine.store import Store
 from runner.engine.store.files import table_bytes

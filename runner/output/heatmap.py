@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from html import escape
 from itertools import pairwise
-from typing import Any
 
+from components.json_value import Json
 from components.subsets import AVERAGE
 from components.text.normalize import whole_characters
 
-Cell = Mapping[str, Any]
+Cell = Mapping[str, Json]
 
 _WIDTH, _HEIGHT, _GAP, _MARGIN, _HEADER = 92, 34, 4, 10, 62
 _LINE = 13

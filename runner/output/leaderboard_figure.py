@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from components.json_value import Json
 from components.subsets import OVERALL
 from runner.results import CellResult, larger_is_better
 
@@ -36,7 +37,7 @@ def _label(cell: CellResult, axes: Sequence[str]) -> str:
     return " ".join(f"{a.split('.')[-1]}={'–' if cell.axes.get(a) is None else cell.axes[a]}" for a in axes)
 
 
-def _whiskers(entry: Mapping[str, Any]) -> tuple[float, float]:
+def _whiskers(entry: Mapping[str, Json]) -> tuple[float, float]:
     """How far the interval reaches to the left and the right of the value; NaN, which is not drawn, without one."""
     if entry["ci_low"] is None:
         return float("nan"), float("nan")

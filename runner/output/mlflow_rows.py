@@ -9,6 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from components.json_value import Json
+
 _METRIC = {"key", "value", "timestamp", "step", "is_nan", "run_uuid"}
 _COLUMNS = {
     "metrics": _METRIC,
@@ -41,7 +43,7 @@ def _store(client: Any) -> Any:
     return getattr(getattr(client, "_tracking_client", None), "store", None)
 
 
-def _tables() -> dict[str, Any]:
+def _tables() -> dict[str, Json]:
     """MLflow's tables by name; none if any is not made as this module knows it."""
     try:
         from mlflow.store.tracking.dbmodels.models import SqlLatestMetric, SqlMetric, SqlParam, SqlTag
@@ -54,7 +56,7 @@ def _tables() -> dict[str, Any]:
 
 def _rows(
     run_id: str, params: Mapping[str, str], metrics: Mapping[str, float], tags: Mapping[str, str]
-) -> dict[str, list[dict[str, Any]]]:
+) -> dict[str, list[dict[str, Json]]]:
     """By table."""
     same = {"timestamp": int(time.time() * 1000), "step": 0, "is_nan": False, "run_uuid": run_id}
     measured = [{"key": name, "value": value, **same} for name, value in metrics.items()]

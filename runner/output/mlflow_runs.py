@@ -14,6 +14,7 @@ from typing import Any
 
 from filelock import FileLock
 
+from components.json_value import Json
 from components.subsets import OVERALL
 from runner.output.artifacts import Content, log_files
 from runner.output.leaderboard_figure import leaderboard_figure
@@ -111,7 +112,7 @@ class Tracker:
         params = {name: str(value) for name, value in cell.axes.items() if value is not None}
         log_values(self._client, run_id, params, dict(_metrics(cell)), {"status": cell.status})
 
-    def _log_data_set(self, run_id: str, facts: Mapping[str, Any]) -> None:
+    def _log_data_set(self, run_id: str, facts: Mapping[str, Json]) -> None:
         from mlflow.entities import Dataset, DatasetInput, InputTag
 
         data_set = Dataset(
@@ -175,7 +176,7 @@ def _files(folder: Path, labels: Mapping[str, str]) -> dict[str, Content]:
     return {**files, **tables}
 
 
-def _table(path: Path, labels: Mapping[str, str]) -> dict[str, Any]:
+def _table(path: Path, labels: Mapping[str, str]) -> dict[str, Json]:
     header, *rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()]
     return {
         "columns": [labels.get(slug, slug) for slug in header],

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.engine.plan import Plan
 from runner.engine.stage import Stage
@@ -133,9 +134,9 @@ def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
         console.print(f"[dim]varies along with one of these columns: {', '.join(along)}[/]")
 
 
-def _not_shown(cells: Sequence[CellResult], shown: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def _not_shown(cells: Sequence[CellResult], shown: Sequence[str]) -> tuple[dict[str, Json], list[str]]:
     """Axes that are no column: those of one value with it, and those of several."""
-    used: dict[str, list[Any]] = {}
+    used: dict[str, list[Json]] = {}
     for cell in cells:
         for name, value in cell.axes.items():
             if name not in shown and value is not None and value not in used.setdefault(name, []):

@@ -8,8 +8,9 @@ import sys
 import weakref
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO
 
+from components.json_value import Json
 from runner.pipeline.settings import TrackingSettings
 
 _PROJECT = Path(__file__).resolve().parents[2]
@@ -109,7 +110,7 @@ def _started(arguments: list[str], said: IO[str]) -> "subprocess.Popen[str]":
 def _told(answer: str, code: int, said: IO[str]) -> str:
     """The process's own account; without one, how it died."""
     if answer:
-        told: dict[str, Any] = json.loads(answer)
+        told: dict[str, Json] = json.loads(answer)
         return str(told["error"])
     said.seek(0)
     last = ([line.strip() for line in said if line.strip()] or [""])[-1]

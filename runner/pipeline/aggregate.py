@@ -3,11 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.json_value import Json
 from components.metrics.interval import Bootstrap, Column
 from components.protocols import Metric
 from components.records import Interval, Sample, Scores, ScoreState
@@ -40,7 +41,7 @@ def _rows_by_own_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
 
 def aggregate(
     scored: Mapping[str, Scored], samples: Sequence[Sample], interval: Bootstrap
-) -> dict[str, dict[str, dict[str, Any]]]:
+) -> dict[str, dict[str, dict[str, Json]]]:
     """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high}}}`; value and interval are None where n is 0, and
     the interval where all samples are of one source document.
 
@@ -63,7 +64,7 @@ def first_documents(samples: Iterable[Sample]) -> list[str | None]:
 
 def score_subset(
     scored: Mapping[str, Scored], rows: list[int], interval: Bootstrap, clusters: NDArray[np.int64] | None = None
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, Json]]:
     """`{metric: {value, n, n_excluded, ci_low, ci_high}}` of some samples; `clusters` are theirs."""
     intervals = interval.intervals(_columns(scored, rows), clusters)
     counts = [_state_counts(scores.states, [rows])[0] for _, scores in scored.values()]
@@ -72,7 +73,7 @@ def score_subset(
 
 def _score_subsets(
     scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Bootstrap, clusters: NDArray[np.int64]
-) -> list[dict[str, dict[str, Any]]]:
+) -> list[dict[str, dict[str, Json]]]:
     """`score_subset` for each of the subsets; `clusters` are those of all samples."""
     intervals = interval.intervals_of_subsets(_columns(scored, slice(None)), subsets, clusters)
     counts = [_state_counts(scores.states, subsets) for _, scores in scored.values()]
@@ -81,7 +82,7 @@ def _score_subsets(
 
 def _entries(
     scored: Mapping[str, Scored], intervals: Sequence[Interval], counts: Sequence[Counter[ScoreState]]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, Json]]:
     return {name: _entry(bounds, states) for name, bounds, states in zip(scored, intervals, counts, strict=True)}
 
 
@@ -98,7 +99,7 @@ def _state_counts(states: Sequence[ScoreState], subsets: Sequence[list[int]]) ->
 
 def _macro(
     scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Bootstrap, clusters: NDArray[np.int64]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, Json]]:
     intervals = interval.macro_intervals([(_columns(scored, rows), clusters[rows]) for rows in subsets])
     results = {}
     for (name, (_, scores)), bounds in zip(scored.items(), intervals, strict=True):
@@ -112,7 +113,7 @@ def _columns(scored: Mapping[str, Scored], rows: list[int] | slice) -> list[Colu
     return [(scores.statistics[rows], partial(metric.combine, name)) for name, (metric, scores) in scored.items()]
 
 
-def _entry(bounds: Interval, states: Counter[ScoreState]) -> dict[str, Any]:
+def _entry(bounds: Interval, states: Counter[ScoreState]) -> dict[str, Json]:
     excluded = {state.value: n for state, n in sorted(states.items()) if state is not ScoreState.VALUE}
     return {
         "value": _finite(bounds.value),

@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from components.json_value import Json
 from components.records import Answer, Context, Documents, Hits, Queries, Sample, ScoreState, Spans
 from components.subsets import clusters_of
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
-from runner.engine.identity import Json
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
 from runner.pipeline.aggregate import first_documents

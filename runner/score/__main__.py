@@ -11,6 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from components.errors import ConfigError, DataError, RagGridError
+from components.json_value import Json
 from components.metrics.bleu_crud import BleuCrud
 from components.metrics.interval import Bootstrap
 from components.protocols import AnswerMetric
@@ -130,7 +131,7 @@ def _require_any(states: Sequence[ScoreState], name: str, wanted: str) -> None:
         raise DataError(f"--input: no line has what {name} reads. Wanted: {wanted}.")
 
 
-def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[str, Any]]:
+def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[str, Json]]:
     """One output row per line, with null where there is no value and the state that says why. An empty answer, for
     which CRUD-RAG's BLEU as published has no value, gets the state "empty" there, and counts as 0.
     """
@@ -152,7 +153,7 @@ def _is_published_without(metric: Any, line: Line) -> bool:
     return isinstance(metric, BleuCrud) and answer is not None and answer.prediction == "" and bool(answer.references)
 
 
-def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, Any]:
+def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, Json]:
     """By metric: value, n, n_excluded by state, and the 95 % bootstrap interval [low, high] over lines; for CRUD-RAG's
     BLEU also the mean without empty answers, as published, and their number.
     """
@@ -170,13 +171,13 @@ def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, 
     return summary
 
 
-def _without_empty(scored: Scored, lines: Sequence[Line]) -> dict[str, Any]:
+def _without_empty(scored: Scored, lines: Sequence[Line]) -> dict[str, Json]:
     is_empty = np.array([_is_published_without(scored.metric, line) for line in lines])
     values = scored.scores.values[~is_empty & ~np.isnan(scored.scores.values)]
     return {"n_empty": int(is_empty.sum()), "value_without_empty": float(values.mean()) if len(values) else None}
 
 
-def _show(summary: Mapping[str, Mapping[str, Any]], n_lines: int) -> None:
+def _show(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> None:
     """A row per metric."""
     table = Table(title=f"{n_lines:,} lines", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("metric", "value", "95% interval", "n", "left out"):

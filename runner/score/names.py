@@ -8,6 +8,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from components.errors import ConfigError
+from components.json_value import Json
 from components.metrics.trec import TrecMeasures
 from components.protocols import ContextMetric, Metric
 from runner.launch.schema import build_component
@@ -60,9 +61,9 @@ def _known() -> tuple[dict[str, Scorer], dict[str, str]]:
     return known, unusable
 
 
-def _nodes() -> dict[str, Mapping[str, Any]]:
+def _nodes() -> dict[str, Mapping[str, Json]]:
     """The metrics of all options."""
-    nodes: dict[str, Mapping[str, Any]] = {}
+    nodes: dict[str, Mapping[str, Json]] = {}
     for option in sorted(files("conf").joinpath("metrics").iterdir(), key=lambda file: file.name):
         if option.name.endswith(".yaml"):
             config: Any = OmegaConf.to_container(OmegaConf.create(option.read_text(encoding="utf-8")))
