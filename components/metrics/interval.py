@@ -29,7 +29,7 @@ class Bootstrap:
 
     `confidence` in (0, 1). Resamples in which a metric is undefined are ignored for that metric. The draws depend on
     `seed` and the number of samples (or clusters) alone, and the sums are exact, so that equal statistics give equal
-    bytes with any other columns, subsets and number of threads. Time grows with n_resamples * n_samples; 10,000 resamples of
+    bytes with any other columns and any number of threads. Time grows with n_resamples * n_samples; 10,000 resamples of
     6,000 samples and 60 columns take about a second and 60 MB.
     Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13.
     """
