@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from components.errors import DataError
 from components.json_value import Json
@@ -182,6 +181,6 @@ def describe(cell: CellResult, axes: Iterable[str]) -> str:
     return ", ".join(f"{axis}={shown(cell.axes[axis])}" for axis in used)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """An axis value as it is shown and typed; a dash for an axis that a cell does not use."""
     return "–" if value is None else str(value)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from filelock import FileLock
@@ -241,7 +241,7 @@ def _json(result: CellResult | SweepResult) -> bytes:
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode("utf-8")
 
 
-def _line(value: Any) -> str:
+def _line(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 

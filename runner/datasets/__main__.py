@@ -4,9 +4,9 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rich.console import Console
 from rich.markup import escape
@@ -102,7 +102,7 @@ def _show_matrix(console: Console, description: Mapping[str, Json]) -> None:
         console.print(f"[dim]and {', '.join(cut)}: --json has them all[/]")
 
 
-def _table(console: Console, title: str, columns: tuple[str, ...], rows: Any) -> None:
+def _table(console: Console, title: str, columns: tuple[str, ...], rows: Iterable[Sequence[object]]) -> None:
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), show_header=any(columns))
     for place, name in enumerate(columns):
         is_number = place > 0 and name != "kinds"
@@ -114,7 +114,7 @@ def _table(console: Console, title: str, columns: tuple[str, ...], rows: Any) ->
     console.print(table)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, float) and not value.is_integer():

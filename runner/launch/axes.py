@@ -21,7 +21,7 @@ def job_of(config: DictConfig) -> Job:
     """A composed configuration (with its `hydra` node) as plain data, with the axes that name it."""
     hydra = config.hydra
     plain = plain_of(config)
-    choices: Any = OmegaConf.to_container(hydra.runtime.choices)
+    choices: Json = OmegaConf.to_container(hydra.runtime.choices)
     overrides = tuple(filter_overrides(hydra.overrides.task))
     return Job(plain, axes_of(plain, choices, overrides), overrides)
 
@@ -69,7 +69,7 @@ def _shared_by_classes(group: str) -> Iterator[str]:
     """Nothing for a role with one class: what that has is the class's own."""
     by_class: dict[str, Config] = {}
     for file in files("conf").joinpath(group).iterdir():
-        option: Any = yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe one
+        option: Json = yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe one
         if "_target_" in option:
             by_class[option["_target_"]] = option
     options = list(by_class.values())
@@ -78,14 +78,14 @@ def _shared_by_classes(group: str) -> Iterator[str]:
             yield name
 
 
-def _select(config: Config, place: str) -> Any:
+def _select(config: Config, place: str) -> Json:
     """What is at a dotted place; None where there is nothing, as after a deletion."""
-    found: Any = config
+    found: Json = config
     for name in place.split("."):
         found = found.get(name) if isinstance(found, Mapping) else None
     return found
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: Json) -> Json:
     """A component goes by the name of its class, so that it is readable as a parameter."""
     return value["_target_"].rpartition(".")[2] if isinstance(value, Mapping) and "_target_" in value else value

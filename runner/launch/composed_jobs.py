@@ -85,7 +85,7 @@ class _Composition:
         self._task = copy.deepcopy(config)
         with open_dict(self._task):
             del self._task["hydra"]
-        self.choices: Any = OmegaConf.to_container(config.hydra.runtime.choices)
+        self.choices: Json = OmegaConf.to_container(config.hydra.runtime.choices)
 
     def with_values(self, values: Sequence[Override]) -> tuple[dict[str, Json], dict[str, Json]]:
         """The configuration in which these are set, resolved and not. Raises OmegaConfBaseException.
@@ -121,7 +121,7 @@ class _Composition:
         return Path(str(self._hydra.sweep.subdir)) / str(self._hydra.output_subdir)
 
     @cached_property
-    def _dirname_settings(self) -> Any:
+    def _dirname_settings(self) -> Json:
         return OmegaConf.to_container(self._hydra.job.config.override_dirname)
 
 
@@ -153,19 +153,19 @@ def _set_all(config: DictConfig, values: Sequence[Override]) -> None:
 
 
 def _unresolved(config: DictConfig) -> dict[str, Json]:
-    plain: Any = OmegaConf.to_container(config, enum_to_str=True)
+    plain: Json = OmegaConf.to_container(config, enum_to_str=True)
     return dict(plain)
 
 
-def _changed(config: dict[str, Json], place: Sequence[str], value: Any) -> dict[str, Json]:
+def _changed(config: dict[str, Json], place: Sequence[str], value: Json) -> dict[str, Json]:
     """A copy with another value at a place; what does not change is shared."""
     name, *below = place
     return {**config, name: _changed(config[name], below, value) if below else value}
 
 
-def _value_at(config: DictConfig, key: str) -> Any:
+def _value_at(config: DictConfig, key: str) -> Json:
     """The plain value at a dotted key, an interpolation as it is written; `_NO_VALUE` where there is none."""
-    node: Any = config
+    node: Json = config
     for name in key.split("."):
         node = node._get_node(name) if isinstance(node, DictConfig) and not node._is_none() else None
     return _NO_VALUE if node is None or OmegaConf.is_config(node) else node._value()

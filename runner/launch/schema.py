@@ -22,6 +22,9 @@ from runner.pipeline.cell import Cell, combination_mistakes
 
 _ROOT = "components"
 
+Annotation = Any  # the type of a field, as `get_type_hints` gives it: a class, a union, a tuple of ...
+Built = Any  # what a node becomes: of the type that its annotation names
+
 
 class _Invalid(Exception):
     """A value that cannot be built; its mistakes are in the list already."""
@@ -40,7 +43,7 @@ def build_cell(config: Mapping[str, Json]) -> Cell:
     return Cell(**values)
 
 
-def build_component(node: Mapping[str, Json], wanted: type, path: str, plugins: Sequence[str] = ()) -> Any:
+def build_component(node: Mapping[str, Json], wanted: type, path: str, plugins: Sequence[str] = ()) -> Built:
     """One component that satisfies the protocol `wanted`; `path` is the node's place. `plugins` are the packages whose
     classes it may name besides ours: see `plugins_of`. Raises ConfigError.
     """
@@ -66,15 +69,15 @@ class _Builder:
         self.mistakes: list[str] = []
         self._roots = (_ROOT, *plugins)
 
-    def build(self, value: Any, wanted: Any, path: str) -> Any:
+    def build(self, value: Json, wanted: Annotation, path: str) -> Built:
         """`value` as the type `wanted`; None after adding to `mistakes` if that is not possible."""
         try:
             return self._build(value, wanted, path)
         except _Invalid:
             return None
 
-    def _build(self, value: Any, wanted: Any, path: str) -> Any:
-        origin = get_origin(wanted)
+    def _build(self, value: Json, wanted: Annotation, path: str) -> Built:
+        origin: Annotation = get_origin(wanted)
         if origin in (typing.Union, types.UnionType):
             return self._optional(value, get_args(wanted), path)
         if origin is tuple:
@@ -91,7 +94,7 @@ class _Builder:
             return self._unreadable(wanted, path)
         return self._component(value, wanted, path)
 
-    def _unreadable(self, wanted: Any, path: str) -> Any:
+    def _unreadable(self, wanted: Annotation, path: str) -> Built:
         """For a class of a user's: the types that ours have can all be read."""
         self.mistakes.append(
             f"{path}: its class gives it the type {wanted}, which no YAML is read as; wanted there: bool, int, float, "
@@ -99,35 +102,35 @@ class _Builder:
         )
         raise _Invalid
 
-    def _refuse(self, path: str, value: Any, wanted: str) -> _Invalid:
+    def _refuse(self, path: str, value: Json, wanted: str) -> _Invalid:
         self.mistakes.append(f"{path}: got {value!r} ({type(value).__name__}), wanted {wanted}")
         return _Invalid()
 
-    def _optional(self, value: Any, options: tuple[Any, ...], path: str) -> Any:
+    def _optional(self, value: Json, options: tuple[Annotation, ...], path: str) -> Built:
         if value is None and type(None) in options:
             return None
         (wanted,) = [option for option in options if option is not type(None)]
         return self._build(value, wanted, path)
 
-    def _tuple(self, value: Any, item: Any, path: str) -> tuple[Any, ...]:
+    def _tuple(self, value: Json, item: Annotation, path: str) -> tuple[Json, ...]:
         if not isinstance(value, list | tuple):
             raise self._refuse(path, value, f"a list of {_type_name(item)}, e.g. [{value}]")
         return tuple(self.build(each, item, f"{path}[{i}]") for i, each in enumerate(value))
 
-    def _enum(self, value: Any, wanted: type[Enum], path: str) -> Enum:
+    def _enum(self, value: Json, wanted: type[Enum], path: str) -> Enum:
         for member in wanted:
             if value in (member.value, member):
                 return member
         raise self._refuse(path, value, f"one of {', '.join(str(member.value) for member in wanted)}")
 
-    def _primitive(self, value: Any, wanted: type, path: str) -> Any:
+    def _primitive(self, value: Json, wanted: type, path: str) -> Built:
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
             return float(value)
         if type(value) is not wanted or (isinstance(value, float) and not math.isfinite(value)):
             raise self._refuse(path, value, _type_name(wanted))
         return value
 
-    def _component(self, node: Any, wanted: type, path: str) -> Any:
+    def _component(self, node: Json, wanted: type, path: str) -> Built:
         if not isinstance(node, Mapping):
             raise self._refuse(path or "the configuration", node, f"a mapping for {wanted.__name__}")
         is_settings = dataclasses.is_dataclass(wanted) and "_target_" not in node
@@ -157,7 +160,7 @@ class _Builder:
         roots = ", ".join(f"{root}.*" for root in self._roots)
         return f"the dotted path of a class under {roots}; for your own code name its package: run.plugins=[{package}]"
 
-    def _construct(self, cls: type, node: Mapping[str, Json], path: str) -> Any:
+    def _construct(self, cls: type, node: Mapping[str, Json], path: str) -> Built:
         n_before = len(self.mistakes)
         values = self.field_values(cls, node, path)
         if len(self.mistakes) > n_before:
@@ -192,11 +195,11 @@ def _has_default(field: "dataclasses.Field[Any]") -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
-def _is_frozen(cls: Any) -> bool:
-    return bool(cls.__dataclass_params__.frozen)
+def _is_frozen(cls: type) -> bool:
+    return bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]  # of every dataclass
 
 
-def _satisfies(component: Any, wanted: type) -> bool:
+def _satisfies(component: object, wanted: type) -> bool:
     """Protocols are compared by their members: runtime-checkable ones through isinstance, others by attribute."""
     if getattr(wanted, "_is_runtime_protocol", False) or not getattr(wanted, "_is_protocol", False):
         return isinstance(component, wanted)
@@ -204,6 +207,6 @@ def _satisfies(component: Any, wanted: type) -> bool:
     return all(hasattr(component, name) for name in members)
 
 
-def _type_name(wanted: Any) -> str:
+def _type_name(wanted: Annotation) -> str:
     names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
     return names.get(wanted) or str(getattr(wanted, "__name__", wanted))

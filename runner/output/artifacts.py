@@ -5,15 +5,16 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
+
+from runner.output.mlflow_rows import Client
 
 Content = Path | bytes
 """A file that lies somewhere already, or what is to be in it."""
 
 
-def log_files(client: Any, run: Any, files: Mapping[str, Content]) -> None:
+def log_files(client: Client, run: Client, files: Mapping[str, Content]) -> None:
     """Adds files to a run of this `MlflowClient`, by their paths within it. Raises OSError or what MLflow raises."""
     folder = _local_folder(run.info.artifact_uri)
     if folder is not None:

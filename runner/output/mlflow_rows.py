@@ -11,6 +11,8 @@ from typing import Any
 
 from components.json_value import Json
 
+Client = Any  # MLflow's client and what it returns: MLflow has no types, and is imported late
+
 _METRIC = {"key", "value", "timestamp", "step", "is_nan", "run_uuid"}
 _COLUMNS = {
     "metrics": _METRIC,
@@ -22,7 +24,7 @@ _LARGEST_BATCH = 1000
 
 
 def log_values(
-    client: Any, run_id: str, params: Mapping[str, str], metrics: Mapping[str, float], tags: Mapping[str, str]
+    client: Client, run_id: str, params: Mapping[str, str], metrics: Mapping[str, float], tags: Mapping[str, str]
 ) -> None:
     """Logs what the run of this `MlflowClient` does not have yet; metrics are finite. The tags are there only once all
     else is. Raises whatever MLflow or its database raises.
@@ -39,7 +41,7 @@ def log_values(
                 connection.execute(table.insert(), rows[name])
 
 
-def _store(client: Any) -> Any:
+def _store(client: Client) -> Client:
     return getattr(getattr(client, "_tracking_client", None), "store", None)
 
 
@@ -69,7 +71,7 @@ def _rows(
 
 
 def _log_through(
-    client: Any, run_id: str, params: Mapping[str, str], metrics: Mapping[str, float], tags: Mapping[str, str]
+    client: Client, run_id: str, params: Mapping[str, str], metrics: Mapping[str, float], tags: Mapping[str, str]
 ) -> None:
     from mlflow.entities import Metric, Param, RunTag
 

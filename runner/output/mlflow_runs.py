@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock
 
@@ -18,7 +17,7 @@ from components.json_value import Json
 from components.subsets import OVERALL
 from runner.output.artifacts import Content, log_files
 from runner.output.leaderboard_figure import leaderboard_figure
-from runner.output.mlflow_rows import log_values
+from runner.output.mlflow_rows import Client, log_values
 from runner.output.ranking import ranked
 from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep, varying_axes
 
@@ -67,7 +66,7 @@ class Tracker:
         tags = {"mlflow.experimentKind": "custom_model_development"}
         return str(self._client.create_experiment(name, artifact_location=location, tags=tags))
 
-    def _start(self, sweep: SweepResult) -> Any:
+    def _start(self, sweep: SweepResult) -> Client:
         """The parent run: the one that this sweep has already, or a new one."""
         self._axes = varying_axes(cell["axes"] for cell in sweep.cells)
         query = f"tags.sweep_id = '{sweep.sweep_id}' and tags.role = 'sweep'"
@@ -101,7 +100,7 @@ class Tracker:
             self._log_whole(run, cell, folder)
         self._logged[cell.cell_id] = (cell.status, run.info.run_id)
 
-    def _log_whole(self, run: Any, cell: CellResult, folder: Path) -> None:
+    def _log_whole(self, run: Client, cell: CellResult, folder: Path) -> None:
         """All about a cell. The tag `status` comes last and says that nothing is missing: MLflow's own end of the run
         does not, as to set it with the metrics in place makes MLflow read them all.
         """
@@ -184,7 +183,7 @@ def _table(path: Path, labels: Mapping[str, str]) -> dict[str, Json]:
     }
 
 
-def _json(value: Any) -> bytes:
+def _json(value: Json) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 

@@ -1,7 +1,6 @@
 """What a user sees in the terminal: the plan, the progress, the leaderboard, the failures."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -246,7 +245,7 @@ def _value(cell: CellResult, name: str, best: float | None, digits: int, *, with
     return text
 
 
-def _axis(value: Any) -> str:
+def _axis(value: object) -> str:
     return "–" if value is None else str(value)
 
 

@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -88,7 +87,7 @@ def score_lines(lines: Sequence[Line], names: Sequence[str], metrics: Mapping[st
     return {name: by_component[id(metrics[name])][name] for name in names}
 
 
-def _score_answers(lines: Sequence[Line], metric: Any, name: str) -> dict[str, Scores]:
+def _score_answers(lines: Sequence[Line], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.answer is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "prediction and references")
     for row, line in enumerate(lines):
@@ -110,7 +109,7 @@ def _texts(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
     return TextsWithUnits(texts, number_units(metric.form.units(texts)) if metric.form else None)
 
 
-def _score_rankings(lines: Sequence[Line], metric: Any, name: str) -> dict[str, Scores]:
+def _score_rankings(lines: Sequence[Line], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.ranking is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "ranking and relevant")
     held = [(row, line.ranking) for row, line in enumerate(lines) if line.ranking is not None]
@@ -118,7 +117,7 @@ def _score_rankings(lines: Sequence[Line], metric: Any, name: str) -> dict[str, 
     return {name: spread(score, [row for row, _ in held], states) for name, score in scores.items()}
 
 
-def _score_quests(lines: Sequence[Line], metric: Any, name: str) -> dict[str, Scores]:
+def _score_quests(lines: Sequence[Line], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.quest is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "answers_reference and answers_generated")
     held = [(row, line.quest) for row, line in enumerate(lines) if line.quest is not None]
@@ -147,7 +146,7 @@ def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[
         }
 
 
-def _is_published_without(metric: Any, line: Line) -> bool:
+def _is_published_without(metric: Scorer, line: Line) -> bool:
     """True for an empty answer with a reference, and a metric for which the published code then has no value."""
     answer = line.answer
     return isinstance(metric, BleuCrud) and answer is not None and answer.prediction == "" and bool(answer.references)

@@ -14,8 +14,7 @@ from components.protocols import ContextMetric, Metric
 from runner.launch.schema import build_component
 from runner.score.quest import QuestAnswers
 
-Scorer = Any
-"""An AnswerMetric, a RankingMetric, or QuestAnswers."""
+Scorer = Any  # an AnswerMetric, a RankingMetric, or QuestAnswers: told apart where they are called
 
 
 def metrics_by_name(names: Sequence[str]) -> dict[str, Scorer]:
@@ -66,6 +65,6 @@ def _nodes() -> dict[str, Mapping[str, Json]]:
     nodes: dict[str, Mapping[str, Json]] = {}
     for option in sorted(files("conf").joinpath("metrics").iterdir(), key=lambda file: file.name):
         if option.name.endswith(".yaml"):
-            config: Any = OmegaConf.to_container(OmegaConf.create(option.read_text(encoding="utf-8")))
+            config: Json = OmegaConf.to_container(OmegaConf.create(option.read_text(encoding="utf-8")))
             nodes |= config["scores"]
     return nodes
