@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
 from components.errors import ConfigError
 from runner.launch.schema import build_cell
@@ -26,6 +27,12 @@ class CellRequest:
     job: Job
 
 
+@cache
+def settings_fields() -> tuple[str, ...]:
+    """The fields of a cell that change no result: their types say that they are no axis."""
+    return tuple(name for name, kind in get_type_hints(Cell).items() if not getattr(kind, "is_axis", True))
+
+
 def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
     """Typed cells. Raises ConfigError with the mistakes of all jobs, equal ones once."""
     requests: list[CellRequest] = []
@@ -36,7 +43,7 @@ def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
             requests.append(CellRequest(cell, job))
         except ConfigError as error:
             mistakes += error.mistakes
-    for field in ("run", "tracking", "experiment"):
+    for field in settings_fields():
         if len({repr(getattr(request.cell, field)) for request in requests}) > 1:
             mistakes.append(f"{field}.*: differs between cells; these settings belong to the sweep and take one value")
     if mistakes:
