@@ -1,15 +1,17 @@
 """What names a cell: the option of every group, settings that most sweeps vary, and whatever was overridden."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cache
 from importlib.resources import files
-from typing import Any, get_type_hints
+from typing import Any
 
 import yaml
 from hydra.core.utils import filter_overrides
 from omegaconf import DictConfig, OmegaConf
 
 from components.json_value import Json
+from runner.launch.request import settings_fields
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import Job
 
@@ -22,7 +24,8 @@ def job_of(config: DictConfig) -> Job:
     hydra = config.hydra
     plain = plain_of(config)
     choices: Json = OmegaConf.to_container(hydra.runtime.choices)
-    overrides = tuple(filter_overrides(hydra.overrides.task))
+    written: Json = OmegaConf.to_container(hydra.overrides.task)
+    overrides = tuple(filter_overrides(written))
     return Job(plain, axes_of(plain, choices, overrides), overrides)
 
 
@@ -52,7 +55,7 @@ def axes_of(config: Config, choices: Mapping[str, str | None], overrides: Sequen
 @cache
 def _axis_fields() -> tuple[str, ...]:
     """The fields of a cell that can be axes: all but the settings of the run."""
-    return tuple(name for name, kind in get_type_hints(Cell).items() if getattr(kind, "is_axis", True))
+    return tuple(field.name for field in fields(Cell) if field.name not in settings_fields())
 
 
 @cache
