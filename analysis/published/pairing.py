@@ -45,8 +45,8 @@ class Paired:
 
 def pair(table: Table, cells: Sequence[CellResult]) -> Paired:
     """A cell fits a row if it has all of the row's own levels; of those that fit, the ones that share most of the
-    table's fixed settings are taken. A setting that a cell does not use (the embedder under bm25) does not count as shared, but
-    is not reported as a difference either.
+    table's fixed settings are taken. A setting that a cell does not use (the embedder under bm25) does not count as
+    shared, but is not reported as a difference either.
     """
     pairs: list[Pair] = []
     empty: list[Row] = []
