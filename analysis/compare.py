@@ -9,10 +9,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from analysis import comparison, sweeps, terminal
+from analysis import comparison, terminal
 from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row
 from analysis.statistics import Method, PairedTest
 from analysis.terminal import UNKNOWN, Column
+from runner import loaded
 from runner.results import CellResult
 
 
@@ -43,8 +44,8 @@ def _share(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the comparison and writes the files that were asked for; returns 0. Raises DataError."""
-    sweep = sweeps.open_sweep(options.sweep)
-    metric = sweeps.find_metric(options.metric, sweep.cells)
+    sweep = loaded.load(options.sweep)
+    metric = loaded.find_metric(options.metric, sweep.cells)
     test = PairedTest(options.method, confidence=1 - options.alpha)
     family = comparison.compare_cells(sweep, metric, test, baseline=options.baseline, alpha=options.alpha)
     show(terminal.make_console(), family)
@@ -78,7 +79,7 @@ def _columns(family: Family) -> list[Column]:
     rows, metric = family.rows, family.metric
     cells = [family.baseline, *(row.cell for row in rows)]
     digits = terminal.n_digits(value for cell in cells if (value := metric.value(cell)) is not None)
-    axes = {axis: [escape(sweeps.shown(cell.axes.get(axis))) for cell in cells] for axis in family.axes()}
+    axes = {axis: [escape(loaded.shown(cell.axes.get(axis))) for cell in cells] for axis in family.axes()}
     differences = [terminal.number(row.comparison.difference, digits, "+") for row in rows]
     columns = [
         Column("cell", [cell.cell_id[:8] for cell in cells], is_number=False),
@@ -178,5 +179,5 @@ def _detectable(family: Family) -> str:
 
 def _name(family: Family, cell: CellResult) -> str:
     """A cell's short id, and what distinguishes it from the others."""
-    axes = sweeps.describe(cell, family.axes())
+    axes = loaded.describe(cell, family.axes())
     return f"{cell.cell_id[:8]} ({axes})" if axes else cell.cell_id[:8]

@@ -17,8 +17,8 @@ from analysis.statistics import (
     holm,
     minimum_detectable_difference,
 )
-from analysis.sweeps import SubsetMetric, Sweep, find_cell, varying_axes
 from components.errors import DataError
+from runner.loaded import LoadedSweep, SubsetMetric, find_cell, varying_axes
 from runner.results import OK, CellResult
 
 POWER = 0.8
@@ -58,7 +58,7 @@ class Family:
     said of any truly best cell is at most alpha.
     """
 
-    sweep: Sweep
+    sweep: LoadedSweep
     metric: SubsetMetric
     baseline: CellResult
     is_picked: bool
@@ -79,12 +79,14 @@ class Family:
 
 
 def compare_cells(
-    sweep: Sweep, metric: SubsetMetric, test: PairedTest, *, baseline: str = "", alpha: float = 0.05
+    sweep: LoadedSweep, metric: SubsetMetric, test: PairedTest, *, baseline: str = "", alpha: float = 0.05
 ) -> Family:
     """Compares the cells that did not fail with `baseline` (see `find_cell`), or with the best of them if it is "".
 
-    Raises DataError if fewer than two cells have a value, if the baseline has none, or if no sample has one.
+    Raises DataError if fewer than two cells have a value, if the baseline has none, if no sample has one, or if neither
+    larger nor smaller values are better.
     """
+    sign = 1 if metric.direction() else -1
     sound = [cell for cell in sweep.cells if cell.status == OK]
     means = {cell.cell_id: value for cell in sound if (value := metric.value(cell)) is not None}
     chosen = find_cell(baseline, sweep.cells) if baseline else None
@@ -93,7 +95,6 @@ def compare_cells(
         raise DataError(f"--baseline {baseline}: {chosen.cell_id} cannot be compared with: {why}")
     if len(means) < 2:
         raise DataError(f"{sweep.folder}: {len(means)} cell(s) with a value of {metric}, wanted two to compare")
-    sign = 1 if metric.larger_is_better else -1
     ordered = sorted((cell for cell in sound if cell.cell_id in means), key=lambda cell: -sign * means[cell.cell_id])
     chosen = chosen or ordered[0]
     others = [cell for cell in ordered if cell is not chosen]
@@ -111,7 +112,7 @@ def compare_cells(
 
 
 def _rows(
-    sweep: Sweep,
+    sweep: LoadedSweep,
     metric: SubsetMetric,
     baseline: CellResult,
     others: Sequence[CellResult],
@@ -131,9 +132,7 @@ def _rows(
         mean = metric.value(cell)
         assert mean is not None, "cells without a value are listed apart"
         p = float(family.p[place])
-        verdict = _verdict(
-            comparison, is_shown=p <= alpha, is_picked=is_picked, larger_is_better=metric.larger_is_better
-        )
+        verdict = _verdict(comparison, is_shown=p <= alpha, is_picked=is_picked, larger_is_better=metric.direction())
         detectable = _detectable(comparison, test, family)
         rows.append(Row(cell, mean, comparison, None if np.isnan(p) else p, verdict, detectable, left_out))
     return tuple(rows)
@@ -152,7 +151,7 @@ class _Correction(NamedTuple):
 def _among_the_best(scores: SampleScores, metric: SubsetMetric, test: PairedTest, alpha: float) -> _Correction:
     found = best_cells(
         scores,
-        larger_is_better=metric.larger_is_better,
+        larger_is_better=metric.direction(),
         alpha=alpha,
         n_resamples=test.n_resamples,
         seed=test.seed,

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.markup import escape
 
-from analysis import sweeps, terminal
+from analysis import terminal
 from analysis.statistics import dominators
-from analysis.sweeps import SubsetMetric
 from analysis.terminal import Column
 from components.errors import DataError
+from runner import loaded
+from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
 
 NOT_COUNTED = (
@@ -48,8 +49,8 @@ def _price(text: str) -> float:
 def run(options: argparse.Namespace) -> int:
     """Prints the cells from cheapest to dearest, with the front marked; returns 0. Raises DataError."""
     head, cost_of = _cost(options)
-    sweep = sweeps.open_sweep(options.sweep)
-    metric = sweeps.find_metric(options.metric, sweep.cells)
+    sweep = loaded.load(options.sweep)
+    metric = loaded.find_metric(options.metric, sweep.cells)
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     cells = [cell for cell in valued if not np.isnan(cost_of(cell))]
     costs = np.array([cost_of(cell) for cell in cells], dtype=np.float64)
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         )
     order = np.argsort(costs, kind="stable")
     console = terminal.make_console()
-    columns = _columns([cells[i] for i in order], metric, head, costs[order], sweeps.varying_axes(sweep.cells))
+    columns = _columns([cells[i] for i in order], metric, head, costs[order], loaded.varying_axes(sweep.cells))
     terminal.show_table(console, f"{metric} against {head}", columns)
     console.print("[dim]the front compares means only: `compare` tests whether two cells differ[/]")
     for cell in valued:
@@ -112,12 +113,12 @@ def _columns(
     cells: Sequence[CellResult], metric: SubsetMetric, head: str, costs: NDArray[np.float64], axes: Sequence[str]
 ) -> list[Column]:
     values = np.array([metric.value(cell) for cell in cells], dtype=np.float64)
-    better = values if metric.larger_is_better else -values
+    better = values if metric.direction() else -values
     digits = terminal.n_digits(values)
     return [
         Column("cell", [cell.cell_id[:8] for cell in cells], is_number=False),
         *(
-            Column(axis, [escape(sweeps.shown(cell.axes.get(axis))) for cell in cells], is_number=False)
+            Column(axis, [escape(loaded.shown(cell.axes.get(axis))) for cell in cells], is_number=False)
             for axis in axes
         ),
         Column(head, [f"{cost:,.4g}" for cost in costs]),

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.statistics import SampleScores
-from analysis.sweeps import SubsetMetric
 from components.errors import DataError
 from components.records import ScoreState
-from components.subsets import MACRO, OVERALL
+from components.subsets import MACRO, subsets_of
+from runner.loaded import SubsetMetric
 from runner.results import CellResult, combiner
 
 OTHER_DATA = "of another data set"
@@ -48,7 +48,7 @@ def join(folder: Path, metric: SubsetMetric, baseline: CellResult, cells: Sequen
     file cannot be read or lacks the metric.
     """
     of_a_corpus = is_of_a_corpus(folder, metric, baseline)
-    table = _read(folder, baseline, metric, of_a_corpus, ["gold"])
+    table = _read(folder, baseline, metric, of_a_corpus, ["cluster"])
     own = _scored(table, metric, baseline, of_a_corpus)
     statistics, has_value = [own.statistics], [[state == ScoreState.VALUE for state in own.states]]
     left_out = []
@@ -64,7 +64,7 @@ def join(folder: Path, metric: SubsetMetric, baseline: CellResult, cells: Sequen
         SampleScores(
             np.stack(statistics, axis=1),
             np.array(has_value, dtype=np.bool_).T,
-            clusters=_clusters(own.ids, table["gold"]),
+            clusters=table["cluster"].to_numpy(),
             strata=_strata(table, metric.subset),
             combine=combiner(baseline, metric.metric) if of_a_corpus else None,
         ),
@@ -125,7 +125,7 @@ def _read(folder: Path, cell: CellResult, metric: SubsetMetric, of_a_corpus: boo
     wanted = [_column(metric, of_a_corpus), f"score_state/{metric.metric}"]
     try:
         columns = pq.read_schema(path).names
-        if missing := [column for column in wanted if column not in columns]:
+        if missing := [column for column in (*wanted, *more) if column not in columns]:
             raise DataError(f"{path}: has no column {missing[0]!r}; was it written by another version?")
         table = pq.read_table(path, columns=["id", "question", "subset", "topic", "task", *wanted, *more])
     except (OSError, pa.ArrowException) as error:
@@ -138,15 +138,9 @@ def _column(metric: SubsetMetric, of_a_corpus: bool) -> str:
 
 
 def _in_subset(table: Any, subset: str) -> list[bool]:
-    """Whether each sample counts in the subset, which is "overall" or "macro", a path or a prefix of one,
-    "topic/<topic>", "task/<task>" or "matrix/<topic>/<task>".
-    """
-    names = zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)
-    return [
-        subset in (OVERALL, MACRO, f"topic/{topic}", f"task/{task}", f"matrix/{topic}/{task}")
-        or f"{path}/".startswith(f"{subset}/")
-        for path, topic, task in names
-    ]
+    """Whether each sample counts in the subset; in "macro" all do."""
+    groups = zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)
+    return [subset == MACRO or subset in subsets_of(*group) for group in groups]
 
 
 def _strata(table: Any, subset: str) -> NDArray[np.int64]:
@@ -166,13 +160,3 @@ def _scored(table: Any, metric: SubsetMetric, cell: CellResult, of_a_corpus: boo
     statistics = np.array(rows, dtype=np.float64).reshape(len(ids), -1 if ids else 1)
     states = table[f"score_state/{metric.metric}"].to_pylist()
     return _Scored(ids, table["question"].to_pylist(), statistics, states)
-
-
-def _clusters(ids: Sequence[str], gold: Any) -> NDArray[np.int64]:
-    """Samples whose first evidence is of the same document, as the runner groups them for its intervals."""
-    sources = [
-        ("document", units[0]["document_id"]) if units else ("sample", sample_id)
-        for sample_id, units in zip(ids, gold.to_pylist(), strict=True)
-    ]
-    number = {source: i for i, source in enumerate(dict.fromkeys(sources))}
-    return np.array([number[source] for source in sources], dtype=np.int64)

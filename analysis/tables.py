@@ -7,10 +7,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from analysis import published, sweeps, terminal
+from analysis import published, terminal
 from analysis.published import TABLES, Beside, Block, Line, Number, Row, Table
 from analysis.terminal import UNKNOWN, Column
 from components.errors import DataError
+from runner import loaded
 from runner.results import CellResult
 
 
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
             f"{table.info.name} is no sweep, no cell stands beside it: {table.info.about}. "
             f"To see its numbers: python -m analysis table {table.info.name}"
         )
-    beside = published.put_beside(table, metrics, sweeps.open_sweep(options.sweep).cells)
+    beside = published.put_beside(table, metrics, loaded.load(options.sweep).cells)
     show_beside(console, beside)
     if options.csv:
         _write_csv(options.csv, beside)
@@ -130,7 +131,7 @@ def _block_columns(table: Table, block: Block) -> list[Column]:
     return [
         *_row_columns([(line.number.subset, line.number.row) for line in lines]),
         *(
-            Column(axis, [sweeps.shown(cell.axes.get(axis)) for cell in cells], is_number=False)
+            Column(axis, [loaded.shown(cell.axes.get(axis)) for cell in cells], is_number=False)
             for axis in _further_axes(lines)
         ),
         Column("ours", [terminal.number(line.value, digits) for line in lines]),
@@ -149,7 +150,7 @@ def _further_axes(lines: Sequence[Line]) -> list[str]:
     for line in lines:
         if line.pair:
             cells.setdefault(line.pair.row, {})[line.pair.cell.cell_id] = line.pair.cell
-    return list(dict.fromkeys(axis for own in cells.values() for axis in sweeps.varying_axes(list(own.values()))))
+    return list(dict.fromkeys(axis for own in cells.values() for axis in loaded.varying_axes(list(own.values()))))
 
 
 def _interval_head(cells: Sequence[CellResult]) -> str:

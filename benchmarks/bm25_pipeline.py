@@ -51,14 +51,14 @@ def _measures(ours: Sequence[Outcome[Seconds]], bare: Sequence[Outcome[Seconds]]
 def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
     """Seconds of every stage up to the hits: reading its inputs and writing its result included."""
     from runner.engine.store import Store
-    from runner.engine.worker import Worker, read_or_make
-    from runner.pipeline.stages import data_of, data_stage, graph_of
+    from runner.engine.worker import Worker
+    from runner.pipeline.cell import graph_of
+    from runner.pipeline.data import load_data
 
     cell = _cell(data)
     store = Store(store_dir)
     worker = Worker(store)
-    loaded = data_stage(cell)
-    graph = graph_of(cell, data_of(loaded, **read_or_make(loaded, store, "content", "notes")))
+    graph = graph_of(cell, load_data(cell.dataset, store))
     (hits,) = (stage for stage in graph.result.upstream() if stage.kind == "sparse_hits")
     seconds = {}
     for stage in hits.upstream():

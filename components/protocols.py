@@ -7,6 +7,7 @@ it returns what is wrong with the fields taken together (an empty list if nothin
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,6 +22,7 @@ from components.records import (
     JudgeInput,
     Judgements,
     Message,
+    Passage,
     Passages,
     Request,
     Sample,
@@ -156,24 +158,46 @@ class Fusion(Component, Protocol):
 
 
 @runtime_checkable
+class DenseArm(Protocol):
+    """A search for the nearest chunks by embedding."""
+
+    @property
+    def embedder(self) -> Embedder:
+        """Embeds chunks and queries."""
+
+    @property
+    def vector_index(self) -> VectorIndex:
+        """Searched with the queries' vectors."""
+
+
+@runtime_checkable
+class SparseArm(Protocol):
+    """A search for the chunks that share terms with the query."""
+
+    @property
+    def sparse_index(self) -> SparseIndex:
+        """Searched with the queries' terms."""
+
+
+Arm = DenseArm | SparseArm
+"""One search of a retriever; each gives a ranking of its own."""
+
+
+@runtime_checkable
 class Retriever(Component, Protocol):
-    """Says which indexes are asked and how their rankings are joined; it does nothing itself."""
+    """Says which searches are made and how their rankings are joined; it does nothing itself."""
 
     @property
-    def vector_index(self) -> VectorIndex | None:
-        """Searched with the embedder's vectors; None for no dense ranking."""
-
-    @property
-    def sparse_index(self) -> SparseIndex | None:
-        """Searched with the query's terms; None for no sparse ranking."""
+    def arms(self) -> Sequence[Arm]:
+        """The searches, in the order in which the fusion weighs them; none for no retrieval at all."""
 
     @property
     def fusion(self) -> Fusion | None:
-        """Set exactly if there are two rankings."""
+        """Joins the rankings of all arms and all variants of the query; None is enough for a single one."""
 
     @property
     def depth(self) -> int:
-        """Hits kept per query; 0 for no retrieval at all."""
+        """Hits kept per query."""
 
 
 @runtime_checkable
@@ -193,11 +217,22 @@ class Reranker(Component, Protocol):
 
 
 @runtime_checkable
-class Expander(Component, Protocol):
-    """Turns a sample into the text that is searched for."""
+class QueryVariant(Component, Protocol):
+    """One way to turn a sample into what is searched for."""
 
-    def expand(self, samples: Sequence[Sample]) -> list[str]:
-        """One query per sample, never empty if the sample's question is not."""
+    def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:
+        """Per sample one query or more, none of them empty unless the sample's question is."""
+
+
+@runtime_checkable
+class Expander(Component, Protocol):
+    """Which variants of the query are searched for. Each is searched for by itself, so that cells share those that they
+    have in common; then all rankings are fused.
+    """
+
+    @property
+    def variants(self) -> Sequence[QueryVariant]:
+        """At least one; an expander that is a single variant returns itself."""
 
 
 @runtime_checkable
@@ -212,13 +247,25 @@ class ContextBuilder(Component, Protocol):
 class Prompt(Component, Protocol):
     """Writes the messages for one sample."""
 
-    def render(self, sample: Sample, passages: Sequence[str]) -> tuple[Message, ...]:
+    def render(self, sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
         """Chat messages; with no passages, those of a closed-book question."""
+
+
+class AnswersFrom(StrEnum):
+    """What decides a backend's answer, and so stands in the key of a kept reply. A language model reads messages;
+    baselines read the sample and the passages; NOTHING is for no generator at all: no request is made.
+    """
+
+    MESSAGES = "messages"
+    SAMPLE = "sample"
+    NOTHING = "nothing"
 
 
 @runtime_checkable
 class LLM(Component, Protocol):
-    """Answers requests."""
+    """Answers requests. Equal requests have equal answers, unless it has a field `temperature` that is above 0."""
+
+    answers_from: ClassVar[AnswersFrom]
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Exactly one Answer per request, yielded as they arrive, in any order. A failed request is an Answer with
@@ -227,7 +274,13 @@ class LLM(Component, Protocol):
 
 
 class Metric(Component, Protocol):
-    """What metrics of all three kinds share. `combine` turns sums of statistics into the metric, many at once."""
+    """What metrics of all kinds share. `combine` turns sums of statistics into the metric, many at once."""
+
+    @property
+    def larger_is_better(self) -> bool | None:
+        """Which values are the better ones, of all `names` alike; None where neither is, as for a length: such a metric
+        ranks nothing. Results carry it, so that nobody has to know the metric by its name. A class variable will do.
+        """
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -288,7 +341,7 @@ class ContextMetric(Metric, Protocol):
 
 
 Ask = Callable[[Sequence[Request]], list[Answer]]
-"""Puts requests to a judge's language model: one Answer each, in the order of the requests. A reply that was kept is
+"""Puts requests to a language model: one Answer each, in the order of the requests. A reply that was kept is
 not asked for again. Ids of requests are unique in one call."""
 
 JudgePreparation = Mapping[str, Any]

@@ -15,11 +15,15 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Documents:
-    """A corpus: three lists of equal length, sorted by id (so that "ties break by id" is "ties break by position")."""
+    """A corpus: lists of equal length, sorted by id (so that "ties break by id" is "ties break by position").
+
+    `metadata` are further facts by name (date, section, ...) for prompts and filters; empty where no document has any.
+    """
 
     ids: Sequence[str]
     titles: Sequence[str]
     texts: Sequence[str]
+    metadata: Sequence[Mapping[str, str]] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -189,11 +193,37 @@ class Terms:
 
 
 @dataclass(frozen=True)
+class Passage:
+    """A text that goes into a prompt, with the title and the metadata of its document."""
+
+    text: str
+    title: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Passages:
-    """Texts (documents, chunks or queries), with their terms where the receiving component has a `tokenizer`."""
+    """Texts (documents, chunks or queries), with their terms where the receiving component has a `tokenizer`.
+
+    `titles` are those of the documents that chunks are from; empty for queries.
+    """
 
     texts: Sequence[str]
     terms: Terms | None = None
+    titles: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Texts to search for, one or more per sample: `sample` int32[n_queries] is the position of each text's sample,
+    non-decreasing, and every sample has at least one.
+    """
+
+    texts: Sequence[str]
+    sample: NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -266,15 +296,17 @@ class Request:
     """One call to a language model. Real models read `messages` and `json_schema` alone; `sample` and `passages` are
     there for the backends that are no language models (extractive, scripted).
 
-    `json_schema` is the JSON schema that the reply should follow, None for free text. A backend that can enforce it
-    does; the reader of the reply must not rely on it.
+    `draw` tells several draws of one answer apart, for whoever wants more than one. `json_schema` is the JSON schema
+    that the reply should follow, None for free text. A backend that can enforce it does; the reader of the reply must
+    not rely on it.
     """
 
     id: str
     messages: tuple[Message, ...]
     sample: Sample
-    passages: tuple[str, ...]
+    passages: tuple[Passage, ...]
     json_schema: Mapping[str, Any] | None = None
+    draw: int = 0
 
 
 class AnswerState(StrEnum):
@@ -335,7 +367,7 @@ class JudgeInput:
 
     sample: Sample
     answer: str
-    passages: tuple[str, ...]
+    passages: tuple[Passage, ...]
 
 
 @dataclass(frozen=True)

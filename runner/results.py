@@ -3,16 +3,17 @@
     <results_dir>/<sweep id>/sweep.json              what was asked for, and how each cell ended
     <results_dir>/<sweep id>/<cell id>/cell.json     one experiment: axes, configuration, metrics
     <results_dir>/<sweep id>/<cell id>/samples.parquet
-    <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, .png
+    <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, .svg
 
-`cell.json` is written last, so a folder with one is complete. Its `metrics` are equal byte for byte whenever the same
-experiment is run on the same data, interrupted or not; `seconds`, `reused` and `host` are not.
+Both JSON files hold one field per line. `cell.json` is written last, so a folder with one is complete. Its `metrics`
+are equal byte for byte whenever the same experiment is run on the same data, interrupted or not; `seconds`, `reused`
+and `host` are not.
 """
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,7 +28,7 @@ from components.protocols import Metric
 T = TypeVar("T")
 
 RESULTS_DIR = Path("results")
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _N_SWEEPS_LISTED = 10
 OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
 
@@ -37,9 +38,10 @@ class CellResult:
     """One `cell.json`.
 
     `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded,
-    ci_low, ci_high}}}`. `seconds` and `reused` are by stage: the time that its results took when computed, and
-    whether all of them were in the store; `versions` are those that they were computed with. `signatures`
-    are by metric, such as sacreBLEU's. `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
+    ci_low, ci_high}}}`; `larger_is_better` is by metric, None where neither is (such a metric ranks nothing).
+    `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were in
+    the store; `versions` are those that they were computed with. `signatures` are by metric, such as sacreBLEU's.
+    `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
     """
 
     cell_id: str
@@ -50,6 +52,7 @@ class CellResult:
     dataset: Mapping[str, Any]
     reason: str = ""
     metrics: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    larger_is_better: Mapping[str, bool | None] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     tokens: Mapping[str, int | None] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -92,7 +95,7 @@ def write_cell(sweep_dir: Path, result: CellResult, files: Mapping[str, bytes]) 
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         _write(folder / name, content)
-    _write(folder / "cell.json", _json(asdict(result)))
+    _write(folder / "cell.json", _json(result))
     return folder
 
 
@@ -102,7 +105,7 @@ def write_sweep(sweep_dir: Path, result: SweepResult) -> None:
     """
     sweep_dir.mkdir(parents=True, exist_ok=True)
     with FileLock(sweep_dir / ".sweep.lock"):
-        _write(sweep_dir / "sweep.json", _json(asdict(_joined(sweep_dir, result))))
+        _write(sweep_dir / "sweep.json", _json(_joined(sweep_dir, result)))
 
 
 def _joined(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
@@ -154,11 +157,45 @@ def read_sweep(sweep_dir: Path) -> SweepResult:
 
 
 def read_cells(sweep_dir: Path) -> Iterator[CellResult]:
-    """The results of a sweep's cells that ended, in the order of the sweep."""
+    """The results of a sweep's cells that ended, in the order of the sweep. Raises DataError."""
+    return map(read_cell, cell_folders(sweep_dir))
+
+
+def cell_folders(sweep_dir: Path) -> Iterator[Path]:
+    """The folders of a sweep's cells that ended, in the order of the sweep. Raises DataError."""
     for cell in read_sweep(sweep_dir).cells:
         folder = sweep_dir / cell["cell_id"]
         if (folder / "cell.json").is_file():
-            yield read_cell(folder)
+            yield folder
+
+
+def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:
+    """Which values of the metric are the better ones; None where neither is, where no cell has the metric, or where
+    cells disagree: a judge whose grades were turned round is another one, and nothing is ranked by both.
+    """
+    found = {cell.larger_is_better[metric] for cell in cells if metric in cell.larger_is_better}
+    return found.pop() if len(found) == 1 else None
+
+
+def varying_axes(axes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Names of the axes with more than one value among the cells that use them, in their order, save those that say
+    nothing beyond another one (of several that vary together the first is named).
+    """
+    rows = [{name: repr(value) for name, value in each.items() if value is not None} for each in axes]
+    levels = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+    kept = {name: row for name, row in levels.items() if len({*row} - {None}) > 1}
+    for name, row in reversed(list(kept.items())):
+        if any(other != name and _says_all_of(row, known) for other, known in kept.items()):
+            del kept[name]
+    return list(kept)
+
+
+def _says_all_of(row: list[str | None], known: list[str | None]) -> bool:
+    """Whether `row` has a value only where `known` has one too, and the same one wherever that is the same."""
+    pairs = set(zip(known, row, strict=True))
+    return len(pairs) == len({value for value, _ in pairs}) and all(
+        value is None for given, value in pairs if given is None
+    )
 
 
 def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
@@ -166,11 +203,12 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
 
     Raises DataError if the cell's configuration has no such component (any more).
     """
-    from runner.launch.schema import build_component
+    from runner.launch.schema import build_component, plugins_of
 
+    plugins = plugins_of(cell.config)
     for name, node in cell.config.get("metrics", {}).get("scores", {}).items():
         try:
-            component: Metric = build_component(node, Metric, f"metrics.scores.{name}")
+            component: Metric = build_component(node, Metric, f"metrics.scores.{name}", plugins)
         except ConfigError:
             continue  # of another version of the project, or with an extra that is not installed here
         if metric in component.names:
@@ -183,7 +221,10 @@ def _read(path: Path, kind: type[T]) -> T:
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         version = raw["schema_version"]
         if version != SCHEMA_VERSION:
-            raise DataError(f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}")
+            raise DataError(
+                f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}; run the sweep's command "
+                "again: what it computed is in the store"
+            )
         lists: dict[str, Any] = {name: tuple(raw[name]) for name in ("overrides", "cells") if name in raw}
         raw.update(lists)
         return kind(**raw)
@@ -193,8 +234,14 @@ def _read(path: Path, kind: type[T]) -> T:
         raise DataError(f"{path}: not a result file ({error})") from error
 
 
-def _json(value: Any) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode("utf-8")
+def _json(result: CellResult | SweepResult) -> bytes:
+    """One field per line. Further indentation would make writing ten times as slow: Python's fast encoder has none."""
+    lines = [f"{_line(each.name)}: {_line(getattr(result, each.name))}" for each in fields(result)]
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode("utf-8")
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -29,9 +29,14 @@ class ConversationHistory:
             else [f"n_turns: got {self.n_turns}, wanted at least 1 (for none, use expander=none)"]
         )
 
-    def expand(self, samples: Sequence[Sample]) -> list[str]:
+    @property
+    def variants(self) -> "tuple[ConversationHistory]":
+        """Itself."""
+        return (self,)
+
+    def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:
         """One query per sample; samples without a history keep their question."""
-        return [self._expand(sample) for sample in samples]
+        return [(self._expand(sample),) for sample in samples]
 
     def _expand(self, sample: Sample) -> str:
         parts = []

@@ -13,6 +13,11 @@ class NoExpander:
 
     version: ClassVar[int] = 1
 
-    def expand(self, samples: Sequence[Sample]) -> list[str]:
+    @property
+    def variants(self) -> "tuple[NoExpander]":
+        """Itself."""
+        return (self,)
+
+    def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:
         """One query per sample: the data set's own query if it has one, otherwise the question."""
-        return [sample.query or sample.question for sample in samples]
+        return [(sample.query or sample.question,) for sample in samples]

@@ -39,8 +39,9 @@ class Outcome:
 class Graded:
     """A judge reads `instruction` and replies with one of `grades`; the value is the grade / max(grades).
 
-    Level: sample. Range: [0, 1] for grades from 0, no unit. Direction: as the instruction defines the grades; of
-    OmniEval's metrics all but hallucination are better when larger. Source: Wang et al. 2024, "OmniEval", section 3.3.
+    Level: sample. Range: [0, 1] for grades from 0, no unit. Direction: `larger_is_better`, as the instruction defines
+    the grades; of OmniEval's metrics all but hallucination are better when larger. Source: Wang et al. 2024,
+    "OmniEval", section 3.3.
 
     `instruction` may have places for {question}, {references}, {answer}, {passages} and {passage}; what it shows
     decides what a sample must have. {references} or {passages}: a sample without any is NOT_APPLICABLE (closed-book
@@ -58,6 +59,7 @@ class Graded:
     """
 
     name: str
+    larger_is_better: bool
     llm: LLM
     system: str
     instruction: str
@@ -156,14 +158,15 @@ class Graded:
         if "{passage}" not in self.instruction:
             return [self._inquiry(item, item.sample.id, "")]
         return [
-            self._inquiry(item, f"{item.sample.id}#{n}", passage) for n, passage in enumerate(item.passages, start=1)
+            self._inquiry(item, f"{item.sample.id}#{n}", passage.text)
+            for n, passage in enumerate(item.passages, start=1)
         ]
 
     def _inquiry(self, item: JudgeInput, request_id: str, passage: str) -> Inquiry[Verdict]:
         values = {
             **_shown_of(item.sample),
             "{answer}": item.answer,
-            "{passages}": numbered(item.passages),
+            "{passages}": numbered([passage.text for passage in item.passages]),
             "{passage}": passage,
         }
         messages = chat(self.system, fill(self.instruction, values))

@@ -51,6 +51,7 @@ class QuestEval:
     tokenizer: Tokenizer = JiebaWords()
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     def check(self) -> list[str]:
         """Places missing in the prompts, no phrase to recognise, a questions_file that does not exist."""

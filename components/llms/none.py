@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request
 
 
@@ -12,6 +13,7 @@ class NoGenerator:
     """Asks nothing: every request ends as NOT_ASKED, and answer metrics are not applicable."""
 
     version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.NOTHING
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """One answer without a text per request, in order."""

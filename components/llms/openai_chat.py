@@ -19,6 +19,7 @@ from components.fields import runtime_only
 from components.llms.openai_breaker import Breaker
 from components.llms.openai_errors import is_temporary, message_of, retry_after_s
 from components.llms.openai_replies import read_reply
+from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class OpenAIChat:
     concurrency: int = runtime_only(8, "requests do not depend on each other")
 
     version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and a key that is not set."""

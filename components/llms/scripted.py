@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.fields import runtime_only
+from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request
 
 
@@ -24,6 +25,7 @@ class Scripted:
     delay_s: float = runtime_only(0.0, "waiting changes no answer")
 
     version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.SAMPLE
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """One answer per request, in order, `delay_s` apart."""
@@ -39,7 +41,7 @@ class Scripted:
             return Answer(request.id, AnswerState.EMPTY)
         if self.refuse_on and self.refuse_on in question:
             return Answer(request.id, AnswerState.REFUSED)
-        values = {"{question}": question, "{context}": "\n".join(request.passages)}
+        values = {"{question}": question, "{context}": "\n".join(passage.text for passage in request.passages)}
         text = re.sub("{question}|{context}", lambda place: values[place.group()], self.reply)
         state = AnswerState.OK if text else AnswerState.EMPTY
         return Answer(request.id, state, text, n_completion_tokens=len(text))

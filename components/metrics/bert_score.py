@@ -44,6 +44,7 @@ class BertScore:
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

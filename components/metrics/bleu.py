@@ -31,6 +31,7 @@ class Bleu:
     language: str = "zh"
 
     version: ClassVar[int] = 2
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,4 +105,6 @@ def _closest_lengths(lengths: NDArray[np.int64], references: Units, sample: NDAr
 def _smoothed(n_matched: NDArray[np.float64]) -> NDArray[np.float64]:
     """Matched n-grams, the i-th order without any (over the last axis) counted as 1 / 2^i: smoothing "exp"."""
     is_zero = n_matched == 0
+    if not is_zero.any():
+        return n_matched
     return np.where(is_zero, 0.5 ** np.cumsum(is_zero, axis=-1), n_matched)

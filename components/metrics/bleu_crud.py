@@ -34,6 +34,7 @@ class BleuCrud:
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ class ContextTokens:
     """
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ class ExactMatch:
     omnieval_compat: bool = False
 
     version: ClassVar[int] = 2
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

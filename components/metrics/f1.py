@@ -32,6 +32,7 @@ class F1:
     omnieval_compat: bool = False
 
     version: ClassVar[int] = 2
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ class Length:
     """
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ class MapOmniEval:
     """
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ class PassageCoverage:
     """
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

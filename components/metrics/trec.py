@@ -29,6 +29,7 @@ class TrecMeasures:
     measures: tuple[str, ...] = ("mrr", "map@10", "ndcg@10", "recall@10", "precision@10")
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from components.errors import DataError, RagGridError
 from components.protocols import Dataset
 from runner.datasets.description import describe_benchmark
 from runner.launch.compose import compose_config
-from runner.launch.schema import build_component
+from runner.launch.schema import build_component, plugins_of
 from runner.output import terminal
 
 _MOST_TOPICS, _MOST_TASKS = 20, 6
@@ -27,8 +27,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Returns the exit code: 0, or 2 after one clear message."""
     options = _parser().parse_args(arguments)
     try:
-        node = compose_config(options.overrides)["dataset"]
-        dataset: Dataset = build_component(node, Dataset, "dataset")
+        config = compose_config(options.overrides)
+        dataset: Dataset = build_component(config["dataset"], Dataset, "dataset", plugins_of(config))
         description = describe_benchmark(dataset.name, dataset.load())
         if options.json:
             _write(options.json, description)

@@ -3,18 +3,20 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
 from components.fields import is_runtime_only
 
+Json = Any  # a JSON value: a recursive type would need a cast at every place that reads one
 
-def describe(value: Any) -> Any:
+
+def describe(value: object, *, without: Collection[str] = ()) -> Json:
     """A JSON value that stands for `value`: for a component its class, version and meaningful fields.
 
-    Fields marked runtime-only are left out; a component that reads files has `content_hash() -> str`, which stands for
-    what is in them. Raises TypeError for what has no canonical form.
+    Fields marked runtime-only are left out, and those named by `without`; a component that reads files has
+    `content_hash() -> str`, which stands for what is in them. Raises TypeError for what has no canonical form.
     """
     if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
         return value
@@ -27,24 +29,52 @@ def describe(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(name): describe(item) for name, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _describe_component(value)
+        return _describe_component(value, without)
     raise TypeError(f"no canonical form for {type(value).__name__}: {value!r}")
 
 
-def _describe_component(component: Any) -> dict[str, Any]:
-    described = {
+def _describe_component(component: object, without: Collection[str]) -> dict[str, Json]:
+    described: dict[str, Json] = {
         "class": f"{type(component).__module__}.{type(component).__qualname__}",
         "version": getattr(component, "version", 0),
     }
-    for field in dataclasses.fields(component):
-        if not is_runtime_only(field):
-            described[f"field {field.name}"] = describe(getattr(component, field.name))
+    for name in _meaningful_fields(component):
+        if name not in without:
+            described[f"field {name}"] = describe(getattr(component, name))
     if content := getattr(component, "content_hash", str)():
         described["content"] = content
     return described
 
 
-def key_of(description: Any) -> str:
+def _meaningful_fields(component: object) -> Iterator[str]:
+    fields = dataclasses.fields(component)  # type: ignore[arg-type]  # components are dataclasses
+    return (field.name for field in fields if not is_runtime_only(field))
+
+
+def parts_of(value: object) -> Iterator[object]:
+    """A component and all components inside it; those of lists and mappings too."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from parts_of(item)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from parts_of(item)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        yield value
+        for field in dataclasses.fields(value):
+            yield from parts_of(getattr(value, field.name))
+
+
+def models_in(value: object) -> frozenset[str]:
+    """Keys of the models that a component needs in memory: of all components inside it that have a field `model`."""
+    found = [part for part in parts_of(value) if getattr(part, "model", None)]
+    return frozenset(
+        key_of([type(part).__qualname__, describe(getattr(part, "model", None)), str(getattr(part, "revision", ""))])
+        for part in found
+    )
+
+
+def key_of(description: Json) -> str:
     """SHA-256 (64 hex digits) of the canonical JSON of a description."""
     canonical = json.dumps(description, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()

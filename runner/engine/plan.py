@@ -1,76 +1,63 @@
-"""The plan of a sweep: the union of its cells' graphs, what of it is in the store, and the order of the rest."""
+"""The plan of a sweep: the union of its graphs, what of it is in the store, the order of the rest, and what it asks."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any
 
-from components.llms.none import NoGenerator
-from runner.engine.journal import read_journal
+from components.protocols import LLM
+from runner.engine.ask import Asking, CountingAsker, replies_key
+from runner.engine.cache import Cache
+from runner.engine.identity import Json
+from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.launch.request import CellRequest
-from runner.pipeline.stages import KINDS, Data, Graph, data_of, data_stage, graph_of
 
-
-@dataclass(frozen=True)
-class PlannedCell:
-    """One experiment; several requests are the same one if they differ only in what it does not use."""
-
-    cell_id: str
-    request: CellRequest
-    graph: Graph
-    same_as: tuple[CellRequest, ...] = ()
-
-    @property
-    def axes(self) -> dict[str, Any]:
-        """The axes that can change a result: None for those that this experiment does not use, such as one in which
-        equal requests differ. `dataset.key` tells data sets of equal name apart.
-        """
-        others = [request.job.axes for request in self.same_as]
-        counted = {
-            name: value
-            if name.split(".")[0] in self.graph.used and all(axes.get(name) == value for axes in others)
-            else None
-            for name, value in self.request.job.axes.items()
-        }
-        return {**counted, "dataset.key": self.graph.data.key[:8]}
+AnyStage = Stage[object]
 
 
 @dataclass(frozen=True)
 class KindCount:
-    """Stages of one kind: how many the cells ask for, how many are distinct, and how many of these are kept."""
+    """Stages of one kind: how many are asked for, how many are distinct, how many of these are kept, how many are to be
+    run (what lies behind a kept result is not).
+    """
 
     kind: str
     n_asked: int
     n_unique: int
     n_kept: int
+    n_to_run: int
+
+
+@dataclass(frozen=True)
+class RequestCount:
+    """Requests to models that the stages of one kind will make. `is_exact` if they were counted from prompts that are
+    kept; else they are estimated, kept replies not taken off.
+    """
+
+    kind: str
+    n_requests: int
+    is_exact: bool
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep is going to do."""
+    """What a sweep is going to do. `order` holds the stages to run, each after its inputs."""
 
-    cells: tuple[PlannedCell, ...]
     kinds: tuple[KindCount, ...]
-    n_llm_calls: int
-    n_judgements: int
-    order: tuple[Stage, ...]
-    """Stages to run, each after its inputs."""
+    requests: tuple[RequestCount, ...]
+    order: tuple[AnyStage, ...]
 
     @property
-    def n_requested(self) -> int:
-        """Cells that were asked for."""
-        return sum(1 + len(cell.same_as) for cell in self.cells)
+    def n_requests(self) -> int:
+        """Of all kinds."""
+        return sum(count.n_requests for count in self.requests)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Json]:
         """The counts, for `sweep.json`."""
         return {
-            "n_cells": len(self.cells),
-            "n_requested": self.n_requested,
-            "n_llm_calls": self.n_llm_calls,
-            "n_judgements": self.n_judgements,
+            "n_requests": self.n_requests,
+            "requests": {count.kind: count.n_requests for count in self.requests},
             "stages": {
                 kind.kind: {"n_asked": kind.n_asked, "n_unique": kind.n_unique, "n_kept": kind.n_kept}
                 for kind in self.kinds
@@ -78,91 +65,97 @@ class Plan:
         }
 
 
-def plan_cells(requests: Sequence[CellRequest], load: Callable[[Stage], Mapping[str, Any]]) -> tuple[PlannedCell, ...]:
-    """Cells in the order asked for, equal experiments joined.
-
-    `load` makes a data stage's result and returns its parts `content` and `notes`: data come first, since their
-    mistakes should be found before any work and the plan needs their size. Raises DataError.
-    """
-    data: dict[Any, Data] = {}
-    planned: dict[str, PlannedCell] = {}
-    for request in requests:
-        dataset = request.cell.dataset
-        if dataset not in data:
-            loaded = data_stage(request.cell)
-            data[dataset] = data_of(loaded, **load(loaded))
-        graph = graph_of(request.cell, data[dataset])
-        before = planned.get(graph.result.key)
-        if before is None:
-            planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph)
-        else:
-            planned[graph.result.key] = replace(before, same_as=(*before.same_as, request))
-    return tuple(planned.values())
-
-
-def make_plan(cells: tuple[PlannedCell, ...], store: Store) -> Plan:
-    """Counts and orders the stages."""
-    stages: dict[str, Stage] = {}
-    asked: dict[str, int] = dict.fromkeys(KINDS, 0)
-    for cell in cells:
-        for stage in cell.graph.result.upstream():
+def make_plan(wanted: Sequence[tuple[AnyStage, int]], store: Store) -> Plan:
+    """Counts and orders the stages behind the wanted ones; the number says how many cells ask for each of these."""
+    stages: dict[str, AnyStage] = {}
+    asked: Counter[str] = Counter()
+    for last, n_cells in wanted:
+        for stage in last.upstream():
             stages.setdefault(stage.key, stage)
-            asked[stage.kind] += 1 + len(cell.same_as)
+            asked[stage.kind] += n_cells
     kept = {key for key, stage in stages.items() if store.find(stage.kind, key)}
-    kinds = []
-    for kind in KINDS:
-        unique = [stage for stage in stages.values() if stage.kind == kind]
-        kinds.append(KindCount(kind, asked[kind], len(unique), sum(stage.key in kept for stage in unique)))
-    needed = _needed(cells, kept)
+    needed = _needed([last for last, _ in wanted], kept)
+    levels = _levels(stages.values())
     return Plan(
-        cells,
-        tuple(kind for kind in kinds if kind.n_unique),
-        _llm_calls(cells, needed, store),
-        _judgements(cells, needed),
-        tuple(_ordered(needed)),
+        _kind_counts(stages, asked, kept, needed, levels),
+        _request_counts(needed, kept, store),
+        tuple(_ordered(needed, levels)),
     )
 
 
-def _needed(cells: Iterable[PlannedCell], kept: set[str]) -> dict[str, Stage]:
-    """Stages whose results are wanted and not there: what lies behind a kept result is not needed."""
-    needed: dict[str, Stage] = {}
+def _kind_counts(
+    stages: Mapping[str, AnyStage],
+    asked: Mapping[str, int],
+    kept: set[str],
+    needed: Mapping[str, AnyStage],
+    levels: Mapping[str, int],
+) -> tuple[KindCount, ...]:
+    """In the order in which work flows."""
+    of_kind: dict[str, list[str]] = defaultdict(list)
+    for key, stage in stages.items():
+        of_kind[stage.kind].append(key)
+    flow = sorted(of_kind, key=lambda kind: max(levels[key] for key in of_kind[kind]))
+    return tuple(
+        KindCount(
+            kind,
+            asked[kind],
+            len(of_kind[kind]),
+            sum(key in kept for key in of_kind[kind]),
+            sum(key in needed for key in of_kind[kind]),
+        )
+        for kind in flow
+    )
 
-    def visit(stage: Stage) -> None:
+
+def _needed(wanted: Iterable[AnyStage], kept: set[str]) -> dict[str, AnyStage]:
+    """Stages whose results are wanted and not there: what lies behind a kept result is not needed."""
+    needed: dict[str, AnyStage] = {}
+
+    def visit(stage: AnyStage) -> None:
         if stage.key not in kept and stage.key not in needed:
             needed[stage.key] = stage
-            for before in stage.inputs.values():
+            for before in stage.inputs:
                 visit(before)
 
-    for cell in cells:
-        visit(cell.graph.result)
+    for stage in wanted:
+        visit(stage)
     return needed
 
 
-def _ordered(needed: Mapping[str, Stage]) -> list[Stage]:
+def _levels(stages: Iterable[AnyStage]) -> dict[str, int]:
+    """How far along each stage is: one more than the furthest of its inputs. `stages` come after their inputs."""
+    levels: dict[str, int] = {}
+    for stage in stages:
+        levels[stage.key] = 1 + max((levels[before.key] for before in stage.inputs), default=0)
+    return levels
+
+
+def _ordered(needed: Mapping[str, AnyStage], levels: Mapping[str, int]) -> list[AnyStage]:
     """Inputs first. Of the stages that are ready, those without a model go first, the furthest along before the others,
-    so that cells finish one by one; then those of the model that is loaded; only then another model.
+    so that cells finish one by one; then those of the models that are loaded; only then other models.
     """
-    places = {key: (-KINDS.index(stage.kind), i) for i, (key, stage) in enumerate(needed.items())}
-    waiting_for = {key: {s.key for s in stage.inputs.values()} & needed.keys() for key, stage in needed.items()}
+    places = {key: (-levels[key], i) for i, key in enumerate(needed)}
+    waiting_for = {key: {s.key for s in stage.inputs} & needed.keys() for key, stage in needed.items()}
     followers: dict[str, list[str]] = defaultdict(list)
     for key, inputs in waiting_for.items():
         for before in inputs:
             followers[before].append(key)
-    ready: dict[str, list[tuple[tuple[int, int], str]]] = defaultdict(list)
+    ready: dict[frozenset[str], list[tuple[tuple[int, int], str]]] = defaultdict(list)
 
     def add(key: str) -> None:
-        heappush(ready[needed[key].model], (places[key], key))
+        heappush(ready[needed[key].models], (places[key], key))
 
     for key, inputs in waiting_for.items():
         if not inputs:
             add(key)
-    order: list[Stage] = []
-    loaded = ""
+    order: list[AnyStage] = []
+    none: frozenset[str] = frozenset()
+    loaded = none
     while any(ready.values()):
-        others = sorted((name for name in ready if ready[name]), key=lambda name: ready[name][0])
-        model = next((name for name in ("", loaded) if ready[name]), others[0])
-        loaded = model or loaded
-        _, key = heappop(ready[model])
+        others = sorted((models for models in ready if ready[models]), key=lambda models: ready[models][0])
+        models = next((models for models in (none, loaded) if ready[models]), others[0])
+        loaded = models or loaded
+        _, key = heappop(ready[models])
         order.append(needed[key])
         for follower in followers[key]:
             waiting_for[follower].remove(key)
@@ -171,26 +164,50 @@ def _ordered(needed: Mapping[str, Stage]) -> list[Stage]:
     return order
 
 
-def _llm_calls(cells: Iterable[PlannedCell], needed: dict[str, Stage], store: Store) -> int:
-    """Requests that will be made: one per sample of every generation that is not kept, less those in its journal."""
-    calls = {}
-    for cell in cells:
-        answers = cell.graph.answers
-        if answers.key in needed and not isinstance(answers.component, NoGenerator):
-            journal = store.journal(answers.key)
-            n_journalled = len({answer.request_id for answer in read_journal(journal)})
-            calls[answers.key] = cell.graph.data.n_samples - n_journalled
-    return sum(calls.values())
+class _CountingRun(Run):
+    """A run whose models are not asked."""
+
+    def __init__(self, stage: AnyStage, store: Store, cache: Cache) -> None:
+        super().__init__(stage, store, cache, lambda done, total: None)
+        self._counted: list[tuple[str, CountingAsker]] = []
+
+    def ask(self, llm: LLM, purpose: str) -> Asking:
+        """Counts instead."""
+        key = replies_key(llm, purpose)
+        self._counted.append((key, CountingAsker(llm, self._store.replies(key))))
+        return self._counted[-1][1]
+
+    @property
+    def missing(self) -> set[tuple[str, str]]:
+        """Distinct requests that are not kept, with the file that they would be kept in."""
+        return {(file, key) for file, asker in self._counted for key in asker.missing}
 
 
-def _judgements(cells: Iterable[PlannedCell], needed: Mapping[str, Stage]) -> int:
-    """Samples that will be judged, once for each metric. A judgement is one request or several (one per passage, say),
-    fewer where replies are kept.
+def _request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store) -> tuple[RequestCount, ...]:
+    """Where all inputs of a stage are kept, its prompts are made and held against the kept replies: equal requests of
+    several stages count once.
     """
-    counts = {
-        stage.key: cell.graph.data.n_samples
-        for cell in cells
-        for stage in cell.graph.result.inputs.values()
-        if stage.kind == "judged_scores" and stage.key in needed
-    }
-    return sum(counts.values())
+    exact: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    estimated: Counter[str] = Counter()
+    cache = Cache()
+    for stage in needed.values():
+        if stage.n_requests:
+            missing = _missing(stage, store, cache) if all(before.key in kept for before in stage.inputs) else None
+            if missing is None:
+                estimated[stage.kind] += stage.n_requests
+            else:
+                exact[stage.kind] |= missing
+    return tuple(
+        RequestCount(kind, estimated[kind] + len(exact[kind]), is_exact=kind not in estimated)
+        for kind in dict.fromkeys([*exact, *estimated])
+    )
+
+
+def _missing(stage: AnyStage, store: Store, cache: Cache) -> set[tuple[str, str]] | None:
+    """The requests that a stage would make; None if that cannot be told."""
+    run = _CountingRun(stage, store, cache)
+    try:
+        stage.make(run)
+    except Exception:  # noqa: BLE001 - whatever is wrong is reported when the stage is run; here it is not counted
+        return None
+    return run.missing

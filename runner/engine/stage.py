@@ -1,127 +1,140 @@
-"""A stage: a pure function of a component's configuration and of other stages' results, with the key of its result."""
+"""A stage: a pure function of components and of other stages' results, with the key of its result.
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+A stage is a frozen dataclass. Its fields are its identity: components stand in the key for their meaningful fields,
+stages for their own keys. Everything else about a stage is in its class: the name that users see, its version, how its
+result becomes files, and how it is computed.
+"""
 
-from components.errors import DamagedEntryError
-from runner.engine.identity import describe, key_of
-from runner.engine.store import Entry, Store
-from runner.engine.store.codec import Payload
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-T = TypeVar("T")
+from components.fields import is_runtime_only
+from runner.engine.codecs import Codec
+from runner.engine.identity import Json, describe, key_of, models_in
+
+if TYPE_CHECKING:
+    from runner.engine.run import Run
+
+T = TypeVar("T", covariant=True)
 
 
 @dataclass(frozen=True)
-class Output:
-    """What a stage returns. `partial`: some requests failed, so that a later run must try again."""
+class Resources:
+    """What a stage occupies while it runs; an executor starts no more than it has."""
 
-    payload: Payload
-    partial: bool = False
+    n_cores: int = 1
+    n_gpus: int = 0
+    memory_bytes: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """One node of a cell's graph. Two stages with equal keys are one piece of work.
+class StageGroup:
+    """Stages that are read together: a frozen dataclass of stages (and plain values) that may be a stage's field."""
 
-    `kind` is the name that users see; `version` is raised when the meaning of the stage's result changes. `settings`
-    are values besides the component that the result depends on. `content`, if not empty, is the hash of the data
-    that the stage passes on: it stands for the inputs, whose own keys do not count then.
+
+class Stage(ABC, Generic[T]):
+    """One node of a cell's graph; two stages with equal keys are one piece of work. `T` is the type of its result.
+
+    Subclasses are `@dataclass(frozen=True, eq=False)`. `version` is raised whenever the meaning of the result changes:
+    a test holds every kind's result against a committed table. A field made with `runtime_only` is left out of the key:
+    it changes where the result comes from, never what it is.
     """
 
-    kind: str
-    compute: "Callable[[Stage, Inputs], Output]"
-    component: Any
-    inputs: Mapping[str, "Stage"] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    content: str = ""
-    version: int = 1
-    key: str = field(init=False, default="")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", dict(self.inputs))  # a caller's dictionary may change after the key is made
-        object.__setattr__(self, "key", key_of(self.description))
+    kind: ClassVar[str]
+    version: ClassVar[int]
+    resources: ClassVar[Resources] = Resources()
 
     @property
-    def description(self) -> dict[str, Any]:
+    @abstractmethod
+    def codec(self) -> Codec[T]:
+        """How the result becomes named parts that the store can keep, and back."""
+
+    @abstractmethod
+    def make(self, run: "Run") -> T:
+        """Computes the result. What it needs of other stages it reads through `run`."""
+
+    @property
+    def n_requests(self) -> int:
+        """Requests to a model if nothing is kept, as far as the graph tells; 0 for a stage that asks nothing."""
+        return 0
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 (hex) that stands for the result."""
+        return key_of(self.description)
+
+    @cached_property
+    def description(self) -> dict[str, Json]:
         """What the key is the hash of."""
-        return {
-            "stage": self.kind,
-            "version": self.version,
-            "component": describe(self.component),
-            "settings": describe(self.settings),
-            "content": self.content,
-            "inputs": {} if self.content else {name: stage.key for name, stage in sorted(self.inputs.items())},
-        }
+        return {"stage": self.kind, "version": self.version, "fields": _described_fields(self)}
 
-    @property
-    def model(self) -> str:
-        """Names the model that must be loaded for this stage, "" for none: stages of one model are run together."""
-        model = getattr(self.component, "model", None)
-        return key_of([type(self.component).__qualname__, describe(model)]) if model else ""
+    @cached_property
+    def inputs(self) -> tuple["Stage[object]", ...]:
+        """The stages among the fields, in order, each once."""
+        found = {stage.key: stage for stage in _stages_in(self)}
+        return tuple(found.values())
 
-    def upstream(self) -> "Iterator[Stage]":
+    @cached_property
+    def models(self) -> frozenset[str]:
+        """Names the models that must be in memory, those of metrics and judges too: equal ones are run together."""
+        names: set[str] = set()
+        for field in _fields(self):
+            names |= models_in(getattr(self, field.name))
+        return frozenset(names)
+
+    def upstream(self) -> Iterator["Stage[object]"]:
         """Itself and everything that it needs, inputs first, each once."""
         seen: set[str] = set()
 
-        def walk(stage: Stage) -> Iterator[Stage]:
+        def walk(stage: "Stage[object]") -> Iterator["Stage[object]"]:
             if stage.key not in seen:
                 seen.add(stage.key)
-                for before in stage.inputs.values():
+                for before in stage.inputs:
                     yield from walk(before)
                 yield stage
 
         return walk(self)
 
 
-class Cache:
-    """The last few decoded results of a process, so that a corpus is not decoded anew for each stage that reads it."""
-
-    def __init__(self, size: int = 8) -> None:
-        self._size = size
-        self._kept: OrderedDict[tuple[str, str], Any] = OrderedDict()
-
-    def get(self, key: str, name: str, make: Callable[[], T]) -> T:
-        """The kept value, or a new one that is kept in the place of the one used longest ago."""
-        if (key, name) in self._kept:
-            self._kept.move_to_end((key, name))
-        else:
-            value = make()
-            self._kept[(key, name)] = value
-            if len(self._kept) > self._size:
-                self._kept.popitem(last=False)
-        return self._kept[(key, name)]  # type: ignore[no-any-return]
+def _fields(value: object) -> tuple["dataclasses.Field[object]", ...]:
+    return dataclasses.fields(value)  # type: ignore[arg-type]  # stages and groups are dataclasses by their contract
 
 
-class Inputs:
-    """How a stage reads the results of its inputs, and reports how far it is."""
+def _described_fields(value: object) -> dict[str, Json]:
+    return {
+        field.name: _described(getattr(value, field.name)) for field in _fields(value) if not is_runtime_only(field)
+    }
 
-    def __init__(self, stage: Stage, store: Store, cache: Cache, report: Callable[[int, int], None]) -> None:
-        self._stage = stage
-        self._cache = cache
-        self.store = store
-        self.report = report
-        """Call with (done, all) to move the progress bar within a long stage."""
 
-    def entry(self, name: str) -> Entry:
-        """The stored result of an input. Raises DamagedEntryError if it went away after it was made."""
-        stage = self._stage.inputs[name]
-        entry = self.store.find(stage.kind, stage.key)
-        if entry is None:
-            raise DamagedEntryError(f"{stage.kind} {stage.key[:12]}: it was there, and is not any more")
-        return entry
+def _described(value: object) -> Json:
+    if isinstance(value, Stage):
+        return value.key
+    if isinstance(value, StageGroup):
+        return {"group": type(value).__name__, **_described_fields(value)}
+    if isinstance(value, tuple):
+        return [_described(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(name): _described(item) for name, item in value.items()}
+    return describe(value)
 
-    def read(self, name: str, decode: Callable[[dict[str, Any]], T]) -> T:
-        """The decoded result of an input. Raises DamagedEntryError."""
-        key = self._stage.inputs[name].key
-        return self._cache.get(key, decode.__qualname__, lambda: decode(self.entry(name).read()))
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the stage's inputs."""
-        return tuple(self._stage.inputs)
+def _stages_in(value: object) -> Iterator[Stage[object]]:
+    """The stages among the fields of a stage or a group."""
+    for field in _fields(value):
+        yield from _stages_of(getattr(value, field.name))
 
-    def has(self, name: str) -> bool:
-        """True if the stage has an input of this name."""
-        return name in self._stage.inputs
+
+def _stages_of(value: object) -> Iterator[Stage[object]]:
+    if isinstance(value, Stage):
+        yield value
+    elif isinstance(value, StageGroup):
+        yield from _stages_in(value)
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _stages_of(item)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _stages_of(item)

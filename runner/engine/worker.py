@@ -3,41 +3,31 @@
 import logging
 import time
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import TypeVar
 
 from components.errors import DamagedEntryError, StoreError
 from runner.engine import environment
-from runner.engine.stage import Cache, Inputs, Stage
+from runner.engine.ask import Report
+from runner.engine.cache import Cache
+from runner.engine.codecs import Parts
+from runner.engine.outcome import StageRun
+from runner.engine.run import Run
+from runner.engine.stage import Stage
 from runner.engine.store import Entry, Store
-from runner.pipeline.answers import forget_journal
 
 log = logging.getLogger(__name__)
 
-Report = Callable[[int, int], None]
+T = TypeVar("T")
+AnyStage = Stage[object]
+
+
+_WORTH_SYNCING_S = 5.0
+"""What took longer to make is written to the disk at once, as is what a model was asked for."""
 
 
 def no_report(done: int, total: int) -> None:
     """For stages whose progress nobody watches."""
-
-
-@dataclass(frozen=True)
-class StageRun:
-    """How a stage ended. `error` is "" unless it failed; `damaged` names results that were found damaged on the way."""
-
-    key: str
-    kind: str
-    seconds: float = 0.0
-    reused: bool = False
-    error: str = ""
-    trace: str = ""
-    damaged: tuple[str, ...] = ()
-
-    @property
-    def failed(self) -> bool:
-        """True if there is no result."""
-        return bool(self.error)
 
 
 class StageFailed(Exception):
@@ -56,7 +46,7 @@ class Worker:
         self._cache = Cache()
         self._damaged: list[str] = []
 
-    def run(self, stage: Stage, report: Report = no_report) -> StageRun:
+    def run(self, stage: AnyStage, report: Report = no_report) -> StageRun:
         """Finds or makes the result; a failure is returned, not raised. Raises StoreError if it cannot be kept."""
         self._damaged = []
         try:
@@ -65,7 +55,7 @@ class Worker:
             return replace(failure.run, key=stage.key, kind=stage.kind)
         return StageRun(stage.key, stage.kind, made.seconds, made.reused, damaged=tuple(self._damaged))
 
-    def run_or_raise(self, stage: Stage, *, contents: bool = False) -> None:
+    def run_or_raise(self, stage: AnyStage, *, contents: bool = False) -> None:
         """Finds or makes the result, and lets the stage's own exception through. With `contents`, a result whose files
         do not match their checksums is made again.
         """
@@ -76,17 +66,17 @@ class Worker:
         for damage in self._damaged:
             log.warning("damaged in the store, computed again: %s", damage)
 
-    def _ensure(self, stage: Stage, report: Report, *, contents: bool = False) -> StageRun:
+    def _ensure(self, stage: AnyStage, report: Report, *, contents: bool = False) -> StageRun:
         if entry := self._sound(stage, contents=contents):
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
-        for before in stage.inputs.values():
+        for before in stage.inputs:
             self._ensure(before, no_report)
         with self._store.lock(stage.key):
             if entry := self._sound(stage, contents=contents, discard=True):
                 return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
             return self._make(stage, report)
 
-    def _sound(self, stage: Stage, *, contents: bool, discard: bool = False) -> Entry | None:
+    def _sound(self, stage: AnyStage, *, contents: bool, discard: bool = False) -> Entry | None:
         """The kept result, unless a look at its files (their sizes, or their contents) shows damage.
 
         Only the holder of the lock may discard: another process may have made the result anew in the meantime.
@@ -102,63 +92,73 @@ class Worker:
             self._store.discard(entry)
         return None if found else entry
 
-    def _make(self, stage: Stage, report: Report) -> StageRun:
-        inputs = Inputs(stage, self._store, self._cache, report)
+    def _make(self, stage: AnyStage, report: Report) -> StageRun:
+        run = Run(stage, self._store, self._cache, report)
         started = time.perf_counter()
         try:
-            output = stage.compute(stage, inputs)
+            result = stage.make(run)
+            seconds = time.perf_counter() - started
+            parts = stage.codec.encode(result)
         except DamagedEntryError as error:
             return self._remake(stage, report, error)
         except StoreError:
             raise
         except Exception as error:
             raise StageFailed(_failure(stage, error)) from error
-        seconds = time.perf_counter() - started
-        partial = output.partial or any(inputs.entry(name).manifest.partial for name in stage.inputs)
+        entry = self._keep(stage, parts, seconds, run)
+        self._cache.put(stage, result, entry.n_bytes)
+        return StageRun(stage.key, stage.kind, seconds)
+
+    def _keep(self, stage: AnyStage, parts: Parts, seconds: float, run: Run) -> Entry:
+        partial = run.has_failed_requests or any(run.entry(before).manifest.partial for before in stage.inputs)
         try:
-            self._store.write(
+            entry = self._store.write(
                 stage.kind,
                 stage.key,
-                output.payload,
+                parts,
                 seconds=seconds,
                 made_from=stage.description,
                 made_with=environment.versions(),
                 partial=partial,
+                synced=run.has_paid or seconds > _WORTH_SYNCING_S,
             )
         except (TypeError, ValueError) as error:
             raise StageFailed(_failure(stage, error)) from error
-        if stage.kind == "answers" and not partial:
-            forget_journal(stage, inputs)
-        return StageRun(stage.key, stage.kind, seconds)
+        self._store.discard_workspace(stage.key)
+        return entry
 
-    def _remake(self, stage: Stage, report: Report, error: DamagedEntryError) -> StageRun:
+    def _remake(self, stage: AnyStage, report: Report, error: DamagedEntryError) -> StageRun:
         """Makes every damaged input again, then the stage. What was read in this process before stays valid."""
-        reused = [self._ensure(before, no_report, contents=True).reused for before in stage.inputs.values()]
+        for before in stage.inputs:
+            self._cache.forget(before.key)
+        reused = [self._ensure(before, no_report, contents=True).reused for before in stage.inputs]
         if all(reused):
             raise StageFailed(_failure(stage, error)) from error
         return self._make(stage, report)
 
 
-def read_or_make(stage: Stage, store: Store, *parts: str) -> dict[str, Any]:
-    """Parts of a stage's result (all if none are named), which is made first if it is not there or damaged.
+def find_or_make(stage: Stage[T], store: Store) -> Entry:
+    """The stored result of a stage, which is made first if it is not there or damaged. Its contents were compared.
 
-    Lets the stage's own exception through. Raises DamagedEntryError if what was made anew is damaged again.
+    Lets the stage's own exception through. Raises StoreError if the result goes away while it is looked for.
     """
     entry = store.find(stage.kind, stage.key)
-    if entry:
-        try:
-            return entry.read(*parts)
-        except DamagedEntryError:
-            pass  # found again, reported and mended under the lock
-    Worker(store).run_or_raise(stage, contents=True)
-    made = store.find(stage.kind, stage.key)
-    if made is None:
+    if entry is None or entry.damages(set(entry.manifest.files) - entry.compared):
+        Worker(store).run_or_raise(stage, contents=True)
+        entry = store.find(stage.kind, stage.key)
+    if entry is None:
         raise StoreError(
             f"{store.root}: the result of stage {stage.kind} went away while it was read; is it being pruned?"
         )
-    return made.read(*parts)
+    entry.compared.update(entry.manifest.files)
+    return entry
 
 
-def _failure(stage: Stage, error: Exception) -> StageRun:
+def read_or_make(stage: Stage[T], store: Store) -> T:
+    """The result of a stage, as `find_or_make` finds it."""
+    return stage.codec.decode(find_or_make(stage, store).parts())
+
+
+def _failure(stage: AnyStage, error: Exception) -> StageRun:
     message = f"{stage.kind}: {type(error).__name__}: {error}"
     return StageRun(stage.key, stage.kind, error=message, trace="".join(traceback.format_exception(error)))

@@ -15,14 +15,15 @@ from rich.table import Table
 from components.errors import ConfigError, DataError, RagGridError
 from components.judges.graded import Graded
 from components.records import ScoreState
+from runner.engine.ask import Asker, replies_key
 from runner.engine.store import Store
 from runner.judge_agreement.agreement import Agreement, agree
 from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem, metrics_of, read_labels
 from runner.launch.compose import compose_config
-from runner.launch.schema import build_component
+from runner.launch.schema import build_component, plugins_of
 from runner.output import terminal
-from runner.pipeline.cell import JudgeSettings
-from runner.pipeline.judging import Asking, replies_key
+from runner.pipeline.judging import purpose_of
+from runner.pipeline.settings import JudgeSettings
 
 _OVERALL = "all metrics"
 
@@ -46,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         items = read_labels(options.labels)
         config = compose_config([f"judge={options.judge}", *options.overrides])
-        graders = _graders(config["judge"], items)
+        graders = _graders(config, items)
         store = Store(Path(config["run"]["store_dir"]))
         rated = [rating for name, grader in graders.items() for rating in _rate(name, grader, items, store)]
         report = _report(rated, items)
@@ -75,11 +76,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _graders(node: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str, Graded]:
+def _graders(config: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str, Graded]:
     """The judge's graders for the labelled metrics. Raises ConfigError if it has none for one of them, DataError for a
     label that is not one of its grades.
     """
-    settings: JudgeSettings = build_component(node, JudgeSettings, "judge")
+    settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", plugins_of(config))
     known = {grader.name: grader for grader in settings.scores.values() if isinstance(grader, Graded)}
     wanted = metrics_of(items)
     if unknown := [name for name in wanted if name not in known]:
@@ -109,7 +110,8 @@ def _graders(node: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str
 def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
     """What the judge says about every item that has a label."""
     labelled = [item for item in items if name in item.labels]
-    ask = Asking(grader.llm, store.replies(replies_key(grader)), lambda done, total: None)
+    replies = store.replies(replies_key(grader.llm, purpose_of(grader)))
+    ask = Asker(grader.llm, replies, lambda done, total: None)
     prepared = grader.prepare([item.judged.sample for item in labelled], ask)
     judgements = grader.judge([item.judged for item in labelled], prepared, ask)
     scores = judgements.scores[name]

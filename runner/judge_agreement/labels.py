@@ -24,7 +24,7 @@ from components.datasets.json_fields import (
 from components.datasets.json_files import read_json
 from components.datasets.reading import read_lines
 from components.errors import DataError
-from components.records import JudgeInput, Kind, Sample
+from components.records import JudgeInput, Kind, Passage, Sample
 
 NOT_APPLICABLE = -1
 
@@ -182,7 +182,8 @@ def _judged(record: Record, number: str, where: str) -> JudgeInput:
         question=required_text(record, "question", where),
         references=optional_texts(record, "references", where),
     )
-    return JudgeInput(sample, optional_text(record, "answer", where), optional_texts(record, "passages", where))
+    passages = tuple(Passage(text) for text in optional_texts(record, "passages", where))
+    return JudgeInput(sample, optional_text(record, "answer", where), passages)
 
 
 def metrics_of(items: Iterable[LabelledItem]) -> list[str]:

@@ -1,29 +1,10 @@
 """From composed configurations to typed cells, with the mistakes of all of them reported together."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 from components.errors import ConfigError
 from runner.launch.schema import build_cell
-from runner.pipeline.cell import Cell
-
-
-@dataclass(frozen=True)
-class Job:
-    """One composed configuration: plain and resolved, with the axes by short name and the overrides that made it."""
-
-    config: Mapping[str, Any]
-    axes: Mapping[str, Any]
-    overrides: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class CellRequest:
-    """A job whose configuration was checked and built."""
-
-    cell: Cell
-    job: Job
+from runner.pipeline.planned import CellRequest, Job
 
 
 def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:

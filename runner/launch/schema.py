@@ -1,6 +1,7 @@
 """From a resolved configuration to typed components: checks everything first, and reports all mistakes at once.
 
-The only file that knows `_target_`. A node is compared with the dataclass that its `_target_` names, both ways: a key
+The only file that knows `_target_`, which names a class of ours or of a package that `run.plugins` names: a
+configuration runs no other code. A node is compared with the dataclass that its `_target_` names, both ways: a key
 that is no field and a field that has neither key nor default are mistakes; values are coerced to the field's type.
 """
 
@@ -10,14 +11,15 @@ import importlib
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from components.errors import ConfigError
 from runner.pipeline.cell import Cell, combination_mistakes
 
-_ROOT = "components."
+_ROOT = "components"
 
 
 class _Invalid(Exception):
@@ -26,28 +28,42 @@ class _Invalid(Exception):
 
 def build_cell(config: Mapping[str, Any]) -> Cell:
     """The components of one cell from a plain, resolved configuration. Raises ConfigError with every mistake found."""
-    builder = _Builder()
+    builder = _Builder(plugins_of(config))
     values = builder.field_values(Cell, config, "")
-    mistakes = [*builder.mistakes, *combination_mistakes(values.get("top_k"), values.get("retriever"))]
+    mistakes = [
+        *builder.mistakes,
+        *combination_mistakes(*(values.get(name) for name in ("top_k", "retriever", "expander"))),
+    ]
     if mistakes:
         raise ConfigError(list(dict.fromkeys(mistakes)))
     return Cell(**values)
 
 
-def build_component(node: Mapping[str, Any], wanted: type, path: str) -> Any:
-    """One component that satisfies the protocol `wanted`; `path` is the node's place. Raises ConfigError."""
-    builder = _Builder()
+def build_component(node: Mapping[str, Any], wanted: type, path: str, plugins: Sequence[str] = ()) -> Any:
+    """One component that satisfies the protocol `wanted`; `path` is the node's place. `plugins` are the packages whose
+    classes it may name besides ours: see `plugins_of`. Raises ConfigError.
+    """
+    builder = _Builder(plugins)
     component = builder.build(node, wanted, path)
     if builder.mistakes:
         raise ConfigError(list(dict.fromkeys(builder.mistakes)))
     return component
 
 
+def plugins_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The packages that a configuration's `run.plugins` names; none if it does not name them as it should, which
+    building a cell reports.
+    """
+    plugins = config.get("run", {}).get("plugins", ())
+    return tuple(name for name in plugins if isinstance(name, str)) if isinstance(plugins, list | tuple) else ()
+
+
 class _Builder:
     """Collects mistakes, each with the path of the key it is about."""
 
-    def __init__(self) -> None:
+    def __init__(self, plugins: Sequence[str] = ()) -> None:
         self.mistakes: list[str] = []
+        self._roots = (_ROOT, *plugins)
 
     def build(self, value: Any, wanted: Any, path: str) -> Any:
         """`value` as the type `wanted`; None after adding to `mistakes` if that is not possible."""
@@ -70,7 +86,17 @@ class _Builder:
             return self._enum(value, wanted, path)
         if wanted in (bool, int, float, str):
             return self._primitive(value, wanted, path)
+        if not isinstance(wanted, type):
+            return self._unreadable(wanted, path)
         return self._component(value, wanted, path)
+
+    def _unreadable(self, wanted: Any, path: str) -> Any:
+        """For a class of a user's: the types that ours have can all be read."""
+        self.mistakes.append(
+            f"{path}: its class gives it the type {wanted}, which no YAML is read as; wanted there: bool, int, float, "
+            "str, an Enum, tuple[X, ...], Mapping[str, X], X | None, a frozen dataclass or a protocol"
+        )
+        raise _Invalid
 
     def _refuse(self, path: str, value: Any, wanted: str) -> _Invalid:
         self.mistakes.append(f"{path}: got {value!r} ({type(value).__name__}), wanted {wanted}")
@@ -113,23 +139,33 @@ class _Builder:
 
     def _class(self, node: Mapping[str, Any], path: str) -> type:
         target = node.get("_target_")
-        if not isinstance(target, str) or not target.startswith(_ROOT):
-            raise self._refuse(f"{path}._target_", target, f"the dotted path of a class under {_ROOT}*")
+        if not isinstance(target, str) or not target.startswith(tuple(f"{root}." for root in self._roots)):
+            raise self._refuse(f"{path}._target_", target, self._allowed(target))
         module, _, name = target.rpartition(".")
         try:
             found = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
-            raise self._refuse(f"{path}._target_", target, f"a class that can be imported ({error})") from error
-        if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
+        except Exception as error:  # a module of a user's may raise anything
+            what = f"a class that can be imported ({type(error).__name__}: {error})"
+            raise self._refuse(f"{path}._target_", target, what) from error
+        if not (isinstance(found, type) and dataclasses.is_dataclass(found) and _is_frozen(found)):
             raise self._refuse(f"{path}._target_", target, "a frozen dataclass")
         return found
+
+    def _allowed(self, target: object) -> str:
+        package = target.partition(".")[0] if isinstance(target, str) and "." in target else "my_package"
+        roots = ", ".join(f"{root}.*" for root in self._roots)
+        return f"the dotted path of a class under {roots}; for your own code name its package: run.plugins=[{package}]"
 
     def _construct(self, cls: type, node: Mapping[str, Any], path: str) -> Any:
         n_before = len(self.mistakes)
         values = self.field_values(cls, node, path)
         if len(self.mistakes) > n_before:
             raise _Invalid
-        return cls(**values)
+        try:
+            return cls(**values)
+        except (TypeError, ValueError) as error:  # of a user's class: ours have a `check` instead
+            self.mistakes.append(f"{path}: {cls.__name__} cannot be made of these values: {error}")
+            raise _Invalid from error
 
     def field_values(self, cls: type, node: Mapping[str, Any], path: str) -> dict[str, Any]:
         """The fields of a dataclass from the keys of a node; what is wrong with either is added to `mistakes`."""
@@ -139,15 +175,24 @@ class _Builder:
             near = difflib.get_close_matches(key, fields, n=1)
             hint = f"did you mean {prefix}{near[0]}?" if near else f"known are {', '.join(fields) or 'none'}"
             self.mistakes.append(f"{prefix}{key}: unknown; {hint}")
-        hints = get_type_hints(cls)
+        hints = _types_of(cls)
         for name, field in fields.items():
             if name not in node and not _has_default(field):
                 self.mistakes.append(f"{prefix}{name}: missing, wanted {_type_name(hints[name])}")
         return {name: self.build(node[name], hints[name], f"{prefix}{name}") for name in fields if name in node}
 
 
+@cache
+def _types_of(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
 def _has_default(field: "dataclasses.Field[Any]") -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+
+
+def _is_frozen(cls: Any) -> bool:
+    return bool(cls.__dataclass_params__.frozen)
 
 
 def _satisfies(component: Any, wanted: type) -> bool:

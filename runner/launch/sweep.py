@@ -6,21 +6,20 @@ import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from components.errors import RagGridError, StoreError
 from runner import results
-from runner.engine.execute import run_stages
-from runner.engine.plan import Plan, PlannedCell, make_plan, plan_cells
-from runner.engine.stage import Stage
+from runner.engine.executors import run_stages
+from runner.engine.identity import Json
+from runner.engine.outcome import StageRun
 from runner.engine.store import Store
-from runner.engine.worker import StageRun, read_or_make
-from runner.launch.request import CellRequest, Job, check_jobs
+from runner.launch.request import check_jobs
 from runner.output import terminal
 from runner.output.collect import collect_cell
 from runner.output.tracking import SafeTracker
+from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
 
 EXIT_OK, EXIT_CELL_FAILED, EXIT_NOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -31,18 +30,23 @@ class CellFailed(Exception):
 
 
 def run_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:
-    """Runs all cells; returns the exit code: 0 all fine, 1 a cell failed, 2 nothing was run, 130 interrupted.
-
-    `sweep_id` names the results folder; `overrides` are those of the whole sweep, for the record.
-    """
+    """As `start_sweep`, with what it raises as one message: returns the exit code, 2 if nothing was run."""
     try:
-        return Sweep(check_jobs(jobs), sweep_id, overrides, terminal.make_console()).run()
+        return start_sweep(jobs, sweep_id, overrides)
     except RagGridError as error:
         print(error, file=sys.stderr)
         return EXIT_NOT_RUN
     except KeyboardInterrupt:
         print("\nInterrupted before the first stage.", file=sys.stderr)
         return EXIT_INTERRUPTED
+
+
+def start_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:
+    """Runs all cells; returns the exit code: 0 all fine, 1 a cell failed, 130 interrupted. Raises RagGridError.
+
+    `sweep_id` names the results folder; `overrides` are those of the whole sweep, for the record.
+    """
+    return Sweep(check_jobs(jobs), sweep_id, overrides, terminal.make_console()).run()
 
 
 class Sweep:
@@ -67,7 +71,9 @@ class Sweep:
 
     def run(self) -> int:
         """Everything, in order; returns the exit code. Raises StoreError if results cannot be kept or written."""
-        plan = make_plan(plan_cells(self._requests, self._load), self._store)
+        if not self._run.plan_only:
+            self._tracker.prepare()
+        plan = plan_sweep(self._requests, self._store)
         terminal.show_plan(self._console, plan)
         if self._run.plan_only:
             return EXIT_OK
@@ -79,7 +85,7 @@ class Sweep:
                 f"kept in {self._store.root}. Choose another run.results_dir or free some space"
             ) from error
 
-    def _run_plan(self, plan: Plan) -> int:
+    def _run_plan(self, plan: SweepPlan) -> int:
         try:
             self._begin(plan)
             self._execute(plan)
@@ -98,27 +104,24 @@ class Sweep:
         self._report()
         return EXIT_CELL_FAILED if failed else EXIT_OK
 
-    def _load(self, stage: Stage) -> dict[str, Any]:
-        """Loads a data set unless it is kept; returns what stands for its content, and its notes."""
-        if self._store.find(stage.kind, stage.key) is None:
-            self._console.print(f"loading {stage.component.name} ...")
-        return read_or_make(stage, self._store, "content", "notes")
+    def _begin(self, plan: SweepPlan) -> None:
+        results.write_sweep(self._sweep_dir, self._describe(plan, RUNNING))
+        self._tracker.start()
 
-    def _begin(self, plan: Plan) -> None:
-        sweep = self._describe(plan, RUNNING)
-        results.write_sweep(self._sweep_dir, sweep)
-        self._tracker.start(sweep)
-
-    def _execute(self, plan: Plan) -> None:
+    def _execute(self, plan: SweepPlan) -> None:
         """Runs stages; a cell is written and logged as soon as its last stage ends."""
         by_result = {cell.graph.result.key: cell for cell in plan.cells}
-        to_run = {stage.key for stage in plan.order}
+        order = plan.plan.order
+        to_run = {stage.key for stage in order}
         runs: dict[str, StageRun] = {}
+        progress = terminal.StageProgress(self._console, order, self._run.progress)
+        # Workers are forked here, before the progress bar starts a thread of its own.
+        ended = run_stages(order, self._store, self._run.n_workers, progress.within)
         for key, cell in by_result.items():
             if key not in to_run:
                 self._finish_cell(cell, runs)
-        with terminal.StageProgress(self._console, plan.order, self._run.progress) as progress:
-            for run in run_stages(plan.order, self._store, self._run.workers, progress.within):
+        with progress:
+            for run in ended:
                 runs[run.key] = run
                 progress.finished(run.kind, 0.0 if run.reused else run.seconds)
                 for damage in run.damaged:
@@ -132,11 +135,14 @@ class Sweep:
         self._done[cell.cell_id] = result
         self._tracker.log_cell(folder)
 
-    def _end(self, plan: Plan, status: str) -> None:
+    def _end(self, plan: SweepPlan, status: str) -> None:
         results.write_sweep(self._sweep_dir, self._describe(plan, status))
-        self._tracker.finish()
+        if status == INTERRUPTED:
+            self._tracker.finish()
+        else:
+            self._tracker.ask_to_finish()
 
-    def _describe(self, plan: Plan, status: str) -> SweepResult:
+    def _describe(self, plan: SweepPlan, status: str) -> SweepResult:
         return SweepResult(
             sweep_id=self._sweep_id,
             name=self._name,
@@ -149,7 +155,7 @@ class Sweep:
             plan=plan.summary(),
         )
 
-    def _describe_cell(self, cell: PlannedCell, status: str) -> dict[str, Any]:
+    def _describe_cell(self, cell: PlannedCell, status: str) -> dict[str, Json]:
         """A cell without a result has the status of the sweep."""
         result = self._done.get(cell.cell_id)
         return {
@@ -167,6 +173,7 @@ class Sweep:
         terminal.show_subsets(self._console, cells)
         terminal.show_failures(self._console, cells)
         self._console.print(f"results:  {self._sweep_dir}")
+        self._tracker.finish()
         if self._tracker.error:
             self._console.print(
                 f"[red]MLflow failed[/] ({self._tracker.error}); nothing is lost, log it later with: "

@@ -1,14 +1,17 @@
 """From what the stages of a cell made to the cell's result."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from components.records import ScoreState
 from components.subsets import OVERALL
 from runner.engine import environment
-from runner.engine.plan import PlannedCell
+from runner.engine.identity import Json
+from runner.engine.outcome import StageRun
 from runner.engine.store import Store
-from runner.engine.worker import StageRun, read_or_make
+from runner.engine.store.files import table_bytes
+from runner.engine.worker import read_or_make
+from runner.output.matrices import matrix_files
+from runner.pipeline.planned import PlannedCell
 from runner.results import FAILED, OK, CellResult
 
 Files = dict[str, bytes]
@@ -22,7 +25,7 @@ def collect_cell(
     `runs` are the stages that this sweep looked at, by key.
     """
     data = cell.graph.data
-    facts: dict[str, Any] = {
+    facts: dict[str, Json] = {
         "cell_id": cell.cell_id,
         "axes": cell.axes,
         "overrides": cell.request.job.overrides,
@@ -36,17 +39,26 @@ def collect_cell(
         },
         "git_commit": environment.git_commit(),
         "host": environment.host(),
+        "larger_is_better": _directions(cell),
         "signatures": _signatures(cell),
         **_stage_facts(cell, runs, store),
     }
     run = runs.get(cell.graph.result.key)
     if run and run.failed:
         return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
-    summary, files = _read_result(cell, store)
+    made = read_or_make(cell.graph.result, store)
+    summary = made.summary
     facts["dataset"]["labels"] = summary["labels"]
+    files = {"samples.parquet": table_bytes(made.samples), **matrix_files(summary["metrics"], summary["labels"])}
     reason = _too_many_failures(summary, max_failure_rate)
     numbers = {name: summary[name] for name in ("metrics", "counts", "tokens")}
     return CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason), files
+
+
+def _directions(cell: PlannedCell) -> dict[str, bool | None]:
+    """By name of a metric, whether larger is better."""
+    metrics = [*cell.request.cell.metrics.scores.values(), *cell.request.cell.judge.scores.values()]
+    return {name: metric.larger_is_better for metric in metrics for name in metric.names}
 
 
 def _signatures(cell: PlannedCell) -> dict[str, str]:
@@ -55,7 +67,7 @@ def _signatures(cell: PlannedCell) -> dict[str, str]:
     return {name: metric.signature for name, metric in metrics.items() if hasattr(metric, "signature")}
 
 
-def _too_many_failures(summary: Mapping[str, Any], max_failure_rate: float) -> str:
+def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> str:
     """Of answers, or of a metric's judgements."""
     n_samples = summary["n_samples"]
     failed = {"answers": summary["counts"].get("error", 0)}
@@ -73,7 +85,7 @@ def _cause(error: str) -> str:
     return f" (most often: {error})" if error else ""
 
 
-def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) -> dict[str, Any]:
+def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) -> dict[str, Json]:
     """By kind of stage: seconds that the results took when they were computed, and whether all of them were kept. And
     the versions that they were computed with, all of them where kept results are of several.
     """
@@ -92,13 +104,3 @@ def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) 
         "reused": reused,
         "versions": {name: " and ".join(found) for name, found in versions.items()},
     }
-
-
-def _read_result(cell: PlannedCell, store: Store) -> tuple[dict[str, Any], Files]:
-    """The cell's summary, and the files that go into its folder as they are."""
-    stage = cell.graph.result
-    summary: dict[str, Any] = read_or_make(stage, store)["summary"]
-    entry = store.find(stage.kind, stage.key)
-    assert entry is not None, "it was just read"
-    names = sorted(name for name in entry.manifest.files if not name.endswith(".json"))
-    return summary, {name: (entry.folder / name).read_bytes() for name in names}

@@ -1,10 +1,23 @@
-"""One cell of a sweep: its components, built and checked, and the settings that change no result."""
+"""One cell of a sweep: its components, and the graph of stages that joins them.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+    data ─┬─ corpus ─┬─ segments ── chunks ─┬─ vectors ── vector_index ── dense_hits ──┐
+          │          └─ terms ──────────────┴─ sparse_index ───────────── sparse_hits ─┴─ fused_hits ── reranked_hits
+          └─ samples ── queries ── query_terms, query_vectors ────────────────┘                             │
+                                              ┌─────────────────────────────────────────────────────────────┤
+                                       ranking_scores                            context_scores ── context ─┘
+                                              │                                         │             │
+                                              └──────────── result ─────────────────────┴─── answers ─┴─ prompts
+                                                      answer_scores, judged_scores ─────────────┘
 
-from components.metrics.interval import Bootstrap
+`top_k` first appears at the context, the prompt at the prompts, the model at the answers: all before them is shared by
+the cells of a sweep that differ in nothing else. A new step is one file beside this one, a field of `Cell`, and the
+line below that joins it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
 from components.protocols import (
     LLM,
     AnswerMetric,
@@ -12,9 +25,9 @@ from components.protocols import (
     ContextBuilder,
     ContextMetric,
     Dataset,
+    DenseArm,
     Embedder,
     Expander,
-    JudgedMetric,
     Metric,
     Prompt,
     RankingMetric,
@@ -23,106 +36,40 @@ from components.protocols import (
     VectorIndex,
     WordTokenizer,
 )
+from components.records import Hits, Spans
+from runner.engine.identity import parts_of
+from runner.engine.stage import Stage
+from runner.pipeline.answer_scores import answer_scores
+from runner.pipeline.answering import Answers, NoAnswers, Prompts, makes_requests
+from runner.pipeline.chunking import Chunks, SegmentedCorpus
+from runner.pipeline.context import ChosenContext, EmptyContext
+from runner.pipeline.data import Data
+from runner.pipeline.dense import dense_hits
+from runner.pipeline.fusing import Ranking, joined_hits
+from runner.pipeline.judging import judged_scores
+from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
+from runner.pipeline.queries import SampleQueries
+from runner.pipeline.reranking import reranked_hits
+from runner.pipeline.result import NothingRetrieved, Result, Retrieved
+from runner.pipeline.retrieval_scores import ContextScores, RankingScores
+from runner.pipeline.scores import NotApplicableScores, Scoring
+from runner.pipeline.settings import (
+    ExperimentSettings,
+    JudgeSettings,
+    MetricSettings,
+    RunSettings,
+    TrackingSettings,
+)
+from runner.pipeline.sparse import sparse_hits
 
-
-@dataclass(frozen=True)
-class MetricSettings:
-    """Which metrics are computed, and how their intervals are."""
-
-    scores: Mapping[str, Metric]
-    interval: Bootstrap
-
-    def check(self) -> list[str]:
-        """Metrics that two components compute, and components that score nothing."""
-        kinds = (RankingMetric, ContextMetric, AnswerMetric)
-        return [
-            *_computed_twice(self.scores, "~metrics.scores"),
-            *(
-                f"scores.{name}: {type(metric).__name__} has none of score_rankings, score_contexts and score_answers "
-                "(with `form`), wanted one: see components/protocols.py"
-                for name, metric in self.scores.items()
-                if not isinstance(metric, kinds)
-            ),
-        ]
-
-
-@dataclass(frozen=True)
-class JudgeSettings:
-    """The metrics for which a language model is asked, each with its `llm`; `llm` here is the one that they share."""
-
-    llm: LLM | None
-    scores: Mapping[str, JudgedMetric]
-
-    def check(self) -> list[str]:
-        """Metrics that two judges compute."""
-        return _computed_twice(self.scores, "~judge.scores")
-
-
-def _computed_twice(scores: Mapping[str, Metric], drop: str) -> list[str]:
-    """`drop` is the override that takes a component away."""
-    computed_by: dict[str, list[str]] = {}
-    for component, metric in scores.items():
-        for name in metric.names:
-            computed_by.setdefault(name, []).append(component)
-    return [
-        f"scores: {name!r} is computed by {' and by '.join(components)}; drop one: {drop}.{components[0]}"
-        for name, components in computed_by.items()
-        if len(components) > 1
-    ]
-
-
-@dataclass(frozen=True)
-class TrackingSettings:
-    """Where results are logged besides the results folder.
-
-    An empty `uri` is a local SQLite file, mlflow.db in the folder that holds `run.results_dir`.
-    """
-
-    enabled: bool
-    uri: str
-
-    def check(self) -> list[str]:
-        """A password, which would end up in the results."""
-        if "@" not in urlsplit(self.uri).netloc:
-            return []
-        return ["uri: holds a user name or password; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead"]
-
-
-@dataclass(frozen=True)
-class RunSettings:
-    """How a sweep is run. None of these changes a number."""
-
-    results_dir: str
-    store_dir: str
-    workers: int
-    max_failure_rate: float
-    plan_only: bool
-    progress: bool
-
-    def check(self) -> list[str]:
-        """Mistakes of the numbers."""
-        mistakes = [] if self.workers >= 1 else [f"workers: got {self.workers}, wanted at least 1"]
-        if not 0 <= self.max_failure_rate <= 1:
-            mistakes.append(f"max_failure_rate: got {self.max_failure_rate}, wanted a share in [0, 1]")
-        return mistakes
-
-
-@dataclass(frozen=True)
-class ExperimentSettings:
-    """How the sweep is called in MLflow."""
-
-    name: str
-
-    def check(self) -> list[str]:
-        """An empty name."""
-        return [] if self.name.strip() else ["name: got an empty name, wanted one for the MLflow experiment"]
+M = TypeVar("M", bound=Metric)
 
 
 @dataclass(frozen=True)
 class Cell:
     """The components of one cell. Field names are the names of the configuration groups.
 
-    `tokenizer` and `vector_index` are there to be checked: components that use them hold them themselves.
+    `tokenizer`, `embedder` and `vector_index` are there to be chosen: components that use them hold them themselves.
     """
 
     dataset: Dataset
@@ -144,15 +91,132 @@ class Cell:
     experiment: ExperimentSettings
 
 
-def combination_mistakes(top_k: int | None, retriever: Retriever | None) -> list[str]:
+@dataclass(frozen=True)
+class Graph:
+    """The stages of one cell: all others are upstream of `result`. `used` are the fields of the cell that count."""
+
+    data: Data
+    result: Result
+    used: frozenset[str]
+
+
+def graph_of(cell: Cell, data: Data) -> Graph:
+    """All stages of a cell."""
+    recorder = _Recorder(cell)
+    result = _result(recorder, data)  # type: ignore[arg-type]  # it reads as the cell does
+    return Graph(data, result, frozenset(recorder.used()))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What retrieval hands on: what the prompts hold, what the results show of it, and how it scores."""
+
+    passages: PromptPassages
+    shown: Retrieved | NothingRetrieved
+    scorings: tuple[Stage[Scoring], ...]
+
+
+def _result(cell: Cell, data: Data) -> Result:
+    found = _retrieved(cell, data) if cell.retriever.arms else _closed_book(cell, data)
+    prompts: tuple[Prompts, ...] = ()
+    answers: Answers | NoAnswers = NoAnswers(data.samples)
+    if makes_requests(cell.llm):
+        prompts = (Prompts(cell.prompt, data.samples, found.passages),)
+        answers = Answers(cell.llm, prompts[0], data.n_samples)
+    interval = cell.metrics.interval
+    # A metric that needs a model is a stage of its own, so that adding one leaves the scores of the others as they are.
+    metrics = _of_kind(cell.metrics.scores, AnswerMetric)
+    quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
+    groups = [quick, *({name: metric} for name, metric in metrics.items() if name not in quick)]
+    scored = [answer_scores(group, interval, data.samples, answers) for group in groups if group]
+    judged = [
+        judged_scores(name, metric, interval, data.samples, found.passages, answers, data.n_samples)
+        for name, metric in cell.judge.scores.items()
+    ]
+    return Result(data.samples, found.shown, prompts, answers, (*found.scorings, *scored, *judged))
+
+
+def _retrieved(cell: Cell, data: Data) -> _Found:
+    corpus, samples = data.corpus, data.samples
+    chunks = Chunks(cell.chunk, corpus, SegmentedCorpus(cell.chunk.length_tokenizer, corpus))
+    queries = tuple(SampleQueries(variant, samples) for variant in cell.expander.variants)
+    hits = reranked_hits(cell.reranker, data, chunks, queries[0], _hits(cell.retriever, data, chunks, queries))
+    context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
+    interval = cell.metrics.interval
+    scorings: list[Stage[Scoring]] = []
+    if ranking := _of_kind(cell.metrics.scores, RankingMetric):
+        scorings.append(RankingScores(ranking, interval, samples, corpus, chunks, hits))
+    if of_context := _of_kind(cell.metrics.scores, ContextMetric):
+        scorings.append(ContextScores(of_context, interval, samples, corpus, chunks, context))
+    return _Found(
+        RetrievedPassages(corpus, chunks, context),
+        Retrieved(queries, corpus, chunks, hits, context),
+        tuple(scorings),
+    )
+
+
+def _hits(retriever: Retriever, data: Data, chunks: Stage[Spans], queries: Iterable[SampleQueries]) -> Stage[Hits]:
+    """Every arm searches for every variant of the query; then all rankings are fused."""
+    rankings = []
+    for arm in retriever.arms:
+        for variant in queries:
+            search = (
+                dense_hits(arm, data, chunks, variant, retriever.depth)
+                if isinstance(arm, DenseArm)
+                else sparse_hits(arm, data, chunks, variant, retriever.depth)
+            )
+            rankings.append(Ranking(search, variant))
+    return joined_hits(retriever.fusion, retriever.depth, rankings)
+
+
+def _closed_book(cell: Cell, data: Data) -> _Found:
+    """The model answers from its own knowledge; metrics of retrieval are not applicable."""
+    context = EmptyContext(data.samples)
+    of_retrieval = _of_kind(cell.metrics.scores, RankingMetric) | _of_kind(cell.metrics.scores, ContextMetric)
+    scorings = (NotApplicableScores(of_retrieval, cell.metrics.interval, data.samples),) if of_retrieval else ()
+    return _Found(NoPassages(context), NothingRetrieved(), scorings)
+
+
+def _of_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:
+    return {name: metric for name, metric in metrics.items() if isinstance(metric, kind)}
+
+
+class _Recorder:
+    """A cell that remembers which of its fields were read: an axis that nobody reads is not used by the experiment."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+        self._read: set[str] = set()
+
+    def __getattr__(self, name: str) -> object:
+        self._read.add(name)
+        return getattr(self._cell, name)
+
+    def used(self) -> set[str]:
+        """The fields that were read, and those whose component is inside one that was read: a tokenizer that the index
+        of the retriever holds, say.
+        """
+        # `retriever.arms` are made of its fields, so the component itself is looked through, not what was made of it.
+        inside = [part for name in self._read for part in parts_of(getattr(self._cell, name))]
+        names = {field.name for field in fields(Cell)} - self._read
+        return {"dataset", *self._read} | {name for name in names if getattr(self._cell, name) in inside}
+
+
+def combination_mistakes(top_k: int | None, retriever: Retriever | None, expander: Expander | None = None) -> list[str]:
     """What is wrong with fields of a cell taken together; None for one that could not be built."""
-    if top_k is None:
-        return []
-    if top_k < 1:
-        return [f"top_k: got {top_k}, wanted at least 1 (for none, retriever=closed_book)"]
-    if retriever is not None and 0 < retriever.depth < top_k:
-        return [
+    mistakes = []
+    if top_k is not None and top_k < 1:
+        mistakes.append(f"top_k: got {top_k}, wanted at least 1 (for none, retriever=closed_book)")
+    elif top_k is not None and retriever is not None and 0 < retriever.depth < top_k:
+        mistakes.append(
             f"top_k: got {top_k}, more than retriever.depth={retriever.depth}, the hits kept per query; "
             f"take a smaller top_k or retriever.depth={top_k}"
-        ]
-    return []
+        )
+    if retriever is not None and expander is not None and retriever.fusion is None:
+        n_rankings = len(retriever.arms) * len(expander.variants)
+        if n_rankings > 1:
+            mistakes.append(
+                f"retriever.fusion: got none for {n_rankings} rankings ({len(retriever.arms)} searches x "
+                f"{len(expander.variants)} variants of the query), wanted a fusion, as retriever=hybrid has one"
+            )
+    return mistakes

@@ -1,122 +1,126 @@
-"""Stages in which a language model judges: what it must decide once per question, and what it says of each answer.
+"""What a judge says: once per question what it decides before it sees an answer, then of each answer."""
 
-Every reply is kept under the hash of its request, so that an interrupted judge goes on where it was, and cells whose
-requests are equal (the same passage under several top_k, say) share the reply.
-"""
-
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pyarrow as pa
 
-from components.protocols import LLM, JudgedMetric
-from components.records import Answer, AnswerState, JudgeInput, Request, ScoreState
-from runner.engine.identity import describe, key_of
-from runner.engine.journal import journalled, read_journal
-from runner.engine.stage import Inputs, Output, Stage
-from runner.pipeline import payloads
-from runner.pipeline.answers import passages_in_context, total
-from runner.pipeline.scoring import aggregated, rows_to_score, spread
+from components.fields import runtime_only
+from components.metrics.interval import Bootstrap
+from components.protocols import JudgedMetric, JudgePreparation
+from components.records import Answer, JudgeInput, ScoreState
+from runner.engine.codecs import Codec, Columns
+from runner.engine.run import Run
+from runner.engine.stage import Stage, StageGroup
+from runner.pipeline.data import Samples
+from runner.pipeline.passages import PromptPassages
+from runner.pipeline.scores import SCORING, Scoring, rows_to_score, scoring, spread
 
 
-class Asking:
-    """Puts a judge's requests to its model, and keeps the replies. Called as `components.protocols.Ask`."""
+def purpose_of(metric: JudgedMetric) -> str:
+    """What a judge's model is asked for. Other words or other limits of the judge are other requests, or more of them,
+    and leave the replies to the same ones as they are.
+    """
+    return f"judge {' '.join(metric.names)}"
 
-    def __init__(self, llm: LLM, replies: Path, report: Callable[[int, int], None]) -> None:
-        """`replies` is the file of all replies that this judge ever gave."""
-        self._llm = llm
-        self._replies = replies
-        self._report = report
-        self._kept = {answer.request_id: answer for answer in read_journal(replies)}
-        self.n_failed = 0
-        self.n_requests = 0
-        self._n_prompt_tokens: int | None = 0
-        self._n_completion_tokens: int | None = 0
 
-    def __call__(self, requests: Sequence[Request]) -> list[Answer]:
-        """One answer per request, in order; equal requests are asked once. Failed ones are not kept."""
-        keys = [_key_of_request(request) for request in requests]
-        missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in self._kept}
-        got = dict(self._kept)
-        self._report(len(keys) - len(missing), len(keys))
-        asked = self._llm.generate([replace(request, id=key) for key, request in missing.items()])
-        for n, answer in enumerate(journalled(asked, self._replies) if missing else (), start=1):
-            got[answer.request_id] = answer
-            self._report(len(keys) - len(missing) + n, len(keys))
-        self._kept |= {key: answer for key, answer in got.items() if answer.state is not AnswerState.ERROR}
-        answers = [replace(got[key], request_id=request.id) for key, request in zip(keys, requests, strict=True)]
-        self._count(answers)
-        return answers
+@dataclass(frozen=True)
+class Prepared:
+    """What a judge decided, and what its requests cost."""
 
-    def _count(self, answers: Sequence[Answer]) -> None:
-        self.n_requests += len(answers)
-        self.n_failed += sum(answer.state is AnswerState.ERROR for answer in answers)
-        self._n_prompt_tokens = total([self._n_prompt_tokens, *(answer.n_prompt_tokens for answer in answers)])
-        self._n_completion_tokens = total(
-            [self._n_completion_tokens, *(answer.n_completion_tokens for answer in answers)]
-        )
+    decisions: JudgePreparation
+    usage: dict[str, int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedJudge(Stage[Prepared]):
+    """What the judge decides from questions and references alone, the same for every answer."""
+
+    kind: ClassVar[str] = "judge_preparation"
+    version: ClassVar[int] = 2
+    codec: ClassVar[Codec[Prepared]] = Columns(Prepared)
+
+    metric: JudgedMetric
+    samples: Samples
+
+    def make(self, run: Run) -> Prepared:
+        """Asks the judge."""
+        ask = run.ask(self.metric.llm, purpose_of(self.metric))
+        decisions = dict(self.metric.prepare(run.read(self.samples).samples, ask))
+        return Prepared(decisions, dict(ask.usage))
+
+
+@dataclass(frozen=True)
+class JudgedAnswers(StageGroup):
+    """For a judge of answers. Answers that failed are not judged, and counted."""
+
+    answers: Stage[Sequence[Answer]]
+
+    def read(self, run: Run, n_samples: int) -> tuple[list[str], list[int], list[ScoreState]]:
+        """The texts, the rows to judge, and the states of the others."""
+        answers = run.read(self.answers)
+        return [answer.text for answer in answers], *rows_to_score(answers)
+
+
+@dataclass(frozen=True)
+class JudgedPassages(StageGroup):
+    """For a judge of passages alone: cells with equal contexts share it."""
+
+    def read(self, run: Run, n_samples: int) -> tuple[list[str], list[int], list[ScoreState]]:
+        """No texts, all rows."""
+        return [""] * n_samples, list(range(n_samples)), [ScoreState.VALUE] * n_samples
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedScores(Stage[Scoring]):
+    """What the judge says of each answer, or of the passages."""
+
+    kind: ClassVar[str] = "judged_scores"
+    version: ClassVar[int] = 2
+    codec: ClassVar[Columns[Scoring]] = SCORING
+
+    name: str
+    metric: JudgedMetric
+    interval: Bootstrap
+    samples: Samples
+    passages: PromptPassages
+    judged: JudgedAnswers | JudgedPassages
+    preparation: PreparedJudge
+    n_samples: int = runtime_only(0, "the samples stand in the key themselves")
 
     @property
-    def usage(self) -> dict[str, int | None]:
-        """Requests and tokens (None where the provider did not count them), kept replies included: what this judgement
-        costs when nothing is kept.
-        """
-        return {
-            "n_requests": self.n_requests,
-            "n_prompt_tokens": self._n_prompt_tokens,
-            "n_completion_tokens": self._n_completion_tokens,
-        }
+    def n_requests(self) -> int:
+        """One per sample; a judge of passages, or one that asks again, needs more."""
+        return self.n_samples
+
+    def make(self, run: Run) -> Scoring:
+        """Asks the judge."""
+        samples = run.read(self.samples).samples
+        texts, rows, states = self.judged.read(run, len(samples))
+        passages = list(self.passages.read(run))
+        ask = run.ask(self.metric.llm, purpose_of(self.metric))
+        inputs = [JudgeInput(samples[row], texts[row], passages[row]) for row in rows]
+        judgements = self.metric.judge(inputs, run.read(self.preparation).decisions, ask)
+        scores = {name: spread(score, rows, states) for name, score in judgements.scores.items()}
+        remarks = [""] * len(samples)
+        for row, remark in zip(rows, judgements.remarks, strict=True):
+            remarks[row] = remark
+        result = scoring(samples, [(self.metric, scores)], self.interval)
+        table = result.scores.append_column(f"judge/{self.name}", pa.array(remarks, pa.string()))
+        return replace(result, scores=table, usage=dict(ask.usage))
 
 
-def prepare(stage: Stage, inputs: Inputs) -> Output:
-    """What the judge decides from questions and references alone, the same for every answer."""
-    ask = _asking(stage, inputs)
-    prepared = dict(stage.component.prepare(inputs.read("samples", payloads.decode_samples), ask))
-    return Output({"prepared": prepared, "usage": ask.usage}, partial=ask.n_failed > 0)
-
-
-def judge(stage: Stage, inputs: Inputs) -> Output:
-    """What the judge says of each answer (or of the passages). Answers that failed are not judged, and counted."""
-    samples = inputs.read("samples", payloads.decode_samples)
-    texts, rows, states = [""] * len(samples), list(range(len(samples))), [ScoreState.VALUE] * len(samples)
-    if inputs.has("answers"):
-        answers = inputs.read("answers", payloads.decode_answers)
-        texts = [answer.text for answer in answers]
-        rows, states = rows_to_score(answers)
-    passages = list(passages_in_context(inputs))
-    ask = _asking(stage, inputs)
-    judgements = stage.component.judge(
-        [JudgeInput(samples[row], texts[row], passages[row]) for row in rows],
-        inputs.read("prepared", _decode_prepared),
-        ask,
-    )
-    remarks = [""] * len(samples)
-    for row, remark in zip(rows, judgements.remarks, strict=True):
-        remarks[row] = remark
-    scores = {name: spread(score, rows, states) for name, score in judgements.scores.items()}
-    scored = aggregated(stage, samples, [(stage.component, scores)])
-    payload = {**scored.payload, "usage": ask.usage, "remarks": pa.table({"remark": remarks})}
-    return Output(payload, partial=ask.n_failed > 0)
-
-
-def replies_key(metric: JudgedMetric) -> str:
-    """Of the file in which the replies of a metric's model are kept. Other words or other limits of the judge are other
-    requests, or more of them, and leave the replies to the same ones as they are.
-    """
-    return key_of([list(metric.names), describe(metric.llm)])
-
-
-def _asking(stage: Stage, inputs: Inputs) -> Asking:
-    return Asking(stage.component.llm, inputs.store.replies(replies_key(stage.component)), inputs.report)
-
-
-def _decode_prepared(parts: dict[str, Any]) -> Any:
-    return parts["prepared"]
-
-
-def _key_of_request(request: Request) -> str:
-    """Equal for requests that a model cannot tell apart and that are about one sample."""
-    messages = [[message.role, message.content] for message in request.messages]
-    return key_of([request.sample.id, messages, describe(request.json_schema)])
+def judged_scores(
+    name: str,
+    metric: JudgedMetric,
+    interval: Bootstrap,
+    samples: Samples,
+    passages: PromptPassages,
+    answers: Stage[Sequence[Answer]],
+    n_samples: int,
+) -> JudgedScores:
+    """The scores of one judged metric."""
+    judged = JudgedAnswers(answers) if metric.reads_answers else JudgedPassages()
+    preparation = PreparedJudge(metric, samples)
+    return JudgedScores(name, metric, interval, samples, passages, judged, preparation, n_samples)

@@ -2,16 +2,24 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from components.records import Context, Documents, Hits, Sample, ScoreState, Spans
-from runner.engine.stage import Inputs, Output, Stage
-from runner.pipeline import payloads
-from runner.pipeline.answers import total
+from components.records import Answer, Context, Documents, Hits, Queries, Sample, ScoreState, Spans
+from components.subsets import clusters_of
+from runner.engine.ask import total
+from runner.engine.codecs import Codec, Columns
+from runner.engine.identity import Json
+from runner.engine.run import Run
+from runner.engine.stage import Stage, StageGroup
+from runner.pipeline.aggregate import first_documents
+from runner.pipeline.answering import Prompts
+from runner.pipeline.data import Samples
+from runner.pipeline.scores import Scoring
 
 _HITS_TYPE = pa.list_(
     pa.struct(
@@ -26,38 +34,112 @@ _HITS_TYPE = pa.list_(
 )
 
 
-def assemble(stage: Stage, inputs: Inputs) -> Output:
-    """`metrics` of all score stages joined, `counts`, the `samples` table, and the matrices' files."""
-    samples = inputs.read("samples", payloads.decode_samples)
-    labels = inputs.read("samples", payloads.decode_labels)
-    answers = inputs.read("answers", payloads.decode_answer_table)
-    columns = {**_sample_columns(samples, inputs), **_retrieved(inputs), **_answer_columns(answers)}
-    metrics: dict[str, dict[str, Any]] = {}
-    tokens = _totals(answers)
-    files: dict[str, bytes] = {}
-    for name in (name.removeprefix("scores/") for name in inputs.names if name.startswith("scores/")):
-        parts = inputs.entry(f"scores/{name}").read()
-        for subset, values in parts["metrics"].items():
-            metrics.setdefault(subset, {}).update(values)
-        columns.update({column: parts["scores"][column] for column in parts["scores"].column_names})
-        if "remarks" in parts:
-            columns[f"judge/{name.removeprefix('judged_scores/')}"] = parts["remarks"]["remark"]
-            for kind in ("prompt", "completion"):
-                judged = parts["usage"][f"n_{kind}_tokens"]
-                tokens[f"judge_{kind}"] = total([tokens.get(f"judge_{kind}", 0), judged])
-        files.update(inputs.entry(f"matrices/{name}").read())
-    summary = {
-        "metrics": metrics,
-        "counts": dict(sorted(Counter(answers["state"].to_pylist()).items())),
-        "n_samples": len(samples),
-        "tokens": tokens,
-        "commonest_errors": _commonest_errors(columns),
-        "labels": {slug: labels[slug] for slug in _slugs(samples) if slug in labels},
+@dataclass(frozen=True)
+class Summary:
+    """`summary` holds metrics, counts, tokens, the commonest errors and labels as JSON; `samples` a row per sample."""
+
+    summary: Mapping[str, Json]
+    samples: pa.Table
+
+
+@dataclass(frozen=True)
+class Retrieved(StageGroup):
+    """What was found, for the table of samples."""
+
+    queries: tuple[Stage[Queries], ...]
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    hits: Stage[Hits]
+    context: Stage[Context]
+
+    def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
+        """`query`: what was searched for, several in lines of their own; `retrieved`: all hits of a sample, best first,
+        each with place, score and whether it is in the context.
+        """
+        texts: list[list[str]] = [[] for _ in samples]
+        for stage in self.queries:
+            queries = run.read(stage)
+            for text, sample in zip(queries.texts, queries.sample.tolist(), strict=True):
+                texts[sample].append(text)
+        found = _hit_lists(run.read(self.hits), run.read(self.chunks), run.read(self.corpus), run.read(self.context))
+        return {"query": pa.array(["\n".join(own) for own in texts], pa.string()), "retrieved": found}
+
+
+@dataclass(frozen=True)
+class NothingRetrieved(StageGroup):
+    """A closed-book cell."""
+
+    def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
+        """The question stands for the query, and there are no hits."""
+        return {
+            "query": pa.array([sample.question for sample in samples], pa.string()),
+            "retrieved": pa.array([[]] * len(samples), _HITS_TYPE),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Result(Stage[Summary]):
+    """All that a cell found."""
+
+    kind: ClassVar[str] = "result"
+    version: ClassVar[int] = 3
+    codec: ClassVar[Codec[Summary]] = Columns(Summary)
+
+    samples: Samples
+    retrieved: Retrieved | NothingRetrieved
+    prompts: tuple[Prompts, ...]
+    answers: Stage[Sequence[Answer]]
+    scorings: tuple[Stage[Scoring], ...]
+
+    def make(self, run: Run) -> Summary:
+        """Metrics of all stages that score joined, and one table of all samples."""
+        sample_set = run.read(self.samples)
+        samples, labels = sample_set.samples, sample_set.labels
+        answers = run.read(self.answers)
+        scorings = [run.read(stage) for stage in self.scorings]
+        columns = {
+            **_sample_columns(samples),
+            **self.retrieved.columns(run, samples),
+            "prompt": self._prompts(run, len(samples)),
+            **_answer_columns(answers),
+        }
+        metrics: dict[str, dict[str, Json]] = {}
+        for scoring in scorings:
+            for subset, values in scoring.metrics.items():
+                metrics.setdefault(subset, {}).update(values)
+            columns.update({name: scoring.scores[name] for name in scoring.scores.column_names})
+        summary = {
+            "metrics": metrics,
+            "counts": dict(sorted(Counter(answer.state.value for answer in answers).items())),
+            "n_samples": len(samples),
+            "tokens": _tokens(answers, scorings),
+            "commonest_errors": _commonest_errors(columns),
+            "labels": {slug: labels[slug] for slug in _slugs(samples) if slug in labels},
+        }
+        return Summary(summary, pa.table(columns))
+
+    def _prompts(self, run: Run, n_samples: int) -> pa.Array:
+        """What the model was shown; "" where none was asked."""
+        texts = [""] * n_samples
+        for stage in self.prompts:
+            texts = ["\n\n".join(message.content for message in messages) for messages in run.read(stage)]
+        return pa.array(texts, pa.large_string())
+
+
+def _tokens(answers: Sequence[Answer], scorings: Iterable[Scoring]) -> dict[str, int | None]:
+    """Tokens that the models' providers counted; None where they counted none for some answer."""
+    tokens = {
+        "prompt": total([answer.n_prompt_tokens for answer in answers]),
+        "completion": total([answer.n_completion_tokens for answer in answers]),
     }
-    return Output({"summary": summary, "samples": pa.table(columns), **files})
+    judged = [scoring.usage for scoring in scorings if scoring.usage]
+    if judged:
+        for name in ("prompt", "completion"):
+            tokens[f"judge_{name}"] = total([usage[f"n_{name}_tokens"] for usage in judged])
+    return tokens
 
 
-def _commonest_errors(columns: Mapping[str, Any]) -> dict[str, str]:
+def _commonest_errors(columns: Mapping[str, pa.Array]) -> dict[str, str]:
     """The error that most answers, or most judgements of a metric, failed with: by "answers" or the metric."""
     errors = {"answers": [error for error in columns["error"].to_pylist() if error]}
     judges = [name.removeprefix("judge/") for name in columns if name.startswith("judge/")]
@@ -76,12 +158,7 @@ def _slugs(samples: Iterable[Sample]) -> list[str]:
     return list(dict.fromkeys(slugs))
 
 
-def _totals(answers: pa.Table) -> dict[str, int | None]:
-    """Tokens that the model's provider counted; None where it counted none for some answer."""
-    return {name: total(answers[f"n_{name}_tokens"].to_pylist()) for name in ("prompt", "completion")}
-
-
-def _sample_columns(samples: tuple[Sample, ...], inputs: Inputs) -> dict[str, pa.Array]:
+def _sample_columns(samples: Sequence[Sample]) -> dict[str, pa.Array]:
     gold_type = pa.list_(pa.struct([("document_id", pa.string()), ("start", pa.int32()), ("end", pa.int32())]))
     gold = [[{"document_id": u.document_id, "start": u.start, "end": u.end} for u in s.gold] for s in samples]
     history = [json.dumps([vars(turn) for turn in sample.history], ensure_ascii=False) for sample in samples]
@@ -92,23 +169,11 @@ def _sample_columns(samples: tuple[Sample, ...], inputs: Inputs) -> dict[str, pa
         "topic": pa.array([sample.topic for sample in samples], pa.string()),
         "task": pa.array([sample.task for sample in samples], pa.string()),
         "question": pa.array([sample.question for sample in samples], pa.string()),
-        "query": pa.array(inputs.read("queries", payloads.decode_queries), pa.string()),
         "history": pa.array(history, pa.string()),
         "references": pa.array([list(sample.references) for sample in samples], pa.list_(pa.string())),
         "gold": pa.array(gold, gold_type),
+        "cluster": pa.array(clusters_of(first_documents(samples)), pa.int64()),
     }
-
-
-def _retrieved(inputs: Inputs) -> dict[str, pa.Array]:
-    """`retrieved`: all hits of a sample, best first, each with place, score and whether it is in the context."""
-    if not inputs.has("hits"):
-        n_samples = len(inputs.read("samples", payloads.decode_samples))
-        return {"retrieved": pa.array([[]] * n_samples, _HITS_TYPE)}
-    hits = inputs.read("hits", payloads.decode_hits)
-    chunks = inputs.read("chunks", payloads.decode_spans)
-    documents = inputs.read("corpus", payloads.decode_documents)
-    context = inputs.read("context", payloads.decode_context)
-    return {"retrieved": _hit_lists(hits, chunks, documents, context)}
 
 
 def _hit_lists(hits: Hits, chunks: Spans, documents: Documents, context: Context) -> pa.Array:
@@ -134,6 +199,14 @@ def _hit_lists(hits: Hits, chunks: Spans, documents: Documents, context: Context
     return pa.ListArray.from_arrays(pa.array(offsets), struct)
 
 
-def _answer_columns(answers: pa.Table) -> dict[str, pa.ChunkedArray]:
-    columns = ("prompt", "text", "state", "error", "n_prompt_tokens", "n_completion_tokens", "latency_s")
-    return {"answer" if name == "text" else name: answers[name] for name in columns}
+def _answer_columns(answers: Sequence[Answer]) -> dict[str, pa.Array]:
+    types = {"n_prompt_tokens": pa.int64(), "n_completion_tokens": pa.int64(), "latency_s": pa.float64()}
+    names = {"text": "answer", "request_id": ""}
+    columns = {
+        names.get(field.name, field.name): pa.array(
+            [getattr(answer, field.name) for answer in answers], types.get(field.name, pa.string())
+        )
+        for field in fields(Answer)
+    }
+    del columns[""]
+    return columns

@@ -1,18 +1,22 @@
 """Several corpora side by side: each is indexed apart, and a query is searched for in its own.
 
-A part is the documents whose ids begin alike (`Sample.corpus_prefix`): a range, since documents and chunks are sorted.
+A sub-corpus is the documents whose ids begin alike (`Sample.corpus_prefix`): a range, since documents and chunks are
+sorted.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from components.records import Hits, Passages, Terms
-from runner.engine.stage import Inputs, Stage
-from runner.pipeline import payloads
+from components.records import Documents, Hits, Passages, Queries, Spans, Terms
+from runner.engine.codecs import Parts
+from runner.engine.run import Run
+from runner.engine.stage import Stage, StageGroup
+from runner.pipeline.data import Data, Samples
 
 Rows = slice | NDArray[np.int64]
 
@@ -20,69 +24,110 @@ _ALL = slice(None)
 _AFTER_ALL = "\U0010ffff"
 
 
-class Part(NamedTuple):
-    """`chunks` and `queries` are their rows among all; `number` counts the parts. A single corpus is one part."""
+class SubCorpus(NamedTuple):
+    """`chunks` and `queries` are its rows among all; `number` counts the sub-corpora. A single corpus is one."""
 
     number: int | None = None
     chunks: slice = _ALL
     queries: Rows = _ALL
 
 
-def of(stage: Stage, inputs: Inputs) -> list[Part]:
-    """The parts of a corpus, in the order of the stage's settings; their queries are not looked up."""
-    names = stage.settings.get("parts")
-    if names is None:
-        return [Part()]
-    ids = inputs.read("corpus", payloads.decode_documents).ids
-    document = inputs.read("chunks", payloads.decode_spans).document
-    parts = []
-    for number, name in enumerate(names):
-        documents = [bisect_left(ids, name), bisect_left(ids, name + _AFTER_ALL)]
-        first, last = np.searchsorted(document, documents)
-        parts.append(Part(number, slice(int(first), int(last))))
-    return parts
+@dataclass(frozen=True)
+class OneCorpus(StageGroup):
+    """All documents are searched together."""
+
+    def ranges(self, run: Run) -> list[SubCorpus]:
+        """The one corpus."""
+        return [SubCorpus()]
 
 
-def with_queries(stage: Stage, inputs: Inputs) -> list[Part]:
-    """The parts with the rows of the queries that search in them."""
-    names = stage.settings.get("parts")
-    if names is None:
-        return [Part()]
-    within = [sample.corpus_prefix for sample in inputs.read("samples", payloads.decode_samples)]
-    return [
-        Part(part.number, part.chunks, np.flatnonzero([place == name for place in within]))
-        for part, name in zip(of(stage, inputs), names, strict=True)
-    ]
+@dataclass(frozen=True)
+class SideBySide(StageGroup):
+    """Several corpora, by the beginnings of their documents' ids."""
+
+    prefixes: tuple[str, ...]
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+
+    def ranges(self, run: Run) -> list[SubCorpus]:
+        """The sub-corpora in the order of the prefixes; their queries are not looked up."""
+        ids = run.read(self.corpus).ids
+        document = run.read(self.chunks).document
+        found = []
+        for number, prefix in enumerate(self.prefixes):
+            documents = [bisect_left(ids, prefix), bisect_left(ids, prefix + _AFTER_ALL)]
+            first, last = np.searchsorted(document, documents)
+            found.append(SubCorpus(number, slice(int(first), int(last))))
+        return found
 
 
-def join(indexes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The arrays of all parts' indexes under names of their own; those of a single one as they are."""
+SubCorpora = OneCorpus | SideBySide
+
+
+@dataclass(frozen=True)
+class SearchedSideBySide(StageGroup):
+    """Several corpora with the queries that search in each."""
+
+    corpora: SideBySide
+    queries: Stage[Queries]
+    samples: Samples
+
+    def ranges(self, run: Run) -> list[SubCorpus]:
+        """The sub-corpora with the rows of their queries."""
+        samples = run.read(self.samples).samples
+        prefixes = [samples[i].corpus_prefix for i in run.read(self.queries).sample.tolist()]
+        return [
+            SubCorpus(part.number, part.chunks, np.flatnonzero([own == prefix for own in prefixes]))
+            for part, prefix in zip(self.corpora.ranges(run), self.corpora.prefixes, strict=True)
+        ]
+
+
+SearchedCorpora = OneCorpus | SearchedSideBySide
+
+
+def sub_corpora(data: Data, chunks: Stage[Spans]) -> SubCorpora:
+    """How the corpus of a data set is indexed."""
+    if not any(data.corpus_prefixes):
+        return OneCorpus()
+    return SideBySide(data.corpus_prefixes, data.corpus, chunks)
+
+
+def searched(corpora: SubCorpora, queries: Stage[Queries], samples: Samples) -> SearchedCorpora:
+    """How the queries search in it."""
+    return corpora if isinstance(corpora, OneCorpus) else SearchedSideBySide(corpora, queries, samples)
+
+
+def join(indexes: Sequence[Parts]) -> Parts:
+    """The arrays of all sub-corpora's indexes under names of their own; those of a single one as they are."""
     if len(indexes) == 1:
         return dict(indexes[0])
     return {f"{number}.{name}": array for number, index in enumerate(indexes) for name, array in index.items()}
 
 
-def take(joined: Mapping[str, Any], part: Part) -> dict[str, Any]:
-    """The arrays of one part's index."""
+def take(joined: Parts, part: SubCorpus) -> Parts:
+    """The arrays of one sub-corpus's index."""
     beginning = f"{part.number}."
     own = {name.removeprefix(beginning): array for name, array in joined.items() if name.startswith(beginning)}
     return own or dict(joined)
 
 
 def rows(passages: Passages, chosen: Rows) -> Passages:
-    """Some of the passages, with their terms."""
+    """Some of the passages, with their terms and titles."""
     if isinstance(chosen, slice):
         if chosen == _ALL:
             return passages
         texts: Sequence[str] = passages.texts[chosen]
+        titles: Sequence[str] = passages.titles[chosen]
     else:
         texts = [passages.texts[row] for row in chosen]
+        titles = [passages.titles[row] for row in chosen] if passages.titles else ()
     terms = passages.terms
-    return Passages(texts, terms and Terms(terms.ids, terms.first[chosen], terms.last[chosen], terms.n_vocabulary))
+    chosen_terms = terms and Terms(terms.ids, terms.first[chosen], terms.last[chosen], terms.n_vocabulary)
+    return Passages(texts, chosen_terms, titles)
 
 
-def merge(found: Sequence[Hits], parts: Sequence[Part], n_queries: int) -> Hits:
-    """The hits of all queries, by positions among the chunks of all parts."""
+def merge(found: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
+    """The hits of all queries, by positions among the chunks of all sub-corpora."""
     width = max(hits.chunk.shape[1] for hits in found)
     chunk = np.full((n_queries, width), -1, dtype=np.int32)
     score = np.full((n_queries, width), -np.inf, dtype=np.float32)

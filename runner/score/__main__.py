@@ -18,7 +18,7 @@ from components.records import Kind, Sample, Scores, ScoreState, TextsWithUnits
 from components.text.units import number_units
 from runner.output import terminal
 from runner.pipeline.aggregate import Scored, score_subset
-from runner.pipeline.scoring import spread
+from runner.pipeline.scores import spread
 from runner.score.lines import Line, read_lines
 from runner.score.names import Scorer, metrics_by_name
 from runner.score.quest import QuestAnswers

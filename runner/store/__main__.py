@@ -12,7 +12,6 @@ from rich.table import Table
 
 from components.errors import StoreError
 from runner.engine.store.entries import Entry, Store
-from runner.pipeline.stages import KINDS
 
 _DAY_S = 86_400
 
@@ -37,12 +36,15 @@ def _ls(store: Store, console: Console) -> int:
         seconds = sum(entry.manifest.seconds for entry in entries)
         table.add_row(kind, str(len(entries)), str(n_partial), _size(sum(e.n_bytes for e in entries)), f"{seconds:.1f}")
     console.print(table)
-    n_journals = len(list((store.root / "journals").glob("*.jsonl")))
-    n_judges = len(list((store.root / "replies").glob("*.jsonl")))
-    console.print(f"{sum(map(len, kinds.values()))} results, {n_journals} unfinished generations")
-    if n_judges:
-        console.print(f"replies of {n_judges} judges' metrics, which go with prune --stage judged_scores alone")
+    n_results = sum(map(len, kinds.values()))
+    console.print(f"{n_results} results, replies of {len(_files(store, 'replies'))} models and purposes")
+    if unfinished := _files(store, "workspaces"):
+        console.print(f"{len(unfinished)} unfinished stages, which go on where they were")
     return 0
+
+
+def _files(store: Store, folder: str) -> list[Path]:
+    return sorted((store.root / folder).iterdir())
 
 
 def _verify(store: Store, console: Console, delete: bool) -> int:
@@ -73,9 +75,9 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
     ]
     size = _size(sum(entry.n_bytes for entry in chosen))
     leftovers = [path for path in (store.root / "tmp").iterdir() if path.stat().st_mtime < time.time() - _DAY_S]
-    folders = {"": ["journals"], "answers": ["journals"], "judged_scores": ["replies"]}.get(stage, [])
-    for folder in folders:
-        leftovers += [path for path in (store.root / folder).iterdir() if path.stat().st_mtime <= before]
+    # What was paid for goes only when it is named; what can be had again for a moment's work goes by age.
+    for folder in ("replies",) if stage == "replies" else () if stage else ("workspaces", "pair_scores"):
+        leftovers += [path for path in _files(store, folder) if path.stat().st_mtime <= before]
     if dry_run:
         console.print(f"would remove {len(chosen)} results, {size}, and {len(leftovers)} leftovers of killed runs")
         return 0
@@ -101,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     prune = commands.add_parser("prune", help="remove results by age or stage, old journals, and what killed runs left")
     prune.add_argument("--older-than-days", type=float, default=30.0, help="default: %(default)s; 0 for all")
     prune.add_argument(
-        "--stage", default="", choices=KINDS, help="only results of this stage, e.g. vectors", metavar="STAGE"
+        "--stage", default="", help="only results of this stage, e.g. vectors, or replies: what models answered"
     )
     prune.add_argument("--dry-run", action="store_true", help="say what would go")
     return parser
@@ -123,6 +125,10 @@ def main(arguments: list[str] | None = None) -> int:
         return _ls(store, console)
     if options.command == "verify":
         return _verify(store, console, options.delete)
+    known = {path.name for path in (store.root / "entries").iterdir()} | {"replies"}
+    if options.stage and options.stage not in known:
+        print(f"--stage: got {options.stage!r}, kept are {', '.join(sorted(known))}", file=sys.stderr)
+        return 2
     return _prune(store, console, options.older_than_days, options.stage, options.dry_run)
 
 

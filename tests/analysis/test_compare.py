@@ -14,16 +14,16 @@ from analysis.__main__ import main
 from analysis.compare import show
 from analysis.comparison import UNDECIDED, WORSE, Family, as_record, compare_cells
 from analysis.statistics import Method, PairedTest, holm
-from analysis.sweeps import SubsetMetric, open_sweep
 from components.errors import DataError
+from runner.loaded import SubsetMetric, load
 from tests.analysis import tiny_sweep
 
-ROUGE = SubsetMetric("overall", "rouge_l")
+ROUGE = SubsetMetric("overall", "rouge_l", larger_is_better=True)
 TEST = PairedTest(n_resamples=2000)
 
 
 def family(folder: Path, metric: SubsetMetric = ROUGE, baseline: str = "", test: PairedTest = TEST) -> Family:
-    return compare_cells(open_sweep(str(folder)), metric, test, baseline=baseline)
+    return compare_cells(load(str(folder)), metric, test, baseline=baseline)
 
 
 def text_of(found: Family, width: int = 200) -> str:
@@ -38,7 +38,7 @@ class TestFamily:
         assert family(sweep, baseline="retriever=bm25,top_k=2").baseline.cell_id == "a1a1a1a1a1a1"
 
     def test_of_a_metric_that_should_be_small_the_smallest_is_the_best(self, sweep: Path) -> None:
-        found = family(sweep, replace(ROUGE, metric="hallucination"))
+        found = family(sweep, replace(ROUGE, metric="hallucination", larger_is_better=False))
         assert found.baseline.cell_id == "a1a1a1a1a1a1"
         assert (found.rows[-1].cell.cell_id, found.rows[-1].verdict) == ("b3b3b3b3b3b3", WORSE)
         assert found.rows[-1].comparison.difference == pytest.approx(0.475)
@@ -152,7 +152,7 @@ class TestText:
         assert "confidence" not in text
 
     def test_says_what_could_have_been_shown(self, sweep: Path) -> None:
-        metric = replace(ROUGE, metric="hallucination")
+        metric = replace(ROUGE, metric="hallucination", larger_is_better=False)
         found = family(sweep, metric, test=replace(TEST, method=Method.BOOTSTRAP))
         sizes = sorted(row.detectable for row in found.rows if row.detectable is not None)
         n = max(row.comparison.n for row in found.rows if row.detectable is not None)

@@ -12,6 +12,7 @@ from tests.contracts.judge_contract import JUDGED, JudgeContract, ScriptedJudge,
 
 ACCURACY = Graded(
     name="accuracy",
+    larger_is_better=True,
     llm=Scripted(),
     system="评审",
     instruction="问{question}\n参{references}\n答{answer}",

@@ -50,7 +50,7 @@ def test_the_matrices_of_all_five_metrics_are_filled(tmp_path: Path, server: Cha
         filled = {field for field in fields if cell.value(name, field) is not None}
         assert filled == fields
         assert cell.value(name) == 1.0
-        assert (tmp_path / "results" / SWEEP_ID / cell.cell_id / f"matrix_{name}.png").is_file()
+        assert (tmp_path / "results" / SWEEP_ID / cell.cell_id / f"matrix_{name}.svg").is_file()
     rows = pq.read_table(tmp_path / "results" / SWEEP_ID / cell.cell_id / "samples.parquet").to_pylist()
     assert "as it should be" in rows[0]["judge/accuracy"]
     assert cell.tokens["judge_prompt"] > 0
@@ -77,6 +77,11 @@ def test_closed_book_cells_have_no_hallucination(tmp_path: Path, server: ChatSer
     assert run_small(tmp_path, judge(server, *only_metrics("hallucination", "accuracy"), "retriever=closed_book")) == 0
     (cell,) = cells_in(tmp_path)
     assert cell.metrics["overall"]["hallucination"]["n_excluded"] == {"not_applicable": 20}
+    assert {name: cell.larger_is_better[name] for name in ("hallucination", "accuracy", "mrr")} == {
+        "hallucination": False,
+        "accuracy": True,
+        "mrr": True,
+    }
 
 
 def test_failed_judgements_fail_the_cell_and_are_tried_again(tmp_path: Path) -> None:

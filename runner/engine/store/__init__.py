@@ -2,7 +2,9 @@
 
     <root>/store.json                   the format's version
     <root>/entries/<kind>/<ke>/<key>/   one result: its files, and manifest.json with their checksums, written last
-    <root>/journals/<key>.jsonl         answers of an unfinished generation, one a line
+    <root>/replies/<key>.jsonl          all replies that a model gave for one purpose, one a line, by request
+    <root>/pair_scores/<key>/           scores of a reranker by query and chunk
+    <root>/workspaces/<key>/            what a long stage that was broken off has made so far
     <root>/locks/<key>.lock             held while a result is computed
     <root>/tmp/                         results being written; what a killed process left is removed by prune
 

@@ -8,16 +8,18 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock
 
 from components.errors import DamagedEntryError, StoreError
-from runner.engine.store.codec import Payload, file_name, part_name, read_part, write_part
+from runner.engine.identity import Json
+from runner.engine.store.files import Part, Payload, file_name, part_name, read_part, write_part
+from runner.engine.store.pair_scores import PairScores
+from runner.engine.store.replies import Replies
 
-FORMAT = 1
+FORMAT = 2
 _MANIFEST = "manifest.json"
 
 
@@ -36,16 +38,17 @@ class Manifest:
     run_id: str
     partial: bool
     files: Mapping[str, tuple[str, int]]
-    made_from: Any
+    made_from: Json
     made_with: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A result in the store."""
+    """A result in the store. Contents are compared with their checksums once per process: when a file is first read."""
 
     folder: Path
     manifest: Manifest
+    compared: set[str] = field(default_factory=set)
 
     @property
     def n_bytes(self) -> int:
@@ -66,16 +69,40 @@ class Entry:
                 found.append(f"{name} does not match its checksum")
         return found
 
-    def read(self, *parts: str) -> dict[str, Any]:
-        """The parts of these names, or all, once their files match their checksums. Raises DamagedEntryError."""
-        files = {part_name(name): name for name in self.manifest.files}
-        wanted = {part: files[part] for part in parts or files}
-        if found := self.damages(wanted.values()):
-            raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {'; '.join(found)}")
+    def parts(self) -> "StoredParts":
+        """The parts, each read when it is asked for. Raises DamagedEntryError then."""
+        return StoredParts(self)
+
+    def part(self, name: str) -> Part:
+        """One part, once its file was found to match its checksum. Raises DamagedEntryError."""
+        file = next(file for file in self.manifest.files if part_name(file) == name)
+        if file not in self.compared:
+            if found := self.damages([file]):
+                raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {'; '.join(found)}")
+            self.compared.add(file)
         try:
-            return {part: read_part(self.folder / name) for part, name in wanted.items()}
+            return read_part(self.folder / file)
         except (OSError, ValueError) as error:
             raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {error}") from error
+
+
+class StoredParts(Mapping[str, Part]):
+    """The parts of an entry by name; what is not asked for is neither read nor compared."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._names = [part_name(file) for file in entry.manifest.files]
+
+    def __getitem__(self, name: str) -> Part:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._entry.part(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class Store:
@@ -85,8 +112,10 @@ class Store:
         """`run_id` is the run that writes; "" for a reader. Raises StoreError."""
         self.root = root
         self.run_id = run_id
+        self._found: dict[tuple[str, str], Entry] = {}
+        self._replies: dict[str, Replies] = {}
         try:
-            for name in ("entries", "journals", "replies", "locks", "tmp"):
+            for name in ("entries", "replies", "pair_scores", "workspaces", "locks", "tmp"):
                 (root / name).mkdir(parents=True, exist_ok=True)
             probe = root / "tmp" / f"probe-{uuid.uuid4().hex}"
             probe.write_text("")
@@ -121,10 +150,15 @@ class Store:
         return self.root / "entries" / kind / key[:2] / name
 
     def find(self, kind: str, key: str) -> Entry | None:
-        """The usable result of this key, or the partial one that this run made; its checksums are compared only when
-        it is read.
+        """The usable result of this key, or the partial one that this run made. A manifest is read once per process;
+        checksums are compared only when a file is read.
         """
-        return self._entry(self.folder(kind, key)) or self._entry(self.folder(kind, key, partial=True))
+        if (kind, key) not in self._found:
+            entry = self._entry(self.folder(kind, key))
+            if entry is None:
+                return self._entry(self.folder(kind, key, partial=True))
+            self._found[kind, key] = entry
+        return self._found[kind, key]
 
     def has_damaged_manifest(self, kind: str, key: str) -> bool:
         """True if there is a manifest that cannot be read."""
@@ -149,11 +183,15 @@ class Store:
         payload: Payload,
         *,
         seconds: float,
-        made_from: Any,
+        made_from: Json,
         made_with: Mapping[str, str] | None = None,
         partial: bool = False,
+        synced: bool = True,
     ) -> Entry:
         """Writes a result so that it is there whole or not at all, in place of one with the same key.
+
+        `synced` False leaves it to the system when the disk is written: a power cut (no kill) may then damage the
+        result, which is found by its checksums and computed again. For what cost nothing but a moment.
 
         Raises StoreError if the disk is full or refuses; TypeError or ValueError for a payload that has no file format.
         """
@@ -164,15 +202,21 @@ class Store:
             for name, value in payload.items():
                 path = temporary / file_name(name, value)
                 write_part(path, value)
-                _sync(path)
+                if synced:
+                    _sync(path)
                 files[path.name] = (_checksum(path), path.stat().st_size)
             manifest = Manifest(
                 kind, key, seconds, time.time(), self.run_id, partial, files, made_from, made_with or {}
             )
             path = temporary / _MANIFEST
-            path.write_text(json.dumps(asdict(manifest), ensure_ascii=False, indent=1), encoding="utf-8")
-            _sync(path)
-            return Entry(self._move_in(temporary, self.folder(kind, key, partial=partial)), manifest)
+            path.write_text(json.dumps(vars(manifest), ensure_ascii=False), encoding="utf-8")
+            if synced:
+                _sync(path)
+            folder = self._move_in(temporary, self.folder(kind, key, partial=partial), synced=synced)
+            entry = Entry(folder, manifest, set(files))
+            if not partial:
+                self._found[kind, key] = entry
+            return entry
         except OSError as error:
             what = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error.strerror or error)
             raise StoreError(
@@ -182,18 +226,20 @@ class Store:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)  # gone already if it was moved to its place
 
-    def _move_in(self, temporary: Path, folder: Path) -> Path:
+    def _move_in(self, temporary: Path, folder: Path, *, synced: bool) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         replaced = self.root / "tmp" / uuid.uuid4().hex
         if folder.exists():
             folder.replace(replaced)
         temporary.replace(folder)
-        _sync(folder.parent)
+        if synced:
+            _sync(folder.parent)
         shutil.rmtree(replaced, ignore_errors=True)
         return folder
 
     def discard(self, entry: Entry) -> None:
         """Removes a result; its manifest goes first, so that a half-removed one does not exist."""
+        self._found.pop((entry.manifest.kind, entry.manifest.key), None)
         (entry.folder / _MANIFEST).unlink(missing_ok=True)
         shutil.rmtree(entry.folder, ignore_errors=True)
 
@@ -201,13 +247,25 @@ class Store:
         """Held while a result is computed: others wait, then find it. Released when its holder dies."""
         return FileLock(self.root / "locks" / f"{key}.lock")
 
-    def journal(self, key: str) -> Path:
-        """The file of answers of an unfinished generation."""
-        return self.root / "journals" / f"{key}.jsonl"
+    def replies(self, key: str) -> Replies:
+        """All replies that a model ever gave for one purpose, by request."""
+        if key not in self._replies:
+            self._replies[key] = Replies(self.root / "replies" / f"{key}.jsonl")
+        return self._replies[key]
 
-    def replies(self, key: str) -> Path:
-        """The file of all replies that a judge ever gave, by request."""
-        return self.root / "replies" / f"{key}.jsonl"
+    def pair_scores(self, key: str) -> PairScores:
+        """All scores that a reranker ever gave over one set of chunks, by query and chunk."""
+        return PairScores(self.root / "pair_scores" / key)
+
+    def workspace(self, key: str) -> Path:
+        """A folder for what a long stage has made so far, made if it is not there. It goes when the result is kept."""
+        folder = self.root / "workspaces" / key
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def discard_workspace(self, key: str) -> None:
+        """Removes a stage's workspace, if there is one."""
+        shutil.rmtree(self.root / "workspaces" / key, ignore_errors=True)
 
     def entries(self) -> Iterator[Entry]:
         """All results, those with an unreadable manifest left out."""

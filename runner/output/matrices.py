@@ -1,32 +1,23 @@
-"""Topic x task matrices of a score stage, as CSV and as pictures."""
+"""Topic x task matrices of a cell, as CSV and as pictures."""
 
 import csv
 import io
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from components.subsets import AVERAGE, OVERALL
-from runner.engine.stage import Inputs, Output, Stage
-from runner.pipeline import payloads
-from runner.pipeline.heatmap import Cell, draw
+from runner.output.heatmap import Cell, draw
 
 
-def draw_matrices(stage: Stage, inputs: Inputs) -> Output:
-    """`matrix_<metric>.csv` and `.png` for every metric of the scores; nothing for data without topics and tasks."""
-    metrics = inputs.read("scores", _decode_metrics)
-    labels = inputs.read("samples", payloads.decode_labels)
+def matrix_files(metrics: Mapping[str, Mapping[str, Cell]], labels: Mapping[str, str]) -> dict[str, bytes]:
+    """`matrix_<metric>.csv` and `.svg` for every metric; nothing for data without topics and tasks."""
     topics, tasks = _axis(metrics, "topic/", labels), _axis(metrics, "task/", labels)
     files: dict[str, bytes] = {}
     if topics and tasks:
         for name in metrics[OVERALL]:
             cells = _cells(metrics, name, topics, tasks)
             files[f"matrix_{name}.csv"] = _csv(cells, topics, tasks)
-            files[f"matrix_{name}.png"] = draw(name, cells, topics, tasks, labels)
-    return Output(files)
-
-
-def _decode_metrics(parts: dict[str, Any]) -> dict[str, dict[str, Cell]]:
-    return dict(parts["metrics"])
+            files[f"matrix_{name}.svg"] = draw(name, cells, topics, tasks, labels)
+    return files
 
 
 def _axis(metrics: Iterable[str], prefix: str, labels: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,5 @@
 """How the parts of a stage's result become files: arrays, tables, JSON and raw bytes. Nothing is ever unpickled."""
 
-import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,11 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-Payload = Mapping[str, Any]
-"""Named parts: numpy arrays, pyarrow tables, bytes (the name has the file's ending), or JSON values."""
+Part = Any  # a numpy array, a pyarrow table, bytes (the name has the file's ending), or a JSON value
+
+Payload = Mapping[str, Part]
+"""The named parts of a result."""
 
 
-def file_name(name: str, value: Any) -> str:
+def file_name(name: str, value: Part) -> str:
     """The file that a part is kept in."""
     if isinstance(value, np.ndarray):
         return f"{name}.npy"
@@ -23,7 +24,7 @@ def file_name(name: str, value: Any) -> str:
     return name if isinstance(value, bytes) else f"{name}.json"
 
 
-def write_part(path: Path, value: Any) -> None:
+def write_part(path: Path, value: Part) -> None:
     """Writes one part. JSON is written with sorted keys and no NaN, so that equal values are equal bytes."""
     if isinstance(value, np.ndarray):
         np.save(path, value, allow_pickle=False)
@@ -32,16 +33,19 @@ def write_part(path: Path, value: Any) -> None:
     elif isinstance(value, bytes):
         path.write_bytes(value)
     else:
-        text = json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
+        # One call: json.dump to a file, or any indent, takes the slow Python encoder.
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":"))
         path.write_text(text + "\n", encoding="utf-8")
 
 
-def read_part(path: Path) -> Any:
+def read_part(path: Path) -> Part:
     """Reads one part by the ending of its file; large arrays are memory-mapped."""
     if path.suffix == ".npy":
         return np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 20 else None, allow_pickle=False)
     if path.suffix == ".parquet":
-        return pq.read_table(io.BytesIO(path.read_bytes())) if path.stat().st_size < 1 << 20 else pq.read_table(path)
+        # Without threads and read-ahead: they cost more than they save on files of this size, and a process that ends
+        # while one of them still runs is aborted.
+        return pq.read_table(path, use_threads=False, pre_buffer=False)
     if path.suffix == ".json":
         return json.loads(path.read_text(encoding="utf-8"))
     return path.read_bytes()
@@ -51,3 +55,11 @@ def part_name(file: str) -> str:
     """The name under which `read_part`'s value is known: without the endings that `file_name` adds."""
     path = Path(file)
     return path.stem if path.suffix in (".npy", ".parquet", ".json") else file
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    """A table as the bytes of its file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    content: bytes = sink.getvalue().to_pybytes()
+    return content

@@ -1,0 +1,30 @@
+"""Retrieval by embedding alone."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.protocols import Embedder, Fusion, VectorIndex
+from components.retrievers.arms import ByEmbedding, depth_mistakes
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Nearest chunks by embedding; `depth` hits are kept per query, whatever top_k is. `fusion` is only needed for an
+    expander with several queries per sample.
+    """
+
+    embedder: Embedder
+    vector_index: VectorIndex
+    depth: int = 100
+    fusion: Fusion | None = None
+
+    version: ClassVar[int] = 1
+
+    @property
+    def arms(self) -> tuple[ByEmbedding]:
+        """The one search."""
+        return (ByEmbedding(self.embedder, self.vector_index),)
+
+    def check(self) -> list[str]:
+        """Mistakes of depth."""
+        return depth_mistakes(self.depth)

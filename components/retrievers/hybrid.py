@@ -1,0 +1,29 @@
+"""Retrieval by embedding and by shared terms, fused."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.protocols import Embedder, Fusion, SparseIndex, VectorIndex
+from components.retrievers.arms import ByEmbedding, ByTerms, depth_mistakes
+
+
+@dataclass(frozen=True)
+class Hybrid:
+    """Both searches at `depth`, fused by chunk: the dense ranking is the first."""
+
+    embedder: Embedder
+    vector_index: VectorIndex
+    sparse_index: SparseIndex
+    fusion: Fusion
+    depth: int = 100
+
+    version: ClassVar[int] = 1
+
+    @property
+    def arms(self) -> tuple[ByEmbedding, ByTerms]:
+        """The two searches."""
+        return (ByEmbedding(self.embedder, self.vector_index), ByTerms(self.sparse_index))
+
+    def check(self) -> list[str]:
+        """Mistakes of depth."""
+        return depth_mistakes(self.depth)

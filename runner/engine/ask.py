@@ -1,0 +1,162 @@
+"""The one service through which every role asks a language model: generators, judges, and whoever comes next.
+
+Replies are kept **by request**: under what the model reads (its identity, the purpose, the messages, the draw), never
+under the set of samples that the request was part of. A question added, a topic relabelled, a reference mended or a
+smaller `dataset.limit` asks for nothing that was answered before.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Protocol
+
+from components.errors import ComponentError
+from components.protocols import LLM, AnswersFrom
+from components.records import Answer, AnswerState, Request
+from runner.engine.identity import describe, key_of
+from runner.engine.store.replies import Replies
+
+Report = Callable[[int, int], None]
+"""Called with (done, all) as a long stage gets on."""
+
+
+class Asking(Protocol):
+    """Puts requests to a model. Called as `components.protocols.Ask`."""
+
+    def __call__(self, requests: Sequence[Request]) -> list[Answer]:
+        """One answer per request, in order."""
+
+    @property
+    def usage(self) -> Mapping[str, int | None]:
+        """What the answers cost when nothing is kept."""
+
+
+class Asker:
+    """Asks one model for one purpose, keeps the replies, and counts."""
+
+    def __init__(self, llm: LLM, replies: Replies, report: Report) -> None:
+        """`replies` are all that this model ever gave for this purpose."""
+        self._llm = llm
+        self._replies = replies
+        self._report = report
+        self.asks_a_language_model = llm.answers_from is AnswersFrom.MESSAGES
+        self.n_failed = 0
+        self._n_requests = 0
+        self._n_prompt_tokens: int | None = 0
+        self._n_completion_tokens: int | None = 0
+
+    def __call__(self, requests: Sequence[Request]) -> list[Answer]:
+        """One answer per request, in order; equal requests are asked once. Failed ones are not kept: the next run asks
+        for them again. Raises ComponentError if the model leaves a request without any answer.
+        """
+        self._replies.refresh()
+        keys = request_keys(self._llm, requests)
+        missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in self._replies}
+        n_kept = len(keys) - len(missing)
+        self._report(n_kept, len(keys))
+        asked: dict[str, Answer] = {}
+        if missing:
+            for answer in self._llm.generate([replace(request, id=key) for key, request in missing.items()]):
+                asked[answer.request_id] = self._replies.add(answer.request_id, answer)
+                self._report(n_kept + len(asked), len(keys))
+        self._require_all(missing, asked)
+        found = {**self._replies.get_all([key for key in keys if key not in asked]), **asked}
+        answers = [replace(found[key], request_id=request.id) for key, request in zip(keys, requests, strict=True)]
+        self._count(answers)
+        return answers
+
+    def _require_all(self, missing: Mapping[str, Request], asked: Mapping[str, Answer]) -> None:
+        lacking = [request.id for key, request in missing.items() if key not in asked]
+        if lacking:
+            raise ComponentError(
+                f"{type(self._llm).__name__}: {len(lacking)} requests got no answer at all, e.g. {lacking[0]!r}; "
+                "wanted one each"
+            )
+
+    def _count(self, answers: Sequence[Answer]) -> None:
+        self._n_requests += len(answers)
+        self.n_failed += sum(answer.state is AnswerState.ERROR for answer in answers)
+        self._n_prompt_tokens = total([self._n_prompt_tokens, *(answer.n_prompt_tokens for answer in answers)])
+        self._n_completion_tokens = total(
+            [self._n_completion_tokens, *(answer.n_completion_tokens for answer in answers)]
+        )
+
+    @property
+    def usage(self) -> dict[str, int | None]:
+        """Requests and tokens (None where the provider did not count them), kept replies included: what these answers
+        cost when nothing is kept.
+        """
+        return {
+            "n_requests": self._n_requests,
+            "n_prompt_tokens": self._n_prompt_tokens,
+            "n_completion_tokens": self._n_completion_tokens,
+        }
+
+
+class CountingAsker:
+    """Asks nothing: answers from what is kept, and counts the requests that would have been made.
+
+    What is missing ends as ERROR, so whoever asks again only after a reply (a judge whose reply could not be read)
+    asks for nothing more: the count is that of the first round.
+    """
+
+    def __init__(self, llm: LLM, replies: Replies) -> None:
+        self._llm = llm
+        self._replies = replies
+        self._missing: set[str] = set()
+        self.usage: Mapping[str, int | None] = {"n_requests": 0, "n_prompt_tokens": 0, "n_completion_tokens": 0}
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """Keys of the distinct requests that are not kept."""
+        return frozenset(self._missing)
+
+    def __call__(self, requests: Sequence[Request]) -> list[Answer]:
+        """Kept answers, and failed ones in the place of those that are not kept."""
+        self._replies.refresh()
+        keys = request_keys(self._llm, requests)
+        kept = self._replies.get_all(keys)
+        self._missing |= set(keys) - kept.keys()
+        return [
+            replace(kept[key], request_id=request.id)
+            if key in kept
+            else Answer(request.id, AnswerState.ERROR, error="counted, not asked")
+            for key, request in zip(keys, requests, strict=True)
+        ]
+
+
+def replies_key(llm: LLM, purpose: str) -> str:
+    """Of the file that holds a model's replies for one purpose ("answers", or the metric of a judge)."""
+    return key_of([purpose, describe(llm)])
+
+
+def request_keys(llm: LLM, requests: Sequence[Request]) -> list[str]:
+    """Equal for requests that the model cannot tell apart. A model that draws its answers (temperature > 0) is asked
+    once for each of several equal requests: they are told apart by their number.
+    """
+    keys = [_key_of(llm, request) for request in requests]
+    if not getattr(llm, "temperature", 0.0):
+        return keys
+    seen: Counter[str] = Counter()
+    drawn = []
+    for key in keys:
+        drawn.append(f"{key}-{seen[key]}" if seen[key] else key)
+        seen[key] += 1
+    return drawn
+
+
+def _key_of(llm: LLM, request: Request) -> str:
+    messages = [[message.role, message.content] for message in request.messages]
+    schema = None if request.json_schema is None else describe(request.json_schema)
+    key = key_of([messages, schema, request.draw])
+    if llm.answers_from is AnswersFrom.MESSAGES:
+        return key
+    # Baselines look at the sample and the passages themselves: these are their request.
+    return sha256(f"{key} {request.sample!r} {request.passages!r}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def total(counts: Sequence[int | None]) -> int | None:
+    """The sum of counted tokens; None if any is not known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None

@@ -1,0 +1,21 @@
+"""Who runs the stages of a plan: this process, or several."""
+
+from collections.abc import Iterator, Sequence
+
+from runner.engine.executors.inline import Watch, run_inline
+from runner.engine.executors.processes import run_in_processes
+from runner.engine.outcome import StageRun
+from runner.engine.stage import Stage
+from runner.engine.store import Store
+
+__all__ = ["Watch", "run_stages"]
+
+
+def run_stages(order: Sequence[Stage[object]], store: Store, n_workers: int, watch: Watch) -> Iterator[StageRun]:
+    """Runs stages, inputs before what needs them, and yields how each ended. One that needs a failed one fails with it.
+
+    `watch(stage, done, all)` is called from long stages; only within this process.
+    """
+    if n_workers > 1 and len(order) > 1:
+        return run_in_processes(order, store, n_workers)
+    return run_inline(order, store, watch)

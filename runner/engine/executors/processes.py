@@ -1,0 +1,162 @@
+"""Runs stages in worker processes, of which one may die: its stage is found out, and the others go on."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.context import BaseContext
+from pathlib import Path
+
+from runner.engine.outcome import StageRun, inherited_failure
+from runner.engine.stage import Stage
+from runner.engine.store import Store
+from runner.engine.worker import Worker
+
+Stages = Mapping[str, Stage[object]]
+
+
+class _Workplace:
+    """What a worker process holds from its start: the stages, so that a task is no more than a key."""
+
+    stages: Stages
+    worker: Worker
+
+
+def _start_worker(stages: Stages, root: Path, run_id: str) -> None:
+    """Ctrl-C reaches the whole process group: the parent ends its workers, they need not print a traceback each."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _Workplace.stages = stages
+    _Workplace.worker = Worker(Store(root, run_id))
+
+
+def _run_in_worker(key: str) -> StageRun:
+    return _Workplace.worker.run(_Workplace.stages[key])
+
+
+def _context() -> BaseContext:
+    """Forked workers have imported everything already and are there at once. A process that runs other threads must not
+    be forked (a lock that one of them holds would be held for ever), nor one in which CUDA may be up.
+    """
+    safe = threading.active_count() == 1 and "torch" not in sys.modules and os.name == "posix"
+    return multiprocessing.get_context("fork" if safe else "spawn")
+
+
+class _Pool:
+    """Worker processes. When one dies (killed for memory, say) all end, and new ones take their place."""
+
+    def __init__(self, stages: Stages, store: Store, n_workers: int) -> None:
+        self._stages, self._store, self.n_workers = stages, store, n_workers
+        self._context = _context()
+        self.running: dict[Future[StageRun], Stage[object]] = {}
+        self._start()
+
+    def _start(self) -> None:
+        arguments = (self._stages, self._store.root, self._store.run_id)
+        self._pool = ProcessPoolExecutor(self.n_workers, self._context, _start_worker, arguments)
+        self._pool.submit(int)  # forked workers start with the first task: now, while this process has one thread
+
+    def submit(self, stage: Stage[object]) -> None:
+        """Runs a stage in a worker that is free."""
+        self.running[self._pool.submit(_run_in_worker, stage.key)] = stage
+
+    @property
+    def n_free_cores(self) -> int:
+        """Of as many cores as there are workers, those that no running stage occupies."""
+        return self.n_workers - sum(stage.resources.n_cores for stage in self.running.values())
+
+    def ended(self) -> tuple[list[StageRun], list[Stage[object]]]:
+        """Waits for at least one: how stages ended, and the stages that ran when a worker died."""
+        done = wait(self.running, return_when=FIRST_COMPLETED).done
+        if not any(isinstance(future.exception(), BrokenProcessPool) for future in done):
+            runs = [future.result() for future in done]
+            for future in done:
+                del self.running[future]
+            return runs, []
+        lost = list(self.running.values())
+        self.running.clear()
+        self._pool.shutdown()
+        self._context = multiprocessing.get_context("spawn")  # the pool's own threads may still run here
+        self._start()
+        return [], lost
+
+    def stop(self) -> None:
+        """Ends the workers, whatever they do: the store keeps no half of a result."""
+        for process in list((self._pool._processes or {}).values()):
+            process.terminate()
+        self._pool.shutdown(cancel_futures=True)
+
+
+def run_in_processes(order: Sequence[Stage[object]], store: Store, n_workers: int) -> Iterator[StageRun]:
+    """Starts the workers, keeps each busy with the first stage of the order that is ready, and yields how stages ended.
+
+    When a worker dies, the stages that ran are run again one by one, to find out which of them it was.
+    """
+    stages = {stage.key: stage for stage in order}
+    return _run(stages, _Pool(stages, store, n_workers))
+
+
+def _run(stages: Stages, pool: _Pool) -> Iterator[StageRun]:
+    waiting = dict(stages)
+    suspects: list[Stage[object]] = []
+    failed: dict[str, StageRun] = {}
+    try:
+        while waiting or pool.running or suspects:
+            runs = _submit_ready(pool, waiting, suspects, failed)
+            if pool.running:
+                ended, lost = pool.ended()
+                runs += ended
+                if len(lost) == 1:
+                    runs.append(_died(lost[0]))
+                else:
+                    suspects += lost
+            for run in runs:
+                if run.failed:
+                    failed[run.key] = run
+                yield run
+    finally:
+        pool.stop()
+
+
+def _submit_ready(
+    pool: _Pool,
+    waiting: dict[str, Stage[object]],
+    suspects: list[Stage[object]],
+    failed: Mapping[str, StageRun],
+) -> list[StageRun]:
+    """Hands out what is ready; returns how stages ended that need not be tried."""
+    runs: list[StageRun] = []
+    if suspects:
+        if not pool.running:  # one alone: if the worker dies again, it was this one
+            pool.submit(suspects.pop())
+        return runs
+    while stage := _first_ready(waiting, pool):
+        del waiting[stage.key]
+        if inherited := inherited_failure(stage, failed):
+            runs.append(inherited)
+            return runs  # its followers are only known to fail once this one is recorded
+        pool.submit(stage)
+    return runs
+
+
+def _first_ready(waiting: Mapping[str, Stage[object]], pool: _Pool) -> Stage[object] | None:
+    """The first stage of the order none of whose inputs is waiting or running, and for which there is room: a stage
+    that wants more cores than there are workers has them all.
+    """
+    n_free = pool.n_free_cores
+    running = {stage.key for stage in pool.running.values()}
+    for stage in waiting.values():
+        n_cores = min(stage.resources.n_cores, pool.n_workers)
+        if n_cores <= n_free and all(
+            before.key not in waiting and before.key not in running for before in stage.inputs
+        ):
+            return stage
+    return None
+
+
+def _died(stage: Stage[object]) -> StageRun:
+    message = "the worker process died, most likely killed for want of memory; try run.workers=1 or a smaller workload"
+    return StageRun(stage.key, stage.kind, error=f"{stage.kind}: {message}")

@@ -1,0 +1,33 @@
+"""How a stage ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runner.engine.stage import Stage
+
+
+@dataclass(frozen=True)
+class StageRun:
+    """`error` is "" unless the stage failed; `damaged` names results that were found damaged on the way."""
+
+    key: str
+    kind: str
+    seconds: float = 0.0
+    reused: bool = False
+    error: str = ""
+    trace: str = ""
+    damaged: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """True if there is no result."""
+        return bool(self.error)
+
+
+def inherited_failure(stage: Stage[object], failed: Mapping[str, StageRun]) -> StageRun | None:
+    """The failure that a stage inherits from an input, if any: it is not tried."""
+    for before in stage.inputs:
+        if before.key in failed:
+            cause = failed[before.key]
+            return StageRun(stage.key, stage.kind, error=cause.error, trace=cause.trace)
+    return None

@@ -1,0 +1,83 @@
+"""Scores of (query, chunk) pairs, kept so that no pair is scored twice: another depth asks for new pairs alone.
+
+A folder of blocks, each a table of query texts, chunk positions and scores. A block is written whole and never changed.
+"""
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+
+class PairScores:
+    """All scores of one reranker over one set of chunks."""
+
+    def __init__(self, folder: Path) -> None:
+        """The folder is made when the first block is written."""
+        self._folder = folder
+
+    def look_up(self, queries: Sequence[str], pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        """float32[n_pairs] for int32[n_pairs, 2] of (query, chunk) positions; NaN for a pair without a score."""
+        scores = np.full(len(pairs), np.nan, dtype=np.float32)
+        blocks = sorted(self._folder.glob("*.parquet"))
+        if not blocks or not len(pairs):
+            return scores
+        place = {text: number for number, text in enumerate(queries)}
+        # Equal texts are one query: all their positions are looked up under the last of them.
+        same = np.array([place[text] for text in queries], dtype=np.int64)
+        wanted = _numbers(np.stack([same[pairs[:, 0]], pairs[:, 1]], axis=1))
+        order = np.argsort(wanted, kind="stable")
+        for block in blocks:
+            known, values = _read(block, place)
+            if not len(known):
+                continue
+            found = np.searchsorted(known, wanted[order])
+            hit = (found < len(known)) & (known[np.minimum(found, len(known) - 1)] == wanted[order])
+            scores[order[hit]] = values[found[hit]]
+        return scores
+
+    def add(self, queries: Sequence[str], pairs: NDArray[np.int32], scores: NDArray[np.float32]) -> None:
+        """Keeps the scores of pairs."""
+        if not len(pairs):
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        used, query = np.unique(pairs[:, 0], return_inverse=True)
+        table = pa.table(
+            {
+                "query": pa.DictionaryArray.from_arrays(
+                    pa.array(query.astype(np.int32)), pa.array([queries[i] for i in used], pa.string())
+                ),
+                "chunk": pa.array(pairs[:, 1], pa.int32()),
+                "score": pa.array(scores, pa.float32()),
+            }
+        )
+        temporary = self._folder / f".{uuid.uuid4().hex}"
+        pq.write_table(table, temporary, compression="zstd")
+        temporary.replace(self._folder / f"{uuid.uuid4().hex}.parquet")
+
+
+def _numbers(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
+    """One number per (query, chunk)."""
+    return pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1].astype(np.int64)
+
+
+def _read(block: Path, place: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Sorted pair numbers and scores of a block, of the queries that have a place. A block that cannot be read (cut
+    off by a full disk, say) counts as none: its pairs are scored again.
+    """
+    try:
+        table = pq.read_table(block, use_threads=False, pre_buffer=False)
+    except (OSError, pa.ArrowInvalid):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+    column = table["query"].combine_chunks()
+    column = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
+    places = np.array([place.get(text, -1) for text in column.dictionary.to_pylist()], dtype=np.int64)
+    query = places[column.indices.to_numpy()]
+    known = query >= 0
+    numbers = _numbers(np.stack([query[known], table["chunk"].to_numpy()[known]], axis=1))
+    order = np.argsort(numbers)
+    return numbers[order], table["score"].to_numpy()[known][order]

@@ -1,0 +1,125 @@
+"""Prompts, and the answers to them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+import pyarrow as pa
+
+from components.fields import runtime_only
+from components.protocols import LLM, AnswersFrom, Prompt
+from components.records import Answer, AnswerState, Message, Request
+from runner.engine.codecs import Codec, Parts
+from runner.engine.identity import Json
+from runner.engine.run import Run
+from runner.engine.stage import Stage
+from runner.pipeline.data import Samples
+from runner.pipeline.passages import PromptPassages
+
+Messages = tuple[Message, ...]
+
+_MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.large_string())]))
+
+
+class PromptsCodec:
+    """A row of messages per sample."""
+
+    def encode(self, result: Sequence[Messages]) -> Parts:
+        """The table."""
+        rows = [[vars(message) for message in messages] for messages in result]
+        return {"prompts": pa.table({"messages": pa.array(rows, _MESSAGES)})}
+
+    def decode(self, parts: Parts) -> Sequence[Messages]:
+        """The messages of every sample."""
+        rows: list[list[Json]] = parts["prompts"]["messages"].to_pylist()
+        return [tuple(Message(**message) for message in messages) for messages in rows]
+
+
+class AnswersCodec:
+    """One row per sample, in order."""
+
+    def encode(self, result: Sequence[Answer]) -> Parts:
+        """The table."""
+        columns: dict[str, Json] = {
+            field.name: [getattr(answer, field.name) for answer in result] for field in fields(Answer)
+        }
+        columns["state"] = [answer.state.value for answer in result]
+        for name in ("n_prompt_tokens", "n_completion_tokens"):
+            columns[name] = pa.array(columns[name], pa.int64())
+        for name in ("request_id", "text", "error"):
+            columns[name] = pa.array(columns[name], pa.large_string())
+        return {"answers": pa.table(columns)}
+
+    def decode(self, parts: Parts) -> Sequence[Answer]:
+        """The answers."""
+        rows: list[Json] = parts["answers"].to_pylist()
+        return [Answer(**{**row, "state": AnswerState(row["state"])}) for row in rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Prompts(Stage[Sequence[Messages]]):
+    """The messages for every sample: kept, so that the plan can count what is still to be asked."""
+
+    kind: ClassVar[str] = "prompts"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Sequence[Messages]]] = PromptsCodec()
+
+    prompt: Prompt
+    samples: Samples
+    passages: PromptPassages
+
+    def make(self, run: Run) -> Sequence[Messages]:
+        """Renders them."""
+        samples = run.read(self.samples).samples
+        return [
+            self.prompt.render(sample, passages)
+            for sample, passages in zip(samples, self.passages.read(run), strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers(Stage[Sequence[Answer]]):
+    """One answer per sample."""
+
+    kind: ClassVar[str] = "answers"
+    version: ClassVar[int] = 2
+    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+
+    llm: LLM
+    prompts: Prompts
+    n_samples: int = runtime_only(0, "the samples stand in the key of the prompts")
+
+    @property
+    def n_requests(self) -> int:
+        """One per sample."""
+        return self.n_samples
+
+    def make(self, run: Run) -> Sequence[Answer]:
+        """Asks the model. Replies are kept one by one, by request."""
+        return run.ask(self.llm, "answers")(list(self._requests(run)))
+
+    def _requests(self, run: Run) -> Iterator[Request]:
+        samples = run.read(self.prompts.samples).samples
+        prompts = run.read(self.prompts)
+        for sample, messages, passages in zip(samples, prompts, self.prompts.passages.read(run), strict=True):
+            yield Request(sample.id, messages, sample, passages)
+
+
+@dataclass(frozen=True, eq=False)
+class NoAnswers(Stage[Sequence[Answer]]):
+    """A cell without a generator: nothing is asked, and metrics of answers are not applicable."""
+
+    kind: ClassVar[str] = "no_answers"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+
+    samples: Samples
+
+    def make(self, run: Run) -> Sequence[Answer]:
+        """An answer that says so for each sample."""
+        return [Answer(sample.id, AnswerState.NOT_ASKED) for sample in run.read(self.samples).samples]
+
+
+def makes_requests(llm: LLM) -> bool:
+    """False for no generator at all."""
+    return llm.answers_from is not AnswersFrom.NOTHING

@@ -1,0 +1,49 @@
+"""Which hits go into the prompts."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from components.protocols import ContextBuilder
+from components.records import Context, Hits
+from runner.engine.codecs import Codec, Columns
+from runner.engine.run import Run
+from runner.engine.stage import Stage
+from runner.pipeline.data import Samples
+from runner.pipeline.passages import ChunkPassages
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenContext(Stage[Context]):
+    """The chunks in each prompt."""
+
+    kind: ClassVar[str] = "context"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Context]] = Columns(Context)
+
+    builder: ContextBuilder
+    top_k: int
+    hits: Stage[Hits]
+    chunks: ChunkPassages
+
+    def make(self, run: Run) -> Context:
+        """Chooses from the first top_k hits."""
+        return self.builder.build(run.read(self.hits), self.chunks.read(run).texts, self.top_k)
+
+
+@dataclass(frozen=True, eq=False)
+class EmptyContext(Stage[Context]):
+    """No chunk in any prompt: a closed-book cell."""
+
+    kind: ClassVar[str] = "empty_context"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Context]] = Columns(Context)
+
+    samples: Samples
+
+    def make(self, run: Run) -> Context:
+        """A row without a chunk per sample."""
+        n_samples = len(run.read(self.samples).samples)
+        none = np.zeros(n_samples, dtype=np.int64)
+        return Context(np.zeros((n_samples, 0), dtype=np.int32), none, none)

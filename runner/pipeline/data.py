@@ -1,0 +1,193 @@
+"""The data set: loading it, and telling its corpus from its samples, so that each is keyed by its own content."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from components.fields import runtime_only
+from components.protocols import Dataset
+from components.records import Benchmark, Documents, Sample
+from runner.engine.codecs import Codec, Parts
+from runner.engine.identity import Json, key_of
+from runner.engine.run import Run
+from runner.engine.stage import Stage
+from runner.engine.store import Store
+from runner.engine.worker import find_or_make
+from runner.pipeline.sample_codec import decode_samples, encode_samples
+
+
+class BenchmarkCodec:
+    """Documents as a table, samples as JSON, and `content`: hashes of both, so that what is computed from one of them
+    is kept when only the other changes.
+    """
+
+    def encode(self, result: Benchmark) -> Parts:
+        """Documents, samples, notes, labels, content."""
+        documents = result.documents
+        samples = encode_samples(result.samples)
+        labels = [list(item) for item in result.labels.items()]
+        texts = [list(documents.ids), list(documents.titles), list(documents.texts)]
+        metadata = [dict(facts) for facts in documents.metadata]
+        return {
+            "content": {
+                "documents": key_of([*texts, metadata] if metadata else texts),
+                "samples": key_of([samples, labels]),
+                "n_documents": len(documents),
+                "n_samples": len(samples),
+                "corpus_prefixes": sorted({sample.corpus_prefix for sample in result.samples}),
+            },
+            "documents": _table(documents),
+            "samples": samples,
+            "notes": dict(result.notes),
+            "labels": labels,
+        }
+
+    def decode(self, parts: Parts) -> Benchmark:
+        """The benchmark."""
+        return Benchmark(
+            _documents(parts["documents"]), decode_samples(parts["samples"]), parts["notes"], dict(parts["labels"])
+        )
+
+
+def _table(documents: Documents) -> pa.Table:
+    metadata = [list(facts.items()) for facts in documents.metadata] or [[]] * len(documents)
+    return pa.table(
+        {
+            "id": pa.array(documents.ids, pa.string()),
+            "title": pa.array(documents.titles, pa.string()),
+            "text": pa.array(documents.texts, pa.large_string()),
+            "metadata": pa.array(metadata, pa.map_(pa.string(), pa.string())),
+        }
+    )
+
+
+def _documents(table: pa.Table) -> Documents:
+    metadata = [dict(facts) for facts in table["metadata"].to_pylist()]
+    ids, titles, texts = (table[column].to_pylist() for column in ("id", "title", "text"))
+    return Documents(ids, titles, texts, metadata if any(metadata) else ())
+
+
+class CorpusCodec:
+    """Documents as one table."""
+
+    def encode(self, result: Documents) -> Parts:
+        """The table."""
+        return {"documents": _table(result)}
+
+    def decode(self, parts: Parts) -> Documents:
+        """The documents."""
+        return _documents(parts["documents"])
+
+
+@dataclass(frozen=True)
+class SampleSet:
+    """The samples of a benchmark, and readable labels by slug, in the data set's order."""
+
+    samples: tuple[Sample, ...]
+    labels: Mapping[str, str]
+
+
+class SamplesCodec:
+    """Samples and labels as JSON."""
+
+    def encode(self, result: SampleSet) -> Parts:
+        """Samples and labels."""
+        return {
+            "samples": encode_samples(result.samples),
+            "labels": [list(item) for item in result.labels.items()],
+        }
+
+    def decode(self, parts: Parts) -> SampleSet:
+        """The samples with their labels."""
+        return SampleSet(decode_samples(parts["samples"]), dict(parts["labels"]))
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedBenchmark(Stage[Benchmark]):
+    """The data set as its loader gives it; `fingerprint` is the hash of the files that it reads."""
+
+    kind: ClassVar[str] = "data"
+    version: ClassVar[int] = 3
+    codec: ClassVar[Codec[Benchmark]] = BenchmarkCodec()
+
+    dataset: Dataset
+    fingerprint: str
+
+    def make(self, run: Run) -> Benchmark:
+        """Loads it. Raises DataError."""
+        return self.dataset.load()
+
+
+_BY_CONTENT = "the hash of the content stands for it, wherever it was loaded from"
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus(Stage[Documents]):
+    """The documents alone: equal for all data sets with the same texts, whatever is asked about them."""
+
+    kind: ClassVar[str] = "corpus"
+    version: ClassVar[int] = 2
+    codec: ClassVar[Codec[Documents]] = CorpusCodec()
+
+    content: str
+    data: LoadedBenchmark = runtime_only(None, _BY_CONTENT)
+
+    def make(self, run: Run) -> Documents:
+        """The documents of the data set."""
+        return _documents(run.parts(self.data)["documents"])
+
+
+@dataclass(frozen=True, eq=False)
+class Samples(Stage[SampleSet]):
+    """The samples with their labels."""
+
+    kind: ClassVar[str] = "samples"
+    version: ClassVar[int] = 2
+    codec: ClassVar[Codec[SampleSet]] = SamplesCodec()
+
+    content: str
+    data: LoadedBenchmark = runtime_only(None, _BY_CONTENT)
+
+    def make(self, run: Run) -> SampleSet:
+        """The samples of the data set."""
+        parts = run.parts(self.data)
+        return SampleSet(decode_samples(parts["samples"]), dict(parts["labels"]))
+
+
+@dataclass(frozen=True)
+class Data:
+    """A loaded data set as stages. `notes` are what its loader had to decide; `corpus_prefixes` how the ids of those
+    documents begin that are searched together, ("",) for one corpus.
+    """
+
+    corpus: Corpus
+    samples: Samples
+    n_documents: int
+    n_samples: int
+    corpus_prefixes: tuple[str, ...]
+    notes: Mapping[str, Json]
+
+    @property
+    def key(self) -> str:
+        """SHA-256 that stands for documents and samples, whatever their place or name."""
+        return key_of([self.corpus.content, self.samples.content])
+
+
+def load_data(dataset: Dataset, store: Store) -> Data:
+    """Loads a data set unless it is kept: its mistakes should be found before any work, and the plan needs its size.
+
+    Raises DataError.
+    """
+    loaded = LoadedBenchmark(dataset, dataset.fingerprint())
+    parts = find_or_make(loaded, store).parts()
+    content = parts["content"]
+    return Data(
+        Corpus(content["documents"], loaded),
+        Samples(content["samples"], loaded),
+        content["n_documents"],
+        content["n_samples"],
+        tuple(content["corpus_prefixes"]),
+        parts["notes"],
+    )

@@ -1,0 +1,175 @@
+"""The search by embedding: fit, embed, index, search."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.protocols import DenseArm, Embedder, EmbedderState, VectorIndex
+from components.records import Hits, Queries, Spans
+from runner.engine.codecs import Codec, Columns, Named, Parts, Single
+from runner.engine.run import Run
+from runner.engine.stage import Stage
+from runner.pipeline import sub_corpora
+from runner.pipeline.data import Data
+from runner.pipeline.passages import ChunkPassages, DocumentPassages, QueryPassages, corpus_terms, query_terms
+from runner.pipeline.sub_corpora import SearchedCorpora, SubCorpora
+
+Vectors = NDArray[np.float32]
+
+BLOCK_CHUNKS = 32_768
+"""Chunks embedded at a time: what a kill can cost, and what must fit into memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedEmbedder(Stage[EmbedderState]):
+    """What the embedder learns from the corpus; nothing for a pretrained one."""
+
+    kind: ClassVar[str] = "embedder_state"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[EmbedderState]] = Named()
+
+    embedder: Embedder
+    documents: DocumentPassages
+
+    def make(self, run: Run) -> EmbedderState:
+        """Fits the embedder."""
+        return self.embedder.fit(self.documents.read(run))
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkVectors(Stage[Vectors]):
+    """float32[n_chunks, d]."""
+
+    kind: ClassVar[str] = "vectors"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Vectors]] = Single("vectors")
+
+    embedder: Embedder
+    chunks: ChunkPassages
+    state: Stage[EmbedderState]
+
+    def make(self, run: Run) -> Vectors:
+        """Embeds block by block: a run that was broken off goes on behind the last whole block."""
+        chunks, state = self.chunks.read(run), run.read(self.state)
+        if len(chunks) <= BLOCK_CHUNKS:
+            return _checked(self.embedder.embed_chunks(chunks, state), len(chunks), self.embedder)
+        blocks = []
+        for first in range(0, len(chunks), BLOCK_CHUNKS):
+            rows = slice(first, min(first + BLOCK_CHUNKS, len(chunks)))
+            path = run.workspace / f"{first}.npy"
+            if not path.exists():
+                block = self.embedder.embed_chunks(sub_corpora.rows(chunks, rows), state)
+                _save(path, _checked(block, rows.stop - rows.start, self.embedder))
+            blocks.append(np.load(path, mmap_mode="r", allow_pickle=False))
+            run.report(rows.stop, len(chunks))
+        return _joined(run.workspace / "vectors.npy", blocks, len(chunks))
+
+
+def _checked(vectors: Vectors, n_wanted: int, embedder: Embedder) -> Vectors:
+    if vectors.ndim != 2 or len(vectors) != n_wanted:
+        raise ComponentError(
+            f"{type(embedder).__name__}: got vectors of shape {vectors.shape} for {n_wanted} chunks, wanted a row each"
+        )
+    return vectors
+
+
+def _save(path: Path, block: Vectors) -> None:
+    """Whole or not at all."""
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("wb") as file:
+        np.save(file, block, allow_pickle=False)
+    temporary.replace(path)
+
+
+def _joined(path: Path, blocks: list[Vectors], n_rows: int) -> Vectors:
+    """All blocks in one file: the whole is never held in memory."""
+    whole = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n_rows, blocks[0].shape[1]))
+    first = 0
+    for block in blocks:
+        whole[first : first + len(block)] = block
+        first += len(block)
+    whole.flush()
+    return whole
+
+
+@dataclass(frozen=True, eq=False)
+class QueryVectors(Stage[Vectors]):
+    """float32[n_queries, d]."""
+
+    kind: ClassVar[str] = "query_vectors"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Vectors]] = Single("vectors")
+
+    embedder: Embedder
+    queries: QueryPassages
+    state: Stage[EmbedderState]
+
+    def make(self, run: Run) -> Vectors:
+        """Embeds all queries."""
+        return self.embedder.embed_queries(self.queries.read(run), run.read(self.state))
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltVectorIndex(Stage[Parts]):
+    """The index over the chunks' vectors, one for each sub-corpus."""
+
+    kind: ClassVar[str] = "vector_index"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Parts]] = Named()
+
+    index: VectorIndex
+    vectors: Stage[Vectors]
+    corpora: SubCorpora
+
+    def make(self, run: Run) -> Parts:
+        """Builds it."""
+        vectors = run.read(self.vectors)
+        return sub_corpora.join([self.index.build(vectors[part.chunks]) for part in self.corpora.ranges(run)])
+
+
+@dataclass(frozen=True, eq=False)
+class DenseHits(Stage[Hits]):
+    """The nearest chunks of every query."""
+
+    kind: ClassVar[str] = "dense_hits"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    index: VectorIndex
+    depth: int
+    built: BuiltVectorIndex
+    vectors: Stage[Vectors]
+    query_vectors: Stage[Vectors]
+    corpora: SearchedCorpora
+
+    def make(self, run: Run) -> Hits:
+        """Searches."""
+        built, vectors, queries = run.read(self.built), run.read(self.vectors), run.read(self.query_vectors)
+        parts = self.corpora.ranges(run)
+        found = [
+            self.index.search(sub_corpora.take(built, p), vectors[p.chunks], queries[p.queries], self.depth)
+            for p in parts
+        ]
+        return sub_corpora.merge(found, parts, len(queries))
+
+
+def dense_hits(arm: DenseArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> DenseHits:
+    """The ranking of an arm that searches by embedding."""
+    embedder, corpus = arm.embedder, data.corpus
+    terms = corpus_terms(embedder.tokenizer, corpus)
+    state = FittedEmbedder(embedder, DocumentPassages(corpus, terms))
+    vectors = ChunkVectors(embedder, ChunkPassages(corpus, chunks, terms), state)
+    passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, corpus))
+    corpora = sub_corpora.sub_corpora(data, chunks)
+    return DenseHits(
+        arm.vector_index,
+        depth,
+        BuiltVectorIndex(arm.vector_index.as_built, vectors, corpora),
+        vectors,
+        QueryVectors(embedder, passages, state),
+        sub_corpora.searched(corpora, queries, data.samples),
+    )

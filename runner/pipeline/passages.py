@@ -1,0 +1,124 @@
+"""Documents, chunks and queries as passages, with terms for a component that reads terms.
+
+Each is a group of the stages that it reads, so that a stage has just the inputs that its component needs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from components.protocols import WordTokenizer
+from components.records import Context, Documents, Passage, Passages, Queries, Spans, SpanTexts, Terms
+from components.text.tables import TermTable
+from runner.engine.run import Run
+from runner.engine.stage import Stage, StageGroup
+from runner.pipeline.terms import CorpusTerms, QueryTerms
+
+
+@dataclass(frozen=True)
+class DocumentPassages(StageGroup):
+    """Whole documents."""
+
+    corpus: Stage[Documents]
+    terms: tuple[Stage[TermTable], ...] = ()
+
+    def read(self, run: Run) -> Passages:
+        """Texts, titles, and terms where a tokenizer was named."""
+        documents = run.read(self.corpus)
+        terms = [run.read(stage).of_documents() for stage in self.terms]
+        return Passages(documents.texts, _only(terms), documents.titles)
+
+
+@dataclass(frozen=True)
+class ChunkPassages(StageGroup):
+    """Chunks of the corpus."""
+
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    terms: tuple[Stage[TermTable], ...] = ()
+
+    def read(self, run: Run) -> Passages:
+        """Texts, the titles of their documents, and terms where a tokenizer was named."""
+        documents, spans = run.read(self.corpus), run.read(self.chunks)
+        terms = [run.read(stage).of_chunks(spans) for stage in self.terms]
+        return Passages(SpanTexts(documents.texts, spans), _only(terms), DocumentTitles(documents, spans))
+
+
+@dataclass(frozen=True)
+class QueryPassages(StageGroup):
+    """Queries."""
+
+    queries: Stage[Queries]
+    terms: tuple[Stage[Terms], ...] = ()
+
+    def read(self, run: Run) -> Passages:
+        """Texts, and terms where a tokenizer was named."""
+        return Passages(run.read(self.queries).texts, _only([run.read(stage) for stage in self.terms]))
+
+
+def _only(terms: Sequence[Terms]) -> Terms | None:
+    """Those for the component's tokenizer, if it has one."""
+    return terms[0] if terms else None
+
+
+class DocumentTitles(Sequence[str]):
+    """The title of each chunk's document, looked up when asked for."""
+
+    def __init__(self, documents: Documents, spans: Spans) -> None:
+        self._titles = documents.titles
+        self._document = spans.document
+
+    def __len__(self) -> int:
+        return len(self._document)
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # as SpanTexts: an int or a slice
+        if isinstance(index, slice):
+            return [self._titles[document] for document in self._document[index].tolist()]
+        return self._titles[self._document[index]]
+
+
+def corpus_terms(tokenizer: WordTokenizer | None, corpus: Stage[Documents]) -> tuple[CorpusTerms, ...]:
+    """The terms of the corpus for a component that has a tokenizer; none for one that has not."""
+    return () if tokenizer is None else (CorpusTerms(tokenizer, corpus),)
+
+
+def query_terms(
+    tokenizer: WordTokenizer | None, queries: Stage[Queries], corpus: Stage[Documents]
+) -> tuple[QueryTerms, ...]:
+    """The terms of queries for a component that has a tokenizer; none for one that has not."""
+    return () if tokenizer is None else (QueryTerms(tokenizer, queries, CorpusTerms(tokenizer, corpus)),)
+
+
+@dataclass(frozen=True)
+class RetrievedPassages(StageGroup):
+    """What each prompt holds."""
+
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    context: Stage[Context]
+
+    def read(self, run: Run) -> Iterator[tuple[Passage, ...]]:
+        """Per sample, the chunks in its prompt, in order, with the title and the metadata of their documents."""
+        documents, spans = run.read(self.corpus), run.read(self.chunks)
+        texts = SpanTexts(documents.texts, spans)
+        for chosen in run.read(self.context).chunk.tolist():
+            yield tuple(_passage(texts, documents, spans, chunk) for chunk in chosen if chunk >= 0)
+
+
+@dataclass(frozen=True)
+class NoPassages(StageGroup):
+    """Prompts without passages: those of a closed-book cell."""
+
+    context: Stage[Context]
+
+    def read(self, run: Run) -> Iterator[tuple[Passage, ...]]:
+        """Nothing per sample."""
+        return iter([()] * len(run.read(self.context).chunk))
+
+
+def _passage(texts: SpanTexts, documents: Documents, spans: Spans, chunk: int) -> Passage:
+    document = int(spans.document[chunk])
+    metadata = documents.metadata[document] if documents.metadata else {}
+    return Passage(texts[chunk], documents.titles[document], metadata)
+
+
+PromptPassages = RetrievedPassages | NoPassages

@@ -1,0 +1,87 @@
+"""The cells of a sweep, as they were asked for and as they are planned: equal experiments are one cell."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from components.protocols import Dataset
+from runner.engine.identity import Json
+from runner.engine.plan import Plan, make_plan
+from runner.engine.store import Store
+from runner.pipeline.cell import Cell, Graph, graph_of
+from runner.pipeline.data import Data, load_data
+
+
+@dataclass(frozen=True)
+class Job:
+    """One composed configuration: plain and resolved, with the axes by short name and the overrides that made it."""
+
+    config: Mapping[str, Json]
+    axes: Mapping[str, Json]
+    overrides: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CellRequest:
+    """A job whose configuration was checked and built."""
+
+    cell: Cell
+    job: Job
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """One experiment; several requests are the same one if they differ only in what it does not use."""
+
+    cell_id: str
+    request: CellRequest
+    graph: Graph
+    same_as: tuple[CellRequest, ...] = ()
+
+    @property
+    def axes(self) -> dict[str, Json]:
+        """The axes that can change a result: None for those that this experiment does not use, such as one in which
+        equal requests differ. `dataset.key` tells data sets of equal name apart.
+        """
+        others = [request.job.axes for request in self.same_as]
+        counted = {
+            name: value
+            if name.split(".")[0] in self.graph.used and all(axes.get(name) == value for axes in others)
+            else None
+            for name, value in self.request.job.axes.items()
+        }
+        return {**counted, "dataset.key": self.graph.data.key[:8]}
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """The cells, and what is to be run for them."""
+
+    cells: tuple[PlannedCell, ...]
+    plan: Plan
+
+    @property
+    def n_requested(self) -> int:
+        """Cells that were asked for."""
+        return sum(1 + len(cell.same_as) for cell in self.cells)
+
+    def summary(self) -> dict[str, Json]:
+        """The counts, for `sweep.json`."""
+        return {"n_cells": len(self.cells), "n_requested": self.n_requested, **self.plan.summary()}
+
+
+def plan_sweep(requests: Sequence[CellRequest], store: Store) -> SweepPlan:
+    """Cells in the order asked for, equal experiments joined, and the plan of all their stages. Raises DataError."""
+    data: dict[Dataset, Data] = {}
+    planned: dict[str, PlannedCell] = {}
+    for request in requests:
+        dataset = request.cell.dataset
+        if dataset not in data:
+            data[dataset] = load_data(dataset, store)
+        graph = graph_of(request.cell, data[dataset])
+        before = planned.get(graph.result.key)
+        if before is None:
+            planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph)
+        else:
+            planned[graph.result.key] = replace(before, same_as=(*before.same_as, request))
+    cells = tuple(planned.values())
+    return SweepPlan(cells, make_plan([(cell.graph.result, 1 + len(cell.same_as)) for cell in cells], store))

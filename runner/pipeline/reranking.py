@@ -1,0 +1,113 @@
+"""Scoring the first hits anew."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.protocols import Reranker
+from components.records import Hits, Passages, Queries, Spans
+from components.text.ranking import sort_hits
+from runner.engine.codecs import Codec, Columns
+from runner.engine.identity import describe, key_of
+from runner.engine.run import Run
+from runner.engine.stage import Stage
+from runner.pipeline import sub_corpora
+from runner.pipeline.data import Data
+from runner.pipeline.passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
+from runner.pipeline.sub_corpora import SubCorpora
+
+
+@dataclass(frozen=True, eq=False)
+class RerankedHits(Stage[Hits]):
+    """The first `reranker.depth` hits by their new scores; the others stay behind them in their old order.
+
+    Scores are kept by (query, chunk): another depth, another k1 or another fusion has only those pairs scored that no
+    earlier ranking held.
+    """
+
+    kind: ClassVar[str] = "reranked_hits"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    reranker: Reranker
+    hits: Stage[Hits]
+    queries: QueryPassages
+    chunks: ChunkPassages
+    corpora: SubCorpora
+
+    def make(self, run: Run) -> Hits:
+        """Scores and sorts. Hits behind get scores below the lowest new one, so that a ranking always falls."""
+        hits = run.read(self.hits)
+        n_scored = min(self.reranker.depth, hits.chunk.shape[1])
+        head, tail = hits.chunk[:, :n_scored], hits.chunk[:, n_scored:]
+        query, column = np.nonzero(head >= 0)
+        pairs = np.stack([query.astype(np.int32), head[query, column]], axis=1)
+        scored = np.full(head.shape, -np.inf, dtype=np.float32)
+        scored[query, column] = self._scores(run, pairs)
+        ranked = sort_hits(head, scored, n_scored)
+        lowest = np.where(head >= 0, scored, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+        behind = np.where(tail >= 0, np.where(np.isfinite(lowest), lowest, 0) - 1 - np.arange(tail.shape[1]), -np.inf)
+        chunks = np.concatenate([ranked.chunk, tail], axis=1)
+        return Hits(chunks, np.concatenate([ranked.score, behind], axis=1).astype(np.float32))
+
+    @property
+    def scores_key(self) -> str:
+        """What a score depends on besides its query: the reranker (whatever its depth) and the chunks."""
+        read: list[Stage[object]] = [self.chunks.corpus, self.chunks.chunks, *self.chunks.terms]
+        prefixes = getattr(self.corpora, "prefixes", ())
+        return key_of([describe(self.reranker, without=["depth"]), [stage.key for stage in read], list(prefixes)])
+
+    def _scores(self, run: Run, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        queries = self.queries.read(run)
+        n_samples = len(run.read(self.hits))
+        if len(queries) != n_samples:
+            raise ComponentError(
+                f"{type(self.reranker).__name__}: {len(queries)} queries came for {n_samples} samples; the first "
+                "variant of the expander must give one query per sample, by which the hits are scored"
+            )
+        kept = run.pair_scores(self.scores_key)
+        scores = kept.look_up(queries.texts, pairs)
+        missing = np.isnan(scores)
+        if missing.any():
+            scores[missing] = self._new_scores(run, queries, pairs[missing])
+            kept.add(queries.texts, pairs[missing], scores[missing])
+        return scores
+
+    def _new_scores(self, run: Run, queries: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Several corpora are scored apart, as they are searched."""
+        chunks = self.chunks.read(run)
+        all_scores = np.zeros(len(pairs), dtype=np.float32)
+        for part in self.corpora.ranges(run):
+            first, last, _ = part.chunks.indices(len(chunks.texts))
+            own = (pairs[:, 1] >= first) & (pairs[:, 1] < last)
+            shifted = pairs[own] - np.array([0, first], dtype=np.int32)
+            scores = np.asarray(self.reranker.score(queries, sub_corpora.rows(chunks, part.chunks), shifted))
+            all_scores[own] = _checked(scores, len(shifted), self.reranker)
+        return all_scores
+
+
+def _checked(scores: NDArray[np.float32], n_wanted: int, reranker: Reranker) -> NDArray[np.float32]:
+    if scores.shape != (n_wanted,) or not np.isfinite(scores).all():
+        raise ComponentError(
+            f"{type(reranker).__name__}: got scores of shape {scores.shape} for {n_wanted} pairs "
+            f"({int((~np.isfinite(scores)).sum())} of them not finite), wanted one finite score per pair"
+        )
+    return scores
+
+
+def reranked_hits(
+    reranker: Reranker, data: Data, chunks: Stage[Spans], queries: Stage[Queries], hits: Stage[Hits]
+) -> Stage[Hits]:
+    """The ranking after the reranker; as it was for one that scores nothing. `queries` hold one text per sample."""
+    if not reranker.depth:
+        return hits
+    return RerankedHits(
+        reranker,
+        hits,
+        QueryPassages(queries, query_terms(reranker.tokenizer, queries, data.corpus)),
+        ChunkPassages(data.corpus, chunks, corpus_terms(reranker.tokenizer, data.corpus)),
+        sub_corpora.sub_corpora(data, chunks),
+    )

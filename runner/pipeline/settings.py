@@ -1,0 +1,120 @@
+"""Groups of settings: which metrics are computed, and how a sweep is run and logged."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from components.metrics.interval import Bootstrap
+from components.protocols import LLM, AnswerMetric, ContextMetric, JudgedMetric, Metric, RankingMetric
+
+
+@dataclass(frozen=True)
+class MetricSettings:
+    """Which metrics are computed, and how their intervals are."""
+
+    scores: Mapping[str, Metric]
+    interval: Bootstrap
+
+    def check(self) -> list[str]:
+        """Metrics that two components compute, and components that score nothing."""
+        kinds = (RankingMetric, ContextMetric, AnswerMetric)
+        return [
+            *_computed_twice(self.scores, "~metrics.scores"),
+            *(
+                f"scores.{name}: {type(metric).__name__} has none of score_rankings, score_contexts and score_answers "
+                "(with `form`), wanted one: see components/protocols.py"
+                for name, metric in self.scores.items()
+                if not isinstance(metric, kinds)
+            ),
+        ]
+
+
+@dataclass(frozen=True)
+class JudgeSettings:
+    """The metrics for which a language model is asked, each with its `llm`; `llm` here is the one that they share."""
+
+    llm: LLM | None
+    scores: Mapping[str, JudgedMetric]
+
+    def check(self) -> list[str]:
+        """Metrics that two judges compute."""
+        return _computed_twice(self.scores, "~judge.scores")
+
+
+def _computed_twice(scores: Mapping[str, Metric], drop: str) -> list[str]:
+    """`drop` is the override that takes a component away."""
+    computed_by: dict[str, list[str]] = {}
+    for component, metric in scores.items():
+        for name in metric.names:
+            computed_by.setdefault(name, []).append(component)
+    return [
+        f"scores: {name!r} is computed by {' and by '.join(components)}; drop one: {drop}.{components[0]}"
+        for name, components in computed_by.items()
+        if len(components) > 1
+    ]
+
+
+@dataclass(frozen=True)
+class TrackingSettings:
+    """Where results are logged besides the results folder.
+
+    An empty `uri` is a local SQLite file, mlflow.db in the folder that holds `run.results_dir`.
+    """
+
+    enabled: bool
+    uri: str
+
+    is_axis: ClassVar[bool] = False
+
+    def check(self) -> list[str]:
+        """A password, which would end up in the results."""
+        if "@" not in urlsplit(self.uri).netloc:
+            return []
+        return ["uri: holds a user name or password; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead"]
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a sweep is run. None of these changes a number. `workers` are processes; 0 for one per core, two at most."""
+
+    results_dir: str
+    store_dir: str
+    workers: int
+    max_failure_rate: float
+    plan_only: bool
+    progress: bool
+    plugins: tuple[str, ...] = ()
+
+    is_axis: ClassVar[bool] = False
+
+    @property
+    def n_workers(self) -> int:
+        """The number of processes that is meant."""
+        return self.workers or min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 2)
+
+    def check(self) -> list[str]:
+        """Mistakes of the numbers, and plugins that are no names of packages."""
+        mistakes = [
+            f"plugins: got {name!r}, wanted the name of a package that can be imported, e.g. run.plugins=[my_package]"
+            for name in self.plugins
+            if not all(part.isidentifier() for part in name.split("."))
+        ]
+        mistakes += [] if self.workers >= 0 else [f"workers: got {self.workers}, wanted at least 1, or 0 to choose"]
+        if not 0 <= self.max_failure_rate <= 1:
+            mistakes.append(f"max_failure_rate: got {self.max_failure_rate}, wanted a share in [0, 1]")
+        return mistakes
+
+
+@dataclass(frozen=True)
+class ExperimentSettings:
+    """How the sweep is called in MLflow."""
+
+    name: str
+
+    is_axis: ClassVar[bool] = False
+
+    def check(self) -> list[str]:
+        """An empty name."""
+        return [] if self.name.strip() else ["name: got an empty name, wanted one for the MLflow experiment"]

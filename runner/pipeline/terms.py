@@ -1,0 +1,60 @@
+"""Splitting texts into the terms that are indexed."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from components.protocols import WordTokenizer
+from components.records import Documents, Queries, Terms
+from components.text.tables import TermTable, build_term_table, query_terms
+from runner.engine.codecs import Codec, Columns, Parts
+from runner.engine.run import Run
+from runner.engine.stage import Stage
+
+
+class TermTableCodec:
+    """Arrays, and the vocabulary as a table."""
+
+    def encode(self, result: TermTable) -> Parts:
+        """The parts."""
+        vocabulary = pa.table({"term": pa.array(result.vocabulary, pa.string())})
+        return {**Columns(TermTable).encode(result), "vocabulary": vocabulary}
+
+    def decode(self, parts: Parts) -> TermTable:
+        """The table."""
+        arrays = {name: parts[name] for name in ("offsets", "ids", "start", "end")}
+        return TermTable(**arrays, vocabulary=parts["vocabulary"]["term"].to_pylist())
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusTerms(Stage[TermTable]):
+    """The terms of the corpus for one word tokenizer."""
+
+    kind: ClassVar[str] = "terms"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[TermTable]] = TermTableCodec()
+
+    tokenizer: WordTokenizer
+    corpus: Stage[Documents]
+
+    def make(self, run: Run) -> TermTable:
+        """Splits every document once, for all chunkings."""
+        return build_term_table(run.read(self.corpus).texts, self.tokenizer)
+
+
+@dataclass(frozen=True, eq=False)
+class QueryTerms(Stage[Terms]):
+    """The queries' terms in the vocabulary of the corpus."""
+
+    kind: ClassVar[str] = "query_terms"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Terms]] = Columns(Terms)
+
+    tokenizer: WordTokenizer
+    queries: Stage[Queries]
+    terms: Stage[TermTable]
+
+    def make(self, run: Run) -> Terms:
+        """Words that the corpus does not hold are left out."""
+        return query_terms(run.read(self.queries).texts, self.tokenizer, run.read(self.terms).vocabulary)
