@@ -40,7 +40,7 @@ class Graded:
     """A judge reads `instruction` and replies with one of `grades`; the value is the grade / max(grades).
 
     Level: sample. Range: [0, 1] for grades from 0, no unit. Direction: `larger_is_better`, as the instruction defines
-    the grades; of OmniEval's metrics all are better the larger, save hallucination. Source: Wang et al. 2024,
+    the grades; of OmniEval's metrics all but hallucination are better when larger. Source: Wang et al. 2024,
     "OmniEval", section 3.3.
 
     `instruction` may have places for {question}, {references}, {answer}, {passages} and {passage}; what it shows
