@@ -37,6 +37,8 @@ def assemble(
     _require_unique([sample.id for sample in samples], source, "sample")
     for an_id, title, text in zip(kept.ids, kept.titles, kept.texts, strict=True):
         _require_whole_characters(source, f"document '{an_id}'", an_id, title, text)
+    for an_id, facts in zip(kept.ids, kept.metadata, strict=False):  # there may be none at all
+        _require_whole_characters(source, f"the metadata of document '{an_id}'", *facts, *facts.values())
     for sample in samples:
         _check_texts(sample, source, references_required)
         _check_names(sample, source)
@@ -98,9 +100,15 @@ def _alike(document_id: str, ids: Sequence[str]) -> str:
 
 
 def _sorted_and_not_empty(documents: Documents) -> Documents:
-    rows = zip(documents.ids, documents.titles, documents.texts, strict=True)
-    kept = sorted((row for row in rows if row[2].strip()), key=lambda row: row[0])
-    return Documents([row[0] for row in kept], [row[1] for row in kept], [row[2] for row in kept])
+    ids, titles, texts, metadata = documents.ids, documents.titles, documents.texts, documents.metadata
+    rows = sorted((row for row, text in enumerate(texts) if text.strip()), key=ids.__getitem__)
+    facts = [metadata[row] for row in rows] if metadata else []
+    return Documents(
+        [ids[row] for row in rows],
+        [titles[row] for row in rows],
+        [texts[row] for row in rows],
+        facts if any(facts) else (),
+    )
 
 
 def _require_unique(ids: Sequence[str], source: str, what: str) -> None:

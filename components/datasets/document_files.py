@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from components.datasets.html_text import read_html
-from components.datasets.json_fields import optional_text, read_records, required_id, required_text
+from components.datasets.json_fields import optional_facts, optional_text, read_records, required_id, required_text
 from components.datasets.reading import read_bytes, read_lines
 from components.errors import DataError, MissingExtraError
 from components.records import Documents
 
 _EXPECTED_FOLDER = "documents as .txt, .md, .html or .pdf files"
-_EXPECTED_FILE = 'documents as JSON Lines, {"text"} with "id" and "title" if there are any'
+_EXPECTED_FILE = 'documents as JSON Lines, {"text"} with "id", "title" and "metadata" if there are any'
 _ID_DIGITS = 12
 _JSON_LINES = "documents.jsonl"
 
@@ -59,7 +59,7 @@ def read_documents(path: Path) -> tuple[Documents, dict[str, int]]:
 
     In a folder, a document's id is its path in it. In JSON Lines it is the document's `id`; if there is none, it is
     derived from the text, so that it stays the same when documents are added, and repeated texts are left out and
-    counted. Raises DataError for what cannot be read, and MissingExtraError.
+    counted; `metadata` there is an object of texts or numbers. Raises DataError for what cannot be read, and MissingExtraError.
     """
     files = document_files(path)
     if _JSON_LINES in files and path.is_file():
@@ -86,6 +86,7 @@ def _read_jsonl(file: Path) -> tuple[Documents, dict[str, int]]:
     ids: list[str] = []
     titles: list[str] = []
     texts: list[str] = []
+    metadata: list[dict[str, str]] = []
     for where, record in read_records(file, _EXPECTED_FILE):
         text = required_text(record, "text", where)
         own_id = required_id(record, where) if record.get("id") is not None else ""
@@ -98,7 +99,8 @@ def _read_jsonl(file: Path) -> tuple[Documents, dict[str, int]]:
         ids.append(own_id)
         titles.append(optional_text(record, "title", where))
         texts.append(text)
-    return Documents(ids, titles, texts), {"n_documents_repeated": n_repeated}
+        metadata.append(optional_facts(record, "metadata", where))
+    return Documents(ids, titles, texts, metadata if any(metadata) else ()), {"n_documents_repeated": n_repeated}
 
 
 def _read_text(file: Path) -> Page:

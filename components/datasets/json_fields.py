@@ -62,6 +62,18 @@ def optional_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
     return tuple(text for text in texts if text.strip())
 
 
+def optional_facts(record: Record, key: str, where: str) -> dict[str, str]:
+    """The object under `key` as texts by name: numbers as JSON writes them, nulls left out; {} if it is missing."""
+    value = record.get(key)
+    facts = as_record({} if value is None else value, f"{where}, field '{key}'")
+    for name, fact in facts.items():
+        if isinstance(fact, bool) or not isinstance(fact, str | int | float | None):
+            raise DataError(
+                f"{where}: field '{key}' holds a {_kind_of(fact)} under '{name}', wanted a text or a number."
+            )
+    return {name: str(fact) for name, fact in facts.items() if fact is not None}
+
+
 def required_id(record: Record, where: str) -> str:
     """The text or whole number under "id", as a text. Raises DataError if there is none."""
     value = record.get("id")

@@ -25,7 +25,7 @@ class Jsonl:
     metrics that need none.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     documents: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
     samples: str = runtime_only("", "the content of the file counts, through the fingerprint, not its place")
