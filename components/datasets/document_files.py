@@ -59,7 +59,8 @@ def read_documents(path: Path) -> tuple[Documents, dict[str, int]]:
 
     In a folder, a document's id is its path in it. In JSON Lines it is the document's `id`; if there is none, it is
     derived from the text, so that it stays the same when documents are added, and repeated texts are left out and
-    counted; `metadata` there is an object of texts or numbers. Raises DataError for what cannot be read, and MissingExtraError.
+    counted; `metadata` is an object of texts or numbers. Raises DataError for what cannot be read, and
+    MissingExtraError.
     """
     files = document_files(path)
     if _JSON_LINES in files and path.is_file():

@@ -30,7 +30,7 @@ def versions() -> dict[str, str]:
 @cache
 def git_commit() -> str:
     """The commit of this project's checkout, with "+changes" if files differ from it; "" outside a checkout."""
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return ""
     try:

@@ -48,6 +48,12 @@ class Stage(ABC, Generic[T]):
     version: ClassVar[int]
     resources: ClassVar[Resources] = Resources()
 
+    def __post_init__(self) -> None:
+        """Copies what is a mapping: a caller's may change after the key is made."""
+        for field in _fields(self):
+            if isinstance(value := getattr(self, field.name), Mapping):
+                object.__setattr__(self, field.name, dict(value))
+
     @property
     @abstractmethod
     def codec(self) -> Codec[T]:
@@ -75,16 +81,16 @@ class Stage(ABC, Generic[T]):
     @cached_property
     def inputs(self) -> tuple["Stage[object]", ...]:
         """The stages among the fields, in order, each once."""
-        found = {stage.key: stage for stage in _stages_in(self)}
+        found = {leaf.key: leaf for leaf in _leaves_of_fields(self) if isinstance(leaf, Stage)}
         return tuple(found.values())
 
     @cached_property
     def models(self) -> frozenset[str]:
-        """Names the models that must be in memory, those of metrics and judges too: equal ones are run together."""
-        names: set[str] = set()
-        for field in _fields(self):
-            names |= models_in(getattr(self, field.name))
-        return frozenset(names)
+        """Names the models that must be in memory, those of metrics and judges too: equal ones are run together. What
+        its inputs needed is not among them.
+        """
+        own = (leaf for leaf in _leaves_of_fields(self) if not isinstance(leaf, Stage))
+        return frozenset(name for leaf in own for name in models_in(leaf))
 
     def upstream(self) -> Iterator["Stage[object]"]:
         """Itself and everything that it needs, inputs first, each once."""
@@ -122,20 +128,20 @@ def _described(value: object) -> Json:
     return describe(value)
 
 
-def _stages_in(value: object) -> Iterator[Stage[object]]:
-    """The stages among the fields of a stage or a group."""
+def _leaves_of_fields(value: object) -> Iterator[object]:
+    """What the fields of a stage or a group hold: stages, components, plain values."""
     for field in _fields(value):
-        yield from _stages_of(getattr(value, field.name))
+        yield from _leaves(getattr(value, field.name))
 
 
-def _stages_of(value: object) -> Iterator[Stage[object]]:
-    if isinstance(value, Stage):
-        yield value
-    elif isinstance(value, StageGroup):
-        yield from _stages_in(value)
+def _leaves(value: object) -> Iterator[object]:
+    if isinstance(value, StageGroup):
+        yield from _leaves_of_fields(value)
     elif isinstance(value, tuple):
         for item in value:
-            yield from _stages_of(item)
+            yield from _leaves(item)
     elif isinstance(value, Mapping):
         for item in value.values():
-            yield from _stages_of(item)
+            yield from _leaves(item)
+    else:
+        yield value

@@ -1,6 +1,6 @@
 """What every expander must satisfy."""
 
-from components.protocols import Expander
+from components.protocols import Expander, QueryVariant
 from components.records import Kind, Sample, Turn
 from tests.contracts.component_contract import ComponentContract
 
@@ -23,15 +23,27 @@ class ExpanderContract(ComponentContract):
     def test_has_its_role(self) -> None:
         assert isinstance(self.component, Expander)
 
-    def test_one_query_per_sample_in_order(self) -> None:
-        queries = self.component.expand([PLAIN, TALK, PLAIN])
-        assert len(queries) == 3
-        assert all(queries)
-        assert queries == [*self.component.expand([PLAIN]), *self.component.expand([TALK]), queries[0]]
+    def test_has_variants(self) -> None:
+        assert len(self.component.variants) >= 1
+        for variant in self.component.variants:
+            assert isinstance(variant, QueryVariant)
+
+    def test_queries_for_every_sample_in_order(self) -> None:
+        for variant in self.component.variants:
+            queries = variant.expand([PLAIN, TALK, PLAIN])
+            assert len(queries) == 3
+            assert all(queries)
+            assert all(query for own in queries for query in own)
+            assert queries == [*variant.expand([PLAIN]), *variant.expand([TALK]), queries[0]]
+
+    def test_the_first_variant_gives_one_query_per_sample(self) -> None:
+        """By these a reranker scores."""
+        assert [len(own) for own in self.component.variants[0].expand([PLAIN, TALK])] == [1, 1]
 
     def test_the_reference_is_not_in_the_query(self) -> None:
-        for sample, query in zip((PLAIN, TALK), self.component.expand([PLAIN, TALK]), strict=True):
-            assert sample.references[0] not in query
+        for variant in self.component.variants:
+            for sample, queries in zip((PLAIN, TALK), variant.expand([PLAIN, TALK]), strict=True):
+                assert all(sample.references[0] not in query for query in queries)
 
     def test_no_samples(self) -> None:
-        assert self.component.expand([]) == []
+        assert [variant.expand([]) for variant in self.component.variants] == [[]] * len(self.component.variants)

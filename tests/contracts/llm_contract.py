@@ -1,8 +1,9 @@
 """What every language model, and whatever stands in for one, must satisfy."""
 
-from components.protocols import LLM
+from components.protocols import LLM, AnswersFrom
 from components.records import AnswerState, Kind, Message, Request, Sample, Turn
 from tests.contracts.component_contract import ComponentContract
+from tests.contracts.passages import of_texts
 
 PASSAGES = ("西湖在杭州城西，面积6.5平方公里。游人很多。", "故宫在北京城中。它建成于1420年。")
 
@@ -12,7 +13,7 @@ def request(
 ) -> Request:
     """A request whose id is its kind and question."""
     sample = Sample(f"{kind}-{question}", "qa", kind, question, ("参考答案",), history=history)
-    return Request(sample.id, (Message("user", question),), sample, passages)
+    return Request(sample.id, (Message("user", question),), sample, of_texts(*passages))
 
 
 REQUESTS = (
@@ -31,6 +32,7 @@ class LLMContract(ComponentContract):
 
     def test_has_its_role(self) -> None:
         assert isinstance(self.component, LLM)
+        assert isinstance(self.component.answers_from, AnswersFrom)
 
     def test_exactly_one_answer_per_request(self) -> None:
         answers = list(self.component.generate(REQUESTS))

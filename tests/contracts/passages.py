@@ -1,10 +1,15 @@
-"""Passages as a sweep makes them: with terms where the receiving component has a tokenizer."""
+"""Passages as a sweep makes them: with terms where the receiving component has a tokenizer, and for prompts."""
 
 from collections.abc import Sequence
 
 from components.protocols import WordTokenizer
-from components.records import Passages
+from components.records import Passage, Passages
 from components.text.tables import TermTable, build_term_table, query_terms
+
+
+def of_texts(*texts: str) -> tuple[Passage, ...]:
+    """What a prompt holds, without titles."""
+    return tuple(Passage(text) for text in texts)
 
 
 def term_table(texts: Sequence[str], tokenizer: WordTokenizer | None) -> TermTable | None:

@@ -3,10 +3,13 @@
 import pytest
 
 from components.protocols import Prompt
-from components.records import Kind, Sample, Turn
+from components.records import Kind, Passage, Sample, Turn
 from tests.contracts.component_contract import ComponentContract
 
-PASSAGES = ("西湖在{question}城西。", "{context}{n}{text}\\1 {history}")
+PASSAGES = (
+    Passage("西湖在{question}城西。", "西湖{text}", {"date": "{n}"}),
+    Passage("{context}{n}{text}\\1 {history}"),
+)
 
 
 def sample_of(kind: Kind) -> Sample:
@@ -26,7 +29,7 @@ class PromptContract(ComponentContract):
 
     component: Prompt
 
-    def text(self, kind: Kind, passages: tuple[str, ...]) -> str:
+    def text(self, kind: Kind, passages: tuple[Passage, ...]) -> str:
         """The messages in one text."""
         return "\n".join(message.content for message in self.component.render(sample_of(kind), passages))
 
@@ -44,7 +47,7 @@ class PromptContract(ComponentContract):
     def test_question_and_passages_are_there_unchanged(self, kind: Kind) -> None:
         text = self.text(kind, PASSAGES)
         assert sample_of(kind).question in text
-        places = [text.index(passage) for passage in PASSAGES]
+        places = [text.index(passage.text) for passage in PASSAGES]
         assert places == sorted(places)
 
     @pytest.mark.parametrize("kind", Kind)
@@ -60,4 +63,4 @@ class PromptContract(ComponentContract):
         text = self.text(kind, ())
         assert sample_of(kind).question in text
         assert "城西" not in text
-        assert text != self.text(kind, ("",))
+        assert text != self.text(kind, (Passage(""),))

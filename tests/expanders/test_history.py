@@ -18,7 +18,7 @@ class TestConversationHistory(ExpanderContract):
     ],
 )
 def test_earlier_turns(expander: ConversationHistory, query: str) -> None:
-    assert expander.expand([TALK, PLAIN]) == [query, "谁获了奖？"]
+    assert expander.expand([TALK, PLAIN]) == [(query,), ("谁获了奖？",)]
 
 
 def test_mistakes() -> None:

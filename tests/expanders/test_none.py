@@ -7,4 +7,4 @@ class TestNoExpander(ExpanderContract):
 
 
 def test_the_query_is_the_question() -> None:
-    assert NoExpander().expand([PLAIN, TALK]) == ["谁获了奖？", "后一年呢？"]
+    assert NoExpander().expand([PLAIN, TALK]) == [("谁获了奖？",), ("后一年呢？",)]

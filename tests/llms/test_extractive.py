@@ -12,6 +12,7 @@ from components.records import AnswerState, Kind, Request, Turn
 from components.text.sentences import sentence_ends
 from components.tokenizers.character_bigrams import CharacterBigrams
 from tests.contracts.llm_contract import LLMContract, request
+from tests.contracts.passages import of_texts
 
 
 class TestExtractive(LLMContract):
@@ -40,9 +41,9 @@ NEWS = (
 @pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.CORRECTION])
 def test_every_sentence_is_of_the_context(kind: Kind) -> None:
     samples = [sample for sample in Demo().load().samples if sample.kind is kind]
-    documents = tuple(Demo().load().documents.texts[:6])
+    documents = Demo().load().documents.texts[:6]
     for sample in samples[:20]:
-        text = answer(Request(sample.id, (), sample, documents))
+        text = answer(Request(sample.id, (), sample, of_texts(*documents)))
         assert text
         assert sentences_of(text) <= sentences_of(*documents)
 

@@ -3,7 +3,8 @@ import dataclasses
 import pytest
 
 from components.prompts.by_kind import PromptByKind
-from components.records import Kind, Message, Sample, Turn
+from components.records import Kind, Message, Passage, Sample, Turn
+from tests.contracts.passages import of_texts
 from tests.contracts.prompt_contract import PromptContract
 
 PROMPT = PromptByKind(
@@ -33,7 +34,7 @@ def sample(kind: Kind = Kind.QA, question: str = "几座桥？", history: tuple[
 
 
 def test_by_hand() -> None:
-    assert PROMPT.render(sample(), ["甲", "乙"]) == (
+    assert PROMPT.render(sample(), of_texts("甲", "乙")) == (
         Message("system", "系统{question}"),
         Message("user", "资料：[1] 甲\n[2] 乙\n问题：几座桥？"),
     )
@@ -50,12 +51,12 @@ def test_by_hand() -> None:
     ],
 )
 def test_every_kind_has_its_template(kind: Kind, text: str) -> None:
-    assert PROMPT.render(sample(kind), ["甲"])[-1].content == text
+    assert PROMPT.render(sample(kind), of_texts("甲"))[-1].content == text
 
 
 def test_history_is_written_turn_by_turn() -> None:
     talk = sample(Kind.CONVERSATION, history=(Turn("建了什么？", "桥。"), Turn("在哪？", "{question}")))
-    assert PROMPT.render(talk, ["甲"])[-1].content == "问建了什么？答桥。\n问在哪？答{question}|[1] 甲|几座桥？"
+    assert PROMPT.render(talk, of_texts("甲"))[-1].content == "问建了什么？答桥。\n问在哪？答{question}|[1] 甲|几座桥？"
 
 
 def test_closed_book_stands_in_the_place_of_the_context() -> None:
@@ -65,7 +66,16 @@ def test_closed_book_stands_in_the_place_of_the_context() -> None:
 def test_what_is_filled_in_is_not_read_as_a_template() -> None:
     asked = sample(question="{context}{history}\\g<0>")
     assert (
-        PROMPT.render(asked, ["{question}{n}"])[-1].content == "资料：[1] {question}{n}\n问题：{context}{history}\\g<0>"
+        PROMPT.render(asked, of_texts("{question}{n}"))[-1].content
+        == "资料：[1] {question}{n}\n问题：{context}{history}\\g<0>"
+    )
+
+
+def test_a_passage_is_written_with_what_is_known_of_its_document() -> None:
+    prompt = dataclasses.replace(PROMPT, passage="{n} {title} ({metadata}): {text}")
+    passages = [Passage("甲", "桥", {"date": "2020", "place": "{text}"}), Passage("乙")]
+    assert prompt.render(sample(), passages)[-1].content == (
+        "资料：1 桥 (date: 2020; place: {text}): 甲\n2  (): 乙\n问题：几座桥？"
     )
 
 

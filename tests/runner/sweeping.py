@@ -7,17 +7,17 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
 from hydra import compose, initialize_config_module
 
-from runner.engine.plan import Plan, PlannedCell, make_plan, plan_cells
-from runner.engine.stage import Stage
 from runner.engine.store import Entry, Store
 from runner.launch import grid_launcher
 from runner.launch.axes import job_of
-from runner.launch.request import CellRequest, Job, check_jobs
+from runner.launch.request import check_jobs
 from runner.launch.sweep import run_sweep
+from runner.pipeline.cell import Graph
+from runner.pipeline.planned import CellRequest, Job, SweepPlan, plan_sweep
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -59,20 +59,17 @@ def run_small(folder: Path, *overrides_of_cells: Sequence[str], sweep_id: str = 
     return run_sweep([small_job(folder, *overrides) for overrides in overrides_of_cells or [()]], sweep_id, SMALL)
 
 
-def plan_small(folder: Path, *overrides_of_cells: Sequence[str]) -> Plan:
-    """The plan of small cells over the store in `folder`; data sets are loaded without it."""
+def plan_small(folder: Path, *overrides_of_cells: Sequence[str]) -> SweepPlan:
+    """The plan of small cells over the store in `folder`, in which the data sets are kept then."""
     requests = check_jobs([small_job(folder, *overrides) for overrides in overrides_of_cells])
-    return make_plan(planned(requests), store_of(folder))
+    return plan_sweep(requests, store_of(folder))
 
 
-def planned(requests: Sequence[CellRequest]) -> tuple[PlannedCell, ...]:
-    """Cells whose data sets are loaded here and kept nowhere."""
-    return plan_cells(requests, _load)
-
-
-def _load(stage: Stage) -> dict[str, Any]:
-    payload = stage.compute(stage, None).payload  # type: ignore[arg-type]
-    return {name: payload[name] for name in ("content", "notes")}
+def small_graph(*overrides: str) -> Graph:
+    """The stages of a small cell, planned over a store that is thrown away."""
+    with TemporaryDirectory() as folder:
+        (cell,) = plan_sweep([small_request(*overrides)], Store(Path(folder))).cells
+    return cell.graph
 
 
 def store_of(folder: Path) -> Store:

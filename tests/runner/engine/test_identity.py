@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import pytest
 
 from components.fields import runtime_only
-from runner.engine.identity import describe, key_of
+from runner.engine.identity import describe, key_of, models_in
 
 
 class Order(StrEnum):
@@ -91,3 +91,28 @@ def test_a_key_is_the_same_on_every_machine() -> None:
 def test_values_without_a_canonical_form_are_refused(make: Callable[[], object]) -> None:
     with pytest.raises(TypeError, match="no canonical form"):
         describe(make())
+
+
+def test_named_fields_can_be_left_out() -> None:
+    assert describe(Whole(share=0.25), without=["share"]) == describe(Whole(), without=["share"])
+    assert describe(Whole(share=0.25), without=["order"]) != describe(Whole(), without=["order"])
+
+
+@dataclass(frozen=True)
+class Model:
+    model: str
+    revision: str = ""
+
+
+@dataclass(frozen=True)
+class Holder:
+    parts: tuple[object, ...]
+
+
+def test_models_are_found_wherever_a_component_holds_them() -> None:
+    large = models_in(Model("large"))
+    assert len(large) == 1
+    assert models_in(Holder((Part(), Holder((Model("large"),))))) == large
+    assert models_in({"judge": Model("large"), "other": Model("small")}) == large | models_in(Model("small"))
+    assert models_in(Model("large", revision="2")) != large
+    assert models_in(Part()) == models_in(Model("")) == frozenset()

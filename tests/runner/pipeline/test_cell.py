@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from functools import cache
 
 import pytest
+from runner.pipeline.stages import KINDS, Graph, data_stage
 
 from components.errors import RagGridError
-from runner.pipeline.stages import KINDS, Graph, data_stage
 from tests.runner.sweeping import planned, small_request
 
 AFTER_ANSWERS = {"answer_units", "answer_scores", "matrices", "result"}

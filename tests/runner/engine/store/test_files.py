@@ -3,7 +3,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-
 from runner.engine.store.codec import file_name, part_name, read_part, write_part
 
 

@@ -7,15 +7,21 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError
-from runner.engine.execute import run_stages
-from runner.engine.stage import Inputs, Output, Stage
+from runner.engine.executors import run_stages
+from runner.engine.outcome import StageRun
+from runner.engine.run import Run
+from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.engine.worker import StageRun, Worker
-from tests.runner.fake_stages import (
+from runner.engine.worker import Worker
+from tests.runner.engine.fake_stages import (
     Adder,
+    Left,
+    Right,
+    Source,
+    Sum,
+    Top,
     add,
     add_some,
-    decode_number,
     fail,
     interrupt,
     return_nonsense,
@@ -37,24 +43,29 @@ def noted(calls: Path) -> list[str]:
     return calls.read_text(encoding="utf-8").split() if calls.exists() else []
 
 
-def run(order: Sequence[Stage], store: Store, n_workers: int = 1) -> dict[str, StageRun]:
+def later(store: Store) -> Store:
+    """The store as another process opens it, in the same run: manifests are read and checksums compared anew."""
+    return Store(store.root, store.run_id)
+
+
+def run(order: Sequence[Stage[int]], store: Store, n_workers: int = 1) -> dict[str, StageRun]:
     """How the stages ended, by kind."""
     return {ended.kind: ended for ended in run_stages(order, store, n_workers, lambda *_: None)}
 
 
-def result(store: Store, stage: Stage) -> int:
-    entry = store.find(stage.kind, stage.key)
+def result(store: Store, stage: Stage[int]) -> int:
+    entry = later(store).find(stage.kind, stage.key)
     assert entry is not None
-    return decode_number(entry.read())
+    return stage.codec.decode(entry.parts())
 
 
-def chain(calls: Path | str = "", **computes: Any) -> list[Stage]:
+def chain(calls: Path | str = "", **computes: Any) -> list[Sum]:
     """source -> left, right -> top. A keyword names another function for a stage."""
     component = Adder(1, calls=str(calls))
-    source = Stage("source", computes.get("source", add), component)
-    left = Stage("left", computes.get("left", add), component, {"source": source})
-    right = Stage("right", computes.get("right", add), Adder(2, calls=str(calls)), {"source": source})
-    top = Stage("top", computes.get("top", add), component, {"left": left, "right": right})
+    source = Source(component, compute=computes.get("source", add))
+    left = Left(component, {"source": source}, compute=computes.get("left", add))
+    right = Right(Adder(2, calls=str(calls)), {"source": source}, compute=computes.get("right", add))
+    top = Top(component, {"left": left, "right": right}, compute=computes.get("top", add))
     return [source, left, right, top]
 
 
@@ -80,9 +91,9 @@ class TestResults:
     def test_progress_is_reported_with_its_stage(self, store: Store) -> None:
         seen: list[tuple[str, int, int]] = []
 
-        def add_slowly(stage: Stage, inputs: Any) -> Any:
-            inputs.report(1, 2)
-            return add(stage, inputs)
+        def add_slowly(stage: Sum, run: Run) -> int:
+            run.report(1, 2)
+            return add(stage, run)
 
         order = chain(right=add_slowly)
         list(run_stages(order, store, 1, lambda stage, done, total: seen.append((stage.kind, done, total))))
@@ -136,14 +147,14 @@ class TestPartialResults:
 
 
 class TestDamage:
-    def file(self, store: Store, stage: Stage) -> Path:
+    def file(self, store: Store, stage: Stage[int]) -> Path:
         return store.folder(stage.kind, stage.key) / "number.json"
 
     def test_of_an_input_is_mended_and_reported(self, store: Store, calls: Path) -> None:
         order = chain(calls)
         run(order[:3], store)
         flip_a_byte(self.file(store, order[1]))
-        ended = run(order, store)["top"]
+        ended = run(order, later(store))["top"]
         assert not ended.failed
         assert ended.damaged == (f"left {order[1].key[:12]}: number.json does not match its checksum",)
         assert noted(calls) == ["source", "left", "right", "left", "top"]
@@ -154,7 +165,7 @@ class TestDamage:
         run(order[:3], store)
         for stage in order[:3]:
             flip_a_byte(self.file(store, stage))
-        ended = run(order, store)["top"]
+        ended = run(order, later(store))["top"]
         assert not ended.failed
         assert len(ended.damaged) == 3
         assert result(store, order[-1]) == 6
@@ -168,7 +179,7 @@ class TestDamage:
             path.unlink()
         else:
             path.write_bytes(b"")
-        ended = run(order, store)["top"]
+        ended = run(order, later(store))["top"]
         assert (ended.reused, len(ended.damaged)) == (False, 1)
         assert noted(calls)[-1] == "top"
         assert result(store, order[-1]) == 6
@@ -177,11 +188,11 @@ class TestDamage:
         order = chain(calls)
         run(order, store)
         (store.folder("top", order[-1].key) / "manifest.json").write_text("{")
-        assert not run(order, store)["top"].reused
+        assert not run(order, later(store))["top"].reused
         assert noted(calls).count("top") == 2
 
 
-def end_this_process(stage: Stage, inputs: Inputs) -> Output:
+def end_this_process(stage: Sum, run: Run) -> int:
     """What the system does to a process that needs too much memory."""
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("not reached")

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from components.records import Answer, AnswerState
 from runner.engine.journal import journalled, read_journal
+
+from components.records import Answer, AnswerState
 
 
 def answer(number: int, text: str = "so") -> Answer:

@@ -2,11 +2,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from runner.pipeline.stages import Data, Graph
 
 from runner.engine.plan import Plan, PlannedCell, make_plan
 from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.pipeline.stages import Data, Graph
 from tests.runner.fake_stages import Adder, add
 from tests.runner.sweeping import plan_small, run_small, small_request, store_of
 

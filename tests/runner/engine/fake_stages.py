@@ -1,0 +1,127 @@
+"""Stages that add numbers: small, quick, and countable. At module level, so that worker processes can load them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.llms.scripted import Scripted
+from components.records import Kind, Request, Sample
+from runner.engine.codecs import Codec, Single
+from runner.engine.run import Run
+from runner.engine.stage import Stage, StageGroup
+
+
+@dataclass(frozen=True)
+class Adder:
+    """Adds `amount` to the sum of its inputs, and notes each call in the file `calls` unless that is ""."""
+
+    amount: int = 1
+    model: str = ""
+    calls: str = runtime_only("", "a note on the side changes no sum")
+
+    version: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class NewerAdder(Adder):
+    """The same fields with another version."""
+
+    version: ClassVar[int] = 2
+
+
+@dataclass(frozen=True)
+class Pair(StageGroup):
+    """Two stages that are read together."""
+
+    one: Stage[int]
+    other: Stage[int]
+    depth: int = 1
+
+
+def request(text: str, sample_id: str = "s") -> Request:
+    """What the stages that ask put to a scripted model."""
+    return Request(sample_id, (), Sample(sample_id, "qa", Kind.QA, text, ()), ())
+
+
+def add(stage: "Sum", run: Run) -> int:
+    total = stage.component.amount + sum(run.read(other) for other in stage.inputs)  # type: ignore[misc]  # all are sums
+    if stage.component.calls:
+        with Path(stage.component.calls).open("a", encoding="utf-8") as file:
+            file.write(f"{stage.kind}\n")
+    return total
+
+
+def add_some(stage: "Sum", run: Run) -> int:
+    """As `add`, but one of its requests fails."""
+    run.ask(Scripted(error_on="fail"), "answers")([request("fail")])
+    return add(stage, run)
+
+
+def fail(stage: "Sum", run: Run) -> int:
+    raise ComponentError(f"Adder: {stage.component.amount} is not to be added")
+
+
+def return_nonsense(stage: "Sum", run: Run) -> float:
+    """A result that no file can hold."""
+    return float("nan")
+
+
+def interrupt(stage: "Sum", run: Run) -> int:
+    raise KeyboardInterrupt
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(Stage[int]):
+    """Its component's amount and the results of other stages."""
+
+    kind: ClassVar[str] = "sum"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[int]] = Single("number")
+
+    component: Adder | None = Adder()
+    others: Mapping[str, Stage[int]] = field(default_factory=dict)
+    pair: Pair | None = None
+    row: tuple[Stage[int], ...] = ()
+    depth: int = 3
+    compute: Callable[["Sum", Run], int] = runtime_only(add, "one stage ends in several ways here")
+
+    def make(self, run: Run) -> int:
+        return self.compute(self, run)
+
+
+class NewerSum(Sum):
+    version: ClassVar[int] = 2
+
+
+class Source(Sum):
+    kind: ClassVar[str] = "source"
+
+
+class Left(Sum):
+    kind: ClassVar[str] = "left"
+
+
+class Right(Sum):
+    kind: ClassVar[str] = "right"
+
+
+class Top(Sum):
+    kind: ClassVar[str] = "top"
+
+
+@dataclass(frozen=True, eq=False)
+class Passed(Stage[int]):
+    """A result known by its content, wherever it came from."""
+
+    kind: ClassVar[str] = "passed"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[int]] = Single("number")
+
+    content: str
+    source: Stage[int] = runtime_only(None, "the content stands for it")
+
+    def make(self, run: Run) -> int:
+        return run.read(self.source)

@@ -1,0 +1,254 @@
+"""How replies are asked for, kept by request, and counted."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from components.errors import ComponentError
+from components.protocols import AnswersFrom
+from components.records import Answer, AnswerState, Kind, Message, Passage, Request, Sample
+from runner.engine.ask import Asker, CountingAsker, replies_key, request_keys
+from runner.engine.store import Store
+
+
+@dataclass(frozen=True)
+class CountingModel:
+    """Replies with the text of the request, fails on "fail", and remembers what it was asked."""
+
+    asked: list[str] = field(default_factory=list)
+    temperature: float = 0.0
+
+    version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        for request in reversed(requests):
+            text = request.messages[-1].content
+            self.asked.append(text)
+            if "fail" in text:
+                yield Answer(request.id, AnswerState.ERROR, error="no")
+            else:
+                yield Answer(request.id, AnswerState.OK, text.upper(), n_prompt_tokens=3, n_completion_tokens=2)
+
+
+@dataclass(frozen=True)
+class Baseline(CountingModel):
+    """Looks at the sample and the passages."""
+
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.SAMPLE
+
+
+def request(text: str, sample_id: str = "s", request_id: str = "", question: str = "?") -> Request:
+    sample = Sample(sample_id, "qa", Kind.QA, question, ())
+    return Request(request_id or f"{sample_id}:{text}", (Message("user", text),), sample, ())
+
+
+def asking(model: CountingModel, folder: Path) -> Asker:
+    """As another process would: nothing is remembered but what is in the file."""
+    return Asker(model, Store(folder / "store").replies("a" * 64), lambda done, total: None)
+
+
+def counting(folder: Path, model: CountingModel | None = None) -> CountingAsker:
+    return CountingAsker(model or CountingModel(), Store(folder / "store").replies("a" * 64))
+
+
+def replies_file(folder: Path) -> Path:
+    return folder / "store" / "replies" / f"{'a' * 64}.jsonl"
+
+
+def test_replies_come_in_the_order_of_the_requests(tmp_path: Path) -> None:
+    replies = asking(CountingModel(), tmp_path)([request("a"), request("b"), request("c")])
+    assert [(reply.request_id, reply.text) for reply in replies] == [("s:a", "A"), ("s:b", "B"), ("s:c", "C")]
+
+
+def test_equal_requests_are_asked_once(tmp_path: Path) -> None:
+    model = CountingModel()
+    replies = asking(model, tmp_path)([request("a", request_id="1"), request("a", request_id="2")])
+    assert model.asked == ["a"]
+    assert [(reply.request_id, reply.text) for reply in replies] == [("1", "A"), ("2", "A")]
+
+
+class TestWhatTellsRequestsApart:
+    def test_for_a_language_model_what_it_reads_and_nothing_of_the_sample(self, tmp_path: Path) -> None:
+        model = CountingModel()
+        asking(model, tmp_path)([request("a", "s1", question="one"), request("a", "s2", question="other")])
+        assert model.asked == ["a"]
+
+    def test_for_a_baseline_the_sample_too(self, tmp_path: Path) -> None:
+        model = Baseline()
+        asking(model, tmp_path)([request("a", "s1"), request("a", "s2"), request("a", "s1", request_id="again")])
+        assert model.asked == ["a", "a"]
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"messages": (Message("system", "a"),)},
+            {"messages": (Message("user", "a"), Message("user", "a"))},
+            {"json_schema": {"type": "object"}},
+            {"draw": 1},
+        ],
+        ids=lambda changes: next(iter(changes)),
+    )
+    def test_everything_that_the_model_reads(self, changes: dict[str, object]) -> None:
+        one = request("a")
+        first, second = request_keys(CountingModel(), [one, replace(one, **changes)])
+        assert first != second
+
+    def test_passages_count_for_a_baseline_alone(self) -> None:
+        requests = [request("a"), replace(request("a"), passages=(Passage("text", "title"),))]
+        assert len(set(request_keys(CountingModel(), requests))) == 1
+        assert len(set(request_keys(Baseline(), requests))) == 2
+
+    def test_half_a_character_has_a_key(self) -> None:
+        assert len(set(request_keys(CountingModel(), [request("\ud83d"), request("\ud83e")]))) == 2
+        assert len(set(request_keys(Baseline(), [request("a", "\ud83d"), request("a", "\ud83e")]))) == 2
+
+    def test_a_model_that_draws_is_asked_for_each_of_equal_requests(self, tmp_path: Path) -> None:
+        model = CountingModel(temperature=0.7)
+        asking(model, tmp_path)([request("a", request_id=str(i)) for i in range(3)])
+        assert model.asked == ["a", "a", "a"]
+        asking(model, tmp_path)([request("a", request_id=str(i)) for i in range(4)])
+        assert model.asked == ["a"] * 4
+
+    def test_models_and_purposes_have_replies_of_their_own(self) -> None:
+        keys = {
+            replies_key(model, purpose)
+            for model in (CountingModel(), CountingModel(temperature=0.7), Baseline())
+            for purpose in ("answers", "judge accuracy")
+        }
+        assert len(keys) == 6
+
+
+def test_kept_replies_are_not_asked_for_again_by_anyone(tmp_path: Path) -> None:
+    first, second = CountingModel(), CountingModel()
+    asking(first, tmp_path)([request("a"), request("b")])
+    replies = asking(second, tmp_path)([request("b"), request("c")])
+    assert second.asked == ["c"]
+    assert [reply.text for reply in replies] == ["B", "C"]
+
+
+def test_what_another_asked_in_the_meantime_is_seen(tmp_path: Path) -> None:
+    first, second = CountingModel(), CountingModel()
+    one, other = asking(first, tmp_path), asking(second, tmp_path)
+    one([request("a")])
+    other([request("b")])
+    one([request("b")])
+    other([request("a")])
+    assert (first.asked, second.asked) == (["a"], ["b"])
+
+
+def test_what_an_interrupted_model_gave_is_kept(tmp_path: Path) -> None:
+    class Interrupted(CountingModel):
+        def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+            yield next(super().generate(requests))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        asking(Interrupted(), tmp_path)([request("a"), request("b")])
+    model = CountingModel()
+    asking(model, tmp_path)([request("a"), request("b")])
+    assert model.asked == ["a"]
+
+
+def test_failures_are_counted_and_asked_for_again(tmp_path: Path) -> None:
+    first, second = CountingModel(), CountingModel()
+    ask = asking(first, tmp_path)
+    (reply,) = ask([request("fail")])
+    assert (reply.request_id, reply.state, reply.error, ask.n_failed) == ("s:fail", AnswerState.ERROR, "no", 1)
+    asking(second, tmp_path)([request("fail")])
+    assert second.asked == ["fail"]
+
+
+def test_a_request_without_any_answer_is_the_models_mistake(tmp_path: Path) -> None:
+    class Silent(CountingModel):
+        def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+            return iter(())
+
+    with pytest.raises(ComponentError, match=r"Silent: 2 requests got no answer at all, e\.g\. 's:a'; wanted one each"):
+        asking(Silent(), tmp_path)([request("a"), request("b")])
+
+
+def test_a_line_that_was_cut_off_is_asked_for_again(tmp_path: Path) -> None:
+    asking(CountingModel(), tmp_path)([request("a"), request("b")])
+    path = replies_file(tmp_path)
+    path.write_bytes(path.read_bytes()[:-20])
+    model = CountingModel()
+    asking(model, tmp_path)([request("a"), request("b")])
+    third = CountingModel()
+    asking(third, tmp_path)([request("a"), request("b")])
+    assert (len(model.asked), third.asked) == (1, [])
+
+
+def test_progress_starts_with_what_is_kept(tmp_path: Path) -> None:
+    asking(CountingModel(), tmp_path)([request("a")])
+    seen: list[tuple[int, int]] = []
+    replies = Store(tmp_path / "store").replies("a" * 64)
+    Asker(CountingModel(), replies, lambda done, total: seen.append((done, total)))(
+        [request("a"), request("b"), request("c")]
+    )
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_usage_counts_kept_replies_too(tmp_path: Path) -> None:
+    asking(CountingModel(), tmp_path)([request("a")])
+    ask = asking(CountingModel(), tmp_path)
+    ask([request("a"), request("b")])
+    assert ask.usage == {"n_requests": 2, "n_prompt_tokens": 6, "n_completion_tokens": 4}
+
+
+def test_usage_is_that_of_all_calls_together(tmp_path: Path) -> None:
+    ask = asking(CountingModel(), tmp_path)
+    ask([request("a")])
+    ask([request("a"), request("b")])
+    assert ask.usage == {"n_requests": 3, "n_prompt_tokens": 9, "n_completion_tokens": 6}
+
+
+def test_what_was_not_counted_is_not_known(tmp_path: Path) -> None:
+    class Uncounted(CountingModel):
+        def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+            return (replace(answer, n_prompt_tokens=None) for answer in super().generate(requests))
+
+    ask = asking(Uncounted(), tmp_path)
+    ask([request("a")])
+    assert ask.usage == {"n_requests": 1, "n_prompt_tokens": None, "n_completion_tokens": 2}
+
+
+def test_no_request_asks_nothing(tmp_path: Path) -> None:
+    model = CountingModel()
+    assert asking(model, tmp_path)([]) == []
+    assert model.asked == []
+
+
+class TestCounting:
+    def test_counts_what_is_not_kept_once_and_asks_nothing(self, tmp_path: Path) -> None:
+        asking(CountingModel(), tmp_path)([request("a")])
+        model = CountingModel()
+        count = counting(tmp_path, model)
+        replies = count([request("a"), request("b", request_id="1"), request("b", request_id="2"), request("c")])
+        assert len(count.missing) == 2
+        assert model.asked == []
+        assert [(reply.request_id, reply.text) for reply in replies[:1]] == [("s:a", "A")]
+        assert [(reply.request_id, reply.state) for reply in replies[1:]] == [
+            ("1", AnswerState.ERROR), ("2", AnswerState.ERROR), ("s:c", AnswerState.ERROR),
+        ]  # fmt: skip
+
+    def test_counts_the_requests_that_are_then_made(self, tmp_path: Path) -> None:
+        requests = [request(text) for text in "aabca"]
+        count = counting(tmp_path)
+        count(requests)
+        model = CountingModel()
+        asking(model, tmp_path)(requests)
+        assert len(count.missing) == len(model.asked) == 3
+
+    def test_failed_ones_are_missing(self, tmp_path: Path) -> None:
+        asking(CountingModel(), tmp_path)([request("fail")])
+        count = counting(tmp_path)
+        count([request("fail")])
+        assert len(count.missing) == 1
+
+    def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
+        counting(tmp_path)([request("a")])
+        assert not replies_file(tmp_path).exists()

@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import pytest
+
+from components.errors import DamagedEntryError
+from runner.engine.cache import Cache
+from runner.engine.store import Entry, Store
+from tests.runner.engine.fake_stages import Adder, Sum
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def kept(store: Store, number: int) -> tuple[Sum, Entry]:
+    stage = Sum(Adder(number))
+    return stage, store.write(stage.kind, stage.key, {"number": number}, seconds=0, made_from={})
+
+
+def is_cached(cache: Cache, stage: Sum, entry: Entry) -> bool:
+    """True if the files are not needed: they are taken away, and put back."""
+    path = entry.folder / "number.json"
+    away = path.rename(path.with_suffix(".away"))
+    entry.compared.clear()
+    try:
+        return cache.get(stage, entry) == stage.component.amount
+    except DamagedEntryError:
+        return False
+    finally:
+        away.rename(path)
+
+
+def test_a_result_is_decoded_once(store: Store) -> None:
+    cache = Cache()
+    stage, entry = kept(store, 7)
+    assert not is_cached(cache, stage, entry)
+    assert cache.get(stage, entry) == 7
+    assert is_cached(cache, stage, entry)
+
+
+def test_what_was_made_is_not_decoded(store: Store) -> None:
+    cache = Cache()
+    stage, entry = kept(store, 7)
+    cache.put(stage, 7, entry.n_bytes)
+    assert is_cached(cache, stage, entry)
+
+
+def test_what_was_used_longest_ago_goes_first(store: Store) -> None:
+    first, second, third, fourth = (kept(store, number) for number in range(1, 5))
+    cache = Cache(max_bytes=3 * 3 * first[1].n_bytes)
+    for stage, entry in (first, second, third, first, fourth):
+        cache.get(stage, entry)
+    assert [is_cached(cache, *each) for each in (first, third, fourth)] == [True, True, True]
+    assert not is_cached(cache, *second)
+
+
+def test_the_last_two_stay_however_large(store: Store) -> None:
+    cache = Cache(max_bytes=1)
+    first, second, third = (kept(store, number) for number in range(1, 4))
+    for stage, entry in (first, second, third):
+        cache.get(stage, entry)
+    assert [is_cached(cache, *each) for each in (second, third)] == [True, True]
+    assert not is_cached(cache, *first)
+
+
+def test_what_is_put_anew_is_counted_once(store: Store) -> None:
+    first, second, third = (kept(store, number) for number in range(1, 4))
+    cache = Cache(max_bytes=3 * 3 * first[1].n_bytes)
+    for _ in range(5):
+        cache.put(first[0], 1, first[1].n_bytes)
+    for stage, entry in (second, third):
+        cache.get(stage, entry)
+    assert is_cached(cache, *first)
+
+
+def test_what_is_forgotten_is_read_again(store: Store) -> None:
+    cache = Cache()
+    stage, entry = kept(store, 7)
+    cache.put(stage, 8, entry.n_bytes)
+    cache.forget(stage.key)
+    assert cache.get(stage, entry) == 7
+    cache.forget("not there")

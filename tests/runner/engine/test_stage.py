@@ -1,0 +1,132 @@
+import pickle
+from typing import Any
+
+import pytest
+
+from runner.engine.stage import Stage
+from tests.runner.engine.fake_stages import (
+    Adder,
+    Left,
+    NewerAdder,
+    NewerSum,
+    Pair,
+    Passed,
+    Right,
+    Source,
+    Sum,
+    Top,
+    fail,
+)
+
+SOURCE = Source(Adder(0))
+OTHER_SOURCE = Source(Adder(5))
+
+
+def stage(of: type[Sum] = Sum, **changes: Any) -> Sum:
+    return of(**{"component": Adder(), "others": {"left": SOURCE}, **changes})
+
+
+class TestKey:
+    def test_equal_stages_have_equal_keys(self) -> None:
+        assert stage().key == stage().key
+        assert len(stage().key) == 64
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"of": Top},
+            {"component": Adder(2)},
+            {"component": NewerAdder()},
+            {"component": None},
+            {"depth": 4},
+            {"others": {"left": OTHER_SOURCE}},
+            {"others": {"right": SOURCE}},
+            {"others": {"left": SOURCE, "right": OTHER_SOURCE}},
+            {"pair": Pair(SOURCE, OTHER_SOURCE)},
+            {"row": (SOURCE,)},
+            {"of": NewerSum},
+        ],
+        ids=lambda changes: next(iter(changes)),
+    )
+    def test_whatever_can_change_the_result_changes_the_key(self, changes: dict[str, Any]) -> None:
+        assert stage(**changes).key != stage().key
+
+    @pytest.mark.parametrize(
+        "changes", [{"component": Adder(calls="a file")}, {"compute": fail}], ids=lambda changes: next(iter(changes))
+    )
+    def test_what_cannot_change_it_does_not(self, changes: dict[str, Any]) -> None:
+        assert stage(**changes).key == stage().key
+
+    @pytest.mark.parametrize("other", [Pair(OTHER_SOURCE, SOURCE), Pair(SOURCE, OTHER_SOURCE, 2), Pair(SOURCE, SOURCE)])
+    def test_all_of_a_group_counts(self, other: Pair) -> None:
+        assert stage(pair=other).key != stage(pair=Pair(SOURCE, OTHER_SOURCE)).key
+
+    def test_the_order_of_a_row_counts(self) -> None:
+        assert stage(row=(SOURCE, OTHER_SOURCE)).key != stage(row=(OTHER_SOURCE, SOURCE)).key
+
+    def test_changes_travel_downstream(self) -> None:
+        assert stage(others={"left": stage(component=Adder(2))}).key != stage(others={"left": stage()}).key
+
+    def test_which_input_is_which_counts(self) -> None:
+        swapped = stage(others={"left": OTHER_SOURCE, "right": SOURCE})
+        assert swapped.key != stage(others={"left": SOURCE, "right": OTHER_SOURCE}).key
+
+    def test_order_of_named_inputs_does_not_count(self) -> None:
+        turned = stage(others={"right": OTHER_SOURCE, "left": SOURCE})
+        assert turned.key == stage(others={"left": SOURCE, "right": OTHER_SOURCE}).key
+
+    def test_content_stands_for_the_inputs(self) -> None:
+        same = Passed("a hash", OTHER_SOURCE)
+        assert same.key == Passed("a hash", SOURCE).key
+        assert same.key != Passed("another hash", OTHER_SOURCE).key
+
+    def test_later_changes_of_the_callers_dictionary_do_not_reach_it(self) -> None:
+        others: dict[str, Stage[int]] = {"left": SOURCE}
+        made = stage(others=others)
+        others["left"] = OTHER_SOURCE
+        assert made.others["left"] is SOURCE
+        assert made.inputs == (SOURCE,)
+        assert made.key == stage().key
+
+    def test_it_says_what_it_is_the_hash_of(self) -> None:
+        description = stage(depth=4).description
+        assert (description["stage"], description["version"]) == ("sum", 1)
+        assert description["fields"]["depth"] == 4
+        assert description["fields"]["others"] == {"left": SOURCE.key}
+        assert "compute" not in description["fields"]
+
+    def test_another_process_has_the_same(self) -> None:
+        made = stage(pair=Pair(SOURCE, OTHER_SOURCE))
+        assert pickle.loads(pickle.dumps(made)).key == made.key
+
+
+class TestInputs:
+    def test_are_found_in_all_fields_each_once(self) -> None:
+        third = Left(Adder(9))
+        found = stage(pair=Pair(OTHER_SOURCE, SOURCE), row=(third, SOURCE)).inputs
+        assert [each.key for each in found] == [SOURCE.key, OTHER_SOURCE.key, third.key]
+
+    def test_those_that_do_not_count_for_the_key_are_inputs_too(self) -> None:
+        assert Passed("a hash", SOURCE).inputs == (SOURCE,)
+
+    def test_a_source_has_none(self) -> None:
+        assert SOURCE.inputs == ()
+
+
+class TestModels:
+    def test_stages_of_one_model_say_so(self) -> None:
+        large = stage(component=Adder(model="large"))
+        assert large.models == stage(of=Top, component=Adder(model="large")).models != frozenset()
+        assert large.models != stage(component=Adder(model="small")).models
+
+    def test_components_without_a_model(self) -> None:
+        assert stage().models == stage(component=None).models == frozenset()
+
+    def test_of_its_inputs_do_not_count(self) -> None:
+        assert stage(others={"left": stage(component=Adder(model="large"))}).models == frozenset()
+
+
+def test_upstream_is_everything_needed_inputs_first_each_once() -> None:
+    left, right = stage(of=Left), stage(of=Right)
+    top = stage(of=Top, others={"left": left, "right": right})
+    assert [each.kind for each in top.upstream()] == ["source", "left", "right", "top"]
