@@ -22,6 +22,8 @@ from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
 
+_LOGGING_AFTER_INTERRUPT_S = 30
+
 EXIT_OK, EXIT_CELL_FAILED, EXIT_NOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
@@ -138,7 +140,7 @@ class Sweep:
     def _end(self, plan: SweepPlan, status: str) -> None:
         results.write_sweep(self._sweep_dir, self._describe(plan, status))
         if status == INTERRUPTED:
-            self._tracker.finish()
+            self._tracker.finish(_LOGGING_AFTER_INTERRUPT_S)
         else:
             self._tracker.ask_to_finish()
 

@@ -68,15 +68,15 @@ class SafeTracker:
             self._is_finishing = True
             self._send("finish")
 
-    def finish(self) -> None:
-        """Waits until all is logged; a Ctrl-C meanwhile ends the logging, not the caller."""
+    def finish(self, limit_s: float | None = None) -> None:
+        """Waits until all is logged, at most `limit_s`; a Ctrl-C meanwhile ends the logging, not the caller."""
         self.ask_to_finish()
         if self._process is None or self._said is None:
             return
         try:
-            answer, _ = self._process.communicate()
+            answer, _ = self._process.communicate(timeout=limit_s)
             self.error = self.error or _told(answer, self._process.returncode, self._said)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, subprocess.TimeoutExpired):
             self._process.terminate()
             self.error = "interrupted before all cells were logged"
         self._process = None

@@ -114,7 +114,7 @@ def test_an_interrupt_while_waiting_ends_the_logging_alone(sweep: Path, monkeypa
     tracker = tracker_of(sweep)
     tracker.start()
 
-    def interrupted() -> None:
+    def interrupted(timeout: float | None) -> None:
         raise KeyboardInterrupt
 
     process = process_of(tracker)
@@ -122,6 +122,13 @@ def test_an_interrupt_while_waiting_ends_the_logging_alone(sweep: Path, monkeypa
     tracker.finish()
     assert tracker.error == "interrupted before all cells were logged"
     assert process.returncode == -signal.SIGTERM
+
+
+def test_waiting_has_a_limit(sweep: Path) -> None:
+    tracker = tracker_of(sweep)
+    tracker.start()
+    tracker.finish(limit_s=0.01)
+    assert tracker.error == "interrupted before all cells were logged"
 
 
 def test_a_tracker_that_is_given_up_ends_its_process(sweep: Path) -> None:
