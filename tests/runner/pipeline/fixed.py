@@ -1,5 +1,5 @@
-"""A small benchmark, an embedder and cells made of them in Python: nothing here is read from `conf/` or bundled data, so
-that tests change only when code does.
+"""A small benchmark, an embedder and cells made of them in Python: nothing here is read from `conf/` or bundled data,
+so that tests change only when code does.
 """
 
 from collections.abc import Sequence
