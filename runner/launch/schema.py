@@ -188,7 +188,7 @@ class _Builder:
 
 @cache
 def _types_of(cls: type) -> dict[str, Json]:
-    return get_type_hints(cls)
+    return get_type_types_of(cls)
 
 
 def _has_default(field: "dataclasses.Field[Any]") -> bool:

@@ -8,8 +8,7 @@ from components.subsets import OVERALL
 from runner.engine import environment
 from runner.engine.outcome import StageRun
 from runner.engine.store import Store
-from runner.engine.store.files import table_bytes
-from runner.engine.worker import read_or_make
+from runner.engine.worker import find_or_make
 from runner.output.matrices import matrix_files
 from runner.pipeline.planned import PlannedCell
 from runner.results import FAILED, OK, CellResult
@@ -46,10 +45,11 @@ def collect_cell(
     run = runs.get(cell.graph.result.key)
     if run and run.failed:
         return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
-    made = read_or_make(cell.graph.result, store)
-    summary = made.summary
+    made = find_or_make(cell.graph.result, store)
+    summary = made.parts()["summary"]
     facts["dataset"]["labels"] = summary["labels"]
-    files = {"samples.parquet": table_bytes(made.samples), **matrix_files(summary["metrics"], summary["labels"])}
+    samples = (made.folder / "samples.parquet").read_bytes()  # as it is: reading the table would only cost time
+    files = {"samples.parquet": samples, **matrix_files(summary["metrics"], summary["labels"])}
     reason = _too_many_failures(summary, max_failure_rate)
     numbers = {name: summary[name] for name in ("metrics", "counts", "tokens")}
     return CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason), files
