@@ -40,6 +40,7 @@ class CellResult:
 
     `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded,
     ci_low, ci_high}}}`; `larger_is_better` is by metric, None where neither is (such a metric ranks nothing).
+    `own_metrics` are those of the user's own packages.
     `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were in
     the store; `versions` are those that they were computed with. `signatures` are by metric, such as sacreBLEU's.
     `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
@@ -54,6 +55,7 @@ class CellResult:
     reason: str = ""
     metrics: Mapping[str, Mapping[str, Mapping[str, Json]]] = field(default_factory=dict)
     larger_is_better: Mapping[str, bool | None] = field(default_factory=dict)
+    own_metrics: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     tokens: Mapping[str, int | None] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -226,7 +228,9 @@ def _read(path: Path, kind: type[T]) -> T:
                 f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}; run the sweep's command "
                 "again: what it computed is in the store"
             )
-        lists: dict[str, Json] = {name: tuple(raw[name]) for name in ("overrides", "cells") if name in raw}
+        lists: dict[str, Json] = {
+            name: tuple(raw[name]) for name in ("overrides", "own_metrics", "cells") if name in raw
+        }
         raw.update(lists)
         return kind(**raw)
     except FileNotFoundError as error:

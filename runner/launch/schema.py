@@ -187,8 +187,8 @@ class _Builder:
 
 
 @cache
-def _types_of(cls: type) -> dict[str, Json]:
-    return get_type_types_of(cls)
+def _types_of(cls: type) -> dict[str, Annotation]:
+    return get_type_hints(cls)
 
 
 def _has_default(field: "dataclasses.Field[Any]") -> bool:

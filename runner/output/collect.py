@@ -39,6 +39,7 @@ def collect_cell(
         "git_commit": environment.git_commit(),
         "host": environment.host(),
         "larger_is_better": _directions(cell),
+        "own_metrics": _own_metrics(cell),
         "signatures": _signatures(cell),
         **_stage_facts(cell, runs, store),
     }
@@ -59,6 +60,13 @@ def _directions(cell: PlannedCell) -> dict[str, bool | None]:
     """By name of a metric, whether larger is better."""
     metrics = [*cell.request.cell.metrics.scores.values(), *cell.request.cell.judge.scores.values()]
     return {name: metric.larger_is_better for metric in metrics for name in metric.names}
+
+
+def _own_metrics(cell: PlannedCell) -> tuple[str, ...]:
+    """Metrics of the user's own packages."""
+    metrics = [*cell.request.cell.metrics.scores.values(), *cell.request.cell.judge.scores.values()]
+    own = [metric for metric in metrics if not type(metric).__module__.startswith("components.")]
+    return tuple(name for metric in own for name in metric.names)
 
 
 def _signatures(cell: PlannedCell) -> dict[str, str]:
