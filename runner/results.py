@@ -231,7 +231,7 @@ def _read(path: Path, kind: type[T]) -> T:
         lists: dict[str, Json] = {
             name: tuple(raw[name]) for name in ("overrides", "own_metrics", "cells") if name in raw
         }
-        raw.update(lists)
+        raw |= {name: tuple(raw[name]) for name in lists if name in raw}
         return kind(**raw)
     except FileNotFoundError as error:
         raise DataError(f"{path}: not there; wanted the folder of a sweep, e.g. results/<sweep id>") from error
