@@ -9,14 +9,14 @@ from components.errors import RagGridError
 COMMANDS = {
     "compare": ("analysis.compare", "which cells differ from the best one, or from a baseline, and by how much"),
     "effects": ("analysis.effects", "which axes the values of a metric depend on"),
-    "pareto": ("analysis.pareto", "which cells no other one beats in both quality and cost"),
+    "pareto": ("analysis.pareto", "which cells no other cell beats in both quality and cost"),
     "table": ("analysis.tables", "a published table beside the cells of a sweep"),
 }
 """Command -> its module, which has `add_arguments(parser)` and `run(options) -> int`; and what it is for."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command; returns its exit code (2 for results that are not there or cannot be used)."""
+    """Runs one command; returns its exit code (2 for results that are missing or cannot be used)."""
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = argparse.ArgumentParser(prog="python -m analysis", description="Tables and tests from results of sweeps.")
     commands = parser.add_subparsers(dest="command", required=True)

@@ -9,15 +9,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from analysis import comparison, sweeps, terminal
+from analysis import comparison, terminal
 from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row
 from analysis.statistics import Method, PairedTest
 from analysis.terminal import UNKNOWN, Column
+from runner import loaded
 from runner.results import CellResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """The command's arguments."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
     parser.add_argument(
@@ -43,8 +44,8 @@ def _share(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the comparison and writes the files that were asked for; returns 0. Raises DataError."""
-    sweep = sweeps.open_sweep(options.sweep)
-    metric = sweeps.find_metric(options.metric, sweep.cells)
+    sweep = loaded.load(options.sweep)
+    metric = loaded.find_metric(options.metric, sweep.cells)
     test = PairedTest(options.method, confidence=1 - options.alpha)
     family = comparison.compare_cells(sweep, metric, test, baseline=options.baseline, alpha=options.alpha)
     show(terminal.make_console(), family)
@@ -64,10 +65,6 @@ def show(console: Console, family: Family) -> None:
     for line in _sample_lines(family.rows):
         console.print(f"[dim]{escape(line)}[/]")
     console.print(escape(_conclusion(family)))
-    if family.is_picked:
-        which = "it and these hold" if family.not_distinguishable else "it is"
-        chance = f"a chance of {1 - family.alpha:.4g} or more"
-        console.print(f"[dim]With {chance} {which} every truly best cell.[/]")
     if line := _detectable(family):
         console.print(line)
     for cell in family.failed:
@@ -82,7 +79,7 @@ def _columns(family: Family) -> list[Column]:
     rows, metric = family.rows, family.metric
     cells = [family.baseline, *(row.cell for row in rows)]
     digits = terminal.n_digits(value for cell in cells if (value := metric.value(cell)) is not None)
-    axes = {axis: [escape(sweeps.shown(cell.axes.get(axis))) for cell in cells] for axis in family.axes()}
+    axes = {axis: [escape(loaded.shown(cell.axes.get(axis))) for cell in cells] for axis in family.axes()}
     differences = [terminal.number(row.comparison.difference, digits, "+") for row in rows]
     columns = [
         Column("cell", [cell.cell_id[:8] for cell in cells], is_number=False),
@@ -105,7 +102,7 @@ def _columns(family: Family) -> list[Column]:
 
 
 def _p_columns(family: Family) -> list[Column]:
-    """With the best cell as baseline the p-value of one comparison alone would mislead: many cells tried to be best."""
+    """With the best cell as baseline, a single comparison's p-value would mislead: many cells competed to be best."""
     adjusted = ["", *(terminal.number(row.p_adjusted, 4) for row in family.rows)]
     if family.is_picked:
         return [Column("adj. p", adjusted)]
@@ -123,7 +120,7 @@ def _size(row: Row) -> tuple[int, int]:
 
 
 def _sample_lines(rows: Sequence[Row]) -> list[str]:
-    """How many samples the comparisons are over, and what was left out and why; equal ones once."""
+    """How many samples the comparisons are over, what was left out and why; cells with equal numbers share a line."""
     cells: dict[str, list[str]] = {}
     for row in rows:
         n, n_clusters = _size(row)
@@ -137,36 +134,50 @@ def _sample_lines(rows: Sequence[Row]) -> list[str]:
 
 def _conclusion(family: Family) -> str:
     """The cells that may be the best, or how many are better and worse than the baseline."""
-    n_tested = sum(row.p_adjusted is not None for row in family.rows)
-    how = f"alpha {family.alpha:g}, "
-    if family.is_picked:
-        how += f"allowing for any two of {n_tested + 1} cells"
-    else:
-        how += f"Holm over {n_tested} comparison{'s' if n_tested != 1 else ''}"
-    undecided = [row.cell for row in family.not_distinguishable]
-    name = _name(family, family.baseline)
-    if family.is_picked and not undecided:
-        return f"All compared cells are distinguishable from the best, {name} ({how})."
-    if family.is_picked:
-        ids = ", ".join(cell.cell_id[:8] for cell in undecided)
-        return f"Not distinguishable from the best, {name}: {ids} ({len(undecided)} of {n_tested}; {how})."
+    return _may_be_best(family) if family.is_picked else _against_baseline(family)
+
+
+def _may_be_best(family: Family) -> str:
+    """The model confidence set: the best cell on these samples, and those that the test could not rule out."""
+    n_tested = _n_tested(family)
+    how = f"corrected for any two of {n_tested + 1} cells"
+    confidence = f"With {100 * (1 - family.alpha):.4g} % confidence"
+    name, undecided = _name(family, family.baseline), [row.cell for row in family.not_distinguishable]
+    if not undecided:
+        return f"{confidence} the best cell is {name} ({how})."
+    ids = ", ".join(cell.cell_id[:8] for cell in undecided)
+    return f"{confidence} the best cell is one of these: {name}, {ids} ({len(undecided) + 1} of {n_tested + 1}; {how})."
+
+
+def _against_baseline(family: Family) -> str:
+    n_tested = _n_tested(family)
     found = Counter(row.verdict for row in family.rows)
     verdicts = ", ".join(f"{found[verdict]} {verdict}" for verdict in (BETTER, WORSE, UNDECIDED))
-    return f"Against {name}: {verdicts} ({how})."
+    comparisons = f"{n_tested} comparison{'s' if n_tested != 1 else ''}"
+    return f"Against {_name(family, family.baseline)}: {verdicts} (alpha {family.alpha:g}, Holm over {comparisons})."
+
+
+def _n_tested(family: Family) -> int:
+    return sum(row.p_adjusted is not None for row in family.rows)
 
 
 def _detectable(family: Family) -> str:
-    """What the sample size could have shown: it differs between cells, as their paired differences vary differently."""
-    sizes = [row.detectable for row in family.rows if row.detectable is not None]
-    if not sizes:
+    """What this many questions can show. It differs between cells, because some differ from the baseline by much the
+    same amount on every question and others do not.
+    """
+    rows = [row for row in family.rows if row.detectable is not None]
+    if not rows:
         vary = any(row.comparison.standard_error for row in family.rows)
-        return "The groups of samples are too few to show a difference of any size." if vary else ""
-    low, high = (terminal.number(size, terminal.n_digits(sizes)) for size in (min(sizes), max(sizes)))
+        return "There are too few groups of samples for a difference of any size to show up." if vary else ""
+    sizes = [row.detectable for row in rows if row.detectable is not None]
+    low, high = (f"{size:.2g}" for size in (min(sizes), max(sizes)))
     span = low if low == high else f"{low} to {high}, depending on the cell,"
-    return f"A true difference of {span} would have been shown with {comparison.POWER:.0%} probability."
+    n = max(row.comparison.n for row in rows)
+    questions = "1 question" if n == 1 else f"{n} questions"
+    return f"With {questions}, only differences above about {span} show up reliably ({comparison.POWER:.0%} power)."
 
 
 def _name(family: Family, cell: CellResult) -> str:
     """A cell's short id and what tells it from the others."""
-    axes = sweeps.describe(cell, family.axes())
+    axes = loaded.describe(cell, family.axes())
     return f"{cell.cell_id[:8]} ({axes})" if axes else cell.cell_id[:8]

@@ -17,15 +17,15 @@ from analysis.statistics import (
     holm,
     minimum_detectable_difference,
 )
-from analysis.sweeps import SubsetMetric, Sweep, find_cell, varying_axes
 from components.errors import DataError
+from runner.loaded import LoadedSweep, SubsetMetric, find_cell, varying_axes
 from runner.results import OK, CellResult
 
 POWER = 0.8
-"""Chance that a difference of the size that is called detectable is found."""
+"""The probability with which a difference of the size called detectable is found."""
 
 CORRECTIONS = {True: "largest difference between any two cells", False: "Holm"}
-"""How p-values are adjusted with the best cell as baseline, and with a named one."""
+"""How p-values are adjusted: with the best cell as baseline (True), and with a named one (False)."""
 
 BETTER, WORSE, UNDECIDED, NOT_COMPARED = "better", "worse", "undecided", "no common sample"
 
@@ -34,9 +34,9 @@ BETTER, WORSE, UNDECIDED, NOT_COMPARED = "better", "worse", "undecided", "no com
 class Row:
     """A cell against the baseline. `mean` is the cell's own, over all of its samples that have a value.
 
-    `p_adjusted` allows for the size of the family; None where there is no test. `detectable` is the true difference
-    that would have been found with probability `POWER` at the family's strictest level; None where the paired
-    differences do not vary, or where the clusters are too few for any p-value at that level.
+    `p_adjusted` is corrected for the size of the family; None without a test. `detectable` is the true difference that
+    would have been found with probability `POWER` at the family's strictest level; None if the paired differences do
+    not vary, or if there are too few clusters for any p-value at that level.
     """
 
     cell: CellResult
@@ -52,13 +52,13 @@ class Row:
 class Family:
     """The comparisons of one table: every cell but the baseline, best first.
 
-    With a baseline that was named (`is_picked` False), "better" and "worse" are by Holm's correction over all cells
-    that could be tested: the chance that any cell is called so although it is not is at most alpha. With the best cell
-    as baseline, picked by the same samples, "worse" says that a cell is not the best one, by `best_cells`: the chance
-    that it says so of any truly best cell is at most alpha.
+    With a named baseline (`is_picked` False), "better" and "worse" follow Holm's correction over all cells that could
+    be tested: the probability that any cell is wrongly called so is at most alpha. With the best cell as baseline,
+    picked by the same samples, "worse" means that a cell is not the best, by `best_cells`: the probability that this is
+    said of any truly best cell is at most alpha.
     """
 
-    sweep: Sweep
+    sweep: LoadedSweep
     metric: SubsetMetric
     baseline: CellResult
     is_picked: bool
@@ -70,7 +70,7 @@ class Family:
 
     @property
     def not_distinguishable(self) -> list[Row]:
-        """Rows that were tested and not decided."""
+        """Rows that were tested without a decision."""
         return [row for row in self.rows if row.verdict == UNDECIDED]
 
     def axes(self) -> list[str]:
@@ -79,12 +79,14 @@ class Family:
 
 
 def compare_cells(
-    sweep: Sweep, metric: SubsetMetric, test: PairedTest, *, baseline: str = "", alpha: float = 0.05
+    sweep: LoadedSweep, metric: SubsetMetric, test: PairedTest, *, baseline: str = "", alpha: float = 0.05
 ) -> Family:
     """Compares the cells that did not fail with `baseline` (see `find_cell`), or with the best of them if it is "".
 
-    Raises DataError if fewer than two cells have a value, if the baseline has none, or if no sample has one.
+    Raises DataError if fewer than two cells have a value, if the baseline has none, if no sample has one, or if neither
+    larger nor smaller values are better.
     """
+    sign = 1 if metric.direction() else -1
     sound = [cell for cell in sweep.cells if cell.status == OK]
     means = {cell.cell_id: value for cell in sound if (value := metric.value(cell)) is not None}
     chosen = find_cell(baseline, sweep.cells) if baseline else None
@@ -93,7 +95,6 @@ def compare_cells(
         raise DataError(f"--baseline {baseline}: {chosen.cell_id} cannot be compared with: {why}")
     if len(means) < 2:
         raise DataError(f"{sweep.folder}: {len(means)} cell(s) with a value of {metric}, wanted two to compare")
-    sign = 1 if metric.larger_is_better else -1
     ordered = sorted((cell for cell in sound if cell.cell_id in means), key=lambda cell: -sign * means[cell.cell_id])
     chosen = chosen or ordered[0]
     others = [cell for cell in ordered if cell is not chosen]
@@ -111,7 +112,7 @@ def compare_cells(
 
 
 def _rows(
-    sweep: Sweep,
+    sweep: LoadedSweep,
     metric: SubsetMetric,
     baseline: CellResult,
     others: Sequence[CellResult],
@@ -131,17 +132,15 @@ def _rows(
         mean = metric.value(cell)
         assert mean is not None, "cells without a value are listed apart"
         p = float(family.p[place])
-        verdict = _verdict(
-            comparison, is_shown=p <= alpha, is_picked=is_picked, larger_is_better=metric.larger_is_better
-        )
+        verdict = _verdict(comparison, is_shown=p <= alpha, is_picked=is_picked, larger_is_better=metric.direction())
         detectable = _detectable(comparison, test, family)
         rows.append(Row(cell, mean, comparison, None if np.isnan(p) else p, verdict, detectable, left_out))
     return tuple(rows)
 
 
 class _Correction(NamedTuple):
-    """Adjusted p-values of all rows, NaN without a test; the smallest level that a p-value is held against; and what a
-    difference must exceed at that level, in standard errors (None: by the number of its clusters).
+    """Adjusted p-values of all rows, NaN without a test; the strictest level that a p-value has to meet; and what a
+    difference must exceed at that level, in standard errors (None: it depends on the number of its clusters).
     """
 
     p: NDArray[np.float64]
@@ -152,7 +151,7 @@ class _Correction(NamedTuple):
 def _among_the_best(scores: SampleScores, metric: SubsetMetric, test: PairedTest, alpha: float) -> _Correction:
     found = best_cells(
         scores,
-        larger_is_better=metric.larger_is_better,
+        larger_is_better=metric.direction(),
         alpha=alpha,
         n_resamples=test.n_resamples,
         seed=test.seed,
@@ -170,11 +169,13 @@ def _verdict(comparison: Comparison, *, is_shown: bool, is_picked: bool, larger_
         return NOT_COMPARED
     if not is_shown:
         return UNDECIDED
+    # Whatever the sign of its difference on the common samples, no cell can be better than the best.
     return BETTER if not is_picked and (comparison.difference > 0) == larger_is_better else WORSE
 
 
 def _detectable(comparison: Comparison, test: PairedTest, family: _Correction) -> float | None:
     error, n_clusters = comparison.standard_error, comparison.n_clusters
+    # No difference can be shown if even the most extreme data would not reach the level.
     if not error or test.smallest_p(n_clusters) > family.level:
         return None
     critical = family.critical or critical_value(n_clusters, family.level)

@@ -1,4 +1,4 @@
-"""python -m analysis effects: which axes of the grid the values of a metric depend on."""
+"""python -m analysis effects: which axes of the grid a metric depends on, and how much."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,27 +6,30 @@ from collections.abc import Sequence
 import numpy as np
 from rich.markup import escape
 
-from analysis import sweeps, terminal
+from analysis import terminal
 from analysis.statistics import VarianceShares, variance_shares
-from analysis.sweeps import SubsetMetric
 from analysis.terminal import Column
 from components.errors import DataError
+from runner import loaded
+from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
+
+_ORDER = {True: "best", False: "best", None: "largest"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """The command's arguments."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
 
 
 def run(options: argparse.Namespace) -> int:
     """Prints axes and pairs of axes by the share of variance that they explain; returns 0. Raises DataError."""
-    sweep = sweeps.open_sweep(options.sweep)
-    metric = sweeps.find_metric(options.metric, sweep.cells)
+    sweep = loaded.load(options.sweep)
+    metric = loaded.find_metric(options.metric, sweep.cells)
     cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     values = np.array([metric.value(cell) for cell in cells], dtype=np.float64)
-    shares = variance_shares(values, sweeps.axis_levels(cells))
+    shares = variance_shares(values, loaded.axis_levels(cells))
     if not cells:
         raise DataError(f"{sweep.folder}: no cell with a value of {metric}; did all of them fail?")
     if shares is None:
@@ -49,7 +52,7 @@ def _columns(shares: VarianceShares, cells: Sequence[CellResult], metric: Subset
         Column("axis", [*names, "higher interactions, rest"], is_number=False),
         Column("share", [*(f"{term.share:.1%}" for term in terms), f"{shares.residual:.1%}"]),
         Column("df", [*(str(term.df) for term in terms), ""]),
-        Column("mean of its cells, best first", [*means, ""], is_number=False),
+        Column(f"mean of its cells, {_ORDER[metric.larger_is_better]} first", [*means, ""], is_number=False),
     ]
 
 
@@ -59,15 +62,15 @@ def _level_means(axis: str, cells: Sequence[CellResult], metric: SubsetMetric) -
     for cell in cells:
         value = metric.value(cell)
         if value is not None and cell.axes.get(axis) is not None:
-            by_level.setdefault(sweeps.shown(cell.axes[axis]), []).append(value)
+            by_level.setdefault(loaded.shown(cell.axes[axis]), []).append(value)
     means = {level: sum(values) / len(values) for level, values in by_level.items()}
     digits = terminal.n_digits(means.values())
-    ordered = sorted(means, key=lambda level: means[level], reverse=metric.larger_is_better)
+    ordered = sorted(means, key=lambda level: means[level], reverse=metric.larger_is_better is not False)
     return ", ".join(f"{level}: {terminal.number(means[level], digits)}" for level in ordered)
 
 
 def _notes(shares: VarianceShares) -> list[str]:
-    """Which axes and contrasts cannot be told apart."""
+    """Which axes and contrasts cannot be separated."""
     notes = [
         f"{axis} varies only along with {other}, which stands for both" for axis, other in shares.determined_by.items()
     ]

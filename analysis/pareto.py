@@ -1,4 +1,4 @@
-"""python -m analysis pareto: which cells no other one beats in both quality and cost."""
+"""python -m analysis pareto: which cells no other cell beats in both quality and cost."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -7,25 +7,26 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.markup import escape
 
-from analysis import sweeps, terminal
+from analysis import terminal
 from analysis.statistics import dominators
-from analysis.sweeps import SubsetMetric
 from analysis.terminal import Column
 from components.errors import DataError
+from runner import loaded
+from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
 
 NOT_COUNTED = (
     "data", "corpus", "samples", "reference_units", "answer_units", "prepared",
     "ranking_scores", "context_scores", "answer_scores", "judged_scores", "matrices", "result",
 )  # fmt: skip
-"""Stages that load and measure: a pipeline in use would not run them, so their seconds are no cost of it."""
+"""Stages that load and measure: a pipeline in production does not run them, so their seconds are not its cost."""
 
 _PER_PRICE = 1_000_000
 _PER_COST = 1_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """The command's arguments."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
     parser.add_argument(
@@ -46,10 +47,10 @@ def _price(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the cells from cheap to dear, the front marked; returns 0. Raises DataError."""
+    """Prints the cells from cheapest to dearest, with the front marked; returns 0. Raises DataError."""
     head, cost_of = _cost(options)
-    sweep = sweeps.open_sweep(options.sweep)
-    metric = sweeps.find_metric(options.metric, sweep.cells)
+    sweep = loaded.load(options.sweep)
+    metric = loaded.find_metric(options.metric, sweep.cells)
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
     cells = [cell for cell in valued if not np.isnan(cost_of(cell))]
     costs = np.array([cost_of(cell) for cell in cells], dtype=np.float64)
@@ -62,9 +63,9 @@ def run(options: argparse.Namespace) -> int:
         )
     order = np.argsort(costs, kind="stable")
     console = terminal.make_console()
-    columns = _columns([cells[i] for i in order], metric, head, costs[order], sweeps.varying_axes(sweep.cells))
+    columns = _columns([cells[i] for i in order], metric, head, costs[order], loaded.varying_axes(sweep.cells))
     terminal.show_table(console, f"{metric} against {head}", columns)
-    console.print("[dim]the front is by the means alone: whether two cells differ, `compare` tells[/]")
+    console.print("[dim]the front compares means only: `compare` tests whether two cells differ[/]")
     for cell in valued:
         if cell not in cells:
             console.print(f"not compared, as its tokens were not counted by its provider: {cell.cell_id[:8]}")
@@ -74,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], float]]:
-    """What is paid for all of a cell's samples, whatever the subset, by sample: its name, and how to read it."""
+    """The cost per sample, over all of a cell's samples whatever the subset: its name, and how to read it."""
     if options.against == "seconds":
         return "seconds per sample", lambda cell: _seconds(cell) / _n_samples(cell)
     if options.against == "tokens":
@@ -94,13 +95,13 @@ def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], floa
 
 
 def _tokens(cell: CellResult, kind: str) -> float:
-    """Of the answers alone: what a judge reads and writes is no cost of the pipeline. NaN if they are not known."""
+    """Tokens of the answers alone, because a judge is not part of the pipeline's cost. NaN if they are not known."""
     n_tokens = cell.tokens.get(kind)
     return float("nan") if n_tokens is None else n_tokens
 
 
 def _seconds(cell: CellResult) -> float:
-    """That the cell's stages took when they were computed, as if it shared none with other cells."""
+    """Seconds that the cell's stages took when they were computed, as if it shared none with other cells."""
     return sum(seconds for kind, seconds in cell.seconds.items() if kind not in NOT_COUNTED)
 
 
@@ -112,12 +113,12 @@ def _columns(
     cells: Sequence[CellResult], metric: SubsetMetric, head: str, costs: NDArray[np.float64], axes: Sequence[str]
 ) -> list[Column]:
     values = np.array([metric.value(cell) for cell in cells], dtype=np.float64)
-    better = values if metric.larger_is_better else -values
+    better = values if metric.direction() else -values
     digits = terminal.n_digits(values)
     return [
         Column("cell", [cell.cell_id[:8] for cell in cells], is_number=False),
         *(
-            Column(axis, [escape(sweeps.shown(cell.axes.get(axis))) for cell in cells], is_number=False)
+            Column(axis, [escape(loaded.shown(cell.axes.get(axis))) for cell in cells], is_number=False)
             for axis in axes
         ),
         Column(head, [f"{cost:,.4g}" for cost in costs]),
@@ -127,7 +128,7 @@ def _columns(
 
 
 def _marks(cells: Sequence[CellResult], better: NDArray[np.float64], costs: NDArray[np.float64]) -> list[str]:
-    """Whether a cell is on the front, or else the best of the cells that are at least as good and at most as dear."""
+    """Whether a cell is on the front; if not, the best of the cells that are no worse and no dearer."""
     marks = []
     for row in dominators(better, costs):
         beaten_by = np.flatnonzero(row)

@@ -1,4 +1,4 @@
-"""Scores per sample of several cells, joined by the samples' ids."""
+"""Scores per sample of several cells, joined by sample id."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.statistics import SampleScores
-from analysis.sweeps import SubsetMetric
 from components.errors import DataError
 from components.records import ScoreState
-from components.subsets import MACRO, OVERALL
+from components.subsets import MACRO, subsets_of
+from runner.loaded import SubsetMetric
 from runner.results import CellResult, combiner
 
 OTHER_DATA = "of another data set"
@@ -23,8 +23,8 @@ OTHER_DATA = "of another data set"
 class Joined:
     """A metric of several cells on the samples of the first one, the baseline.
 
-    `left_out` says per cell, the baseline's own not included, for every sample that one of the two has no value for,
-    why: each is counted once.
+    `left_out` counts, for every cell but the baseline, the samples for which one of the two has no value, by reason;
+    each sample counts once.
     """
 
     scores: SampleScores
@@ -33,7 +33,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class _Scored:
-    """A metric of one cell over a subset: `statistics` float64[n_samples, d] and `states` of the samples `ids`."""
+    """A metric of one cell over a subset: `statistics` float64[n_samples, d] and `states`, for the samples `ids`."""
 
     ids: list[str]
     questions: list[str]
@@ -44,11 +44,11 @@ class _Scored:
 def join(folder: Path, metric: SubsetMetric, baseline: CellResult, cells: Sequence[CellResult]) -> Joined:
     """Reads the samples of the cells of the sweep in `folder`.
 
-    A sample of another data set, or with another question, is not the same one, whatever its id. Raises DataError if a
-    file cannot be read, or lacks the metric.
+    A sample of another data set, or with another question, is a different one, whatever its id. Raises DataError if a
+    file cannot be read or lacks the metric.
     """
     of_a_corpus = is_of_a_corpus(folder, metric, baseline)
-    table = _read(folder, baseline, metric, of_a_corpus, ["gold"])
+    table = _read(folder, baseline, metric, of_a_corpus, ["cluster"])
     own = _scored(table, metric, baseline, of_a_corpus)
     statistics, has_value = [own.statistics], [[state == ScoreState.VALUE for state in own.states]]
     left_out = []
@@ -64,7 +64,7 @@ def join(folder: Path, metric: SubsetMetric, baseline: CellResult, cells: Sequen
         SampleScores(
             np.stack(statistics, axis=1),
             np.array(has_value, dtype=np.bool_).T,
-            clusters=_clusters(own.ids, table["gold"]),
+            clusters=table["cluster"].to_numpy(),
             strata=_strata(table, metric.subset),
             combine=combiner(baseline, metric.metric) if of_a_corpus else None,
         ),
@@ -73,7 +73,7 @@ def join(folder: Path, metric: SubsetMetric, baseline: CellResult, cells: Sequen
 
 
 def is_of_a_corpus(folder: Path, metric: SubsetMetric, cell: CellResult) -> bool:
-    """True for a metric, such as BLEU, that single samples have no value of."""
+    """True for a metric, such as BLEU, for which a single sample has no value."""
     import pyarrow.parquet as pq
 
     try:
@@ -83,7 +83,7 @@ def is_of_a_corpus(folder: Path, metric: SubsetMetric, cell: CellResult) -> bool
 
 
 def _aligned(baseline: _Scored, cell: _Scored) -> NDArray[np.float64]:
-    """The cell's statistics for the baseline's samples, zeros for those that it does not have."""
+    """The cell's statistics for the baseline's samples; zeros for samples that it does not have."""
     place = {sample_id: row for row, sample_id in enumerate(cell.ids)}
     statistics = np.zeros((len(baseline.ids), cell.statistics.shape[1]))
     for row, sample_id in enumerate(baseline.ids):
@@ -93,7 +93,7 @@ def _aligned(baseline: _Scored, cell: _Scored) -> NDArray[np.float64]:
 
 
 def _states(baseline: _Scored, cell: _Scored) -> list[str]:
-    """Of the baseline's samples in the cell: a state of the score, or why it is not the same sample."""
+    """For each of the baseline's samples, its state in the cell, or why the cell does not have the same sample."""
     place = {sample_id: row for row, sample_id in enumerate(cell.ids)}
     states = []
     for sample_id, question in zip(baseline.ids, baseline.questions, strict=True):
@@ -108,7 +108,7 @@ def _states(baseline: _Scored, cell: _Scored) -> list[str]:
 
 
 def _why_left_out(baseline: Sequence[str], cell: Sequence[str]) -> Counter[str]:
-    """Each sample that is not compared once, by the cell's state or else by the baseline's."""
+    """Counts each sample that is not compared once, by the cell's state or otherwise by the baseline's."""
     return Counter(
         own if own != ScoreState.VALUE else f"{other} in the baseline"
         for own, other in zip(cell, baseline, strict=True)
@@ -125,7 +125,7 @@ def _read(folder: Path, cell: CellResult, metric: SubsetMetric, of_a_corpus: boo
     wanted = [_column(metric, of_a_corpus), f"score_state/{metric.metric}"]
     try:
         columns = pq.read_schema(path).names
-        if missing := [column for column in wanted if column not in columns]:
+        if missing := [column for column in (*wanted, *more) if column not in columns]:
             raise DataError(f"{path}: has no column {missing[0]!r}; was it written by another version?")
         table = pq.read_table(path, columns=["id", "question", "subset", "topic", "task", *wanted, *more])
     except (OSError, pa.ArrowException) as error:
@@ -138,19 +138,13 @@ def _column(metric: SubsetMetric, of_a_corpus: bool) -> str:
 
 
 def _in_subset(table: Any, subset: str) -> list[bool]:
-    """Whether each sample counts in the subset, which is "overall" or "macro", a path or a prefix of one,
-    "topic/<topic>", "task/<task>" or "matrix/<topic>/<task>".
-    """
-    names = zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)
-    return [
-        subset in (OVERALL, MACRO, f"topic/{topic}", f"task/{task}", f"matrix/{topic}/{task}")
-        or f"{path}/".startswith(f"{subset}/")
-        for path, topic, task in names
-    ]
+    """Whether each sample counts in the subset; in "macro" all do."""
+    groups = zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)
+    return [subset == MACRO or subset in subsets_of(*group) for group in groups]
 
 
 def _strata(table: Any, subset: str) -> NDArray[np.int64]:
-    """The subset of each sample in the macro mean; otherwise all are one."""
+    """The subset of each sample in the macro mean; for other means all samples are in one."""
     if subset != MACRO:
         return np.zeros(len(table), dtype=np.int64)
     _, strata = np.unique(table["subset"].to_pylist(), return_inverse=True)
@@ -166,13 +160,3 @@ def _scored(table: Any, metric: SubsetMetric, cell: CellResult, of_a_corpus: boo
     statistics = np.array(rows, dtype=np.float64).reshape(len(ids), -1 if ids else 1)
     states = table[f"score_state/{metric.metric}"].to_pylist()
     return _Scored(ids, table["question"].to_pylist(), statistics, states)
-
-
-def _clusters(ids: Sequence[str], gold: Any) -> NDArray[np.int64]:
-    """Samples whose first evidence is of the same document, as the runner groups them for its intervals."""
-    sources = [
-        ("document", units[0]["document_id"]) if units else ("sample", sample_id)
-        for sample_id, units in zip(ids, gold.to_pylist(), strict=True)
-    ]
-    number = {source: i for i, source in enumerate(dict.fromkeys(sources))}
-    return np.array([number[source] for source in sources], dtype=np.int64)

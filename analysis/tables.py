@@ -7,15 +7,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from analysis import published, sweeps, terminal
+from analysis import published, terminal
 from analysis.published import TABLES, Beside, Block, Line, Number, Row, Table
 from analysis.terminal import UNKNOWN, Column
 from components.errors import DataError
+from runner import loaded
 from runner.results import CellResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command understands."""
+    """The command's arguments."""
     parser.add_argument("table", nargs="?", help="e.g. crud_rag/3 (default: list the tables)")
     parser.add_argument("sweep", nargs="?", help="a sweep's folder, or its id in results/ (default: the table alone)")
     parser.add_argument("--metric", action="append", default=[], help="of the table, e.g. bleu; may be given again")
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the list of tables, a table, or a table beside a sweep, and writes the file that was asked for; returns 0.
+    """Prints the list of tables, one table, or a table beside a sweep, and writes a file if asked to; returns 0.
     Raises DataError.
     """
     console = terminal.make_console()
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
             f"{table.info.name} is no sweep, no cell stands beside it: {table.info.about}. "
             f"To see its numbers: python -m analysis table {table.info.name}"
         )
-    beside = published.put_beside(table, metrics, sweeps.open_sweep(options.sweep).cells)
+    beside = published.put_beside(table, metrics, loaded.load(options.sweep).cells)
     show_beside(console, beside)
     if options.csv:
         _write_csv(options.csv, beside)
@@ -50,14 +51,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(table: Table, wanted: Sequence[str]) -> list[str]:
-    """Printed names of the metrics, all of them if none was asked for. Raises DataError."""
+    """Printed names of the metrics asked for, all of them if none was named. Raises DataError."""
     if unknown := [name for name in wanted if name not in table.metrics]:
         raise DataError(f"--metric {unknown[0]}: not in {table.info.name}; there are: {', '.join(table.metrics)}")
     return [name for name in table.metrics if name in wanted or not wanted]
 
 
 def show_list(console: Console) -> None:
-    """All tables, and the papers that they are from."""
+    """All tables, and the papers they are from."""
     columns = [
         Column("table", list(TABLES), is_number=False),
         Column("what its rows compare", [info.about for info in TABLES.values()], is_number=False),
@@ -91,7 +92,7 @@ def _show_head(console: Console, table: Table) -> None:
 
 
 def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[Column]:
-    """What tells (subset, row) apart; a subset is named once, where it begins."""
+    """The columns that identify (subset, row); a subset is named once, where it begins."""
     names = [column for column, _ in rows[0][1]]
     levels = [Column(name, [dict(row)[name] for _, row in rows], is_number=False) for name in names]
     subsets = [subset for subset, _ in rows]
@@ -103,7 +104,7 @@ def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[Column]:
 
 
 def show_beside(console: Console, beside: Beside) -> None:
-    """A block per metric, then what must be known before the numbers are compared."""
+    """A block per metric, then what a reader must know before comparing the numbers."""
     _show_head(console, beside.table)
     for block in beside.blocks:
         if block.ours and any(line.pair for line in block.lines):
@@ -130,7 +131,7 @@ def _block_columns(table: Table, block: Block) -> list[Column]:
     return [
         *_row_columns([(line.number.subset, line.number.row) for line in lines]),
         *(
-            Column(axis, [sweeps.shown(cell.axes.get(axis)) for cell in cells], is_number=False)
+            Column(axis, [loaded.shown(cell.axes.get(axis)) for cell in cells], is_number=False)
             for axis in _further_axes(lines)
         ),
         Column("ours", [terminal.number(line.value, digits) for line in lines]),
@@ -144,12 +145,12 @@ def _block_columns(table: Table, block: Block) -> list[Column]:
 
 
 def _further_axes(lines: Sequence[Line]) -> list[str]:
-    """Axes that tell several cells of the same row apart."""
+    """Axes that distinguish several cells of the same row."""
     cells: dict[Row, dict[str, CellResult]] = {}
     for line in lines:
         if line.pair:
             cells.setdefault(line.pair.row, {})[line.pair.cell.cell_id] = line.pair.cell
-    return list(dict.fromkeys(axis for own in cells.values() for axis in sweeps.varying_axes(list(own.values()))))
+    return list(dict.fromkeys(axis for own in cells.values() for axis in loaded.varying_axes(list(own.values()))))
 
 
 def _interval_head(cells: Sequence[CellResult]) -> str:
@@ -170,7 +171,7 @@ def _missing_metrics(beside: Beside) -> list[str]:
 
 
 def _differences(beside: Beside) -> list[str]:
-    """Settings that the table holds fixed and the cells do not have, those of all cells first."""
+    """Settings that the table holds fixed and in which cells differ from it; those shared by all cells first."""
     pairs = beside.paired.pairs
     cells: dict[str, dict[str, CellResult]] = {}
     for pair in pairs:

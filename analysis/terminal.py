@@ -1,4 +1,4 @@
-"""How tables of this package look in a terminal, in a pipe and in a file, and how they are written to one."""
+"""How this package shows tables in a terminal, in a pipe and in a file."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ UNKNOWN = "–"
 
 
 class Column(NamedTuple):
-    """A column's head and cells; `optional` ones are left out, the last first, where the terminal is too narrow."""
+    """A column's heading and cells; `optional` columns are dropped, the last first, if the terminal is too narrow."""
 
     head: str
     cells: Sequence[str]
@@ -24,7 +24,7 @@ class Column(NamedTuple):
 
 
 def make_console() -> Console:
-    """Standard output; in a pipe or a file lines may be as long as a table needs."""
+    """Standard output; in a pipe or a file, lines may be as long as a table needs."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=400, soft_wrap=True)
 
@@ -71,10 +71,10 @@ def write_text(path: Path, text: str) -> None:
 
 
 def n_digits(values: Iterable[float]) -> int:
-    """Decimals: four for scores, one for lengths and counts, which reach 10 and more."""
+    """Decimals to show: four for scores, one for lengths and counts, which reach 10 and more."""
     return 1 if max(map(abs, values), default=0.0) >= 10 else 4
 
 
 def number(value: float | None, digits: int, sign: str = "") -> str:
-    """A value with so many decimals, with `sign` "+" always signed; a dash for None."""
+    """A value with so many decimals; with `sign` "+" always signed; a dash for None."""
     return UNKNOWN if value is None else f"{value:{sign}.{digits}f}"

@@ -22,7 +22,7 @@ Seconds = Mapping[str, float]
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Both sides are given the documents; what both need, the texts of the chunks, is measured apart."""
+    """Both sides get the documents; what both need, the texts of the chunks, is timed separately."""
     scale = settings.scale
     data = settings.scratch / "data"
     crud_rag.write_subset(settings.crud_rag, data, scale.n_corpus_documents, scale.n_queries)
@@ -69,7 +69,7 @@ def seconds_of_stages(data: Path, store_dir: Path) -> Seconds:
 
 
 def seconds_of_libraries(data: Path, scale: Scale) -> Seconds:
-    """Seconds of the calls that a user of the libraries would write. Compiling the search is left out."""
+    """Seconds of the calls that a user of the libraries would write. The compilation of the search is not counted."""
     import rjieba
 
     from components.records import SpanTexts
@@ -98,7 +98,7 @@ def _index_and_retrieve(words: list[list[str]], queries: list[list[str]], depth:
 
 
 def _cell(data: Path) -> "Cell":
-    """The cell of a user who asks for the corpus as it is, BM25, and the events as queries."""
+    """The cell of a user who takes the corpus as it is, BM25, and the events as queries."""
     from hydra import compose, initialize_config_module
     from omegaconf import OmegaConf
 

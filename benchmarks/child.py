@@ -1,4 +1,4 @@
-"""Work in a process of its own, so that its peak memory is its own."""
+"""Runs work in a separate process, so that its peak memory is its own."""
 
 import multiprocessing
 import resource
@@ -14,7 +14,7 @@ _KIB_PER_GIB = 1 << 20
 
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
-    """What the work returned, and the largest resident memory of its process."""
+    """What the work returned, and the peak resident memory of its process."""
 
     value: T
     peak_gib: float

@@ -1,4 +1,4 @@
-"""Chunks of a corpus, as our stages make them but without a store."""
+"""Chunks of a corpus, made as our stages make them but without a store."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""60 cells against the sum of their unique stages, and against 60 runs that share nothing."""
+"""60 cells against the sum of their distinct stages, and against 60 runs that share nothing."""
 
 import random
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ def _longest(stages: Mapping[str, float]) -> str:
 
 
 def _sample() -> list[list[str]]:
-    """Cells as overrides, equally many of every retriever."""
+    """Cells as overrides, the same number for every retriever."""
     chooser = random.Random(0)
     chosen = []
     for retriever in sweep.GRID["retriever"]:

@@ -15,7 +15,7 @@ _NOISE = 1.1
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """For each axis, 16 cells against the largest of its two outermost cells alone."""
+    """For each axis, 16 cells against the larger of its two outermost cells run alone."""
     data = settings.scratch / "data"
     crud_rag.write_subset(settings.crud_rag, data, settings.scale.n_subset_documents, settings.scale.n_subset_items)
     return [_along(settings, axis, values) for axis, values in _AXES.items()]

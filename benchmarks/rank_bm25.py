@@ -35,7 +35,7 @@ class Comparison:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Both are given the same terms; ours finds the best 100 of every query, rank_bm25 only scores the chunks."""
+    """Both get the same terms; ours finds the best 100 of every query, rank_bm25 only scores the chunks."""
     found = in_child(compare, settings).value
     own, other = found.seconds_per_query * 1000, found.seconds_per_query_of_rank_bm25 * 1000
     detail = f"{other:.1f} ms / {own:.2f} ms per query over {found.n_chunks:,} chunks, {found.n_queries:,} queries"
@@ -47,7 +47,7 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def compare(settings: Settings) -> Comparison:
-    """Builds both indexes and asks them."""
+    """Builds both indexes and searches them."""
     from rank_bm25 import BM25Okapi
 
     from components.sparse_indexes.bm25 import Bm25, Formula
@@ -85,7 +85,7 @@ def _passages(settings: Settings) -> "tuple[Passages, Passages]":
 
 
 def _seconds_per_query(index: "Bm25", chunks: "Passages", queries: "Passages") -> float:
-    """Of a search for all queries at once, as a stage does it."""
+    """Seconds of a search for all queries at once, as a stage does it, per query."""
     built = index.build(chunks)
     started = time.perf_counter()
     index.search(built, queries, _DEPTH)
@@ -97,7 +97,7 @@ def _rows(terms: "Terms") -> list[list[int]]:
 
 
 def _without_negative_idf(chunks: "Terms", queries: "Terms", n_queries: int) -> list[int]:
-    """The first queries all of whose words are in less than half of the chunks."""
+    """The first queries in which every word occurs in fewer than half of the chunks."""
     from components.text.counts import count_matrix
 
     frequency = np.bincount(count_matrix(chunks).indices, minlength=chunks.n_vocabulary)
@@ -115,7 +115,7 @@ def _scored(index: Any, queries: "Terms", asked: Sequence[int]) -> Iterator[tupl
 
 
 def _first(scores: NDArray[np.float64]) -> list[int]:
-    """The positions of the best, equal scores in their order."""
+    """The positions of the best, equal scores in order of position."""
     best = np.argsort(-scores, kind="stable")[:_TOP]
     chosen: list[int] = best[scores[best] > 0].tolist()
     return chosen

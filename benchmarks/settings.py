@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Scale:
-    """The size of every workload. `n_queries` are asked of the whole corpus, `n_items` per long list of a subset."""
+    """The size of every workload. `n_queries` go to the whole corpus; a subset has `n_items` of each long list."""
 
     n_corpus_documents: int
     n_queries: int
@@ -41,7 +41,7 @@ SCALES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """`crud_rag` is the folder of the published data; `scratch` an empty folder of one measure."""
+    """`crud_rag` is the folder of the published data; `scratch` an empty folder for one measurement."""
 
     crud_rag: Path
     scratch: Path

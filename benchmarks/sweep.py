@@ -1,4 +1,4 @@
-"""Real sweeps: python -m runner in a process of its own."""
+"""Real sweeps: python -m runner in a separate process."""
 
 import os
 import subprocess
@@ -23,14 +23,14 @@ N_GRID_CELLS = 60
 
 @dataclass(frozen=True)
 class Run:
-    """How long a command took from start to exit, imports included, and its largest resident memory."""
+    """How long a command took from start to exit, imports included, and its peak resident memory."""
 
     seconds: float
     peak_gib: float
 
 
 def overrides_of(axes: Mapping[str, Sequence[str]]) -> list[str]:
-    """The axes as they are typed."""
+    """The axes as a user types them."""
     return [f"{name}={','.join(values)}" for name, values in axes.items()]
 
 
@@ -55,7 +55,7 @@ def run(folder: Path, data: Path, *overrides: str) -> Run:
 
 
 def stage_seconds(folder: Path) -> dict[str, float]:
-    """By kind, the seconds that all stages took whose results are in the folder's store."""
+    """By kind, the seconds of all stages whose results are in the folder's store."""
     from runner.engine.store import Store
 
     seconds: dict[str, float] = {}

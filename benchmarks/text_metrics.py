@@ -22,7 +22,7 @@ _N_PUBLISHED = 60
 
 @dataclass(frozen=True)
 class Pairs:
-    """Seconds for 2,000 pairs of 200 words, taken apart beforehand. `largest_difference` is that of ROUGE-L's F1 by
+    """Seconds for 2,000 pairs of 200 words, split beforehand. `largest_difference` is that of ROUGE-L's F1 by
     rouge-chinese's own formula.
     """
 
@@ -33,7 +33,7 @@ class Pairs:
 
 
 def measure(settings: Settings) -> list[Measure]:
-    """Each in a process of its own, so that nothing is remembered."""
+    """Each in a separate process, so that no cache carries over."""
     pairs = in_child(compare, settings).value
     all_s = in_child(score_all, settings).value
     theirs = pairs.rouge_chinese_s
@@ -50,7 +50,7 @@ def measure(settings: Settings) -> list[Measure]:
 
 
 def compare(settings: Settings) -> Pairs:
-    """Both are given the same words."""
+    """Both get the same words."""
     from rouge_chinese import Rouge
 
     from components.metrics.bleu import Bleu
@@ -81,7 +81,7 @@ def compare(settings: Settings) -> Pairs:
 
 
 def score_all(settings: Settings) -> float:
-    """Seconds on one core: every metric that takes texts apart, what equal forms share counted once."""
+    """Seconds on one core for every metric that splits texts; what metrics of the same form share counts once."""
     from components.metrics.bleu import Bleu
     from components.metrics.bleu_crud import BleuCrud
     from components.metrics.em import ExactMatch

@@ -274,7 +274,13 @@ class LLM(Component, Protocol):
 
 
 class Metric(Component, Protocol):
-    """What metrics of all three kinds share. `combine` turns sums of statistics into the metric, many at once."""
+    """What metrics of all kinds share. `combine` turns sums of statistics into the metric, many at once."""
+
+    @property
+    def larger_is_better(self) -> bool | None:
+        """Which values are the better ones, of all `names` alike; None where neither is, as for a length: such a metric
+        ranks nothing. Results carry it, so that nobody has to know the metric by its name. A class variable will do.
+        """
 
     @property
     def names(self) -> tuple[str, ...]:

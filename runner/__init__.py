@@ -1,1 +1,26 @@
 """The grid runner: plans a sweep of pipelines, does every distinct piece of work once, keeps it, and reports."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.own_packages import find_own_packages_first
+
+if TYPE_CHECKING:
+    from runner.loaded import LoadedSweep
+
+find_own_packages_first()
+
+
+def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None) -> "LoadedSweep":
+    """Runs a sweep as `python -m runner -m` does with these overrides, and returns its results as `analysis.load` does.
+
+    `run(["chunk.size=64,128", "top_k=2,8"])` has four cells, `run(["+sweeps=smoke"])` those of the preset, `run()` one.
+    `config_dir` is a folder with options of your own, as `--config-dir`. With `run.plan_only=true` there are no cells.
+
+    A cell that fails raises nothing: `.failed` has it. Raises ConfigError, DataError or StoreError (all RagGridError)
+    for what keeps the sweep from running, and KeyboardInterrupt when it is interrupted. Hydra is left as it was found.
+    """
+    from runner.launch.python_api import run_overrides
+
+    return run_overrides(overrides, config_dir)

@@ -12,7 +12,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from runner.launch import grid_launcher
-from runner.launch.compose import hints
+from runner.launch.axes import job_of
+from runner.launch.compose import told
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
 grid_launcher.register()
@@ -34,7 +35,7 @@ def main(config: DictConfig) -> None:
     overrides = list(settings.overrides.task)
     if in_sweep:  # the sweeper's file has those of the whole sweep
         overrides = list(OmegaConf.load(sweep_dir / "multirun.yaml").hydra.overrides.task)
-    code = run_sweep([grid_launcher.job_of(config)], sweep_dir.name, overrides)
+    code = run_sweep([job_of(config)], sweep_dir.name, overrides)
     if code and in_sweep:
         raise CellFailed(f"the cell {' '.join(settings.overrides.task)} ended with exit code {code}")
     if code:
@@ -47,10 +48,19 @@ def multirun_first(arguments: list[str]) -> list[str]:
     return [*flags[:1], *(argument for argument in arguments if argument not in flags)]
 
 
+def _see_working_directory() -> None:
+    """As under `python -m`, so that the command `rag-grid` finds a user's own components too. At the end of the path:
+    there is no need to look there first.
+    """
+    if not sys.flags.safe_path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+
+
 def run() -> None:
     """`main` with its errors as one message and exit code 2: an option or key that Hydra does not find, or a results
     folder that cannot be made. HYDRA_FULL_ERROR=1 in the environment shows the whole trace.
     """
+    _see_working_directory()
     sys.argv[1:] = multirun_first(sys.argv[1:])
     if os.environ.get("HYDRA_FULL_ERROR"):
         main()
@@ -59,8 +69,7 @@ def run() -> None:
     try:
         main()
     except (HydraException, OmegaConfBaseException) as error:
-        message = "\n".join(str(cause) for cause in (error, error.__cause__) if cause)
-        print("\n".join([message, *hints(message)]), file=sys.stderr)
+        print(told(error), file=sys.stderr)
         sys.exit(EXIT_NOT_RUN)
     except KeyboardInterrupt:
         print("\nInterrupted before the first stage.", file=sys.stderr)

@@ -3,31 +3,33 @@
     <results_dir>/<sweep id>/sweep.json              what was asked for, and how each cell ended
     <results_dir>/<sweep id>/<cell id>/cell.json     one experiment: axes, configuration, metrics
     <results_dir>/<sweep id>/<cell id>/samples.parquet
-    <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, .png
+    <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, .svg
 
-`cell.json` is written last, so a folder with one is complete. Its `metrics` are equal byte for byte whenever the same
-experiment is run on the same data, interrupted or not; `seconds`, `reused` and `host` are not.
+Both JSON files hold one field per line. `cell.json` is written last, so a folder with one is complete. Its `metrics`
+are equal byte for byte whenever the same experiment is run on the same data, interrupted or not; `seconds`, `reused`
+and `host` are not.
 """
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
 from components.errors import ConfigError, DataError
+from components.json_value import Json
 from components.protocols import Metric
 
 T = TypeVar("T")
 
 RESULTS_DIR = Path("results")
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _N_SWEEPS_LISTED = 10
 OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
 
@@ -37,19 +39,23 @@ class CellResult:
     """One `cell.json`.
 
     `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded,
-    ci_low, ci_high}}}`. `seconds` and `reused` are by stage: the time that its results took when computed, and
-    whether all of them were in the store; `versions` are those that they were computed with. `signatures`
-    are by metric, such as sacreBLEU's. `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
+    ci_low, ci_high}}}`; `larger_is_better` is by metric, None where neither is (such a metric ranks nothing).
+    `own_metrics` are those of the user's own packages.
+    `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were in
+    the store; `versions` are those that they were computed with. `signatures` are by metric, such as sacreBLEU's.
+    `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
     """
 
     cell_id: str
     status: str
-    axes: Mapping[str, Any]
+    axes: Mapping[str, Json]
     overrides: tuple[str, ...]
-    config: Mapping[str, Any]
-    dataset: Mapping[str, Any]
+    config: Mapping[str, Json]
+    dataset: Mapping[str, Json]
     reason: str = ""
-    metrics: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    metrics: Mapping[str, Mapping[str, Mapping[str, Json]]] = field(default_factory=dict)
+    larger_is_better: Mapping[str, bool | None] = field(default_factory=dict)
+    own_metrics: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     tokens: Mapping[str, int | None] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -57,7 +63,7 @@ class CellResult:
     versions: Mapping[str, str] = field(default_factory=dict)
     signatures: Mapping[str, str] = field(default_factory=dict)
     git_commit: str = ""
-    host: Mapping[str, Any] = field(default_factory=dict)
+    host: Mapping[str, Json] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
 
     def value(self, metric: str, subset: str = "overall") -> float | None:
@@ -81,8 +87,8 @@ class SweepResult:
     overrides: tuple[str, ...]
     started: str
     finished: str
-    cells: tuple[Mapping[str, Any], ...]
-    plan: Mapping[str, Any]
+    cells: tuple[Mapping[str, Json], ...]
+    plan: Mapping[str, Json]
     schema_version: int = SCHEMA_VERSION
 
 
@@ -92,7 +98,7 @@ def write_cell(sweep_dir: Path, result: CellResult, files: Mapping[str, bytes]) 
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         _write(folder / name, content)
-    _write(folder / "cell.json", _json(asdict(result)))
+    _write(folder / "cell.json", _json(result))
     return folder
 
 
@@ -102,7 +108,7 @@ def write_sweep(sweep_dir: Path, result: SweepResult) -> None:
     """
     sweep_dir.mkdir(parents=True, exist_ok=True)
     with FileLock(sweep_dir / ".sweep.lock"):
-        _write(sweep_dir / "sweep.json", _json(asdict(_joined(sweep_dir, result))))
+        _write(sweep_dir / "sweep.json", _json(_joined(sweep_dir, result)))
 
 
 def _joined(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
@@ -120,7 +126,7 @@ def _joined(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
     return replace(sweep, cells=(*others, *sweep.cells), started=before.started, status=status, plan=plan)
 
 
-def _summed(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+def _summed(a: Mapping[str, Json], b: Mapping[str, Json]) -> dict[str, Json]:
     """Counts of two plans, added up at every level."""
     names = [*a, *(name for name in b if name not in a)]
     return {
@@ -154,11 +160,45 @@ def read_sweep(sweep_dir: Path) -> SweepResult:
 
 
 def read_cells(sweep_dir: Path) -> Iterator[CellResult]:
-    """The results of a sweep's cells that ended, in the order of the sweep."""
+    """The results of a sweep's cells that ended, in the order of the sweep. Raises DataError."""
+    return map(read_cell, cell_folders(sweep_dir))
+
+
+def cell_folders(sweep_dir: Path) -> Iterator[Path]:
+    """The folders of a sweep's cells that ended, in the order of the sweep. Raises DataError."""
     for cell in read_sweep(sweep_dir).cells:
         folder = sweep_dir / cell["cell_id"]
         if (folder / "cell.json").is_file():
-            yield read_cell(folder)
+            yield folder
+
+
+def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:
+    """Which values of the metric are the better ones; None where neither is, where no cell has the metric, or where
+    cells disagree: a judge whose grades were turned round is another one, and nothing is ranked by both.
+    """
+    found = {cell.larger_is_better[metric] for cell in cells if metric in cell.larger_is_better}
+    return found.pop() if len(found) == 1 else None
+
+
+def varying_axes(axes: Iterable[Mapping[str, Json]]) -> list[str]:
+    """Names of the axes with more than one value among the cells that use them, in their order, save those that say
+    nothing beyond another one (of several that vary together the first is named).
+    """
+    rows = [{name: repr(value) for name, value in each.items() if value is not None} for each in axes]
+    levels = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+    kept = {name: row for name, row in levels.items() if len({*row} - {None}) > 1}
+    for name, row in reversed(list(kept.items())):
+        if any(other != name and _says_all_of(row, known) for other, known in kept.items()):
+            del kept[name]
+    return list(kept)
+
+
+def _says_all_of(row: list[str | None], known: list[str | None]) -> bool:
+    """Whether `row` has a value only where `known` has one too, and the same one wherever that is the same."""
+    pairs = set(zip(known, row, strict=True))
+    return len(pairs) == len({value for value, _ in pairs}) and all(
+        value is None for given, value in pairs if given is None
+    )
 
 
 def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
@@ -166,11 +206,12 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
 
     Raises DataError if the cell's configuration has no such component (any more).
     """
-    from runner.launch.schema import build_component
+    from runner.launch.schema import build_component, plugins_of
 
+    plugins = plugins_of(cell.config)
     for name, node in cell.config.get("metrics", {}).get("scores", {}).items():
         try:
-            component: Metric = build_component(node, Metric, f"metrics.scores.{name}")
+            component: Metric = build_component(node, Metric, f"metrics.scores.{name}", plugins)
         except ConfigError:
             continue  # of another version of the project, or with an extra that is not installed here
         if metric in component.names:
@@ -180,12 +221,17 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
 
 def _read(path: Path, kind: type[T]) -> T:
     try:
-        raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        raw: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
         version = raw["schema_version"]
         if version != SCHEMA_VERSION:
-            raise DataError(f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}")
-        lists: dict[str, Any] = {name: tuple(raw[name]) for name in ("overrides", "cells") if name in raw}
-        raw.update(lists)
+            raise DataError(
+                f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}; run the sweep's command "
+                "again: what it computed is in the store"
+            )
+        lists: dict[str, Json] = {
+            name: tuple(raw[name]) for name in ("overrides", "own_metrics", "cells") if name in raw
+        }
+        raw |= {name: tuple(raw[name]) for name in lists if name in raw}
         return kind(**raw)
     except FileNotFoundError as error:
         raise DataError(f"{path}: not there; wanted the folder of a sweep, e.g. results/<sweep id>") from error
@@ -193,8 +239,14 @@ def _read(path: Path, kind: type[T]) -> T:
         raise DataError(f"{path}: not a result file ({error})") from error
 
 
-def _json(value: Any) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode("utf-8")
+def _json(result: CellResult | SweepResult) -> bytes:
+    """One field per line. Further indentation would make writing ten times as slow: Python's fast encoder has none."""
+    lines = [f"{_line(each.name)}: {_line(getattr(result, each.name))}" for each in fields(result)]
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode("utf-8")
+
+
+def _line(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Every YAML under conf/ composes, spells out every field, and builds."""
+"""Every YAML under conf/ and sweeps/ composes, spells out every field, and builds."""
 
 import dataclasses
 import importlib
@@ -12,6 +12,7 @@ from hydra import compose, initialize_config_module
 from omegaconf import DictConfig, OmegaConf
 
 import conf
+import sweeps
 from analysis import published
 from runner.launch import grid_launcher
 from runner.launch.grid_sweeper import expand
@@ -20,9 +21,8 @@ from runner.results import CellResult
 from tests.runner.sweeping import compose_job
 
 ROOT = Path(conf.__file__).parent
-FILES = sorted(path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml"))
-OPTIONS = [path for path in FILES if path.parent.name != "sweeps"]
-SWEEPS = [path for path in FILES if path.parent.name == "sweeps"]
+OPTIONS = sorted(path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml"))
+SWEEPS = sorted(Path(sweeps.__file__).parent.glob("*.yaml"))
 NEEDED = {
     **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in ("beir", "crud_rag", "financerag", "omnieval")},
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
@@ -87,7 +87,7 @@ def axes_of(sweeper: DictConfig) -> dict[str, list[str]]:
     return {name: [f"{name}={value}" for value in values.split(",")] for name, values in sweeper.params.items()}
 
 
-@pytest.mark.parametrize("path", SWEEPS, ids=str)
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
 class TestSweeps:
     @pytest.fixture
     def sweeper(self, path: Path) -> DictConfig:
@@ -101,12 +101,12 @@ class TestSweeps:
         assert len(check_jobs([compose_job(*preset, *job) for job in jobs])) == len(jobs)
 
     def test_says_what_it_is_and_how_it_is_run(self, path: Path) -> None:
-        package, comment = (ROOT / path).read_text(encoding="utf-8").splitlines()[:2]
+        package, comment = path.read_text(encoding="utf-8").splitlines()[:2]
         assert package == "# @package _global_"
         assert f"python -m runner -m +sweeps={path.stem}" in comment
 
     def test_names_the_right_number_of_cells_if_any(self, path: Path, sweeper: DictConfig) -> None:
-        comment = (ROOT / path).read_text(encoding="utf-8").splitlines()[1]
+        comment = path.read_text(encoding="utf-8").splitlines()[1]
         n_cells = len(expand(axes_of(sweeper), sweeper.coupled, one_at_a_time=sweeper.one_at_a_time))
         named = re.search(r"(\w+) cells", comment)
         assert named is None or named[1] in {str(n_cells), {2: "Two"}.get(n_cells)}

@@ -22,6 +22,7 @@ SHARED_BY_ROLES = (
     "components.fields",
     "components.subsets",
     "components.means",
+    "components.json_value",
     "components.text",
 )
 TOKENIZERS = "components.tokenizers"
@@ -123,7 +124,14 @@ def test_what_roles_share_imports_no_role(module: str, allowed: tuple[str, ...])
 
 
 def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
-    allowed = ("analysis", "runner.results", "components.records", "components.errors", "components.subsets")
+    allowed = (
+        "analysis",
+        "runner.results",
+        "runner.loaded",
+        "components.records",
+        "components.errors",
+        "components.subsets",
+    )
     for module in (name for name in MODULES if _is_under(name, "analysis")):
         names = _ours(MODULES[module])
         assert {name for name in names if not any(_is_under(name, package) for package in allowed)} == set(), module
@@ -133,9 +141,12 @@ FLOORS = {
     "runner.engine": (),
     "runner.pipeline": ("runner.engine",),
     "runner.output": ("runner.results", "runner.pipeline", "runner.engine"),
-    "runner.launch": ("runner.results", "runner.output", "runner.pipeline", "runner.engine"),
+    "runner.launch": ("runner.results", "runner.loaded", "runner.output", "runner.pipeline", "runner.engine"),
 }
 """What each package of the runner may import besides itself and components; on top are the commands."""
+
+READING = ("runner.results", "runner.loaded")
+"""How results are written and read: for every floor above the pipeline, and for the analysis."""
 
 COMMANDS = {"runner.datasets", "runner.judge_agreement", "runner.score", "runner.store", "runner.track"}
 
@@ -152,6 +163,12 @@ def test_the_runner_is_built_in_floors(package: str) -> None:
     assert {module: found for module in own if (found := _strangers(module, allowed))} == {}
 
 
+@pytest.mark.parametrize("module", READING)
+def test_reading_results_needs_no_floor(module: str) -> None:
+    names = _ours(MODULES[module], at_import=True)
+    assert {name for name in names if not _is_under(name, "components")} <= set(READING)
+
+
 def test_the_engine_knows_no_role_but_the_language_model() -> None:
     """It keeps replies of models; chunkers, metrics and all others are the pipeline's."""
     allowed = ("runner.engine", *SHARED_BY_ROLES)
@@ -161,7 +178,7 @@ def test_the_engine_knows_no_role_but_the_language_model() -> None:
 
 def test_every_package_of_the_runner_has_its_place() -> None:
     packages = {name for name in MODULES if name.startswith("runner.") and name.count(".") == 1}
-    assert packages == {*FLOORS, *COMMANDS, "runner.results", "runner.__main__"}
+    assert packages == {*FLOORS, *COMMANDS, *READING, "runner.__main__", "runner.own_packages"}
 
 
 def test_nothing_is_built_on_a_command() -> None:

@@ -1,7 +1,7 @@
-"""Every command of the README works, on a few samples."""
+"""Every command, program and file that the README and docs/ show works, on a few samples."""
 
-import importlib.util
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -11,33 +11,67 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
 
-from components.records import Kind, Sample, TextsWithUnits
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import write as write_omnieval
 from tests.llms.chat_server import Reply, chat_server
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = (README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))))
 SMALL = ["run.progress=false", "metrics.interval.n_resamples=100"]
 MOST_CELLS_RUN = 20
 """Grids with more cells are planned only: their cells are of kinds that other commands run."""
 
+OWN_METRIC = "answered"
+"""Commands that name it belong together: the metric of the reader's own package has a test of its own."""
 
-def commands() -> list[str]:
-    """The lines of the README's shell blocks, without comments."""
-    blocks = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
-    return [line.partition("  #")[0].strip() for block in blocks for line in block.splitlines() if line.strip()]
+NOT_RUN = ("python -m pip ", "mlflow ui ")
+"""Setting up, which is what CI begins with, and a server."""
 
 
-def sweeps() -> list[list[str]]:
-    """The arguments of every `python -m runner`."""
+def commands(*pages: str) -> list[str]:
+    """The lines of the shell blocks, without comments; each once."""
+    blocks = [block for page in pages or PAGES for block in re.findall(r"```bash\n(.*?)```", page, re.DOTALL)]
+    lines = [line.partition("  #")[0].strip() for block in blocks for line in block.splitlines()]
+    return list(dict.fromkeys(line for line in lines if line))
+
+
+def with_module(name: str) -> list[list[str]]:
+    """The arguments of every `python -m <name>`."""
     found = [command.rpartition("&& ")[2] for command in commands()]
-    return [shlex.split(command)[2:] for command in found if re.match(r"python -m runner( |$)", command)]
+    return [shlex.split(command)[3:] for command in found if re.match(rf"python -m {re.escape(name)}( |$)", command)]
+
+
+def without_own_metric(calls: list[list[str]]) -> list[list[str]]:
+    return [arguments for arguments in calls if OWN_METRIC not in " ".join(arguments)]
+
+
+def programs() -> list[str]:
+    """The Python blocks that a reader would run as they are."""
+    blocks = [block for page in PAGES for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)]
+    return [block for block in blocks if re.match(r"import (runner|analysis)\n", block)]
+
+
+def write_own_files(folder: Path) -> None:
+    """The files that the pages tell the reader to write: blocks that begin with their path, such as my_conf/..."""
+    for page in PAGES:
+        for path, text in re.findall(r"```(?:python|yaml)\n# (my_\S+)\n(.*?)```", page, re.DOTALL):
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+
+
+def python(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs this checkout's code, whichever one is installed, in a folder outside it."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=280, env=environment
+    )
 
 
 def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", *arguments], cwd=folder, capture_output=True, text=True, timeout=280)
+    return python(["-m", *arguments], folder)
 
 
 def n_cells(arguments: list[str]) -> int:
@@ -63,7 +97,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "DOCUMENTS" / "history").mkdir(parents=True)
     text = "The bridge was opened in 1932. It was designed by a team of engineers."
     (root / "DOCUMENTS" / "history" / "bridge.md").write_text(text)
-    (shown,) = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
+    (shown,) = {block for page in PAGES for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)}
     (root / "QUESTIONS").write_text(shown)
     return root
 
@@ -84,22 +118,33 @@ def write_lines(path: Path, *records: dict[str, Any]) -> None:
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
 
-def with_module(name: str) -> list[list[str]]:
-    """The arguments of every `python -m <name>`."""
-    return [shlex.split(command)[3:] for command in commands() if command.startswith(f"python -m {name} ")]
-
-
 def test_set_up_takes_the_two_commands_that_ci_runs() -> None:
     assert commands()[0] == (
         "python -m pip install -c constraints.txt -e . && "
         "python -m runner -m chunk.size=64,128,256,512 retriever=hybrid_rerank"
     )
-    assert commands()[-1] == "python -m pip install -c constraints.txt -e '.[dev]' && python -m pytest"
+    assert commands(README)[-1] == "python -m pip install -c constraints.txt -e '.[dev]' && python -m pytest"
 
 
-@pytest.mark.parametrize("arguments", sweeps(), ids=lambda arguments: " ".join(arguments[1:]) or "one cell")
+def test_every_command_is_run_here() -> None:
+    run_here = (
+        "runner",
+        "analysis",
+        *(f"runner.{name}" for name in ("datasets", "judge_agreement", "score", "store", "track")),
+    )
+    known = tuple(f"python -m {name} " for name in run_here)
+    assert [command for command in commands() if not f"{command} ".startswith((*known, *NOT_RUN))] == []
+
+
+@pytest.mark.parametrize(
+    "arguments", without_own_metric(with_module("runner")), ids=lambda arguments: " ".join(arguments) or "one cell"
+)
 def test_sweep(arguments: list[str], published: Path, own: Path, tmp_path: Path) -> None:
+    write_own_files(tmp_path)
     extra = list(SMALL)
+    is_tracked = any(command.endswith(shlex.join(arguments)) for command in commands(README))
+    if not is_tracked:  # MLflow takes longer than six samples do
+        extra.append("tracking=none")
     for name in ("DOCUMENTS", "QUESTIONS"):
         arguments = [word.replace(f"={name}", f"={own / name}") for word in arguments]
     if "limit" not in " ".join(arguments) and "+sweeps=smoke" not in arguments:
@@ -108,25 +153,65 @@ def test_sweep(arguments: list[str], published: Path, own: Path, tmp_path: Path)
         extra.append("retriever.sparse_index.max_share_without_hits=1.0")  # its few documents answer few questions
     if n_cells(arguments) > MOST_CELLS_RUN:
         extra.append("run.plan_only=true")
-    done = run([*(word.replace("PATH", str(published)) for word in arguments), *extra], tmp_path)
+    done = run(["runner", *(word.replace("PATH", str(published)) for word in arguments), *extra], tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     assert "Plan" in done.stdout
     if "run.plan_only=true" not in [*arguments, *extra]:
         assert "Leaderboard" in done.stdout
         assert list(tmp_path.glob("results/*/*/cell.json"))
-        assert (tmp_path / "mlflow.db").is_file()
+        assert (tmp_path / "mlflow.db").is_file() == is_tracked
 
 
-def test_store_and_track(tmp_path: Path) -> None:
-    assert run(["runner", "dataset.limit=6", "retriever=bm25", "tracking=none", *SMALL], tmp_path).returncode == 0
-    assert "results" in run(["runner.store", "ls"], tmp_path).stdout
-    (sweep,) = [path.parent for path in tmp_path.glob("results/*/sweep.json")]
-    tracked = run(["runner.track", str(sweep)], tmp_path)
+def test_own_prompt_differs_in_the_one_template_that_is_written(tmp_path: Path) -> None:
+    write_own_files(tmp_path)
+    arguments = ["runner", "--config-dir", "my_conf", "--cfg", "job"]
+    english, mine = (
+        OmegaConf.create(run([*arguments, f"prompt={name}"], tmp_path).stdout).prompt for name in ("english", "mine")
+    )
+    assert [name for name in english if english[name] != mine[name]] == ["qa"]
+
+
+def test_own_metric_in_a_package_outside_the_repository(tmp_path: Path) -> None:
+    write_own_files(tmp_path)
+    (sweep,) = [arguments for arguments in with_module("runner") if any(OWN_METRIC in word for word in arguments)]
+    done = run(
+        ["runner", *sweep, "dataset.limit=6", "tracking=none", "hydra.sweep.dir=results/SWEEP", *SMALL], tmp_path
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    (header,) = [line for line in done.stdout.splitlines() if line.startswith("cell ") and "ndcg@10" in line]
+    assert OWN_METRIC in header.split()
+    cells = [json.loads(path.read_text()) for path in tmp_path.glob("results/SWEEP/*/cell.json")]
+    assert [cell["metrics"]["overall"][OWN_METRIC]["n"] for cell in cells] == [6, 6]
+    assert all(cell["larger_is_better"][OWN_METRIC] is True for cell in cells)
+    (compare,) = [arguments for arguments in with_module("analysis") if OWN_METRIC in arguments]
+    compared = run(["analysis", *compare], tmp_path)
+    assert compared.returncode == 0, compared.stderr
+    assert f"{OWN_METRIC} of all samples against the best cell (larger is better)" in compared.stdout
+
+
+@pytest.mark.parametrize("program", programs(), ids=lambda program: program.split()[1])
+def test_program(program: str, sweep: Path) -> None:
+    few = ", ".join(f'"{word}"' for word in ["dataset=demo", "dataset.limit=6", "tracking=none", *SMALL])
+    check = "\nassert len(list(sweep.cells)) > 1, sweep"
+    done = python(["-c", program.replace('"dataset=demo"', few) + check], sweep)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("arguments", with_module("runner.store"), ids=" ".join)
+def test_store(arguments: list[str], sweep: Path) -> None:
+    done = run(["runner.store", *arguments], sweep)
+    assert done.returncode == 0, done.stderr
+    assert "results" in done.stdout
+
+
+def test_track(sweep: Path) -> None:
+    (arguments,) = with_module("runner.track")
+    tracked = run(["runner.track", *arguments], sweep)
     assert tracked.returncode == 0, tracked.stderr
-    assert "logged 1 cell" in tracked.stdout
+    assert "logged 4 cell" in tracked.stdout
 
 
-@pytest.mark.parametrize("arguments", with_module("analysis"), ids=" ".join)
+@pytest.mark.parametrize("arguments", without_own_metric(with_module("analysis")), ids=" ".join)
 def test_analysis(arguments: list[str], sweep: Path) -> None:
     done = run(["analysis", *(word.replace("crud_rag/3", "crud_rag/5") for word in arguments)], sweep)
     assert done.returncode == 0, done.stderr
@@ -161,22 +246,6 @@ def test_description_of_a_data_set(own: Path) -> None:
     assert "documents" in done.stdout
 
 
-def test_the_component_that_is_shown_is_one(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(# components/metrics/answered.py.*?)```", README, re.DOTALL)
-    (tmp_path / "answered.py").write_text(code, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("answered", tmp_path / "answered.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["answered"] = module
-    spec.loader.exec_module(module)
-    samples = [Sample(str(i), "read", Kind.QA, "?", ("!",)) for i in range(2)]
-    scores = module.Answered().score_answers(samples, TextsWithUnits(["text", " "]), TextsWithUnits(["!", "!"]))[
-        "answered"
-    ]
-    assert scores.values.tolist() == [1.0, 0.0]
-
-
 def test_every_axis_option_that_is_named_exists() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (`[^|]+`) \|", README, re.MULTILINE)
     assert len(rows) > 10
@@ -184,3 +253,19 @@ def test_every_axis_option_that_is_named_exists() -> None:
         if (ROOT / "conf" / group).is_dir():
             named = set(re.findall(r"`(\w+)`", options))
             assert named == {path.stem for path in (ROOT / "conf" / group).glob("*.yaml")}
+
+
+def test_every_file_that_is_named_exists() -> None:
+    """In backticks, or linked to."""
+    folders = "analysis|components|conf|docs|runner|sweeps|tests"
+    named = {path for page in PAGES for path in re.findall(rf"`((?:{folders})/[\w./]*)`", page)}
+    linked = {ROOT / path for path in re.findall(r"\]\(([^)#:]+)\)", README)}
+    for page in PAGES[1:]:
+        linked |= {ROOT / "docs" / path for path in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page)}
+    assert len(named) > 10
+    assert [str(path) for path in sorted({*(ROOT / name for name in named), *linked}) if not path.exists()] == []
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    linked = set(re.findall(r"\]\(docs/([\w-]+\.md)\)", README))
+    assert linked == {path.name for path in (ROOT / "docs").glob("*.md")}

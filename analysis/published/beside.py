@@ -1,4 +1,4 @@
-"""Our numbers beside the printed ones."""
+"""Puts our numbers beside the printed ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ class Line:
 
     @property
     def difference(self) -> float | None:
-        """Ours less the printed one."""
+        """Our value minus the printed one."""
         return None if self.value is None else self.value - self.number.value
 
 
 @dataclass(frozen=True)
 class Block:
-    """One metric of the table. `ours` is the metric of this project that stands beside it, "" if no cell has one;
+    """One metric of the table. `ours` is the metric of this project to compare it with, "" if no cell has one;
     `is_published_definition` says whether that is what the paper's code computes.
     """
 
@@ -43,7 +43,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Beside:
-    """A table beside the cells of a sweep. Failed cells stand beside nothing."""
+    """A table beside the cells of a sweep. Failed cells are left out."""
 
     table: Table
     blocks: tuple[Block, ...]
@@ -73,7 +73,7 @@ def _nothing_fits(table: Table, cells: Sequence[CellResult]) -> str:
 
 
 def _block(table: Table, paired: Paired, printed: str, cells: Sequence[CellResult]) -> Block:
-    """By the metric of the paper's code if any cell has it, else by our own definition."""
+    """Uses the metric of the paper's code if any cell has it, otherwise our own definition."""
     names = table.info.paper.metrics[printed]
     there = {name for cell in cells for entries in cell.metrics.values() for name in entries}
     ours = next((name for name in names if name in there), "")

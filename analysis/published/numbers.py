@@ -31,8 +31,8 @@ class Number:
 
 @dataclass(frozen=True)
 class Level:
-    """What a level of a table's column is here: per axis the values, any of which is meant. Without an axis nothing
-    here does the same.
+    """What a level of a table's column corresponds to here: per axis the values, any of which matches. Without an axis
+    there is no counterpart.
     """
 
     column: str
@@ -50,7 +50,7 @@ class Table:
 
     @property
     def rows(self) -> list[Row]:
-        """Distinct rows, whatever the subset."""
+        """Distinct rows, regardless of subset."""
         return list(dict.fromkeys(number.row for number in self.numbers))
 
     @property
@@ -59,20 +59,20 @@ class Table:
         return list(dict.fromkeys(number.metric for number in self.numbers))
 
     def own_levels(self, row: Row) -> list[Level]:
-        """What tells the row apart."""
+        """What distinguishes the row from others."""
         return [self.levels[item] for item in row]
 
     def base_levels(self, row: Row) -> list[Level]:
-        """What the paper holds fixed beside the row's own levels."""
+        """What the paper holds fixed besides the row's own levels."""
         base = {**self.info.paper.base, **self.info.base}
         return [self.levels[item] for item in base.items() if item[0] not in dict(row)]
 
     def has_counterpart(self, row: Row) -> bool:
-        """False if nothing here does what one of the row's levels says."""
+        """False if one of the row's levels has no counterpart here."""
         return all(level.axes for level in self.own_levels(row))
 
     def n_samples(self, number: Number) -> int | None:
-        """About how many samples a number is over; None where the paper does not say."""
+        """Roughly how many samples a number is over; None if the paper does not say."""
         sizes = self.info.paper.n_samples
         return next((sizes[part] for part in (number.subset, *dict(number.row).values()) if part in sizes), None)
 

@@ -1,4 +1,4 @@
-"""Which cells of a sweep stand beside which rows of a published table."""
+"""Which cells of a sweep correspond to which rows of a published table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from runner.results import CellResult
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting that the table holds fixed and that is another one in a cell."""
+    """A setting that the table holds fixed and in which a cell differs."""
 
     axis: str
     ours: str
@@ -22,7 +22,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Pair:
-    """A cell that has a row's levels, and in what else it differs from the row."""
+    """A cell with a row's levels, and the other settings in which it differs from the row."""
 
     row: Row
     cell: CellResult
@@ -31,10 +31,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Paired:
-    """`pairs` are in the order of the rows; a row has several cells where they are equally near to it.
+    """`pairs` are in the order of the rows; a row has several cells if these are equally close to it.
 
-    `farther` have a row's levels, but another cell is nearer to that row. Each cell is in one of `pairs`, `farther`
-    and `cells_without_row`; each row in one of `pairs` and `rows_without_cell`.
+    `farther` cells have a row's levels, but another cell is closer to that row. Each cell is in one of `pairs`,
+    `farther` and `cells_without_row`; each row in one of `pairs` and `rows_without_cell`.
     """
 
     pairs: tuple[Pair, ...]
@@ -44,9 +44,9 @@ class Paired:
 
 
 def pair(table: Table, cells: Sequence[CellResult]) -> Paired:
-    """A cell fits a row if it has all of the row's own levels; of those that fit, the ones that have most of the
-    table's fixed settings are taken. A setting that a cell does not use (the embedder under bm25) is not one that it
-    has, but no difference to be told either.
+    """A cell fits a row if it has all of the row's own levels; of those that fit, the ones that share most of the
+    table's fixed settings are taken. A setting that a cell does not use (the embedder under bm25) does not count as
+    shared, but is not reported as a difference either.
     """
     pairs: list[Pair] = []
     empty: list[Row] = []
@@ -76,7 +76,7 @@ def _base_misses(table: Table, row: Row, cell: CellResult) -> list[Difference]:
 
 
 def level_on(cell: CellResult, axis: str) -> str:
-    """What a cell has on an axis: its model if it names one, else the chosen option or value; "" for an unused axis."""
+    """A cell's level on an axis: its model if it names one, else the chosen option or value; "" for an unused axis."""
     names = _names(cell, axis)
     return str(names[-1]) if names else ""
 
@@ -106,7 +106,7 @@ def _from_config(config: Mapping[str, Any], dotted: str) -> Any:
 
 
 def _normal(value: Any) -> str:
-    """Numbers by their value; of a model's name or folder the last part; case and underscores do not count."""
+    """Numbers by value; of a model's name or folder only the last part; case and underscores do not count."""
     text = str(value)
     try:
         return f"{float(text):g}"

@@ -1,4 +1,4 @@
-"""The papers and their tables: source, what the rows compare, and what the printed words mean here."""
+"""The papers and their tables: source, what the rows compare, and what their terms mean here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ class MetricNames(NamedTuple):
     """Our names of a printed metric.
 
     `published` computes what the paper's code computes. `plain` is our own definition of the same thing, or "" where
-    `published` is that already, or where nothing else measures it.
+    `published` already is that, or nothing else measures it.
     """
 
     published: str
@@ -43,7 +43,7 @@ class Paper:
 
 @dataclass(frozen=True)
 class TableInfo:
-    """A table of a paper. `base` adds to the paper's. One that is no sweep has nothing that cells could stand beside.
+    """A table of a paper. `base` adds to the paper's. A table that is not a sweep has nothing to pair cells with.
 
     `notes` are what a reader must know before comparing.
     """

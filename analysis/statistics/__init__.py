@@ -1,12 +1,12 @@
-"""What the numbers of a sweep can and cannot show. Arrays in, small records out: nothing here reads a file.
+"""What the numbers of a sweep can and cannot show. Arrays in, small records out; nothing here reads a file.
 
 contributions  what each group of samples adds to a metric of each cell
 paired         two cells on the same samples: difference, interval, p-value
 multiplicity   many comparisons with one baseline
 best           which cells may be the best of all
 power          the smallest difference that a sample size can show
-variance       the share of each axis in what the cells differ by
-front          the cells that no other beats in both quality and cost
+variance       how much of the variance between cells each axis accounts for
+front          the cells that no other cell beats in both quality and cost
 """
 
 from analysis.statistics.best import BestCells, best_cells

@@ -1,8 +1,8 @@
 """What each group of samples contributes to a metric of each cell: tests and intervals resample these contributions.
 
-Samples of one source document are not independent, so they form a group that is taken or left as a whole. A mean is
-the sum of its groups' contributions. A metric of a corpus (BLEU) is so to first order: a group contributes the
-derivative of the metric by the group's weight.
+Samples from one source document are not independent, so they form a group that is drawn as a whole. A mean is the sum
+of its groups' contributions. For a metric of a corpus (BLEU) this holds to first order: a group contributes the
+derivative of the metric with respect to the group's weight.
 """
 
 from collections.abc import Callable
@@ -16,17 +16,17 @@ Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """A metric from sums of its statistics: float64[...] from float64[..., d]."""
 
 _STEP = 1e-3
-"""Of a group's weight, for the derivative: its error is of the order of the square of this."""
+"""Change of a group's weight for the central difference, whose error is of the order of its square."""
 
 
 @dataclass(frozen=True)
 class SampleScores:
     """A metric of several cells on the same samples.
 
-    `statistics` float64[n_samples, n_cells, d] are what the metric is made of: by `combine` of their sums, or as the
-    mean of the values (d = 1) if that is None. Rows without `has_value`, bool[n_samples, n_cells], do not count.
-    `clusters` int64[n_samples] are ids of samples that belong together. `strata` int64[n_samples] are ids of subsets
-    over which the metric is averaged, each counting the same; one for a plain mean.
+    `statistics` float64[n_samples, n_cells, d] are what the metric is made from: `combine` of their sums, or their mean
+    (d = 1) if that is None. Entries without `has_value`, bool[n_samples, n_cells], do not count. `clusters`
+    int64[n_samples] are ids of groups of samples that belong together. `strata` int64[n_samples] are ids of subsets
+    over which the metric is averaged with equal weight; a single one for a plain mean.
     """
 
     statistics: NDArray[np.float64]
@@ -37,11 +37,11 @@ class SampleScores:
 
 
 class Contributions(NamedTuple):
-    """Of every cluster to the metric of every cell.
+    """What every cluster contributes to the metric of every cell.
 
     `total` float64[n_clusters, n_cells] adds up to `values`, float64[n_cells]. `centred`, of the same shape, adds up to
-    0: what the metric gains, to first order, if the cluster counts once more. Where nothing counts, values are NaN and
-    contributions 0. `sizes` int64[n_clusters, n_cells] are numbers of samples that count.
+    0: it is what the metric gains, to first order, if the cluster counts once more. Where nothing counts, values are
+    NaN and contributions 0. `sizes` int64[n_clusters, n_cells] are the numbers of samples that count.
     """
 
     values: NDArray[np.float64]
@@ -51,13 +51,13 @@ class Contributions(NamedTuple):
 
 
 def own_contributions(scores: SampleScores) -> Contributions:
-    """Each cell over the samples that it has a value for. One without a value contributes the cell's mean."""
+    """Each cell over the samples for which it has a value. A sample without one contributes the cell's mean."""
     everywhere = np.ones_like(scores.has_value)
     return _contributions(scores, scores.statistics, scores.has_value, shares_of=everywhere)
 
 
 def paired_contributions(scores: SampleScores) -> Contributions:
-    """Of every cell but the first: its metric minus the first one's, over the samples that both have a value for."""
+    """Of every cell but the first: its metric minus that of the first, over the samples for which both have a value."""
     common = scores.has_value[:, 1:] & scores.has_value[:, :1]
     first = np.broadcast_to(scores.statistics[:, :1], scores.statistics[:, 1:].shape)
     cell = _contributions(scores, scores.statistics[:, 1:], common, shares_of=common)
@@ -70,7 +70,7 @@ def paired_contributions(scores: SampleScores) -> Contributions:
 def _contributions(
     scores: SampleScores, statistics: NDArray[np.float64], counting: NDArray[np.bool_], shares_of: NDArray[np.bool_]
 ) -> Contributions:
-    """A cluster's total is its centred contribution and its share, by samples of `shares_of`, of the metric itself."""
+    """A cluster's total is its centred contribution plus its share, by samples of `shares_of`, of the metric itself."""
     ids, cluster_of_row = np.unique(scores.clusters, return_inverse=True)
     shape = (len(ids), counting.shape[1])
     values, n_strata, all_sizes = np.zeros(shape[1]), np.zeros(shape[1]), np.zeros(shape, dtype=np.int64)
@@ -93,7 +93,7 @@ def _contributions(
         centred += np.where(counts, own_centred, 0.0)
         n_strata += counts
         all_sizes += sizes.astype(np.int64)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # 0 / 0 is NaN for a cell in which nothing counts, as promised
         values = values / n_strata
     n_strata = np.maximum(n_strata, 1)
     return Contributions(values, total / n_strata, centred / n_strata, all_sizes)
@@ -102,11 +102,11 @@ def _contributions(
 def _differentiated(
     sums: NDArray[np.float64], sizes: NDArray[np.float64], combine: Combine | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The metric, float64[n_cells], and its derivative by the weight of every cluster, float64[n_clusters, n_cells]."""
+    """The metric, float64[n_cells], and its derivative by every cluster's weight, float64[n_clusters, n_cells]."""
     whole = sums.sum(axis=0)
     if combine is None:
         n = sizes.sum(axis=0)
-        means = whole[:, 0] / n
+        means = whole[:, 0] / n  # the derivative of a mean is known exactly
         return means, (sums[:, :, 0] - sizes * means) / n
     return combine(whole), (combine(whole + _STEP * sums) - combine(whole - _STEP * sums)) / (2 * _STEP)
 

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 
 def dominators(quality: NDArray[np.float64], cost: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """bool[n, n]: whether cell j (column) is at least as good and at most as dear as cell i (row), and better in one.
+    """bool[n, n]: whether cell j (column) is no worse and no dearer than cell i (row), and better in at least one.
 
     Larger `quality` and smaller `cost` are better, both float64[n] without NaN.
     """
@@ -15,5 +15,5 @@ def dominators(quality: NDArray[np.float64], cost: NDArray[np.float64]) -> NDArr
 
 
 def pareto_front(quality: NDArray[np.float64], cost: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """bool[n]: the cells that no other dominates. Of cells equal in both, all are on the front or none is."""
+    """bool[n]: the cells that no other dominates. Cells equal in both are on the front together or not at all."""
     return np.logical_not(dominators(quality, cost).any(axis=1))

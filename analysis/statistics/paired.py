@@ -1,4 +1,4 @@
-"""The difference between cells on the same samples, its interval, and how easily chance alone would make it."""
+"""The difference between cells on the same samples, its interval, and how often chance alone would produce it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ class Method(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """A cell against a baseline, over the `n` samples (of `n_clusters` clusters) for which both have a value.
+    """A cell against a baseline, over the `n` samples (in `n_clusters` clusters) for which both have a value.
 
-    `difference` is the cell's metric minus the baseline's; `low` and `high` bound it; `standard_error` is robust to
-    clusters. Without samples all of them and `p` are None; with a single cluster, from which nothing can be said about
-    others, only `difference` and `p` (1.0) are numbers.
+    `difference` is the cell's metric minus the baseline's, [`low`, `high`] its interval; `standard_error` is robust to
+    clusters. Without samples all of these and `p` are None. With a single cluster, which says nothing about others,
+    only `difference` and `p` (1.0) are numbers.
     """
 
     n: int
@@ -38,17 +38,17 @@ class Comparison:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Compares cells on the same samples. Equal input gives equal p-values: `seed` decides all draws.
+    """Compares cells on the same samples. Equal input gives equal p-values: all draws follow from `seed`.
 
     The interval is the percentile bootstrap's at `confidence`. The two-sided p-value is, by `method`,
 
-    - permutation: how often swapping the two cells in a random half of the clusters makes a difference at least as
-      large. Exact where the two cells are interchangeable under the null hypothesis.
-    - bootstrap: the level at which the interval would just touch zero. Needs some tens of clusters.
+    - permutation: how often swapping the two cells in a random half of the clusters gives a difference at least as
+      large. Exact if the two cells are interchangeable under the null hypothesis.
+    - bootstrap: the level at which the interval would just touch zero. Needs a few dozen clusters.
 
-    Both count the data itself as one of the resamples, so that p is never below 1 / (n_resamples + 1). Resamples are
-    made of the clusters' contributions: what is resampled of means whose clusters differ in size, and of metrics of a
-    corpus, is their linear approximation.
+    Both count the data themselves as one of the resamples, so that p is never below 1 / (n_resamples + 1). Resamples
+    are sums of the clusters' contributions; for means over clusters of different sizes, and for metrics of a corpus,
+    that is a linear approximation.
     Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapters 13 and 15; Davison & Hinkley 1997,
     "Bootstrap Methods and their Application", section 2.7 (linear approximation); Phipson & Smyth 2010, "Permutation
     P-values Should Never Be Zero".
@@ -72,9 +72,10 @@ class PairedTest:
         return [_comparison(found, i, bounds[:, i], float(p[i]), float(errors[i])) for i in range(found.total.shape[1])]
 
     def smallest_p(self, n_clusters: int) -> float:
-        """The smallest p-value that so many clusters can give, however large the difference."""
+        """The smallest p-value that is possible with so many clusters, however large the difference."""
         if self.method is Method.BOOTSTRAP:
             return 2 / (1 + self.n_resamples)
+        # Of the 2^n ways to swap n clusters, two are as extreme as the data: none swapped, and all of them.
         return max(2.0 ** (1 - n_clusters), 1 / (1 + self.n_resamples))
 
     def _counts(self, n_clusters: int) -> Iterator[NDArray[np.float64]]:
@@ -84,20 +85,20 @@ class PairedTest:
         return swaps(n_clusters, self.n_resamples, self.seed)
 
     def _bounds(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Low and high per column, float64[2, n_cells]."""
+        """Low and high per cell, float64[2, n_cells]."""
         tail = (1 - self.confidence) / 2
         bounds: NDArray[np.float64] = np.quantile(gains, [tail, 1 - tail], axis=0)
         return bounds
 
     def _permutation_p(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Share of the sign flips, the data's own included, whose sums are as far from zero as the data's."""
+        """Share of sign flips, that of the data included, whose sums are at least as far from zero as the data's."""
         observed = np.abs(total.sum(axis=0)) - _tolerance(total)
         sums = resampled_sums(self._swaps(len(total)), total)
         p: NDArray[np.float64] = (1 + (np.abs(sums) >= observed).sum(axis=0)) / (1 + self.n_resamples)
         return p
 
     def _bootstrap_p(self, drawn: NDArray[np.float64], tolerance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Twice the share of resamples on the rarer side of zero, those at zero included, and at most 1."""
+        """Twice the share of resamples on the rarer side of zero, including those at zero; at most 1."""
         n_below = (drawn <= tolerance).sum(axis=0)
         n_above = (drawn >= -tolerance).sum(axis=0)
         p: NDArray[np.float64] = 2 * (1 + np.minimum(n_below, n_above)) / (1 + self.n_resamples)
@@ -105,7 +106,7 @@ class PairedTest:
 
 
 def standard_errors(centred: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Of sums of contributions, float64[n_cells]: times G / (G - 1) for G clusters; NaN for fewer than two."""
+    """Of sums of contributions, float64[n_cells], with the factor G / (G - 1) for G clusters; NaN for fewer than 2."""
     n_clusters = (sizes > 0).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         factor = np.where(n_clusters > 1, n_clusters / (n_clusters - 1), np.nan)

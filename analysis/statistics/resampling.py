@@ -1,4 +1,4 @@
-"""Random draws over groups of samples, equal for equal seeds and numbers of groups."""
+"""Random draws over groups of samples, the same for the same seed and number of groups."""
 
 from collections.abc import Iterator
 
@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 TOLERANCE = 1e-9
-"""Relative to what is summed: resampled sums that are equal but for rounding count as equal."""
+"""Relative to what is summed: resampled sums that differ only by rounding count as equal."""
 
 _BLOCK_ELEMENTS = 2_000_000
 
 
 def swaps(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.float64]]:
     """Whether each cluster changes its sign (-1) or not (1), float64[n_in_block, n_clusters], in blocks."""
+    # The number of clusters is part of the seed: comparisons over other samples get draws of their own.
     random = np.random.default_rng((seed, n_clusters))
     for n_in_block in _blocks(n_clusters, n_resamples):
         swapped = random.integers(2, size=(n_in_block, n_clusters), dtype=np.int8)
@@ -24,7 +25,7 @@ def counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.
     random = np.random.default_rng((seed, n_clusters))
     for n_in_block in _blocks(n_clusters, n_resamples):
         chosen = random.integers(max(1, n_clusters), size=(n_in_block, n_clusters))
-        chosen += n_clusters * np.arange(n_in_block)[:, np.newaxis]
+        chosen += n_clusters * np.arange(n_in_block)[:, np.newaxis]  # one bincount for all resamples of the block
         yield np.bincount(chosen.ravel(), minlength=chosen.size).reshape(chosen.shape).astype(np.float64)
 
 
@@ -34,7 +35,7 @@ def resampled_sums(blocks: Iterator[NDArray[np.float64]], contributions: NDArray
 
 
 def _blocks(n_clusters: int, n_resamples: int) -> Iterator[int]:
-    """Numbers of resamples that are drawn together, so that memory stays bounded."""
+    """How many resamples to draw together, so that memory stays bounded."""
     block = max(1, _BLOCK_ELEMENTS // max(1, n_clusters))
     for first in range(0, n_resamples, block):
         yield min(block, n_resamples - first)

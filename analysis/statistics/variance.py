@@ -1,4 +1,4 @@
-"""Which axes of a grid the cells' values depend on."""
+"""How much of the variance between the cells of a grid each axis accounts for."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Term:
     """An axis (`axes` has one name) or the interaction of two.
 
     `share` is eta squared: the term's sum of squares over the total, in [0, 1]. `df` are its degrees of freedom;
-    `n_aliased` are those that it would have if other terms did not vary along with it, less `df`.
+    `n_aliased` are those that it loses because other terms vary along with it.
     """
 
     axes: tuple[str, ...]
@@ -26,11 +26,11 @@ class Term:
 
 @dataclass(frozen=True)
 class VarianceShares:
-    """Terms by falling share, and what they leave over.
+    """Terms by decreasing share, and what they leave unexplained.
 
     `residual` is the share that no main effect and no two-way interaction explains. In a balanced grid shares and
-    residual add up to 1. `determined_by` names axes that vary only along with another one, which stands for both;
-    `aliased` are terms that cannot be told apart from the others together, and so have no share of their own.
+    residual add up to 1. `determined_by` names axes that vary only along with another one, which stands for both.
+    `aliased` are terms that cannot be separated from the others, and so have no share of their own.
     """
 
     terms: tuple[Term, ...]
@@ -43,12 +43,13 @@ def variance_shares(values: NDArray[np.float64], axes: Mapping[str, Sequence[Has
     """Shares of the axes with more than one level in the variance of `values`, float64[n_cells] without NaN.
 
     `axes` hold the level of every cell, None where a cell does not use the axis: such a cell says nothing about it.
-    Sums of squares are of Type II: each term is adjusted for all terms that do not contain it, so that the order of the
-    axes does not matter, and holes in the grid (failed cells) are allowed. None if all values are equal.
-    Shares describe these cells; part of a share is sampling error of the values.
+    Sums of squares are of Type II: each term is adjusted for all terms that do not contain it, so the order of the axes
+    does not matter and holes in the grid (failed cells) are allowed. None if all values are equal.
+    Shares describe these cells; part of every share is sampling error of the values.
     Source: Langsrud 2003, "ANOVA for Unbalanced Data: Use Type II Instead of Type III Sums of Squares".
     """
     total = float(((values - values.mean()) ** 2).sum()) if len(values) else 0.0
+    # Values that differ only by rounding would give shares of noise.
     if total <= len(values) * (np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)) ** 2:
         return None
     determined_by = determined_axes(axes)
@@ -68,7 +69,7 @@ def variance_shares(values: NDArray[np.float64], axes: Mapping[str, Sequence[Has
 
 
 def determined_axes(axes: Mapping[str, Sequence[Hashable]]) -> dict[str, str]:
-    """Axes that vary along with another one only, each with that one; of axes that do so mutually the first stays.
+    """Axes that vary only along with another one, each with that one; of axes that do so mutually the first stays.
 
     `axes` are as in `variance_shares`.
     """
@@ -83,7 +84,7 @@ def determined_axes(axes: Mapping[str, Sequence[Hashable]]) -> dict[str, str]:
 
 
 def _end(determined_by: Mapping[str, str], name: str) -> str:
-    """The axis at the end of the chain."""
+    """The axis at the end of the chain: one that determines another may be determined itself."""
     return _end(determined_by, determined_by[name]) if name in determined_by else name
 
 
@@ -113,7 +114,7 @@ def _fit(columns: Sequence[Columns], values: NDArray[np.float64]) -> tuple[float
 
 
 def _effect_columns(levels: Sequence[Hashable]) -> Columns:
-    """Contrasts of the levels that sum to zero, float64[n_cells, n_levels - 1]; a row of zeros where there is none."""
+    """Sum-to-zero contrasts of the levels, float64[n_cells, n_levels - 1]; zeros for a cell without a level."""
     used = list(dict.fromkeys(level for level in levels if level is not None))
     columns = np.array([[float(level == each) for each in used] for level in levels]).reshape(len(levels), len(used))
     contrasts: Columns = columns[:, :-1] - columns[:, -1:]
@@ -121,7 +122,7 @@ def _effect_columns(levels: Sequence[Hashable]) -> Columns:
 
 
 def _products(a: Columns, b: Columns) -> Columns:
-    """Every column of one times every column of the other."""
+    """Every column of one times every column of the other: the contrasts of their interaction."""
     return (a[:, :, np.newaxis] * b[:, np.newaxis, :]).reshape(len(a), -1)
 
 

@@ -1,1 +1,1 @@
-"""Cutting documents into chunks."""
+"""Cut documents into chunks."""

@@ -19,8 +19,8 @@ from components.tokenizers.cl100k import Cl100k
 class LlamaIndexSentences:
     """`llama_index.core.node_parser.SentenceSplitter` with our tokenizer; its chunks are mapped back to spans.
 
-    Its overlap is of whole sentences at most `size * overlap` tokens long, so small overlaps often repeat nothing, and
-    it knows the sentence marks of its own default settings only.
+    Its overlap consists of whole sentences, at most `size * overlap` tokens long, so small overlaps often repeat
+    nothing; and it knows only the sentence marks of its own default settings.
     """
 
     size: int = 128
@@ -31,7 +31,7 @@ class LlamaIndexSentences:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Mistakes of size and overlap."""
+        """What is wrong with size and overlap."""
         return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
@@ -40,7 +40,7 @@ class LlamaIndexSentences:
         return None
 
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
-        """Spans sorted by (document, start). Raises ComponentError if the chunks of a document are not its text."""
+        """Spans sorted by (document, start). Raises ComponentError if a document's chunks are not its text."""
         try:
             from llama_index.core.node_parser import SentenceSplitter
         except ImportError as error:
@@ -60,14 +60,15 @@ class LlamaIndexSentences:
 
 
 def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, int]]:
-    """Where each chunk stands, so that together they are the whole text but white space at their borders.
+    """Where each chunk is in the text, such that together they cover all of it but white space between them.
 
-    The same words may stand in several places, so all places are followed that go on where the chunk before began or
-    ended, until one reaches the end of the text.
+    The splitter returns texts without offsets, and the same words may occur in several places. So all places are
+    followed that continue from where the previous chunk began or ended, until one chain of them reaches the end of the
+    text.
     """
     if not chunks:
         return []
-    # Per chunk: where it may start, with a start of the chunk before that leads there.
+    # Per chunk: every place where it may start -> a start of the previous chunk from which it is reached.
     places: list[dict[int, int]] = [{_skip_blank(text, 0): -1}]
     for before, chunk in pairwise(chunks):
         reached: dict[int, int] = {}
@@ -91,14 +92,14 @@ def _locate(text: str, chunks: list[str], document_id: str) -> list[tuple[int, i
 
 
 def _skip_blank(text: str, start: int) -> int:
-    """The first place from `start` on that is not white space."""
+    """The first position from `start` on that is not white space."""
     while start < len(text) and text[start].isspace():
         start += 1
     return start
 
 
 def _occurrences(text: str, chunk: str, first: int, last: int) -> Iterator[int]:
-    """Where the chunk stands with a start in [first, last]."""
+    """Positions in [first, last] at which the chunk occurs."""
     place = text.find(chunk, first, last + len(chunk))
     while place >= 0:
         yield place

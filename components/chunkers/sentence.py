@@ -17,9 +17,9 @@ from components.tokenizers.cl100k import Cl100k
 class SentencePacking:
     """Packs consecutive sentences into chunks of at most `size` tokens (or characters).
 
-    With overlap, a chunk begins with the last `size * overlap` tokens of the text before it, counted exactly, so that
-    0.1 differs from 0 at every size; whole sentences fill the rest. A sentence that is too long for the rest is cut at
-    tokens. Nothing is lost or changed: chunks are spans of the original text.
+    With overlap, a chunk begins with exactly the last `size * overlap` tokens of the text before it, rounded down;
+    whole sentences fill the rest. A sentence that is too long for the rest is cut between tokens. Nothing is lost or
+    changed: chunks are spans of the original text.
     """
 
     size: int = 128
@@ -30,7 +30,7 @@ class SentencePacking:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Mistakes of size and overlap."""
+        """What is wrong with size and overlap."""
         return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
@@ -60,14 +60,14 @@ def _per_document(segments: Segments) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def _pack(sentences: list[int], size: int, repeated: int) -> Iterator[tuple[int, int]]:
-    """(first, last) token of each chunk's new part, for sentences given by the token count at their end.
+    """[first, last) tokens of each chunk's new part, for sentences given by the token count at their end.
 
-    The first chunk of a document has nothing to repeat: its new part may be `size` long, that of the others
+    The first chunk of a document has nothing to repeat, so its new part may be `size` tokens long, that of the others
     `size - repeated`.
     """
     first = packed = 0
     for end in sentences:
-        if end - first > _room(first, size, repeated) and packed > first:
+        if end - first > _room(first, size, repeated) and packed > first:  # full: this sentence begins a new chunk
             yield first, packed
             first = packed
         while end - first > (room := _room(first, size, repeated)):

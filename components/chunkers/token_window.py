@@ -1,4 +1,4 @@
-"""Fixed windows of tokens, whatever sentences they cut."""
+"""Fixed windows of tokens, regardless of sentences."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,10 +14,10 @@ from components.tokenizers.cl100k import Cl100k
 
 @dataclass(frozen=True)
 class TokenWindow:
-    """Windows of `size` tokens (or characters); each begins `size * (1 - overlap)` tokens after the one before.
+    """Windows of `size` tokens (or characters), each beginning `size * (1 - overlap)` tokens after the previous one.
 
-    The last window of a document may be shorter. A window never ends inside a character: a token that does is left to
-    the next window. White space alone makes no chunk.
+    The last window of a document may be shorter. A window never ends inside a character: a token that does so is left
+    to the next window. Windows of white space alone are dropped.
     """
 
     size: int = 128
@@ -28,7 +28,7 @@ class TokenWindow:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Mistakes of size and overlap."""
+        """What is wrong with size and overlap."""
         return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
 
     @property
@@ -40,7 +40,7 @@ class TokenWindow:
         """Spans sorted by (document, start)."""
         step = self.size - overlap_tokens(self.size, self.overlap)
         n_tokens = np.diff(segments.token_offsets)
-        # A further window is needed only while the one before does not reach the end.
+        # Another window is needed only as long as the previous one does not reach the end. -(-a // b) rounds up.
         n_windows = np.where(n_tokens > 0, np.maximum(0, -((self.size - n_tokens) // step)) + 1, 0)
         document = np.repeat(np.arange(len(n_tokens)), n_windows)
         nth = np.arange(len(document)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
@@ -61,8 +61,8 @@ def _character_at(segments: Segments, document: NDArray[np.int64], token: NDArra
 
 
 def tidy(documents: Documents, spans: Spans) -> Spans:
-    """Leaves out spans of nothing but white space, and those that lie inside the span before or after them (tokens that
-    share a character can make such). `spans` are sorted by (document, start).
+    """Drops spans of nothing but white space, and spans inside the one before or after them, which arise where several
+    tokens share a character. `spans` are sorted by (document, start).
     """
     rows = zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True)
     kept = np.array([bool(documents.texts[d][start:end].strip()) for d, start, end in rows], dtype=bool)

@@ -1,1 +1,1 @@
-"""Choosing what goes into the prompt."""
+"""Choose which hits go into the prompt."""

@@ -13,7 +13,7 @@ from components.tokenizers.cl100k import Cl100k
 
 
 class Order(StrEnum):
-    """How the chunks stand in the prompt: best first, best last (next to the question), or as in the corpus."""
+    """The order of chunks in the prompt: best first, best last (next to the question), or as in the corpus."""
 
     BEST_FIRST = "best_first"
     BEST_LAST = "best_last"
@@ -22,8 +22,8 @@ class Order(StrEnum):
 
 @dataclass(frozen=True)
 class PackedContext:
-    """Takes the first top_k hits, best first, while they fit into `max_tokens`; a hit that does not fit is dropped
-    whole (smaller ones behind it may still fit) and its tokens are counted.
+    """Takes the first top_k hits, best first, as long as they fit into `max_tokens`. A hit that does not fit is dropped
+    as a whole and its tokens are counted; smaller ones after it may still fit.
     """
 
     max_tokens: int = 8192
@@ -33,13 +33,14 @@ class PackedContext:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Mistakes of the budget."""
+        """A budget below 1."""
         return [] if self.max_tokens >= 1 else [f"max_tokens: got {self.max_tokens}, wanted at least 1"]
 
     def build(self, hits: Hits, chunks: Sequence[str], top_k: int) -> Context:
         """Chunks in prompt order, padded with -1, with the tokens kept and dropped."""
         best = hits.chunk[:, :top_k]
         used = np.unique(best[best >= 0])
+        # Each chunk is tokenised once, although many samples may share it.
         lengths = {
             int(chunk): len(ends)
             for chunk, ends in zip(used, self.tokenizer.token_ends([chunks[int(i)] for i in used]), strict=True)

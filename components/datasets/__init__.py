@@ -1,1 +1,1 @@
-"""Benchmarks: a corpus with samples."""
+"""Data sets: a corpus, and samples with their gold evidence."""

@@ -1,6 +1,6 @@
 """The last step of every loader: documents and samples, as they were read, become a checked Benchmark.
 
-All errors are DataError. `source` names where the data came from, for the errors.
+All errors are DataError. `source` says where the data came from, for the error messages.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ def assemble(
     *,
     references_required: bool = True,
 ) -> Benchmark:
-    """Checks everything, leaves out empty documents (counted in the notes) and sorts the documents by id.
+    """Checks everything, drops empty documents (counted in the notes) and sorts the documents by id.
 
-    Raises DataError for an empty corpus, no samples at all, an id that occurs twice, a sample with a blank question or
-    (unless they are not required, as for retrieval alone) without a reference, half a character, a gold span outside of
-    its document, and a subset, topic or task that goes by a name of the results' own. Gold documents that are not in
-    the corpus are legal: see `limit_and_count`. Samples without a reference are counted where they are legal.
+    Raises DataError for an empty corpus, no samples at all, a duplicate id, a sample with a blank question or without a
+    reference (unless these are optional, as for retrieval alone), half a character, a gold span outside its document,
+    and a subset, topic or task whose name the results reserve for themselves. Gold documents that are missing from the
+    corpus are legal: see `limit_and_count`. Samples without a reference are counted where they are legal.
     """
     kept = _sorted_and_not_empty(documents)
     if not len(kept):
@@ -37,6 +37,8 @@ def assemble(
     _require_unique([sample.id for sample in samples], source, "sample")
     for an_id, title, text in zip(kept.ids, kept.titles, kept.texts, strict=True):
         _require_whole_characters(source, f"document '{an_id}'", an_id, title, text)
+    for an_id, facts in zip(kept.ids, kept.metadata, strict=False):  # there may be none at all
+        _require_whole_characters(source, f"the metadata of document '{an_id}'", *facts, *facts.values())
     for sample in samples:
         _check_texts(sample, source, references_required)
         _check_names(sample, source)
@@ -50,8 +52,9 @@ def assemble(
 def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int) -> Benchmark:
     """The benchmark with at most `limit` samples and, in its notes, how many of them lack gold in the corpus.
 
-    `n_samples_without_gold_in_corpus` counts samples none of whose gold units (or that has no unit) is in the corpus,
-    `n_gold_units_not_in_corpus` the units of all samples that are not. The corpus does not depend on the limit.
+    `n_samples_without_gold_in_corpus` counts the samples that have no gold unit in the corpus (or no unit at all),
+    `n_gold_units_not_in_corpus` the units of all samples that are not in it. The corpus does not depend on the limit:
+    with fewer documents, retrieval would be an easier task.
     """
     samples = limit_samples(benchmark.samples, limit, seed)
     known = set(benchmark.documents.ids)
@@ -66,7 +69,7 @@ def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int) -> Bench
 
 
 def require_gold_in_corpus(benchmark: Benchmark, source: str) -> None:
-    """For data sets whose every gold unit must be in the corpus. Raises DataError naming the first that is not."""
+    """For data sets in which all gold must be in the corpus. Raises DataError naming the first unit that is not."""
     known = set(benchmark.documents.ids)
     for sample, unit in _units(benchmark.samples):
         if unit.document_id not in known:
@@ -79,8 +82,8 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str) -> None:
 
 
 def require_some_gold_in_corpus(benchmark: Benchmark, source: str, remedy: str) -> None:
-    """For data sets that may lack gold. Raises DataError if there is gold but none of it is in the corpus: the samples
-    belong to another one. `remedy` says what to do.
+    """For data sets in which some gold may be missing. Raises DataError if there is gold but none of it is in the
+    corpus, because then the samples belong to another corpus. `remedy` says what to do.
     """
     named = {unit.document_id for _, unit in _units(benchmark.samples)}
     if named and named.isdisjoint(benchmark.documents.ids):
@@ -91,15 +94,21 @@ def require_some_gold_in_corpus(benchmark: Benchmark, source: str, remedy: str) 
 
 
 def _alike(document_id: str, ids: Sequence[str]) -> str:
-    """An id that differs by case, by the folders before it, or by its ending; "" without one."""
+    """An id that differs only in case, in its folders or in its extension; "" if there is none."""
     stem = PurePosixPath(document_id.lower()).stem
     return next((f"'{an_id}'" for an_id in ids if PurePosixPath(an_id.lower()).stem == stem), "")
 
 
 def _sorted_and_not_empty(documents: Documents) -> Documents:
-    rows = zip(documents.ids, documents.titles, documents.texts, strict=True)
-    kept = sorted((row for row in rows if row[2].strip()), key=lambda row: row[0])
-    return Documents([row[0] for row in kept], [row[1] for row in kept], [row[2] for row in kept])
+    ids, titles, texts, metadata = documents.ids, documents.titles, documents.texts, documents.metadata
+    rows = sorted((row for row, text in enumerate(texts) if text.strip()), key=ids.__getitem__)
+    facts = [metadata[row] for row in rows] if metadata else []
+    return Documents(
+        [ids[row] for row in rows],
+        [titles[row] for row in rows],
+        [texts[row] for row in rows],
+        facts if any(facts) else (),
+    )
 
 
 def _require_unique(ids: Sequence[str], source: str, what: str) -> None:
@@ -114,7 +123,7 @@ def _require_unique(ids: Sequence[str], source: str, what: str) -> None:
 
 
 def _require_whole_characters(source: str, where: str, *texts: str) -> None:
-    """A JSON escape of one surrogate alone is half of a character, which no file in UTF-8 can hold."""
+    """A JSON escape of a single surrogate is half a character, which no UTF-8 file, and so no result, can hold."""
     for text in texts:
         try:
             text.encode("utf-8")
@@ -136,7 +145,7 @@ def _check_texts(sample: Sample, source: str, references_required: bool) -> None
 
 
 def _check_names(sample: Sample, source: str) -> None:
-    """A subset "macro" would be counted into the mean over subsets, a topic "all" would stand in its row."""
+    """A subset "macro" would be taken for the mean over subsets, a topic "all" for the average row of the matrix."""
     taken = {"subset": (OVERALL, MACRO, *GROUPINGS), "topic": (AVERAGE,), "task": (AVERAGE,)}
     names = {"subset": sample.subset.split("/")[0], "topic": sample.topic, "task": sample.task}
     for what, name in names.items():
@@ -156,7 +165,7 @@ def _check_spans(documents: Documents, samples: Sequence[Sample], source: str) -
             )
         if unit.start is None and unit.end is None:
             continue
-        length = lengths.get(unit.document_id)
+        length = lengths.get(unit.document_id)  # None for gold that is missing from the corpus
         if unit.start is None or unit.end is None or not 0 <= unit.start < unit.end:
             raise DataError(f"{source}: the gold of sample '{sample.id}' points nowhere: {unit} is no span.")
         if length is not None and unit.end > length:

@@ -1,4 +1,4 @@
-"""Any data set in BEIR's layout: a folder with a corpus, queries and judgements of relevance."""
+"""Any data set in BEIR's layout: a folder with a corpus, queries and relevance judgements."""
 
 import re
 from dataclasses import dataclass
@@ -20,10 +20,12 @@ _QRELS = ("qrels.tsv", "qrels/test.tsv")
 @dataclass(frozen=True)
 class Beir:
     """The folder `root`, with corpus.jsonl, `queries_file`, `qrels_file` ("" for qrels.tsv or qrels/test.tsv, whichever
-    is there) and, if there are any, reference answers in answers.jsonl. Without those it is for retrieval alone.
+    is there) and, if there is one, answers.jsonl with reference answers. Without it the data set is for retrieval
+    alone.
 
-    A document's text, which is chunked and searched, begins with its title, if it has one, and `title_separator`; None
-    leaves titles out of it. All samples are of the subset `subset`. Queries without a relevant document are kept.
+    A document's text, which is chunked and searched, begins with its title (if it has one) and `title_separator`; None
+    keeps titles out of the text. All samples belong to the subset `subset`. Queries without a relevant document are
+    kept.
     """
 
     version: ClassVar[int] = 1
@@ -54,8 +56,8 @@ class Beir:
         return sha256_of_files(self._files().by_part(), _EXPECTED)
 
     def load(self) -> Benchmark:
-        """All documents, and one sample per query up to the limit. The notes count queries without judgements, and rows
-        of the qrels that are not relevant, repeated, or of unknown queries and documents.
+        """All documents, and one sample per query up to the limit. The notes count queries without judgements, and
+        judgements that are not relevant, repeated, or about unknown queries and documents.
 
         Raises ConfigError if `check` finds a mistake, DataError for the files.
         """

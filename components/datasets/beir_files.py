@@ -24,17 +24,17 @@ _HEADERS = (["query-id", "corpus-id", "score"], ["query_id", "corpus_id", "score
 
 @dataclass(frozen=True)
 class Qrels:
-    """`scores` by query id and document id, also those below 1 (not relevant); `n_repeated` lines said nothing new."""
+    """`scores` by query id and document id, including those below 1 (not relevant); `n_repeated` duplicate lines."""
 
     scores: Mapping[str, Mapping[str, int]]
     n_repeated: int
 
 
 def read_corpus(file: Path, title_separator: str | None) -> Documents:
-    """The documents in the order of the file; a text begins with its title and the separator.
+    """The documents in the order of the file; each text begins with its title and the separator.
 
-    A title or a text that is blank is left out with the separator; with None every title is, and kept beside its text
-    alone. Raises DataError if no document has a text.
+    A blank title or text is left out together with the separator. With None no text begins with its title, which is
+    then kept only as the document's title. Raises DataError if no document has a text.
     """
     ids, titles, texts = [], [], []
     for where, record in read_records(file, _EXPECTED_CORPUS):
@@ -48,7 +48,7 @@ def read_corpus(file: Path, title_separator: str | None) -> Documents:
 
 
 def read_queries(file: Path) -> dict[str, str]:
-    """Texts by id, in the order of the file. Raises DataError for an id that occurs twice, and for no query at all."""
+    """Texts by id, in the order of the file. Raises DataError for a duplicate id, and if there is no query at all."""
     queries: dict[str, str] = {}
     for where, record in read_records(file, _EXPECTED_QUERIES):
         queries[_new_id(record, queries, where)] = required_text(record, "text", where)
@@ -60,7 +60,8 @@ def read_queries(file: Path) -> dict[str, str]:
 def read_qrels(file: Path) -> Qrels:
     """The judgements, with either header or none; {} for an empty file.
 
-    Raises DataError with the line for a row that is none, and for a document that has two scores for one query.
+    Raises DataError with the line for a row that is not a judgement, and for a document with two different scores for
+    one query.
     """
     scores: dict[str, dict[str, int]] = {}
     n_repeated = 0
@@ -94,9 +95,9 @@ def _judgement(cells: list[str], where: str) -> tuple[str, str, int]:
 def read_answers(file: Path) -> dict[str, tuple[str, ...]]:
     """References by query id, () for a blank answer.
 
-    A list is one answer of several parts (TAT-QA's answers of several spans are parts, not alternatives), joined by
-    commas; a number becomes a text. A `scale` ("percent", "thousand") that the answer does not name makes a second
-    reference, with the scale behind the answer. Raises DataError for an id that occurs twice.
+    A list is one answer in several parts (the spans of a TAT-QA answer are parts, not alternatives), joined by commas;
+    a number becomes a text. If the answer does not name its `scale` ("percent", "thousand"), there is a second
+    reference with the scale after the answer. Raises DataError for a duplicate id.
     """
     answers: dict[str, tuple[str, ...]] = {}
     for where, record in read_records(file, _EXPECTED_ANSWERS):

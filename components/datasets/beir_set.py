@@ -10,7 +10,7 @@ from components.records import Documents, Evidence, Kind, Sample
 
 @dataclass(frozen=True)
 class BeirFiles:
-    """Where the parts of a set are; None for one that it lacks. `prepared` has texts to search for, by query id."""
+    """Where the parts of a set are; None for a part that it lacks. `prepared` holds search texts by query id."""
 
     corpus: Path
     queries: Path
@@ -19,13 +19,13 @@ class BeirFiles:
     prepared: Path | None = None
 
     def by_part(self) -> dict[str, Path]:
-        """The files that are read, by the name of their part: what a fingerprint covers."""
+        """The files that are read, by the name of the part: what a fingerprint covers."""
         return {part: file for part, file in vars(self).items() if file is not None}
 
 
 @dataclass(frozen=True)
 class BeirSet:
-    """What was read. `counts` say what was left out or is missing; those of several sets can be added up."""
+    """What was read. `counts` say what was left out or is missing; the counts of several sets can be added up."""
 
     documents: Documents
     samples: Sequence[Sample]
@@ -35,9 +35,9 @@ class BeirSet:
 def read_set(files: BeirFiles, subset: str, title_separator: str | None, corpus_prefix: str = "") -> BeirSet:
     """All documents, and one sample per query, in the order of the files.
 
-    `corpus_prefix` is put before the ids of documents and samples, and is where the samples search. A document is
-    gold if its score is 1 or more, in the corpus or not; a query without one is kept without gold. A query that
-    is not prepared is searched for as it is. Raises DataError.
+    `corpus_prefix` is prepended to the ids of documents and samples, and limits the samples' search to documents with
+    this prefix. A document is gold if its score is 1 or more, whether or not it is in the corpus; a query without gold
+    is kept. A query without a prepared text is searched for as it is. Raises DataError.
     """
     documents = read_corpus(files.corpus, title_separator)
     queries, qrels = read_queries(files.queries), read_qrels(files.qrels)
@@ -65,7 +65,7 @@ def read_set(files: BeirFiles, subset: str, title_separator: str | None, corpus_
 
 
 def labelled(samples: Sequence[Sample]) -> dict[str, int | float]:
-    """How many queries there are (at least one), how many have gold, and their share to four digits."""
+    """How many queries there are (at least one), how many have gold, and that share, rounded to four digits."""
     n_labelled = sum(bool(sample.gold) for sample in samples)
     return {
         "n_queries": len(samples),
@@ -75,7 +75,7 @@ def labelled(samples: Sequence[Sample]) -> dict[str, int | float]:
 
 
 def _gold(scores: Mapping[str, int], corpus_prefix: str) -> tuple[Evidence, ...]:
-    """The relevant documents of one query, whole, by falling grade."""
+    """The relevant documents of one query, whole, by decreasing grade."""
     relevant = [(document_id, score) for document_id, score in scores.items() if score >= 1]
     ordered = sorted(relevant, key=lambda pair: (-pair[1], pair[0]))
     return tuple(Evidence(f"{corpus_prefix}{document_id}", grade=grade) for document_id, grade in ordered)

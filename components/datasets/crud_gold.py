@@ -1,4 +1,4 @@
-"""Gives CRUD-RAG's gold texts their evidence: where they occur in the corpus, or a document that is added for them."""
+"""Finds the evidence for CRUD-RAG's gold texts: where they occur in the corpus, or a document added for them."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,17 +11,17 @@ from components.records import Documents, Evidence, Kind
 
 @dataclass(frozen=True)
 class CrudGold:
-    """Every distinct gold text -> its evidence (at least one unit), and the documents (id -> text) to be added."""
+    """Every distinct gold text -> its evidence (at least one unit), and the documents (id -> text) to add."""
 
     evidence: Mapping[str, tuple[Evidence, ...]]
     added: Mapping[str, str]
 
     def of(self, item: CrudItem) -> tuple[Evidence, ...]:
-        """The distinct units of an item's gold texts, in their order."""
+        """The distinct units of an item's gold texts, in order."""
         return tuple(dict.fromkeys(unit for text in item.gold_texts for unit in self.evidence[text]))
 
     def counts(self) -> dict[str, int]:
-        """Numbers of distinct gold texts; each text counts in exactly one of those after the first."""
+        """Numbers of distinct gold texts: in total, and by what became of them, each under exactly one."""
         found = list(self.evidence.values())
         in_added = sum(any(unit.document_id in self.added for unit in units) for units in found)
         absent = sum(units[0].start is None and units[0].document_id not in self.added for units in found)
@@ -35,10 +35,10 @@ class CrudGold:
 
 
 def match_gold(documents: Documents, items: Sequence[CrudItem], min_overlap: float, add_gold: bool) -> CrudGold:
-    """Looks every gold text up in the corpus and, if `add_gold`, has those of QA items added that are not there.
+    """Looks up every gold text in the corpus and, with `add_gold`, adds those of QA items that are not in it.
 
-    The longest are added first, so that a text that lies in another one is found there and not added again. A text that
-    is nowhere has one unit, a document that is not in the corpus.
+    The longest are added first, so that a text contained in another is found there and not added again. A text that is
+    nowhere has one unit, a document that is not in the corpus: a miss that no retriever can avoid, and that is counted.
     """
     texts = list(dict.fromkeys(text for item in items for text in item.gold_texts))
     finder = PassageFinder(texts, min_overlap)

@@ -26,10 +26,10 @@ _EXPECTED_CORPUS = "CRUD-RAG's corpus, text files with one document per line"
 class CrudRag:
     """The published data under `root`. A document's id is "<file name>:<line number>", a sample's "<subset>/<ID>".
 
-    `add_gold` adds the gold news texts of QA items that do not occur in the corpus to it, as "gold:<hash>"; a text
-    occurs if at least the share `gold_overlap` of its sentences, by characters, does. `merge_duplicates` keeps the
-    first of documents with equal text; unmerged, it is the gold. `accept_truncated` uses the whole records of a split
-    file that was cut off. The notes count what was read, merged, found and added.
+    With `add_gold`, gold news texts of QA items that do not occur in the corpus are added to it as "gold:<hash>". A
+    text occurs if at least the share `gold_overlap` of its sentences, by characters, does. With `merge_duplicates`,
+    only the first of several documents with the same text is kept; without, the first is the gold. `accept_truncated`
+    uses the complete records of a split file that was cut off. The notes count what was read, merged, found and added.
     """
 
     version: ClassVar[int] = 1
@@ -68,7 +68,7 @@ class CrudRag:
         return sha256_of_files({"split": self._split_path, **files}, EXPECTED_SPLIT)
 
     def load(self) -> Benchmark:
-        """The corpus with the gold that was added, and the samples of the chosen subsets.
+        """The corpus with the added gold, and the samples of the chosen subsets.
 
         Raises ConfigError if `check` finds a mistake, DataError for the files.
         """
@@ -97,7 +97,7 @@ class CrudRag:
         return sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
 
     def _read_corpus(self) -> Documents:
-        """All lines, in the order of files and lines; the line number in an id has six digits."""
+        """All lines, in the order of files and lines. Line numbers have six digits, so that ids sort as lines do."""
         ids: list[str] = []
         texts: list[str] = []
         for file in self._corpus_files():
@@ -108,7 +108,7 @@ class CrudRag:
 
 
 def _merge_duplicates(documents: Documents) -> tuple[Documents, int]:
-    """The documents without those whose text an earlier one has, and how many these are. Empty ones are kept."""
+    """The documents without those that repeat an earlier text, and the number of these. Empty ones are kept."""
     first: dict[str, str] = {}
     kept = [
         (an_id, text)

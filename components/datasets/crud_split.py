@@ -1,4 +1,4 @@
-"""CRUD-RAG's split file: six lists of records, one per subset, each with field names of its own.
+"""CRUD-RAG's split file: six lists of records, one per subset, each with its own field names.
 
 Source: Lyu et al. 2024, "CRUD-RAG: A Comprehensive Chinese Benchmark for RAG", file data/crud_split/split_merged.json.
 """
@@ -44,7 +44,7 @@ SUBSETS: Mapping[str, SubsetFormat] = {
 
 @dataclass(frozen=True)
 class CrudItem:
-    """A sample that has no gold yet, and the texts that its gold is to be found by."""
+    """A sample without its gold, and the texts by which the gold will be found."""
 
     sample: Sample
     gold_texts: tuple[str, ...]
@@ -52,7 +52,7 @@ class CrudItem:
 
 @dataclass(frozen=True)
 class CrudSplit:
-    """The items of the chosen subsets, in the order of the subsets and of their lists; `cut_off` if the file was."""
+    """The items of the chosen subsets, in the order of the subsets and their lists; `cut_off` if the file was."""
 
     items: tuple[CrudItem, ...]
     cut_off: bool
@@ -61,7 +61,7 @@ class CrudSplit:
 def read_split(file: Path, subsets: Sequence[str], accept_truncated: bool) -> CrudSplit:
     """Reads the lists of some of SUBSETS; a list that is not in the file has no items.
 
-    A file with a bare list holds the records of the one chosen subset. Raises DataError.
+    A file that is a bare list holds the records of the one chosen subset. Raises DataError.
     """
     value, cut_off = read_json(file, EXPECTED, accept_truncated)
     if isinstance(value, list) and len(subsets) == 1:

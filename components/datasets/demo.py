@@ -37,7 +37,7 @@ _KINDS = {
     "conversational": Kind.CONVERSATION,
     "long_form": Kind.LONG_FORM,
 }
-"""By subset, or by task within finance; all others are questions."""
+"""By subset, or by task within finance; everything else is QA."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _read_sample(record: Record, texts: dict[str, str], where: str) -> Sample:
 
 
 def _evidence(gold: Record, texts: dict[str, str], where: str) -> Evidence:
-    """The unit that a quote marks. Raises DataError if the quote does not occur exactly once in its document."""
+    """The evidence that a quote marks. Raises DataError unless the quote occurs exactly once in its document."""
     document_id = required_text(gold, "document", where)
     quote = optional_text(gold, "quote", where)
     if not quote or document_id not in texts:

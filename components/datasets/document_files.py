@@ -1,7 +1,7 @@
 """The documents of a user: a JSON Lines file, a folder of text, Markdown, HTML and PDF files, or one such file.
 
-HTML is read by Beautiful Soup and PDF by pypdf, the libraries behind llama-index's file readers; that package itself
-wants an older pandas than this project and cannot be installed beside it.
+HTML is read by Beautiful Soup and PDF by pypdf, the libraries behind llama-index's file readers. That package itself
+requires an older pandas than this project, so the two cannot be installed together.
 """
 
 import hashlib
@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from components.datasets.html_text import read_html
-from components.datasets.json_fields import optional_text, read_records, required_id, required_text
+from components.datasets.json_fields import optional_facts, optional_text, read_records, required_id, required_text
 from components.datasets.reading import read_bytes, read_lines
 from components.errors import DataError, MissingExtraError
 from components.records import Documents
 
 _EXPECTED_FOLDER = "documents as .txt, .md, .html or .pdf files"
-_EXPECTED_FILE = 'documents as JSON Lines, {"text"} with "id" and "title" if there are any'
+_EXPECTED_FILE = 'documents as JSON Lines, {"text"} with "id", "title" and "metadata" if there are any'
 _ID_DIGITS = 12
 _JSON_LINES = "documents.jsonl"
 
@@ -30,8 +30,8 @@ class Page(NamedTuple):
 
 
 def document_files(path: Path) -> dict[str, Path]:
-    """The files that are read, by the names that count: the file itself, or all of a folder (hidden ones left out) that
-    can be read, by their paths in it. Raises DataError without any.
+    """The files to read, by the names that count: the file itself, or every readable file of a folder (hidden ones left
+    out) by its path in it. Raises DataError if there are none.
     """
     if path.is_file():
         return {path.name if path.suffix.lower() in _READERS else _JSON_LINES: path}
@@ -57,9 +57,10 @@ def missing_extras(path: Path) -> list[str]:
 def read_documents(path: Path) -> tuple[Documents, dict[str, int]]:
     """The documents, and counts for the notes.
 
-    In a folder a document's id is its path in it. In JSON Lines it is its `id`; without one it is made of the text, so
-    that it stays the same when others are added, and a text that comes again is left out and counted. Raises DataError
-    for what cannot be read, MissingExtraError.
+    In a folder, a document's id is its path in it. In JSON Lines it is the document's `id`; if there is none, it is
+    derived from the text, so that it stays the same when documents are added, and repeated texts are left out and
+    counted; `metadata` is an object of texts or numbers. Raises DataError for what cannot be read, and
+    MissingExtraError.
     """
     files = document_files(path)
     if _JSON_LINES in files and path.is_file():
@@ -70,7 +71,7 @@ def read_documents(path: Path) -> tuple[Documents, dict[str, int]]:
 
 
 def n_other_files(path: Path) -> int:
-    """How many files of a folder are left out because nothing reads their kind; 0 for a single file."""
+    """How many files of a folder are left out because there is no reader for them; 0 for a single file."""
     return len(_visible_files(path)) - len(document_files(path)) if path.is_dir() else 0
 
 
@@ -86,6 +87,7 @@ def _read_jsonl(file: Path) -> tuple[Documents, dict[str, int]]:
     ids: list[str] = []
     titles: list[str] = []
     texts: list[str] = []
+    metadata: list[dict[str, str]] = []
     for where, record in read_records(file, _EXPECTED_FILE):
         text = required_text(record, "text", where)
         own_id = required_id(record, where) if record.get("id") is not None else ""
@@ -98,7 +100,8 @@ def _read_jsonl(file: Path) -> tuple[Documents, dict[str, int]]:
         ids.append(own_id)
         titles.append(optional_text(record, "title", where))
         texts.append(text)
-    return Documents(ids, titles, texts), {"n_documents_repeated": n_repeated}
+        metadata.append(optional_facts(record, "metadata", where))
+    return Documents(ids, titles, texts, metadata if any(metadata) else ()), {"n_documents_repeated": n_repeated}
 
 
 def _read_text(file: Path) -> Page:
@@ -111,7 +114,7 @@ def _read_html(file: Path) -> Page:
 
 
 def _read_pdf(file: Path) -> Page:
-    """The text of all pages; none for pages that are pictures."""
+    """The text of all pages; pages that are pictures have none."""
     try:
         from pypdf import PdfReader
     except ImportError as error:
@@ -120,7 +123,7 @@ def _read_pdf(file: Path) -> Page:
         reader = PdfReader(file)
         text = "\n".join(page.extract_text() for page in reader.pages)
         title = reader.metadata.title if reader.metadata else None
-    except Exception as error:  # a damaged file can end in any: a number where the parser adds a text, say
+    except Exception as error:  # a damaged file can raise anything, from deep inside the parser
         raise DataError(f"{file}: cannot be read as PDF ({error}). Mend the file, or remove it.") from error
     return Page(str(title or file.stem), text)
 

@@ -1,4 +1,4 @@
-"""The seven sets of the FinanceRAG challenge, each with a corpus of its own, as subsets of one benchmark.
+"""The seven sets of the FinanceRAG challenge, each with its own corpus, as subsets of one benchmark.
 
 Source: the ACM-ICAIF '24 FinanceRAG challenge; the expanded queries are those of the Multi-Reranker system.
 """
@@ -24,7 +24,7 @@ _PREPARED, _QRELS, _FULL_QRELS = "queries_prep.jsonl", "qrels.tsv", "qrels_full.
 
 
 class QueriesFile(StrEnum):
-    """What is searched for: the question, or the question with the keywords that an expansion added."""
+    """What is searched for: the question, or the question with the keywords of a query expansion."""
 
     ORIGINAL = "original"
     PREPARED = "prepared"
@@ -39,12 +39,12 @@ class QrelsFile(StrEnum):
 
 @dataclass(frozen=True)
 class FinanceRag:
-    """The `sets` under `root`, each a subset by its name in lower case: a query is searched for in its own set alone.
+    """The `sets` under `root`, each a subset named like it in lower case. A query searches its own set only.
 
     Every set has corpus.jsonl, queries.jsonl and qrels.tsv in BEIR's layout, and some have answers.jsonl. Ids begin
-    with the subset's name. `queries` prepared searches for queries_prep.jsonl, and still asks the original question.
-    `qrels` full takes qrels_full.tsv where a set has it, and names those that have none. A set without a corpus is an
-    error, or with `skip_missing` left out, named and counted. `title_separator` as in `Beir`.
+    with the subset's name. `queries` prepared searches for the texts of queries_prep.jsonl, but still asks the original
+    question. `qrels` full reads qrels_full.tsv of the sets that have it, and names those that do not. A set without a
+    corpus is an error; with `skip_missing` it is left out, named and counted. `title_separator` is as in `Beir`.
     """
 
     version: ClassVar[int] = 1
@@ -79,8 +79,8 @@ class FinanceRag:
         return sha256_of_files(files, _EXPECTED)
 
     def load(self) -> Benchmark:
-        """The documents and queries of all sets, up to the limit. The notes hold the size of every set and its share of
-        labelled queries, and, over all sets, the same counts as in `Beir`.
+        """The documents of all sets, and their queries up to the limit. The notes hold every set's size and share of
+        labelled queries and, over all sets, the same counts as in `Beir`.
 
         Raises ConfigError if `check` finds a mistake, DataError for the files.
         """
@@ -94,7 +94,7 @@ class FinanceRag:
         return limit_and_count(benchmark, self.limit, self.limit_seed)
 
     def _present(self) -> list[str]:
-        """The sets that have a corpus. Raises DataError for one without (unless such are skipped), and without any."""
+        """The sets that have a corpus. Raises DataError for one without (unless those are skipped), or if none has."""
         root = require_folder(Path(self.root), _EXPECTED)
         missing = [name for name in self.sets if not (root / name / CORPUS).is_file()]
         if missing and not self.skip_missing:
@@ -142,7 +142,7 @@ class FinanceRag:
 
 
 def _named(what: str, names: Sequence[str]) -> dict[str, int | str]:
-    """How many, and which if there are any."""
+    """How many there are, and which if there are any."""
     return {f"n_{what}": len(names), **({what: ", ".join(names)} if names else {})}
 
 

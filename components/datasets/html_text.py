@@ -1,4 +1,4 @@
-"""The text of an HTML page as a reader sees it: a line per block, words as they are."""
+"""The text of an HTML page as a reader sees it: one line per block, words unbroken."""
 
 import re
 from typing import NamedTuple
@@ -15,7 +15,7 @@ _BLOCKS = (
 _CELLS = ("td", "th")
 _WHITE_SPACE = re.compile(r"[ \t\n\r\f\u00a0]+")
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "ascii": "cp1252", "us-ascii": "cp1252", "gb2312": "gb18030"}
-"""What browsers take for a declared encoding, as the WHATWG's encoding standard says; gbk too is part of gb18030."""
+"""What browsers read instead of a declared encoding, following the WHATWG's encoding standard."""
 
 
 class HtmlPage(NamedTuple):
@@ -26,9 +26,9 @@ class HtmlPage(NamedTuple):
 
 
 def read_html(content: bytes, place: str) -> HtmlPage:
-    """Blocks (paragraphs, list items, rows of tables) are lines, cells of a row are parted by a space, and what is
-    within a line (links, bold text) is not parted. Raises DataError if the bytes are not in the encoding that the page
-    declares (UTF-8 if none), MissingExtraError.
+    """Blocks (paragraphs, list items, table rows) become lines, the cells of a row are separated by a space, and inline
+    elements (links, bold text) by nothing. Raises DataError if the bytes are not in the encoding that the page declares
+    (UTF-8 if none), and MissingExtraError.
     """
     try:
         from bs4 import BeautifulSoup
@@ -39,7 +39,7 @@ def read_html(content: bytes, place: str) -> HtmlPage:
     title = _WHITE_SPACE.sub(" ", soup.title.get_text()).strip() if soup.title else ""
     for element in soup(_UNSEEN):
         element.decompose()
-    for text in soup.find_all(string=True):
+    for text in soup.find_all(string=True):  # line breaks in the source are spaces to a reader, save in <pre>
         if type(text) is NavigableString and not text.find_parent("pre"):
             text.replace_with(_WHITE_SPACE.sub(" ", text))
     for element in soup(("br", *_BLOCKS)):
@@ -52,7 +52,7 @@ def read_html(content: bytes, place: str) -> HtmlPage:
 
 
 def _decoded(content: bytes, place: str) -> str:
-    """By its byte order mark, or as the page declares, or as UTF-8: never guessed, so that no text changes unseen."""
+    """By byte order mark, declaration, or as UTF-8; never guessed: a wrong guess would change texts unnoticed."""
     from bs4.dammit import EncodingDetector
 
     content, by_mark = EncodingDetector.strip_byte_order_mark(content)

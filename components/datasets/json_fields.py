@@ -1,4 +1,4 @@
-"""Fields of records that came from JSON: each with its type checked, each error with the record's place.
+"""Fields of records read from JSON, with their types checked; every error names the record's place.
 
 `where` is that place in words, e.g. "split.json, list 'event_summary', record 3". All errors are DataError.
 """
@@ -13,7 +13,7 @@ Record = Mapping[str, object]
 
 
 def read_records(file: Path, expected: str) -> Iterator[tuple[str, Record]]:
-    """Yields (where, record) for every line of a JSON Lines file that is not blank."""
+    """Yields (where, record) for every non-blank line of a JSON Lines file."""
     for line, value in read_jsonl(file, expected):
         where = f"{file}, line {line}"
         yield where, as_record(value, where)
@@ -51,7 +51,7 @@ def optional_text(record: Record, key: str, where: str) -> str:
 
 
 def optional_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
-    """The strings under `key` that are not blank, be it one string or a list of them; () if it is missing or null."""
+    """The non-blank strings under `key`, which may be one string or a list of them; () if it is missing or null."""
     value = record.get(key)
     entries = value if isinstance(value, list) else [] if value is None else [value]
     texts = []
@@ -62,16 +62,28 @@ def optional_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
     return tuple(text for text in texts if text.strip())
 
 
+def optional_facts(record: Record, key: str, where: str) -> dict[str, str]:
+    """The object under `key` as texts by name: numbers as JSON writes them, nulls left out; {} if it is missing."""
+    value = record.get(key)
+    facts = as_record({} if value is None else value, f"{where}, field '{key}'")
+    for name, fact in facts.items():
+        if isinstance(fact, bool) or not isinstance(fact, str | int | float | None):
+            raise DataError(
+                f"{where}: field '{key}' holds a {_kind_of(fact)} under '{name}', wanted a text or a number."
+            )
+    return {name: str(fact) for name, fact in facts.items() if fact is not None}
+
+
 def required_id(record: Record, where: str) -> str:
-    """The text or whole number under "id", as a text. Raises DataError without one."""
+    """The text or whole number under "id", as a text. Raises DataError if there is none."""
     value = record.get("id")
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool):  # to Python, true is a whole number
         return str(value)
     return required_text(record, "id", where)
 
 
 def required_texts(record: Record, key: str, where: str) -> tuple[str, ...]:
-    """As `optional_texts`, but there must be at least one: for the references of an item."""
+    """Like `optional_texts`, but there must be at least one: for the references of an item."""
     texts = optional_texts(record, key, where)
     if not texts:
         raise DataError(

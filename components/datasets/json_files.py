@@ -1,6 +1,7 @@
-"""Reading a JSON file that may have been cut off: how many records are whole, and, if asked for, those records.
+"""Reads a JSON file that may have been cut off: how many records are complete and, on request, those records.
 
-Only a cut at the end can be accepted. A file that is damaged in the middle is always an error.
+Only a cut at the end can be accepted, such as an interrupted download leaves. A file that is damaged in the middle is
+always an error.
 """
 
 import json
@@ -13,13 +14,13 @@ from components.errors import DataError
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _UNFINISHED = re.compile(r"(t(ru?)?|f(a(ls?)?)?|n(ul?)?|-|\.|[eE][-+]?|\\?u?[0-9a-fA-F]{0,4})?\s*")
-"""What a cut can leave of true, false, null, a number or an escape."""
+"""What a cut can leave of true, false, null, a number or an escape sequence."""
 
 _DECODER = json.JSONDecoder()
 
 
 class JsonFile(NamedTuple):
-    """The value of a JSON file, and whether the file was cut off (then the value holds the whole records alone)."""
+    """The value of a JSON file, and whether the file was cut off (then the value holds only the complete records)."""
 
     value: object
     cut_off: bool
@@ -29,7 +30,8 @@ def read_json(file: Path, expected: str, accept_truncated: bool = False) -> Json
     """Reads a JSON file: a list of records, an object of such lists, or anything else.
 
     Raises DataError if it is not UTF-8 or not JSON, and if it was cut off: with the byte offsets of the cut and of the
-    record it went through, and how many records before are whole. With `accept_truncated` those are returned instead.
+    record it went through, and the number of complete records before it. With `accept_truncated` these are returned
+    instead.
     """
     content = read_bytes(file, expected)
     content = content.removeprefix(BYTE_ORDER_MARK.encode())
@@ -49,7 +51,7 @@ class _WholeRecords(NamedTuple):
     value: object
     n_records: int
     end: int
-    """Where, in characters, the first record begins that is not whole."""
+    """Where, in characters, the first incomplete record begins."""
 
 
 def _decode(file: Path, content: bytes) -> tuple[str, bool]:
@@ -64,14 +66,14 @@ def _decode(file: Path, content: bytes) -> tuple[str, bool]:
 
 
 def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
-    """True if the text breaks where it ends: more of it could have made it whole."""
+    """True if the error is at the end of the text, so that more text could have completed it."""
     if error.msg.startswith("Extra data"):
         return False
     return error.msg.startswith("Unterminated string") or _UNFINISHED.fullmatch(text, error.pos) is not None
 
 
 def _read_whole_records(text: str) -> _WholeRecords:
-    """The records before the first that is not whole, of a list or of an object that holds lists."""
+    """The records before the first incomplete one, of a list or of an object that holds lists."""
     start = _skip_blanks(text, 0)
     if text[start : start + 1] == "{":
         return _read_lists(text, start)
@@ -105,7 +107,7 @@ def _read_lists(text: str, position: int) -> _WholeRecords:
 
 
 def _read_list(text: str, position: int) -> tuple[list[object], int, bool]:
-    """The whole elements of the list that begins at `position`, where they end, and whether the list is closed."""
+    """The complete elements of the list at `position`, where they end, and whether the list is closed."""
     records: list[object] = []
     if text[position : position + 1] != "[":
         return records, position, False

@@ -21,11 +21,11 @@ class Jsonl:
     """`documents` is a JSON Lines file or a folder (see `read_documents`), `samples` a JSON Lines file of questions.
 
     A sample has `id` and `question`, and may have `references` (a text or a list), `gold` (see `read_samples`),
-    `subset`, `topic`, `task`, `history` and `kind`. Questions without references are answered, and scored by what needs
-    none.
+    `subset`, `topic`, `task`, `history` and `kind`. Questions without references are answered too, and scored by the
+    metrics that need none.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     documents: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
     samples: str = runtime_only("", "the content of the file counts, through the fingerprint, not its place")
@@ -37,7 +37,7 @@ class Jsonl:
         return "jsonl"
 
     def check(self) -> list[str]:
-        """What is wrong with the fields, and libraries that the documents need; reads no file."""
+        """What is wrong with the fields, and missing libraries that the documents need; reads no file."""
         wanted = {
             "documents": "a JSON Lines file, or a folder of .txt, .md, .html and .pdf files",
             "samples": _EXPECTED,
@@ -53,14 +53,14 @@ class Jsonl:
         return mistakes
 
     def fingerprint(self) -> str:
-        """SHA-256 over all files that are read, and the number of those that are not."""
+        """SHA-256 over all files that are read and the number of those that are not, which the notes report."""
         files = {f"documents/{name}": file for name, file in document_files(Path(self.documents)).items()}
         files["samples.jsonl"] = require_file(Path(self.samples), _EXPECTED)
         n_others = n_other_files(Path(self.documents))
         return hashlib.sha256(f"{sha256_of_files(files, _EXPECTED)} {n_others}".encode()).hexdigest()
 
     def load(self) -> Benchmark:
-        """Raises ConfigError if `check` finds a mistake, DataError."""
+        """All documents, and questions up to the limit. Raises ConfigError if `check` finds a mistake, DataError."""
         if mistakes := self.check():
             raise ConfigError(mistakes)
         documents, counts = read_documents(Path(self.documents))

@@ -31,7 +31,7 @@ _SUBSET = "all"
 
 @dataclass(frozen=True)
 class OwnSamples:
-    """The samples in the order of the file, labels of their subsets, topics and tasks, and counts for the notes."""
+    """The samples in the order of the file, labels of subsets, topics and tasks, and counts for the notes."""
 
     samples: Sequence[Sample]
     labels: Mapping[str, str]
@@ -39,12 +39,12 @@ class OwnSamples:
 
 
 def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
-    """Reads all lines; `texts` are those of the documents by id, in which quotes are found.
+    """Reads all lines; `texts` are the documents' texts by id, in which quotes are looked up.
 
-    `gold` is a list of document ids, or of {"document"} with "quote" (which occurs once in it, line breaks aside) or
-    "start" and "end" (in characters, end exclusive), each with a "grade" if there are degrees. `history` is a list of
-    {"question", "answer"}. `subset`, `topic` and `task` are any texts: each becomes a slug (a subset a path of them),
-    and is its label. Fields of other names are left aside and counted, unless they look like a slip for one of these.
+    `gold` is a list of document ids, or of {"document"} with a "quote" (which occurs in it once, ignoring line breaks)
+    or "start" and "end" (in characters, end exclusive), each with a "grade" if relevance is graded. `history` is a list
+    of {"question", "answer"}. `subset`, `topic` and `task` are free text: each becomes the label of a slug (a subset,
+    of a path of slugs). Unknown fields are ignored and counted, unless they look like a misspelling of a known one.
     Raises DataError with file and line.
     """
     lines = list(read_records(file, _EXPECTED))
@@ -59,9 +59,9 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
 
 
 def slugs_of(names: Iterable[str]) -> dict[str, str]:
-    """A slug for every name that is not blank, each of its own (but for names that `make_slug` takes for the same): the
-    name in lower case with underscores where it is ASCII, has a letter or digit, and nobody else has that; else with a
-    hash.
+    """A slug for every non-blank name, all distinct (except for names that `make_slug` treats as the same). It is the
+    name in lower case with underscores if the name is ASCII, has a letter or digit and shares that form with no other;
+    otherwise it ends in a hash.
     """
     plain = {name: "_".join(re.findall(r"[a-z0-9]+", name.lower())) for name in names if name.strip()}
     n_of = Counter(plain.values())
@@ -71,14 +71,14 @@ def slugs_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def slugs_of_paths(names: Iterable[str]) -> dict[str, str]:
-    """A path of slugs for every name and every group above it; slashes part a name, and blank parts are left out."""
+    """A path of slugs for every name and every group above it; names are split at slashes, blank parts are dropped."""
     groups = {group for name in names for group in accumulate(name.split("/"), "{}/{}".format) if group.strip("/ ")}
     of_part = slugs_of({part for group in groups for part in group.split("/")})
     return {group: "/".join(of_part[part] for part in group.split("/") if part in of_part) for group in sorted(groups)}
 
 
 def _ignored(record: Record, where: str) -> list[str]:
-    """Fields that mean nothing here. Raises DataError for one that looks like a slip."""
+    """Fields that have no meaning here. Raises DataError for one that looks like a misspelling."""
     unknown = [name for name in record if name not in _FIELDS]
     for name in unknown:
         meant = _OTHER_NAMES.get(name) or next(iter(get_close_matches(name, _FIELDS, n=1, cutoff=0.8)), None)
@@ -111,7 +111,7 @@ def _turn(turn: object, where: str) -> Turn:
 
 
 def _units_of(record: Record, where: str) -> list[object]:
-    """`gold` as a list; a single document's id or evidence stands for a list of one."""
+    """`gold` as a list; a single document id or piece of evidence counts as a list of one."""
     gold = record.get("gold") or []
     return [gold] if isinstance(gold, str | dict) else as_list(gold, f"{where}, field 'gold'")
 
@@ -152,7 +152,7 @@ def _whole_number(record: Record, name: str, where: str) -> int | None:
 
 
 def _place(quote: str, document_id: str, texts: Mapping[str, str], where: str) -> tuple[int, int]:
-    """Where the quote is in its document, whatever the white space. Raises DataError unless it is there once."""
+    """Where the quote is in its document, ignoring white space. Raises DataError unless it occurs exactly once."""
     words = r"\s+".join(map(re.escape, quote.split()))
     places = [place.span() for place in re.finditer(words, texts.get(document_id, ""))]
     if len(places) != 1:

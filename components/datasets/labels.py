@@ -1,7 +1,7 @@
 """Slugs and readable English labels of subsets, topics and tasks.
 
 A slug is ASCII in [a-z0-9_], safe in the names of files and metrics. The topics and tasks are OmniEval's
-(topic_tree.json to depth 2, and the names of its task files); others get a slug of their own.
+(topic_tree.json to depth 2, and the names of its task files); any other name gets a slug from `make_slug`.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ _OLDER_TOPICS = {
     "客户知识产权(KYC)": ("know_your_customer", "Know your customer (KYC)"),
 }
 _OLDER_TASKS = {"结构化知识问答": ("structured_knowledge", "Structured-knowledge QA")}
-"""Topics and a task that earlier releases of OmniEval had, and its evaluation leaves out."""
+"""Topics and a task of earlier releases of OmniEval, which its evaluation leaves out."""
 
 TOPIC_LABELS: dict[str, str] = dict(_TOPICS.values())
 """The 16 official topics: slug -> label."""
@@ -71,7 +71,7 @@ FINANCE_LABELS: dict[str, str] = {"finance": "Finance"}
 def slugs_of_topics(paths: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
     """(slug, label) for every topic path (level 1 name, level 2 name) of a data set.
 
-    The name of level 2 decides; where two level 1 topics share it, both paths are told apart by their full name.
+    The level 2 name decides; if it occurs under several level 1 topics, their full names distinguish them.
     """
     distinct = set(paths)
     n_areas = Counter(name for _, name in distinct)
@@ -93,12 +93,12 @@ def slug_of_task(name: str) -> tuple[str, str]:
 
 
 def make_slug(name: str) -> str:
-    """A slug for any name: its ASCII letters and digits, then 8 hex digits of its SHA-256 to tell names apart."""
+    """A slug for any name: its ASCII letters and digits, then 8 hex digits of its SHA-256 to keep names distinct."""
     plain = _plain(name)
     words = re.findall(r"[a-z0-9]+", plain.lower())
     return "_".join([*words, hashlib.sha256(plain.encode()).hexdigest()[:8]])
 
 
 def _plain(name: str) -> str:
-    """One form for full-width and composed spellings of the same name."""
+    """The same form for full-width and composed spellings of a name."""
     return unicodedata.normalize("NFKC", name).strip()

@@ -1,7 +1,7 @@
 """OmniEval in its published folder layout: a corpus of nodes, and items by topic and task.
 
 Source: Wang et al. 2024, "OmniEval: An Omnidirectional and Automatic RAG Evaluation Benchmark in Financial Domain".
-Nodes are documents here: gold is mapped to spans of them. The pickles that lie beside the nodes are never read.
+Nodes are documents here, and gold is mapped to spans of them. The pickle files next to the nodes are never read.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _EXPECTED_CORPUS = "OmniEval's corpus.jsonl, one node {id, title, contents} per 
 
 
 class Split(StrEnum):
-    """The generated items, or those that people annotated."""
+    """The generated items, or the human-annotated ones."""
 
     AUTO = "auto"
     HUMAN = "human"
@@ -32,12 +32,12 @@ class Split(StrEnum):
 
 @dataclass(frozen=True)
 class OmniEval:
-    """The data under `root`: `corpus_folder` with its corpus.jsonl, and of the `split` auto the `samples_folder` with
-    topics, tasks and items, of human the flat `human_file`.
+    """The data under `root`: `corpus_folder` with its corpus.jsonl and, for the `split` auto, `samples_folder` with
+    topics, tasks and items; for human, the flat `human_file`.
 
-    Left empty, they are the only folder under corpus/nodes_dir, the only gen_datas*_final and the only
-    human_annotated/*/*.jsonl under the root or its data_generator. A sample's id is "<topic>/<task>/<line from 0>",
-    with "#<turn from 0>" in conversations.
+    Where these are left empty, they are found: the only folder under corpus/nodes_dir, the only gen_datas*_final and
+    the only human_annotated/*/*.jsonl under the root or its data_generator. A sample's id is
+    "<topic>/<task>/<line from 0>", followed by "#<turn from 0>" in conversations.
     """
 
     version: ClassVar[int] = 2
@@ -62,7 +62,7 @@ class OmniEval:
         return mistakes
 
     def fingerprint(self) -> str:
-        """SHA-256 over the corpus file and the names (topics and tasks) and contents of all files of items."""
+        """SHA-256 over the corpus file, and over the names (topics and tasks) and contents of all item files."""
         if self.split is Split.HUMAN:
             items = {"human.jsonl": self._find_human_file()}
         else:
@@ -73,7 +73,7 @@ class OmniEval:
     def load(self) -> Benchmark:
         """The nodes as documents, and one sample per item and per turn of a conversation.
 
-        Raises ConfigError if `check` finds a mistake; DataError for the files, and if no gold at all is in the corpus.
+        Raises ConfigError if `check` finds a mistake, DataError for the files or if none of the gold is in the corpus.
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)

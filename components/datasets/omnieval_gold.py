@@ -1,4 +1,4 @@
-"""Maps OmniEval's gold, nodes and passages of text, to evidence in documents, so that any chunking can be evaluated."""
+"""Maps OmniEval's gold (nodes and passages of text) to evidence in documents, so that any chunking can be scored."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,17 @@ from components.records import Evidence
 
 
 class LocatedGold(NamedTuple):
-    """Distinct evidence units, at least one per node, and how many passages occur in none of the item's nodes."""
+    """Distinct evidence, at least one unit per node, and the number of passages that occur in none of these nodes."""
 
     units: tuple[Evidence, ...]
     n_passages_not_found: int
 
 
 def locate_gold(node_ids: Sequence[str], passages: Sequence[str], texts: Mapping[str, str]) -> LocatedGold:
-    """For each node, the spans of the passages that occur in it; the whole node if none does or it is not in `texts`.
+    """For each node, the spans of the passages that occur in it; the whole node if none does, or if it is not in
+    `texts`.
 
-    `texts` maps the corpus's ids to texts. A passage is looked up as it is, then without regard to white space.
+    `texts` maps the corpus's ids to texts. A passage is looked up exactly first, then ignoring white space.
     """
     units: list[Evidence] = []
     found: set[str] = set()
@@ -29,7 +30,7 @@ def locate_gold(node_ids: Sequence[str], passages: Sequence[str], texts: Mapping
 
 
 def find_span(passage: str, text: str) -> tuple[int, int] | None:
-    """[start, end) of the first place where a passage that is not blank occurs in a text; None if it does not."""
+    """[start, end) of the first occurrence of a non-blank passage in a text; None if there is none."""
     start = text.find(passage)
     if start >= 0:
         return start, start + len(passage)

@@ -1,7 +1,7 @@
-"""OmniEval's evaluation items: JSON Lines of items, where a list is a conversation.
+"""OmniEval's evaluation items: JSON Lines, in which a list is a conversation.
 
-Generated ones lie in <level 1 topic>/<level 2 topic>/<task>.jsonl, human-annotated ones in one flat file, where each
-item names its topic and its task. Topics and tasks are whatever these names are.
+Generated items are in <level 1 topic>/<level 2 topic>/<task>.jsonl, human-annotated ones in one flat file in which each
+item names its topic and task. Any names are accepted.
 Source: Wang et al. 2024, "OmniEval: An Omnidirectional and Automatic RAG Evaluation Benchmark in Financial Domain", and
 its code (RUC-NLPIR/OmniEval).
 """
@@ -34,7 +34,7 @@ _KINDS = {"conversational": Kind.CONVERSATION, "long_form": Kind.LONG_FORM}
 
 @dataclass(frozen=True)
 class OmniEvalItems:
-    """All samples in the order of files and lines, labels of their topics and tasks, and counts for the notes."""
+    """All samples in the order of files and lines, labels of topics and tasks, and counts for the notes."""
 
     samples: Sequence[Sample]
     labels: Mapping[str, str]
@@ -42,7 +42,7 @@ class OmniEvalItems:
 
 
 def item_files(folder: Path) -> list[Path]:
-    """The files of items under a folder, sorted. Raises DataError if there are none."""
+    """The item files under a folder, sorted. Raises DataError if there are none."""
     files = sorted(require_folder(folder, EXPECTED).glob("*/*/*.jsonl"))
     if not files:
         raise DataError(f"{folder}: no file <topic>/<subtopic>/<task>.jsonl lies in it. Expected here: {EXPECTED}.")
@@ -67,10 +67,10 @@ def read_items(folder: Path, texts: Mapping[str, str]) -> OmniEvalItems:
 
 
 def read_flat_items(file: Path, texts: Mapping[str, str]) -> OmniEvalItems:
-    """Reads a flat file, in which `topic_name` ("金融 - 银行业务 - 零售银行") and `task_name` say where an item is.
+    """Reads a flat file, in which `topic_name` ("金融 - 银行业务 - 零售银行") and `task_name` place an item.
 
-    A conversation is where its first turn is. Items without one of them are in no cell of the matrix, and counted.
-    Raises DataError.
+    A conversation is placed by its first turn. Items that lack either name are in no field of the matrix, and are
+    counted. Raises DataError.
     """
     lines = list(read_jsonl(file, EXPECTED_FLAT))
     named = [_first_record(value, f"{file}, line {line}") for line, value in lines]
@@ -98,13 +98,13 @@ def _first_record(value: object, where: str) -> Record:
 
 
 def _topic_path(record: Record, where: str) -> tuple[str, str] | None:
-    """The last two levels of a topic's name; a single level stands for both."""
+    """The last two levels of a topic's name; a single level counts as both."""
     levels = [part.strip() for part in optional_text(record, "topic_name", where).split(" - ") if part.strip()]
     return (levels[-2] if len(levels) > 1 else levels[-1], levels[-1]) if levels else None
 
 
 class _Place(NamedTuple):
-    """Where an item is, and in which cell of the matrix."""
+    """Where an item is, in the files and in the matrix."""
 
     where: str
     number: int
@@ -118,7 +118,7 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Reader:
-    """Makes samples of items; `counts` grows meanwhile."""
+    """Turns items into samples, and counts along the way."""
 
     texts: Mapping[str, str]
     counts: Counter[str] = field(
@@ -128,9 +128,9 @@ class _Reader:
     )
 
     def samples(self, value: object, place: _Place) -> Iterator[Sample]:
-        """The sample of an item, or those of a conversation's turns. What OmniEval's quality inspection rejected
-        (`evaluation` 0) is left out and counted, and stays in the history of the turns after it; what it could not
-        judge (-1) is kept and counted.
+        """The sample of an item, or those of a conversation's turns. Items that OmniEval's quality inspection rejected
+        (`evaluation` 0) are left out and counted, but stay in the history of later turns; those that it could not judge
+        (-1) are kept and counted.
         """
         if isinstance(value, list):
             yield from self._conversation(value, place)

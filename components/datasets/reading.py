@@ -1,7 +1,7 @@
-r"""Reading files of a data set so that whatever is wrong with one is said once, with its place.
+r"""Reads the files of a data set, and says where they are wrong.
 
-Every function takes `expected`, a few words on what the file or folder holds: the errors repeat it. All errors are
-DataError. Lines end at "\n" alone: U+2028 and its kin are characters of a text.
+Every function takes `expected`, a few words on what the file or folder should hold, which errors repeat. All errors are
+DataError. Lines end at "\n" only: U+2028 and the like are characters of a text, although str.splitlines disagrees.
 """
 
 import hashlib
@@ -38,8 +38,8 @@ def read_bytes(file: Path, expected: str) -> bytes:
 
 
 def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
-    r"""Yields (line number from 1, line without "\n" or "\r\n"), also for blank lines; nothing for an empty file. A
-    byte order mark at its beginning is left out.
+    r"""Yields (line number from 1, line without "\n" or "\r\n"), including blank lines; nothing for an empty file. A
+    leading byte order mark is dropped.
 
     Raises DataError with the line and the byte offset where the file is not UTF-8.
     """
@@ -56,9 +56,9 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
 
 
 def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
-    """Yields (line number from 1, value) for every line that is not blank.
+    """Yields (line number from 1, value) for every non-blank line.
 
-    Raises DataError with the line and the byte offset in the line where it is not JSON.
+    Raises DataError with the line and the byte offset in it for a line that is not JSON.
     """
     for number, line in read_lines(file, expected):
         if not line.strip():
@@ -75,9 +75,9 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
 
 
 def sha256_of_files(files: Mapping[str, Path], expected: str) -> str:
-    """SHA-256 (hex) over the names and contents of `files`, which maps a name that counts (no path) to its place.
+    """SHA-256 (hex) over the names and contents of `files`, which maps names that count (not paths) to files.
 
-    Independent of the order of the mapping; contents are streamed.
+    Does not depend on the order of the mapping; contents are streamed.
     """
     digest = hashlib.sha256()
     for name in sorted(files):

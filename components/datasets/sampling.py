@@ -1,4 +1,4 @@
-"""A smaller, fair part of the samples for quick runs."""
+"""A smaller, representative part of the samples for quick runs."""
 
 import hashlib
 from collections import defaultdict
@@ -10,14 +10,14 @@ _STRATA: tuple[Callable[[Sample], str], ...] = (
     lambda sample: sample.subset,
     lambda sample: f"{sample.topic}/{sample.task}",
 )
-"""Samples are shared out over the subsets first, and within each over the cells of the topic x task matrix."""
+"""Samples are allocated to subsets first, and within each to the fields of the topic x task matrix."""
 
 
 def limit_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> tuple[Sample, ...]:
-    """At most `limit` samples (>= 1; None for all), in their order.
+    """At most `limit` samples (>= 1; None for all), in their original order.
 
-    Every stratum gets its proportional share by largest remainder, and at least one sample while the limit allows it.
-    The choice depends on the ids, the strata and the seed, not on the order of `samples`.
+    Every stratum gets its proportional share by largest remainder, and at least one sample if the limit allows it. The
+    choice depends on the ids, the strata and the seed, not on the order of `samples`.
     """
     if limit is None or limit >= len(samples):
         return tuple(samples)
@@ -26,10 +26,10 @@ def limit_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> tu
 
 
 def allocate(sizes: Mapping[str, int], limit: int, seed: int) -> dict[str, int]:
-    """How many of `limit` each stratum gets, in proportion to `sizes` by largest remainder; never more than its size.
+    """How many of `limit` each stratum gets: in proportion to `sizes`, by largest remainder, never more than its size.
 
-    Each gets at least one if `limit` is no less than their number; else as many as can, the largest first. Equal ones
-    are ordered by `seed`. `limit` must not exceed the sum of `sizes`.
+    Each gets at least one if `limit` suffices; otherwise the largest get one each. Ties are broken by `seed`. `limit`
+    must not exceed the sum of `sizes`.
     """
     if limit <= len(sizes):
         first = sorted(sizes, key=lambda name: (-sizes[name], _draw(seed, name)))[:limit]
@@ -59,5 +59,5 @@ def _choose(
 
 
 def _draw(seed: int, name: str) -> str:
-    """A number for `name` that looks random, the same on every machine: the smallest are drawn."""
+    """A random-looking text for `name`, the same on every machine; the smallest are drawn."""
     return hashlib.sha256(f"{seed}\0{name}".encode()).hexdigest()

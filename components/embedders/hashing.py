@@ -1,4 +1,4 @@
-"""Hashed character n-grams: an embedder that learns nothing, for tests and as a floor."""
+"""Hashed character n-grams: an embedder that learns nothing, for tests and as a lower bound."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ class Hashing:
         return None
 
     def check(self) -> list[str]:
-        """Mistakes of the numbers."""
+        """Numbers below 1."""
         fields = {"n_dimensions": self.n_dimensions, "max_ngram": self.max_ngram}
         return [f"{name}: got {value}, wanted at least 1" for name, value in fields.items() if value < 1]
 
@@ -41,7 +41,7 @@ class Hashing:
         return vectors.toarray()  # type: ignore[no-any-return]
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """As `embed_chunks`."""
+        """Like `embed_chunks`."""
         return self.embed_chunks(queries, state)
 
     def _vectorizer(self) -> Any:

@@ -1,4 +1,4 @@
-"""Latent semantic analysis: a dense embedder without a download. A stand-in for a neural one, and a weak one."""
+"""Latent semantic analysis: a dense embedder that needs no download, and a weak stand-in for a neural one."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,11 +14,11 @@ from components.tokenizers.rjieba_words import RjiebaWords
 
 @dataclass(frozen=True)
 class Lsa:
-    """TF-IDF (1 + log tf, smoothed idf) projected on the corpus's first singular vectors, unit length.
+    """TF-IDF (1 + log tf, smoothed idf) projected onto the corpus's leading singular vectors, unit length.
 
-    Fitted on whole documents, so that all chunkings of a corpus share one space. Terms in fewer than `min_documents`
-    documents are left out, and of the rest the `max_terms` most frequent are kept. On Chinese news its recall is far
-    below BM25's: with equal weights a fusion of the two is worse than BM25 alone.
+    It is fitted on whole documents, so that all chunkings of a corpus share one space. Terms in fewer than
+    `min_documents` documents are left out; of the rest, the `max_terms` most frequent are kept. On Chinese news its
+    recall is far below BM25's, so that fusing the two with equal weights is worse than BM25 alone.
     Source: Deerwester et al. 1990; randomised SVD of Halko et al. 2011 (scikit-learn).
     """
 
@@ -31,14 +31,14 @@ class Lsa:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Mistakes of the numbers."""
+        """Numbers below 1."""
         fields = {"n_dimensions": self.n_dimensions, "min_documents": self.min_documents, "max_terms": self.max_terms}
         return [f"{name}: got {value}, wanted at least 1" for name, value in fields.items() if value < 1]
 
     def fit(self, documents: Passages) -> EmbedderState:
-        """`weights` float32[n_vocabulary] (idf; 0 for a term left out), `projection` float32[n_vocabulary, d].
+        """`weights` float32[n_vocabulary] (idf; 0 for terms left out), `projection` float32[n_vocabulary, d].
 
-        d is smaller than `n_dimensions` where the corpus has fewer documents or terms.
+        d is smaller than `n_dimensions` if the corpus has fewer documents or terms.
         """
         from sklearn.utils.extmath import randomized_svd
 
@@ -60,7 +60,7 @@ class Lsa:
         return _unit_rows(_weighted(count_matrix(_terms(chunks)), state["weights"]) @ state["projection"])
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """As `embed_chunks`."""
+        """Like `embed_chunks`."""
         return self.embed_chunks(queries, state)
 
 

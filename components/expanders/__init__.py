@@ -1,1 +1,1 @@
-"""Samples as queries."""
+"""Turn samples into queries."""

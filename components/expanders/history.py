@@ -1,4 +1,4 @@
-"""Searching with the earlier turns of a conversation."""
+"""Searches with the earlier turns of a conversation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ class ConversationHistory:
     """Puts the questions of the last `n_turns` turns before the question, so that "and the year after?" finds
     something.
 
-    Earlier answers are left out unless `with_answers`: they are the references of their turns, which a real system
-    would not have.
+    Earlier answers are left out unless `with_answers` is set: they are the references of their turns, which a real
+    system would not have.
     """
 
     n_turns: int = 2
@@ -22,7 +22,7 @@ class ConversationHistory:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Mistakes of the number."""
+        """A number of turns below 1."""
         return (
             []
             if self.n_turns >= 1

@@ -9,7 +9,7 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class NoExpander:
-    """Searches for the question alone; the earlier turns of a conversation are not used."""
+    """Searches for the question alone, without the earlier turns of a conversation."""
 
     version: ClassVar[int] = 1
 
@@ -19,5 +19,5 @@ class NoExpander:
         return (self,)
 
     def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:
-        """One query per sample: its own query where the data set brings one."""
+        """One query per sample: the data set's own query if it has one, otherwise the question."""
         return [(sample.query or sample.question,) for sample in samples]

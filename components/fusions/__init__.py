@@ -1,1 +1,1 @@
-"""Joining rankings."""
+"""Join several rankings of the same queries into one."""

@@ -12,9 +12,9 @@ from components.records import Hits
 
 @dataclass(frozen=True)
 class ReciprocalRank:
-    """A chunk scores sum over rankings of weight / (k + rank), rank from 1. Source: Cormack et al. 2009.
+    """A chunk scores the sum over rankings of weight / (k + rank), rank from 1. Source: Cormack et al. 2009.
 
-    `weights` are those of the dense and of the sparse ranking.
+    `weights` are those of the dense and the sparse ranking, in this order.
     """
 
     k: int = 60
@@ -23,7 +23,7 @@ class ReciprocalRank:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Mistakes of the numbers."""
+        """Numbers out of range."""
         mistakes = [] if self.k >= 0 else [f"k: got {self.k}, wanted at least 0"]
         if len(self.weights) != 2 or min(self.weights) < 0 or sum(self.weights) == 0:
             mistakes.append(

@@ -1,4 +1,4 @@
-"""Adding up what several rankings say about the same chunk."""
+"""Adds up what several rankings say about the same chunk."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from components.text.ranking import sort_hits
 
 
 def sum_by_chunk(chunks: Sequence[NDArray[np.int32]], parts: Sequence[NDArray[np.float64]], depth: int) -> Hits:
-    """Sums the parts of equal chunks within each query (float64, in the order of the rankings), and sorts.
+    """Sums the parts of the same chunk within each query (float64, in the order of the rankings), and sorts.
 
     `chunks` are int32[n_queries, depth_i] padded with -1, `parts` the addends of the same shapes.
     """
@@ -19,6 +19,7 @@ def sum_by_chunk(chunks: Sequence[NDArray[np.int32]], parts: Sequence[NDArray[np
     order = np.argsort(chunk, axis=1, kind="stable")
     chunk = np.take_along_axis(chunk, order, axis=1)
     part = np.take_along_axis(part, order, axis=1)
+    # Copies of a chunk are neighbours now, at most one per ranking; all are added to the first of them.
     total = part.copy()
     for back in range(1, len(chunks)):
         same = chunk[:, back:] == chunk[:, :-back]

@@ -13,11 +13,11 @@ from components.records import Hits
 
 @dataclass(frozen=True)
 class WeightedScores:
-    """Scores of each ranking are mapped to [0, 1] per query (best hit 1, last hit 0; all equal: 1) and added with
+    """Each ranking's scores are mapped to [0, 1] per query (best hit 1, last hit 0; if all are equal, 1) and added with
     weights.
 
-    `dense_weight` is the dense ranking's share, the sparse one has the rest. A chunk that a ranking lacks gets 0 from
-    it.
+    `dense_weight` is the dense ranking's weight; the sparse one has the rest. A chunk that is missing from a ranking
+    gets 0 from it.
     """
 
     dense_weight: float = 0.5
@@ -25,7 +25,7 @@ class WeightedScores:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Mistakes of the weight."""
+        """A weight outside [0, 1]."""
         return (
             [] if 0 <= self.dense_weight <= 1 else [f"dense_weight: got {self.dense_weight}, wanted a share in [0, 1]"]
         )
@@ -42,6 +42,7 @@ def _normalised(hits: Hits) -> NDArray[np.float64]:
     score = hits.score.astype(np.float64)
     best = np.where(found, score, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
     worst = np.where(found, score, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    # If all hits score the same, a width of 1 and a floor 1 below them map all to 1.
     width = np.where(best > worst, best - worst, 1)
     floor = np.where(best > worst, worst, best - 1)
     return np.where(found, (np.where(found, score, 0) - np.where(np.isfinite(floor), floor, 0)) / width, 0)

@@ -1,4 +1,4 @@
-"""Asking a judge until its reply can be read, and saying why if it cannot."""
+"""Asks a judge until its reply can be read, and says why if it cannot."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ _QUOTED_CHARACTERS = 2000
 
 @dataclass(frozen=True)
 class Inquiry(Generic[T]):
-    """A request, and what makes of the reply what was asked for: None for a reply that cannot be read."""
+    """A request, and the function that reads its reply: it returns None for one that cannot be read."""
 
     request: Request
     read: Callable[[str], T | None]
@@ -23,36 +23,36 @@ class Inquiry(Generic[T]):
 
 @dataclass(frozen=True)
 class Unread:
-    """An inquiry without a result: FAILED if the request did, UNPARSABLE if no reply could be read; and `reason`."""
+    """An inquiry without a result: FAILED if the request failed, UNPARSABLE if no reply could be read; and why."""
 
     state: ScoreState
     reason: str
 
 
 def ask_until_readable(inquiries: Sequence[Inquiry[T]], ask: Ask, reminder: str, max_attempts: int) -> list[T | Unread]:
-    """What each inquiry brought, in order. All are asked at once; those whose reply cannot be read, once more with that
-    reply and `reminder` in the conversation, up to `max_attempts` times in all. An empty or refused reply cannot be
-    read.
+    """The result of each inquiry, in order. All are asked at once; those whose reply cannot be read are asked again,
+    with that reply and `reminder` added to the conversation, up to `max_attempts` times in all. An empty or refused
+    reply counts as one that cannot be read.
 
-    A request that failed is not asked again: the model behind `ask` has tried often enough. Without inquiries nothing
-    is asked.
+    A request that failed is not repeated: the model behind `ask` has already retried it. Without inquiries nothing is
+    asked.
     """
-    outcomes: dict[int, T | Unread] = {}
+    results: dict[int, T | Unread] = {}
     waiting = dict(enumerate(inquiries))
     for _ in range(max_attempts):
         if not waiting:
             break
         answers = ask([inquiry.request for inquiry in waiting.values()])
         for (place, inquiry), answer in zip(list(waiting.items()), answers, strict=True):
-            outcomes[place] = outcome = _outcome(inquiry, answer)
-            if isinstance(outcome, Unread) and outcome.state is ScoreState.UNPARSABLE:
+            results[place] = result = _result(inquiry, answer)
+            if isinstance(result, Unread) and result.state is ScoreState.UNPARSABLE:
                 waiting[place] = _again(inquiry, answer, reminder)
             else:
                 del waiting[place]
-    return [outcomes[place] for place in range(len(inquiries))]
+    return [results[place] for place in range(len(inquiries))]
 
 
-def _outcome(inquiry: Inquiry[T], answer: Answer) -> T | Unread:
+def _result(inquiry: Inquiry[T], answer: Answer) -> T | Unread:
     if answer.state is AnswerState.ERROR:
         return Unread(ScoreState.FAILED, answer.error)
     read = inquiry.read(answer.text) if answer.state is AnswerState.OK else None
@@ -63,8 +63,8 @@ def _outcome(inquiry: Inquiry[T], answer: Answer) -> T | Unread:
 
 
 def _again(inquiry: Inquiry[T], answer: Answer, reminder: str) -> Inquiry[T]:
-    """The inquiry with the reply and the reminder. Without a reply the reminder joins the last message: chat templates
-    want the roles to alternate.
+    """The inquiry with the reply and the reminder. If there is no reply to show, the reminder is appended to the last
+    message: chat templates want the roles to alternate.
     """
     messages, quoted = inquiry.request.messages, _quoted(answer)
     if quoted:
@@ -75,5 +75,5 @@ def _again(inquiry: Inquiry[T], answer: Answer, reminder: str) -> Inquiry[T]:
 
 
 def _quoted(answer: Answer) -> str:
-    """A reply as it is shown again: a runaway one would fill the model's context."""
+    """A reply as it is shown to the judge again, cut short: a runaway one would fill the model's context."""
     return without_thoughts(answer.text)[:_QUOTED_CHARACTERS]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.judges.asking import Inquiry, Unread, ask_until_readable
-from components.judges.decisions import Decision, decision, decision_of
+from components.judges.prepared import Prepared, prepared, prepared_for
 from components.judges.templates import asked_question, chat, numbered
 from components.judges.verdicts import (
     APPLICABILITY_SCHEMA,
@@ -28,10 +28,10 @@ _PLACES = ("{answer}", "{passages}", "{passage}")
 
 
 @dataclass(frozen=True)
-class Ruling:
-    """How the judgement of one sample ended, and what is said about it."""
+class Outcome:
+    """How the judgement of one sample ended: a value, or the reason why there is none; and the remark for readers."""
 
-    outcome: float | ScoreState
+    value: float | ScoreState
     remark: str
 
 
@@ -39,23 +39,27 @@ class Ruling:
 class Graded:
     """A judge reads `instruction` and replies with one of `grades`; the value is the grade / max(grades).
 
-    Level: sample. Range: [0, 1] for grades from 0, no unit. Direction: as the instruction defines the grades; of
-    OmniEval's metrics all are better the larger, save hallucination. Source: Wang et al. 2024, "OmniEval", section 3.3.
+    Level: sample. Range: [0, 1] for grades from 0, no unit. Direction: `larger_is_better`, as the instruction defines
+    the grades; of OmniEval's metrics all but hallucination are better when larger. Source: Wang et al. 2024,
+    "OmniEval", section 3.3.
 
-    Places in `instruction` are {question}, {references}, {answer}, {passages} and {passage}; what they show decides
-    what is needed. {references} or {passages}: a sample without any is NOT_APPLICABLE (closed-book cells have no
-    passages). {answer}: an empty one is given the grade `empty_answer` without asking, NOT_APPLICABLE if that is None.
-    {passage}: one request per passage, and the value is the mean over the passages. Without {answer} no answer is read.
+    `instruction` may have places for {question}, {references}, {answer}, {passages} and {passage}; what it shows
+    decides what a sample must have. {references} or {passages}: a sample without any is NOT_APPLICABLE (closed-book
+    cells have no passages). {answer}: an empty one gets the grade `empty_answer` without asking, or is NOT_APPLICABLE
+    if that is None; without this place no answer is read. {passage}: one request per passage, and the value is the mean
+    over the passages.
 
-    `applicability`, if not empty, is asked once per question, of {question} and {references} alone; samples to which
-    the metric does not apply are NOT_APPLICABLE, and those for which no decision was got FAILED or UNPARSABLE.
-    `not_applicable_grade` is the grade by which a judge says so per answer.
+    `applicability`, if not empty, is asked once per question, with {question} and {references} alone. Samples to which
+    the metric does not apply are NOT_APPLICABLE; those for which the judge gave no usable reply are FAILED or
+    UNPARSABLE. `not_applicable_grade` is the grade with which a judge says so for a single answer.
 
-    A reply that is no legal grade is asked for again, with `reminder`, up to `max_attempts` times in all; then the
-    sample is UNPARSABLE. `prompt_version` names the wording in results, for the reader: the texts count in any case.
+    If a reply is not a legal grade, the judge is asked again, with `reminder`, up to `max_attempts` times in all; then
+    the sample is UNPARSABLE. `prompt_version` names the wording in the results for their readers; the texts themselves
+    are part of the identity in any case.
     """
 
     name: str
+    larger_is_better: bool
     llm: LLM
     system: str
     instruction: str
@@ -70,7 +74,7 @@ class Graded:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Grades that are no scale, and templates whose places will not be filled."""
+        """Grades that do not make a scale, and templates with places that will not be filled."""
         mistakes = [] if self.name.strip() else ["name: is empty, wanted the metric's name"]
         if len(set(self.grades)) < 2 or max(self.grades) < 1:
             mistakes.append(f"grades: got {list(self.grades)}, wanted two or more, the highest at least 1")
@@ -112,40 +116,41 @@ class Graded:
         inquiries = [Inquiry(self._applicability_request(sample), read_applicability) for sample in asked]
         found = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
         return {
-            **{sample.id: decision(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples},
-            **{sample.id: _applicability(outcome) for sample, outcome in zip(asked, found, strict=True)},
+            **{sample.id: prepared(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples},
+            **{sample.id: _applicability(reply) for sample, reply in zip(asked, found, strict=True)},
         }
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """The value of each sample; the remarks are the grades with the judge's reasons, or why there is no value."""
         settled = [self._settled(item, preparation) for item in judged]
-        inquiries = [[] if ruling else self._inquiries(item) for item, ruling in zip(judged, settled, strict=True)]
+        inquiries = [[] if outcome else self._inquiries(item) for item, outcome in zip(judged, settled, strict=True)]
+        # All samples in one call: the model behind `ask` answers many requests at once.
         flat = list(chain.from_iterable(inquiries))
-        outcomes = ask_until_readable(flat, ask, self.reminder, self.max_attempts)
-        replies = iter(outcomes)
-        rulings = [
-            ruling or self._ruling(list(islice(replies, len(asked))))
-            for ruling, asked in zip(settled, inquiries, strict=True)
+        read = ask_until_readable(flat, ask, self.reminder, self.max_attempts)
+        replies = iter(read)
+        outcomes = [
+            outcome or self._outcome(list(islice(replies, len(asked))))
+            for outcome, asked in zip(settled, inquiries, strict=True)
         ]
-        scores = mean_scores([ruling.outcome for ruling in rulings])
-        return Judgements({self.name: scores}, [ruling.remark for ruling in rulings])
+        scores = mean_scores([outcome.value for outcome in outcomes])
+        return Judgements({self.name: scores}, [outcome.remark for outcome in outcomes])
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means, float64[...], from sums float64[..., 2]."""
         return combine_mean(sums)
 
-    def _settled(self, item: JudgeInput, preparation: JudgePreparation) -> Ruling | None:
-        """The ruling, where there is nothing to ask."""
+    def _settled(self, item: JudgeInput, preparation: JudgePreparation) -> Outcome | None:
+        """The outcome, where there is nothing to ask."""
         if self.applicability:
-            decided = decision_of(preparation, item.sample)
-            if decided["state"] != ScoreState.VALUE:
-                return Ruling(ScoreState(decided["state"]), decided["reason"])
+            known = prepared_for(preparation, item.sample)
+            if known["state"] != ScoreState.VALUE:
+                return Outcome(ScoreState(known["state"]), known["reason"])
         if missing := self.lacks(item):
-            return Ruling(ScoreState.NOT_APPLICABLE, f"no {missing}")
+            return Outcome(ScoreState.NOT_APPLICABLE, f"no {missing}")
         if self.reads_answers and not item.answer.strip():
             if self.empty_answer is None:
-                return Ruling(ScoreState.NOT_APPLICABLE, "empty answer")
-            return self._ruling([Verdict(self.empty_answer, "empty answer, not asked")])
+                return Outcome(ScoreState.NOT_APPLICABLE, "empty answer")
+            return self._outcome([Verdict(self.empty_answer, "empty answer, not asked")])
         return None
 
     def _inquiries(self, item: JudgeInput) -> list[Inquiry[Verdict]]:
@@ -172,18 +177,19 @@ class Graded:
         messages = chat(self.system, fill(self.applicability, _shown_of(sample)))
         return Request(sample.id, messages, sample, (), APPLICABILITY_SCHEMA)
 
-    def _ruling(self, readings: Sequence[Verdict | Unread]) -> Ruling:
+    def _outcome(self, replies: Sequence[Verdict | Unread]) -> Outcome:
         """A sample's value if all its replies were read: a mean over some passages would be another metric."""
-        verdicts = [reading for reading in readings if isinstance(reading, Verdict)]
-        unread = [reading for reading in readings if isinstance(reading, Unread)]
+        verdicts = [reply for reply in replies if isinstance(reply, Verdict)]
+        unread = [reply for reply in replies if isinstance(reply, Unread)]
         if unread:
-            worst = min(unread, key=lambda reading: reading.state is not ScoreState.FAILED)
-            return Ruling(worst.state, worst.reason)
+            # FAILED before UNPARSABLE: a failed request is worth repeating, and the stage is then not kept for good.
+            worst = min(unread, key=lambda reply: reply.state is not ScoreState.FAILED)
+            return Outcome(worst.state, worst.reason)
         grades = [verdict.grade for verdict in verdicts if verdict.grade != self.not_applicable_grade]
         remark = "\n".join(f"{verdict.grade}: {verdict.reason}" for verdict in verdicts)
         if not grades:
-            return Ruling(ScoreState.NOT_APPLICABLE, remark)
-        return Ruling(sum(grades) / len(grades) / max(self.grades), remark)
+            return Outcome(ScoreState.NOT_APPLICABLE, remark)
+        return Outcome(sum(grades) / len(grades) / max(self.grades), remark)
 
 
 def _lacks_references(template: str, sample: Sample) -> bool:
@@ -194,7 +200,7 @@ def _shown_of(sample: Sample) -> dict[str, str]:
     return {"{question}": asked_question(sample), "{references}": numbered(sample.references)}
 
 
-def _applicability(outcome: Applicability | Unread) -> Decision:
-    if isinstance(outcome, Unread):
-        return decision(outcome.state, outcome.reason)
-    return decision(ScoreState.VALUE if outcome.applicable else ScoreState.NOT_APPLICABLE, outcome.reason)
+def _applicability(reply: Applicability | Unread) -> Prepared:
+    if isinstance(reply, Unread):
+        return prepared(reply.state, reply.reason)
+    return prepared(ScoreState.VALUE if reply.applicable else ScoreState.NOT_APPLICABLE, reply.reason)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from components.errors import DataError
 from components.fields import runtime_only
 from components.judges.asking import Unread, ask_until_readable
-from components.judges.decisions import Decision, decision, decision_of
+from components.judges.prepared import Prepared, prepared, prepared_for
 from components.judges.quest_eval_files import PublishedQuestions, hash_of_published, question_files, read_published
-from components.judges.quest_eval_inquiries import Reading, answers_from, questions_about
-from components.judges.quest_eval_scores import NAMES, Outcome, Phrases, quest_scores
+from components.judges.quest_eval_inquiries import SourceText, answers_from, questions_about
+from components.judges.quest_eval_scores import NAMES, Phrases, quest_scores
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation, Tokenizer
 from components.records import JudgeInput, Judgements, Sample, ScoreState
@@ -32,12 +32,12 @@ class QuestEval:
     a reference without questions: NOT_APPLICABLE. Source: Lyu et al. 2024, "CRUD-RAG", section 3.6.
 
     `question_prompt` has a place for {text}; `answer_prompt` for {text}, {questions} and {cannot_infer}, which is the
-    first phrase of `cannot_infer`; the others are recognised too. A reply that lacks an answer is asked for again, with
-    `reminder`, up to `max_attempts` times in all; then the sample is UNPARSABLE.
+    first phrase of `cannot_infer`; the others are recognised too. If a reply lacks an answer, the judge is asked again,
+    with `reminder`, up to `max_attempts` times in all; then the sample is UNPARSABLE.
 
-    `questions_file` is a published file of questions and reference answers, or a folder of them ("" for none): samples
-    that it has are taken from there, entries that are empty or whose numbers of questions and answers differ are
-    NOT_APPLICABLE, and for samples that it does not have questions are asked for.
+    `questions_file` is a published file of questions and reference answers, or a folder of them ("" for none). Samples
+    that are in it take theirs from there; entries that are empty, or have more questions than answers or the reverse,
+    are NOT_APPLICABLE; the judge makes up questions for samples that are not in it.
     """
 
     llm: LLM
@@ -51,9 +51,10 @@ class QuestEval:
     tokenizer: Tokenizer = JiebaWords()
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     def check(self) -> list[str]:
-        """Places that are missing in the prompts, no phrase to recognise, no file where one is named."""
+        """Places missing in the prompts, no phrase to recognise, a questions_file that does not exist."""
         wanted = {"question_prompt": ("{text}",), "answer_prompt": ("{text}", "{questions}", "{cannot_infer}")}
         mistakes = [
             f"{field}: has no {place}"
@@ -97,20 +98,20 @@ class QuestEval:
 
     def judge(self, judged: Sequence[JudgeInput], preparation: JudgePreparation, ask: Ask) -> Judgements:
         """The four scores of each sample; the remarks are its questions with both answers, or why there are none."""
-        decided = [decision_of(preparation, item.sample) for item in judged]
-        readings = [
-            Reading(item.sample, item.answer, tuple(known["questions"]))
-            for item, known in zip(judged, decided, strict=True)
+        settled = [prepared_for(preparation, item.sample) for item in judged]
+        sources = [
+            SourceText(item.sample, item.answer, tuple(known["questions"]))
+            for item, known in zip(judged, settled, strict=True)
             if known["state"] == ScoreState.VALUE and item.answer.strip()
         ]
         answered = {
-            reading.sample.id: answers for reading, answers in zip(readings, self._answers(readings, ask), strict=True)
+            source.sample.id: answers for source, answers in zip(sources, self._answers(sources, ask), strict=True)
         }
-        rulings = [
-            self._ruling(known, answered.get(item.sample.id)) for item, known in zip(judged, decided, strict=True)
+        scored = [
+            self._scored(known, answered.get(item.sample.id)) for item, known in zip(judged, settled, strict=True)
         ]
-        scores = {name: mean_scores([outcomes[name] for outcomes, _ in rulings]) for name in NAMES}
-        return Judgements(scores, [remark for _, remark in rulings])
+        scores = {name: mean_scores([values[name] for values, _ in scored]) for name in NAMES}
+        return Judgements(scores, [remark for _, remark in scored])
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means, float64[...], from sums float64[..., 2]."""
@@ -127,46 +128,46 @@ class QuestEval:
             )
         return published
 
-    def _taken(self, entry: PublishedQuestions) -> Decision:
+    def _taken(self, entry: PublishedQuestions) -> Prepared:
         if not entry.questions and not entry.answers:
-            return decision(ScoreState.NOT_APPLICABLE, "the published entry is empty")
+            return prepared(ScoreState.NOT_APPLICABLE, "the published entry is empty")
         if len(entry.questions) != len(entry.answers):
             counts = f"{len(entry.questions)} questions and {len(entry.answers)} answers"
-            return decision(ScoreState.NOT_APPLICABLE, f"the published entry has {counts}")
+            return prepared(ScoreState.NOT_APPLICABLE, f"the published entry has {counts}")
         return self._with_questions(entry.questions, entry.answers, "published")
 
-    def _asked_about(self, samples: Sequence[Sample], ask: Ask) -> dict[str, Decision]:
+    def _asked_about(self, samples: Sequence[Sample], ask: Ask) -> dict[str, Prepared]:
         """Questions about the references, and the references' answers to them."""
-        preparation = {sample.id: decision(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
-        texts = [Reading(sample, "\n".join(sample.references).strip()) for sample in samples]
-        texts = [reading for reading in texts if reading.text]
-        readings = []
-        for reading, questions in zip(texts, self._questions(texts, ask), strict=True):
+        preparation = {sample.id: prepared(ScoreState.NOT_APPLICABLE, "no reference") for sample in samples}
+        references = [SourceText(sample, "\n".join(sample.references).strip()) for sample in samples]
+        references = [source for source in references if source.text]
+        with_questions = []
+        for source, questions in zip(references, self._questions(references, ask), strict=True):
             if isinstance(questions, Unread):
-                preparation[reading.sample.id] = decision(questions.state, f"questions: {questions.reason}")
+                preparation[source.sample.id] = prepared(questions.state, f"questions: {questions.reason}")
             elif questions:
-                readings.append(replace(reading, questions=questions))
+                with_questions.append(replace(source, questions=questions))
             else:
-                preparation[reading.sample.id] = decision(ScoreState.NOT_APPLICABLE, "the judge had nothing to ask")
-        for reading, answers in zip(readings, self._answers(readings, ask), strict=True):
+                preparation[source.sample.id] = prepared(ScoreState.NOT_APPLICABLE, "the judge had nothing to ask")
+        for source, answers in zip(with_questions, self._answers(with_questions, ask), strict=True):
             if isinstance(answers, Unread):
-                preparation[reading.sample.id] = decision(answers.state, f"reference answers: {answers.reason}")
+                preparation[source.sample.id] = prepared(answers.state, f"reference answers: {answers.reason}")
             else:
-                preparation[reading.sample.id] = self._with_questions(reading.questions, answers, "asked for")
+                preparation[source.sample.id] = self._with_questions(source.questions, answers, "asked for")
         return preparation
 
-    def _questions(self, readings: Sequence[Reading], ask: Ask) -> list[tuple[str, ...] | Unread]:
-        inquiries = [questions_about(reading, self.system, self.question_prompt) for reading in readings]
+    def _questions(self, sources: Sequence[SourceText], ask: Ask) -> list[tuple[str, ...] | Unread]:
+        inquiries = [questions_about(source, self.system, self.question_prompt) for source in sources]
         return ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
 
-    def _answers(self, readings: Sequence[Reading], ask: Ask) -> list[tuple[str, ...] | Unread]:
+    def _answers(self, sources: Sequence[SourceText], ask: Ask) -> list[tuple[str, ...] | Unread]:
         phrase = self.cannot_infer[0]
-        inquiries = [answers_from(reading, self.system, self.answer_prompt, phrase) for reading in readings]
+        inquiries = [answers_from(source, self.system, self.answer_prompt, phrase) for source in sources]
         return ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
 
-    def _with_questions(self, questions: Sequence[str], answers: Sequence[str], source: str) -> Decision:
+    def _with_questions(self, questions: Sequence[str], answers: Sequence[str], source: str) -> Prepared:
         n_unanswerable = sum(map(Phrases(self.cannot_infer).mean_unknown, answers))
-        return decision(
+        return prepared(
             ScoreState.VALUE,
             f"{len(questions)} questions ({source}), {n_unanswerable} without an answer in the reference",
             questions=list(questions),
@@ -174,15 +175,17 @@ class QuestEval:
             n_unanswerable=n_unanswerable,
         )
 
-    def _ruling(self, known: Decision, generated: tuple[str, ...] | Unread | None) -> tuple[dict[str, Outcome], str]:
-        """The outcomes and the remark of a sample; `generated` is None if it was not asked."""
+    def _scored(
+        self, known: Prepared, generated: tuple[str, ...] | Unread | None
+    ) -> tuple[dict[str, float | ScoreState], str]:
+        """The four scores of a sample and its remark; `generated` is None if nothing was asked."""
         if known["state"] != ScoreState.VALUE:
             return dict.fromkeys(NAMES, ScoreState(known["state"])), known["reason"]
         if isinstance(generated, Unread):
             return dict.fromkeys(NAMES, generated.state), generated.reason
-        if generated is None:  # an empty answer says nothing
+        if generated is None:  # an empty answer answers no question: the same as if the judge had said so of each
             generated = (self.cannot_infer[0],) * len(known["questions"])
         rows = zip(known["questions"], known["answers"], generated, strict=True)
         lines = [f"{n}. {question} | {reference} | {answer}" for n, (question, reference, answer) in enumerate(rows, 1)]
-        outcomes = quest_scores(known["answers"], generated, Phrases(self.cannot_infer), self.tokenizer)
-        return outcomes, "\n".join([known["reason"], *lines])
+        scores = quest_scores(known["answers"], generated, Phrases(self.cannot_infer), self.tokenizer)
+        return scores, "\n".join([known["reason"], *lines])

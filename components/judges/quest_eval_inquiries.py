@@ -1,4 +1,4 @@
-"""What RAGQuestEval asks for, questions about a text and answers to numbered questions: requests and replies."""
+"""RAGQuestEval's two requests, and how their replies are read: questions about a text, and answers to them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,26 +40,28 @@ _ANSWERS_SCHEMA: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A text to be asked about, or to answer `questions` from, for a sample."""
+class SourceText:
+    """A sample's reference or answer: the text that questions are made up about, or that `questions` are answered
+    from.
+    """
 
     sample: Sample
     text: str
     questions: tuple[str, ...] = ()
 
 
-def questions_about(reading: Reading, system: str, prompt: str) -> Inquiry[tuple[str, ...]]:
+def questions_about(source: SourceText, system: str, prompt: str) -> Inquiry[tuple[str, ...]]:
     """Asks for questions about the text; `prompt` has a place for {text}."""
-    messages = chat(system, fill(prompt, {"{text}": reading.text}))
-    return Inquiry(Request(reading.sample.id, messages, reading.sample, (), _QUESTIONS_SCHEMA), read_questions)
+    messages = chat(system, fill(prompt, {"{text}": source.text}))
+    return Inquiry(Request(source.sample.id, messages, source.sample, (), _QUESTIONS_SCHEMA), read_questions)
 
 
-def answers_from(reading: Reading, system: str, prompt: str, cannot_infer: str) -> Inquiry[tuple[str, ...]]:
+def answers_from(source: SourceText, system: str, prompt: str, cannot_infer: str) -> Inquiry[tuple[str, ...]]:
     """Asks for one answer per question; `prompt` has places for {text}, {questions} and {cannot_infer}."""
-    questions = "\n".join(f"{n}. {question}" for n, question in enumerate(reading.questions, start=1))
-    values = {"{text}": reading.text, "{questions}": questions, "{cannot_infer}": cannot_infer}
-    request = Request(reading.sample.id, chat(system, fill(prompt, values)), reading.sample, (), _ANSWERS_SCHEMA)
-    return Inquiry(request, lambda text: read_answers(text, len(reading.questions)))
+    questions = "\n".join(f"{n}. {question}" for n, question in enumerate(source.questions, start=1))
+    values = {"{text}": source.text, "{questions}": questions, "{cannot_infer}": cannot_infer}
+    request = Request(source.sample.id, chat(system, fill(prompt, values)), source.sample, (), _ANSWERS_SCHEMA)
+    return Inquiry(request, lambda text: read_answers(text, len(source.questions)))
 
 
 def read_questions(text: str) -> tuple[str, ...] | None:
@@ -73,8 +75,9 @@ def read_questions(text: str) -> tuple[str, ...] | None:
 def read_answers(text: str, n_questions: int) -> tuple[str, ...] | None:
     """The answers to questions 1 to `n_questions`; None unless the reply has one for each number.
 
-    An answer belongs to a question by its number alone, never by its place. The reply may be a list of objects with
-    `number` and `answer`, or an object with numbers for keys, either of them under "answers" or by itself.
+    Answers are matched to questions by number, never by position: a model that skips one would shift all that follow.
+    The reply may be a list of objects with `number` and `answer`, or an object with numbers as keys; either may stand
+    under "answers" or alone.
     """
     for value in json_values(text):
         answers = dict(_numbered(value.get("answers", value) if isinstance(value, dict) else value))
@@ -84,7 +87,7 @@ def read_answers(text: str, n_questions: int) -> tuple[str, ...] | None:
 
 
 def _numbered(value: object) -> Iterator[tuple[int, str]]:
-    """(number, answer) for all that is one; blank answers and null are none."""
+    """(number, answer) for every entry that is one; blank answers and null are not."""
     items: Sequence[tuple[object, object]] = ()
     if isinstance(value, dict):
         items = list(value.items())

@@ -1,4 +1,4 @@
-"""RAGQuestEval's arithmetic: from two lists of answers to its four scores. No model, no file.
+"""RAGQuestEval's arithmetic: from two lists of answers to its four scores, without a model or a file.
 
 Source: Lyu et al. 2024, "CRUD-RAG", section 3.6, equations 1 and 2.
 """
@@ -11,8 +11,6 @@ from components.protocols import Tokenizer
 from components.records import ScoreState
 from components.text.normalize import answer_form
 
-Outcome = float | ScoreState
-
 NAMES = (
     "quest_eval_precision",
     "quest_eval_recall",
@@ -23,44 +21,44 @@ NAMES = (
 
 @dataclass(frozen=True)
 class Phrases:
-    """What stands in the place of an answer that the text does not give, e.g. ("无法推断",). The first is the one that
+    """What is written in place of an answer that the text does not give, e.g. ("无法推断",). The first is the one that
     models are told to write.
     """
 
     phrases: tuple[str, ...]
 
     def mean_unknown(self, answer: str) -> bool:
-        """True if the answer is one of the phrases, whatever its case, width, punctuation and outer white space."""
+        """True if the answer is one of the phrases, ignoring case, width, punctuation and surrounding white space."""
         return answer_form(answer) in map(answer_form, self.phrases)
 
     def are_the_first(self, answer: str) -> bool:
-        """True if the answer is the first phrase to the letter, as the published implementation compares."""
+        """True if the answer is exactly the first phrase: the comparison of the published implementation."""
         return answer == self.phrases[0]
 
 
 def quest_scores(
     answers_reference: Sequence[str], answers_generated: Sequence[str], phrases: Phrases, tokenizer: Tokenizer
-) -> dict[str, Outcome]:
-    """The outcome of each of NAMES for one sample: its questions answered from the reference and from the generated
-    text, in the same order.
+) -> dict[str, float | ScoreState]:
+    """Each of NAMES for one sample, given the answers to its questions from the reference and from the generated text,
+    in the same order.
 
-    Recall is the share of questions answered from the generated text, of those that the reference answers; precision
-    the mean token F1 of the answered ones. Plain: `phrases` are recognised after normalisation, white space is no
-    token, and what is a mean of nothing is NOT_APPLICABLE. Compat, as published: the first phrase is compared to the
-    letter, white-space tokens count, and what is a mean of nothing is 0. Lists of different length, or empty ones, are
-    no questions: all four are NOT_APPLICABLE (the published code gives 0).
+    Recall is the share of questions answered from the generated text, of those that the reference answers; precision is
+    the mean token F1 of the answered ones. Plain: `phrases` are recognised after normalisation, white space is not a
+    token, and a mean over nothing is NOT_APPLICABLE. Compat, as published: the first phrase must match exactly,
+    white-space tokens count, and a mean over nothing is 0. If the lists are empty or differ in length, all four are
+    NOT_APPLICABLE (the published code gives 0).
     """
     if len(answers_reference) != len(answers_generated) or not answers_reference:
         return dict.fromkeys(NAMES, ScoreState.NOT_APPLICABLE)
     pairs = list(zip(answers_reference, answers_generated, strict=True))
     precision, recall = _means(pairs, phrases.mean_unknown, lambda pair: _token_f1(_words(pair, tokenizer)))
     compat = _means(pairs, phrases.are_the_first, lambda pair: _token_f1(tokenizer.tokenize(pair)))
-    outcomes = (
+    scores = (
         ScoreState.NOT_APPLICABLE if precision is None else precision,
         ScoreState.NOT_APPLICABLE if recall is None else recall,
         *(mean or 0.0 for mean in compat),
     )
-    return dict(zip(NAMES, outcomes, strict=True))
+    return dict(zip(NAMES, scores, strict=True))
 
 
 def _means(
@@ -68,7 +66,7 @@ def _means(
     is_unknown: Callable[[str], bool],
     similarity: Callable[[tuple[str, str]], float],
 ) -> tuple[float | None, float | None]:
-    """Precision and recall over pairs of (reference answer, generated answer); None for a mean of nothing."""
+    """Precision and recall over pairs of (reference answer, generated answer); None for a mean over nothing."""
     answerable = [pair for pair in pairs if not is_unknown(pair[0])]
     f1s = [similarity(pair) for pair in answerable if not is_unknown(pair[1])]
     precision = sum(f1s) / len(f1s) if f1s else None

@@ -1,6 +1,6 @@
-"""Reading what a model replied when it was asked for JSON: fenced, chatty, slightly broken, or a bare value.
+"""Reads what a model replied when it was asked for JSON: fenced, wrapped in talk, slightly broken, or a bare value.
 
-Everything here gives None for what cannot be read, never a default. Whether a value is a legal one is for the caller.
+What cannot be read gives None, never a default. Whether a value is legal is for the caller to decide.
 """
 
 import re
@@ -11,17 +11,17 @@ _BARE_VALUE = re.compile(r"[^\w+\-−－]*([+\-−－]?\w+)\W*")
 _HALF_ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-"""Half of a character, as a JSON escape: no file could hold it."""
+"""One half of a surrogate pair as a JSON escape; models break pairs apart, and no UTF-8 file could hold the half."""
 
 _WHOLE_NUMBER = re.compile(r"([+-]?\d+)(?:\.0+)?\s*分?")
 _FLAGS = {"true": True, "yes": True, "是": True, "1": True, "false": False, "no": False, "否": False, "0": False}
 
 
 def read_object(text: str, key: str) -> dict[str, Any] | None:
-    """The last JSON object of a reply that has `key`; a reply that is one bare value is taken as {key: value}.
+    """The last JSON object in a reply that has `key`; a reply that is one bare value is read as {key: value}.
 
-    Thoughts, fences and talk around the object are ignored; quotes, commas and brackets that are not quite JSON are
-    mended, and full-width ones read as ASCII where nothing is found otherwise.
+    Thoughts, fences and talk around the object are ignored. Quotes, commas and brackets that are not quite JSON are
+    repaired, and full-width ones are read as ASCII if nothing is found otherwise.
     """
     for value in json_values(text):
         if isinstance(value, dict) and key in value:
@@ -31,7 +31,9 @@ def read_object(text: str, key: str) -> dict[str, Any] | None:
 
 
 def json_values(text: str) -> list[Any]:
-    """JSON objects and lists in a reply, the likeliest first: the whole of it, then its parts from the last one on."""
+    """JSON objects and lists in a reply, the likeliest first: the whole of it, then its parts from the last to the
+    first, because models draft before they conclude.
+    """
     from json_repair import loads
 
     shown = _HALF_ESCAPE.sub("", without_thoughts(text))
@@ -43,18 +45,18 @@ def json_values(text: str) -> list[Any]:
 
 
 def without_thoughts(text: str) -> str:
-    """A reply without what stands between <think> and </think>; either of the two may be missing."""
+    """A reply without what is between <think> and </think>; either tag may be missing."""
     return text.rpartition("</think>")[2].partition("<think>")[0].strip()
 
 
 def whole_number(value: object) -> int | None:
-    """A number such as 2, 2.0, "2", "２" or "2分" (two points)."""
-    if isinstance(value, bool):
+    """A number such as 2, 2.0, "2", "２" or "2分" (two points); None for anything else."""
+    if isinstance(value, bool):  # to Python, True is the number 1
         return None
     number = _WHOLE_NUMBER.fullmatch(unicodedata.normalize("NFKC", str(value)).replace("−", "-").strip())
     return int(number[1]) if number else None
 
 
 def flag(value: object) -> bool | None:
-    """True or False, also as a word or a digit."""
+    """True or False, also given as a word or a digit; None for anything else."""
     return _FLAGS.get(unicodedata.normalize("NFKC", str(value)).strip().lower())

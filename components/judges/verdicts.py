@@ -1,4 +1,4 @@
-"""The replies of a judge that grades: the schemas that are asked for, and how they are read."""
+"""The replies of a judge that grades: the schemas that it is asked to follow, and how its replies are read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ APPLICABILITY_SCHEMA: Mapping[str, Any] = {
 
 
 def verdict_schema(grades: Sequence[int]) -> Mapping[str, Any]:
-    """JSON schema of a reply: the reason comes first, so that it is thought of before the grade."""
+    """JSON schema of a reply. The reason comes first, so that the model reasons before it grades."""
     return {
         "type": "object",
         "properties": {"reason": {"type": "string"}, "grade": {"type": "integer", "enum": list(grades)}},
@@ -42,14 +42,14 @@ def verdict_schema(grades: Sequence[int]) -> Mapping[str, Any]:
 
 
 def read_verdict(text: str, grades: Sequence[int]) -> Verdict | None:
-    """The verdict in a reply; None without one, and for a grade that is not one of `grades`."""
+    """The verdict in a reply; None if there is none, or if its grade is not one of `grades`."""
     found = read_object(text, "grade") or {}
     grade = whole_number(found.get("grade"))
     return Verdict(grade, _reason(found)) if grade is not None and grade in grades else None
 
 
 def read_applicability(text: str) -> Applicability | None:
-    """The decision in a reply; None without one."""
+    """Whether the metric applies, according to a reply; None if it does not say."""
     found = read_object(text, "applicable") or {}
     applicable = flag(found.get("applicable"))
     return None if applicable is None else Applicability(applicable, _reason(found))

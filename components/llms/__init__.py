@@ -1,1 +1,1 @@
-"""Answering requests."""
+"""Language models, and what stands in for them: a request in, an answer out."""

@@ -4,23 +4,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import lru_cache
+from itertools import chain, pairwise
 from math import log
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from components.protocols import AnswersFrom, WordTokenizer
 from components.records import Answer, AnswerState, Kind, Request
 from components.text.sentences import sentence_ends
 from components.tokenizers.rjieba_words import RjiebaWords
 
-
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence of the context with its distinct terms and its place."""
-
-    text: str
-    terms: frozenset[str]
-    place: int
+Sentences = dict[str, frozenset[str]]
+"""Distinct sentences in order, each with its distinct terms."""
 
 
 @dataclass(frozen=True)
@@ -64,54 +59,110 @@ class Extractive:
     def _write(self, request: Request) -> str:
         sample = request.sample
         sentences = self._sentences([passage.text for passage in request.passages])
-        asked = "\n".join([*(turn.question for turn in sample.history), sample.question])
         if sample.kind is Kind.CORRECTION:
             return self._correct(sample.question, sentences)
+        asked = "\n".join([*(turn.question for turn in sample.history), sample.question])
         limit = self.answer_characters if sample.kind in (Kind.QA, Kind.CONVERSATION) else self.text_characters
         known = self._terms(sample.question) if sample.kind is Kind.CONTINUATION else frozenset()
         return _select(sentences, self._terms(asked), limit, known)
 
     def _terms(self, text: str) -> frozenset[str]:
-        (words,) = self.tokenizer.words([text])
-        return frozenset(filter(None, map(self.tokenizer.normalize, words.words)))
+        remembered = len(text) <= _LONGEST_REMEMBERED
+        return _recent_terms(self.tokenizer, text) if remembered else _terms(self.tokenizer, text)
 
-    def _sentences(self, texts: Sequence[str]) -> list[Sentence]:
-        """Distinct sentences with at least one term, in order."""
-        seen: dict[str, Sentence] = {}
+    def _sentences(self, texts: Sequence[str]) -> Sentences:
+        """Sentences with at least one term."""
+        sentences: Sentences = {}
         for text in texts:
-            for start, end in pairwise([0, *sentence_ends(text).tolist()]):
-                sentence = text[start:end].strip()
-                if sentence not in seen and (terms := self._terms(sentence)):
-                    seen[sentence] = Sentence(sentence, terms, len(seen))
-        return list(seen.values())
+            remembered = len(text) <= _LONGEST_REMEMBERED
+            sentences |= _recent_sentences(self.tokenizer, text) if remembered else _sentences(self.tokenizer, text)
+        return sentences
 
-    def _correct(self, passage: str, sentences: list[Sentence]) -> str:
+    def _correct(self, passage: str, sentences: Sentences) -> str:
         if not sentences:
             return ""
         corrected = []
-        for stated in self._sentences([passage]):
-            best = max(sentences, key=lambda sentence: (_jaccard(sentence.terms, stated.terms), -sentence.place))
-            similar = _jaccard(best.terms, stated.terms) >= self.replace_overlap
-            corrected.append(best.text if similar else stated.text)
+        for stated, terms in self._sentences([passage]).items():
+            overlaps = [_jaccard(other, terms) for other in sentences.values()]
+            largest = max(overlaps)
+            best = list(sentences)[overlaps.index(largest)]
+            corrected.append(best if largest >= self.replace_overlap else stated)
         return _joined(list(dict.fromkeys(corrected)))
 
 
-def _select(sentences: list[Sentence], asked: frozenset[str], limit: int, known: frozenset[str]) -> str:
+def _terms(tokenizer: WordTokenizer, text: str) -> frozenset[str]:
+    (words,) = tokenizer.words([text])
+    return frozenset(filter(None, map(tokenizer.normalize, words.words)))
+
+
+def _sentences(tokenizer: WordTokenizer, text: str) -> Sentences:
+    sentences = dict.fromkeys(text[start:end].strip() for start, end in pairwise([0, *sentence_ends(text).tolist()]))
+    terms = ((sentence, _recent_terms(tokenizer, sentence)) for sentence in sentences)
+    return {sentence: own for sentence, own in terms if own}
+
+
+_LONGEST_REMEMBERED = 2000
+"""Passages come again, for other questions and in other cells of a sweep; longer texts are not remembered."""
+# Components are hashable, which a protocol of theirs cannot say.
+_recent_terms: Callable[[WordTokenizer, str], frozenset[str]] = lru_cache(maxsize=20_000)(_terms)  # type: ignore[assignment]
+_recent_sentences: Callable[[WordTokenizer, str], Sentences] = lru_cache(maxsize=5_000)(_sentences)  # type: ignore[assignment]
+
+
+class _Candidate(NamedTuple):
+    """A sentence that may be chosen: the weights of its terms that are asked for (in the order of the terms, so that
+    equal sums are equal to the bit), what these are worth once they were said, and by what its gain is scaled.
+    """
+
+    place: int
+    text: str
+    terms: frozenset[str]
+    weights: Sequence[tuple[str, float]] = ()
+    repeated: float = 0.0
+    root_length: float = 1.0
+    share_new: float = 1.0
+
+    def gain(self, open_terms: set[str]) -> float:
+        """What is asked and not said yet counts in full, what was said already a tenth, what is known against it."""
+        if not self.weights:
+            return 0.0
+        value = sum(weight for term, weight in self.weights if term in open_terms) + self.repeated
+        return value / self.root_length * self.share_new
+
+
+def _select(sentences: Sentences, asked: frozenset[str], limit: int, known: frozenset[str]) -> str:
     """Greedily takes the sentence that adds most of what is asked, until `limit` characters; at least one."""
-    weight = _rarity(sentences)
-    left, n_characters = list(sentences), 0
-    chosen: list[Sentence] = []
+    left, n_characters = _candidates(sentences, asked, known), 0
+    chosen: list[_Candidate] = []
     open_terms = set(asked)
     while left:
-        best = max(left, key=_gain(open_terms, asked, known, weight))
+        gains = [candidate.gain(open_terms) for candidate in left]
+        best = left[gains.index(max(gains))]
         if chosen and n_characters + len(best.text) > limit:
             break
         chosen.append(best)
         n_characters += len(best.text)
         open_terms -= best.terms
-        left.remove(best)
-        left = [sentence for sentence in left if _jaccard(sentence.terms, best.terms) < 0.7]
-    return _joined([sentence.text for sentence in sorted(chosen, key=lambda sentence: sentence.place)])
+        left = [other for other in left if other is not best and _jaccard(other.terms, best.terms) < 0.7]
+    return _joined([candidate.text for candidate in sorted(chosen)])
+
+
+def _candidates(sentences: Sentences, asked: frozenset[str], known: frozenset[str]) -> list[_Candidate]:
+    hits = [sorted(terms & asked) for terms in sentences.values()]
+    weight = _rarity(hits)
+    return [
+        _candidate(place, text, terms, [(term, weight[term]) for term in own], known)
+        if own
+        else _Candidate(place, text, terms)
+        for place, ((text, terms), own) in enumerate(zip(sentences.items(), hits, strict=True))
+    ]
+
+
+def _candidate(
+    place: int, text: str, terms: frozenset[str], weights: list[tuple[str, float]], known: frozenset[str]
+) -> _Candidate:
+    repeated = 0.1 * sum(weight for _, weight in weights)
+    share_new = 1 - len(terms & known) / len(terms)
+    return _Candidate(place, text, terms, weights, repeated, (len(terms) + 5) ** 0.5, share_new)
 
 
 def _joined(sentences: Sequence[str]) -> str:
@@ -119,25 +170,12 @@ def _joined(sentences: Sequence[str]) -> str:
     return "".join(f"{sentence} " if sentence[-1:].isascii() else sentence for sentence in sentences).strip()
 
 
-def _rarity(sentences: list[Sentence]) -> dict[str, float]:
+def _rarity(terms: Sequence[Sequence[str]]) -> dict[str, float]:
     """A term in fewer of the context's sentences weighs more."""
-    counts = Counter(term for sentence in sentences for term in sentence.terms)
-    return {term: log(1 + len(sentences) / count) for term, count in counts.items()}
-
-
-def _gain(
-    open_terms: set[str], asked: frozenset[str], known: frozenset[str], weight: dict[str, float]
-) -> Callable[[Sentence], tuple[float, int]]:
-    """What is asked and not said yet counts in full, what was said already for a tenth, what is known against it."""
-
-    def gain(sentence: Sentence) -> tuple[float, int]:
-        value = sum(weight[term] for term in sorted(sentence.terms & open_terms))
-        value += 0.1 * sum(weight[term] for term in sorted(sentence.terms & asked))
-        share_known = len(sentence.terms & known) / len(sentence.terms)
-        return value / (len(sentence.terms) + 5) ** 0.5 * (1 - share_known), -sentence.place
-
-    return gain
+    counts = Counter(chain.from_iterable(terms))
+    return {term: log(1 + len(terms) / count) for term, count in counts.items()}
 
 
 def _jaccard(a: frozenset[str], b: frozenset[str]) -> float:
-    return len(a & b) / len(a | b) if a or b else 0.0
+    n_common = len(a & b)
+    return n_common / (len(a) + len(b) - n_common) if a or b else 0.0

@@ -10,7 +10,7 @@ from components.records import Answer, AnswerState, Request
 
 @dataclass(frozen=True)
 class NoGenerator:
-    """Asks nothing: every request ends as NOT_ASKED, and metrics of answers are not applicable."""
+    """Asks nothing: every request ends as NOT_ASKED, and answer metrics are not applicable."""
 
     version: ClassVar[int] = 1
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.NOTHING

@@ -1,4 +1,4 @@
-"""When to stop asking a server: a circuit breaker, shared by the calls of one `generate`."""
+"""A circuit breaker, shared by the calls of one `generate`: it decides when to stop asking a server."""
 
 import asyncio
 
@@ -8,15 +8,16 @@ _MOST_IN_A_ROW = 10
 
 
 class Breaker:
-    """Opens when the requests that are left would fail like those before. Lives in one event loop.
+    """Opens when the remaining requests would fail like those before them. Lives in one event loop.
 
-    What is certain to fail for all opens it at once before the first answer. After an answer the key, the model and the
-    server were right once, and a single refusal may be of one request (a firewall that dislikes its text): then only
-    failures in a row open it. A request that fails by itself (HTTP 400) says nothing of the others.
+    Before the first answer, a failure that every request would share (a refused key, say) opens it at once. After an
+    answer, the key, the model and the server are known to work, and a single refusal may concern one request (a
+    firewall that dislikes its text): from then on only many failures in a row open it. A request that fails on its own
+    account (HTTP 400) says nothing about the others.
     """
 
     def __init__(self, concurrency: int) -> None:
-        """As many failures in a row as requests are under way at once prove nothing: one bad moment meets them all."""
+        """`concurrency` failures in a row prove nothing: one bad moment hits all requests that are under way."""
         self.reason = ""
         self._opened = asyncio.Event()
         self._most_in_a_row = max(concurrency + 1, _MOST_IN_A_ROW)
@@ -25,7 +26,7 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """True when nothing more should be asked, for `reason`."""
+        """True when nothing more should be asked; `reason` says why."""
         return self._opened.is_set()
 
     def succeeded(self) -> None:
@@ -34,6 +35,7 @@ class Breaker:
 
     def failed(self, error: Exception, reason: str) -> None:
         """A request failed for good."""
+        # Only failures that others may share count. One that concerns this request alone proves the server is there.
         self._n_in_a_row = self._n_in_a_row + 1 if is_for_all(error) or is_temporary(error) else 0
         most = self._most_in_a_row if self._answered or not is_for_all(error) else 1
         if self._n_in_a_row >= most and not self.is_open:
@@ -41,7 +43,7 @@ class Breaker:
             self._opened.set()
 
     async def wait(self, seconds: float) -> None:
-        """Waits, but not longer than until it opens."""
+        """Waits so long, or until the breaker opens if that comes first."""
         try:
             async with asyncio.timeout(seconds):
                 await self._opened.wait()

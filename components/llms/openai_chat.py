@@ -1,4 +1,4 @@
-"""A language model behind the chat API of OpenAI, which vLLM, SGLang, llama.cpp, Ollama and most providers speak."""
+"""A language model behind OpenAI's chat API, which vLLM, SGLang, llama.cpp, Ollama and most providers speak."""
 
 import asyncio
 import atexit
@@ -43,16 +43,17 @@ class JsonMode(StrEnum):
 class OpenAIChat:
     """Asks `model` for one completion per request, `concurrency` requests at a time.
 
-    `base_url` is that of any server that speaks the protocol, "" for OpenAI's own. The key is read from the environment
-    variable `api_key_env` ("" for a server that wants none); it is in no result, no message and no key of the store.
-    `max_new_tokens` is sent as max_tokens (max_completion_tokens to OpenAI, whose newer models want it); `seed` None
-    sends none. `json_mode` is how `Request.json_schema` is enforced: json_schema and json_object by response_format,
-    guided_json by the parameter of this name that older vLLM reads, none not at all.
+    `base_url` is the address of any server that speaks the protocol, "" for OpenAI's own. The key is read from the
+    environment variable `api_key_env` ("" for a server that wants none), and appears in no result, no message and no
+    key of the store. `max_new_tokens` is sent as max_tokens (as max_completion_tokens to OpenAI, whose newer models
+    require it); with `seed` None no seed is sent. `json_mode` says how `Request.json_schema` is enforced: json_schema
+    and json_object through response_format, guided_json through the parameter of that name in older versions of vLLM,
+    none not at all.
 
     Rate limits, server errors, timeouts (`timeout_s` for a whole attempt), lost connections and malformed replies are
-    tried again, up to `max_retries` times, after the time that the server names (Retry-After) or `backoff_s`, doubled
-    each time; at most two minutes. If no request can succeed (a refused key, an unknown model, no server, or many
-    failures in a row: see Breaker), those that are left are not asked and end as ERROR too.
+    retried up to `max_retries` times, after the time that the server names (Retry-After) or `backoff_s`, doubled each
+    time; at most two minutes. If no request can succeed (a refused key, an unknown model, no server, or many failures
+    in a row: see Breaker), the remaining ones are not sent and end as ERROR too.
     """
 
     model: str
@@ -72,7 +73,7 @@ class OpenAIChat:
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
 
     def check(self) -> list[str]:
-        """Mistakes of the fields, and a key that is not set."""
+        """What is wrong with the fields, and a key that is not set."""
         mistakes = [] if self.model.strip() else ["model: is empty; wanted the model's name as the server knows it"]
         least = {"temperature": 0, "max_new_tokens": 1, "max_retries": 0, "backoff_s": 0, "concurrency": 1}
         mistakes += [
@@ -87,20 +88,20 @@ class OpenAIChat:
         return [*mistakes, *_mistakes_of_url(self.base_url), *_mistakes_of_key(self.api_key_env)]
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """Answers as they arrive. Closing the iterator, or an interrupt, breaks off the calls under way at once."""
+        """Answers as they arrive. Closing the iterator, or an interrupt, cancels the calls under way at once."""
         from anyio.from_thread import start_blocking_portal
 
         if not requests:
             return
         waiting, running = iter(requests), set[Future[Answer]]()
-        # The calls live in an event loop of their own thread: there, unlike in threads, they can be cancelled, and go
+        # The calls run in an event loop in a thread of its own. Unlike threads they can be cancelled there, and they go
         # on while the caller writes an answer to disk.
         with ExitStack() as stack:
             portal = stack.enter_context(start_blocking_portal())
             client = stack.enter_context(portal.wrap_async_context_manager(self._client()))
             stack.callback(lambda: [future.cancel() for future in running])
-            # An iterator that a traceback keeps alive is closed after Python has frozen the loop: that would wait for
-            # ever. At exit the loop still runs.
+            # An iterator that a traceback keeps alive would be closed only after Python has frozen the loop, and wait
+            # for ever. When the atexit handlers run, the loop is still alive.
             atexit.register(stack.close)
             stack.callback(atexit.unregister, stack.close)
             ask = partial(portal.start_task_soon, self._answer, client, Breaker(self.concurrency))
@@ -114,8 +115,8 @@ class OpenAIChat:
     def _client(self) -> "AsyncOpenAI":
         from openai import AsyncOpenAI, Timeout
 
-        # Retries are ours: the client's do not cover malformed replies, and its waits cannot be chosen. So is the time
-        # limit: the client's bounds the silence between two packets, not the attempt.
+        # We do the retries: the client's own do not cover malformed replies, and its waits cannot be set. We also keep
+        # the time limit: the client's limits the silence between two packets, not the attempt.
         return AsyncOpenAI(
             api_key=_key_in(self.api_key_env) or "none",
             base_url=self.base_url or _OPENAI,
@@ -124,7 +125,7 @@ class OpenAIChat:
         )
 
     async def _answer(self, client: "AsyncOpenAI", breaker: Breaker, request: Request) -> Answer:
-        """One request with its retries. Never raises: whatever goes wrong is the answer's error."""
+        """One request with its retries. Never raises: whatever goes wrong becomes the answer's error."""
         for attempt in range(1, self.max_retries + 2):
             if breaker.is_open:
                 again = " again" if attempt > 1 else ""
@@ -169,8 +170,8 @@ class OpenAIChat:
         return parameters[self.json_mode]
 
     def _wait_s(self, error: Exception, attempt: int) -> float:
-        """Never shorter than without the server's word: one that says 0 would use up all attempts at once."""
-        jitter = random.uniform(0.75, 1.25)  # noqa: S311 - so that callers do not come back all at once
+        """The server's wait, but never less than our own: a server that says 0 would use up all attempts at once."""
+        jitter = random.uniform(0.75, 1.25)  # noqa: S311 - so that callers do not all come back at the same moment
         return min(_LONGEST_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, retry_after_s(error) or 0.0))
 
     def _error_text(self, error: Exception, attempt: int) -> str:
@@ -182,7 +183,7 @@ class OpenAIChat:
 
 
 def _key_in(variable: str) -> str:
-    """The key in an environment variable, without the line break that a file or a shell left at its end; "" if none."""
+    """The key in an environment variable, without a line break that a file or a shell left at its end; "" if unset."""
     return os.environ.get(variable, "").strip() if variable else ""
 
 
@@ -204,6 +205,6 @@ def _mistakes_of_url(url: str) -> list[str]:
     try:
         parts = urlsplit(url or _OPENAI)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, a bracket that does not close
+    except ValueError:  # a port that is not a number, a bracket that is not closed
         usable = False
     return [] if usable else [f"base_url: got {url!r}, wanted one such as http://localhost:8000/v1"]

@@ -1,4 +1,4 @@
-"""What the errors of the OpenAI client mean: worth another try, the same for every request, or of this one alone."""
+"""What the OpenAI client's errors mean: worth a retry, shared by every request, or the fault of this one alone."""
 
 import json
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ _SHOWN_CHARACTERS = 300
 
 
 class Malformed(Exception):
-    """A reply with status 200 that is no completion."""
+    """A reply with status 200 that is not a completion."""
 
 
 def is_temporary(error: Exception) -> bool:
@@ -25,13 +25,13 @@ def is_temporary(error: Exception) -> bool:
 
 
 def is_for_all(error: Exception) -> bool:
-    """True if every request would fail alike: a refused key, an unknown model, no money left, no server there."""
+    """True if every request would fail the same way: a refused key, an unknown model, no money left, no server."""
     return _status(error) in _FOR_ALL or _is_quota_used_up(error) or _is_unreachable(error)
 
 
 def retry_after_s(error: Exception) -> float | None:
-    """Seconds that the server asks to wait, by a number or a date (negative for one that is past); None if it does not
-    say.
+    """Seconds that the server asks us to wait, given as a number or a date (negative if it is past); None if it does
+    not say.
     """
     response = getattr(error, "response", None)
     value = response.headers.get("retry-after") if response is not None else None
@@ -48,9 +48,9 @@ def retry_after_s(error: Exception) -> float | None:
 
 
 def message_of(error: Exception, secret: str) -> str:
-    """One line, not too long: the status and what the server said, or what went wrong on the way.
+    """One short line: the status and what the server said, or what went wrong on the way.
 
-    Servers repeat the key that they refuse: `secret` ("" for none) is left out.
+    Servers quote the key that they refuse, so `secret` ("" for none) is masked.
     """
     line = " ".join(_story(error).split())
     return (line.replace(secret, "***") if secret else line)[:_SHOWN_CHARACTERS]
@@ -69,7 +69,7 @@ def _story(error: Exception) -> str:
 
 
 def _said(body: Any) -> str:
-    """What servers write under names of their own, or the whole body."""
+    """The message in an error's body, which servers put under different names; otherwise the whole body."""
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail") or body
     return str(body or "without a word")
@@ -80,7 +80,7 @@ def _status(error: Exception) -> int:
 
 
 def _is_quota_used_up(error: Exception) -> bool:
-    """OpenAI answers 429 to an account without money, which no waiting helps."""
+    """OpenAI answers 429 to an account that has run out of money, and waiting does not help."""
     return getattr(error, "code", None) == "insufficient_quota"
 
 
@@ -97,7 +97,7 @@ def _is_connection(error: Exception) -> bool:
 
 
 def _is_unreachable(error: Exception) -> bool:
-    """By name, because openai 2 and 3 stand on different packages (httpx, httpx2) with equal names."""
+    """Compared by name, because openai 2 and 3 are built on different packages (httpx, httpx2) with the same names."""
     return _is_connection(error) and type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout")
 
 

@@ -7,12 +7,12 @@ from components.records import Answer, AnswerState
 
 
 def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
-    """The answer in a completion. Raises Malformed for what is none.
+    """The answer in a completion. Raises Malformed for something else.
 
     A refusal, or a finish reason that names a content filter, is REFUSED; a text of nothing but white space is EMPTY; a
-    text that was cut at the greatest length is OK. Tokens that the server does not count are None.
+    text that was cut off at the maximum length is OK. Token counts are None if the server does not report them.
     """
-    # The client builds its records without looking: a field may hold anything, or be missing.
+    # The client builds its records without checking them: a field may hold anything, or be missing.
     try:
         choice = completion.choices[0]
         text = (choice.message.content or "").strip()
@@ -31,7 +31,7 @@ def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
 
 
 def _as_sent(completion: Any) -> str:
-    """JSON that is no object is not made a record by the client."""
+    """What the server sent. JSON that is not an object comes as it is: the client makes records of objects alone."""
     return str(completion.to_dict(warnings=False) if hasattr(completion, "to_dict") else completion)
 
 

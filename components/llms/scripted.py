@@ -13,9 +13,9 @@ from components.records import Answer, AnswerState, Request
 
 @dataclass(frozen=True)
 class Scripted:
-    """Replies with `reply`, in which {question} and {context} are filled in; EMPTY if that leaves nothing.
+    """Replies with `reply`, with {question} and {context} filled in; EMPTY if nothing is left.
 
-    A request whose question contains `error_on` (`empty_on`, `refuse_on`) ends in that state; "" switches it off.
+    A request whose question contains `error_on` (`empty_on`, `refuse_on`) ends in that state; "" switches this off.
     """
 
     reply: str = "{question}"

@@ -1,1 +1,1 @@
-"""Scoring answers, rankings and contexts."""
+"""Score answers, rankings and contexts."""

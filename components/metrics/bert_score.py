@@ -1,4 +1,4 @@
-"""BERTScore: how well the tokens of an answer and of a reference match in a language model's vectors."""
+"""BERTScore: how well the tokens of an answer and a reference match in a language model's vector space."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class BertScore:
 
     `model` is the id of a BERT-like encoder (BERT, RoBERTa, MacBERT, ELECTRA, DeBERTa) on the Hugging Face hub,
     `revision` its commit; or a local folder, with revision "". `num_layers` is the layer whose output is compared,
-    counted from 1: bert-score's own choice is 8 for bert-base-chinese. Weights are read from safetensors alone, and no
+    counted from 1: bert-score's own choice is 8 for bert-base-chinese. Weights are read only from safetensors, and no
     code from the model's folder is run.
     """
 
@@ -44,6 +44,7 @@ class BertScore:
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,7 +57,7 @@ class BertScore:
         return None
 
     def check(self) -> list[str]:
-        """Packages that are missing, a model that cannot be meant, numbers below 1."""
+        """Missing packages, a model that cannot be meant, numbers below 1."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
         mistakes += model_mistakes(self.model, self.revision)
         for name in ("num_layers", "batch_size"):
@@ -83,8 +84,8 @@ class BertScore:
     def _f1(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         encoder = _load(self.model, self.revision, self.num_layers, self.device)
         values = np.empty(len(pairs), dtype=np.float64)
-        # Pairs of about the same length together: bert-score itself orders texts by words between spaces, of which
-        # Chinese has none, and holds the vectors of all tokens of all texts until the end.
+        # Pairs of similar length are batched together. bert-score itself orders texts by words between spaces, of
+        # which Chinese has none, and keeps the vectors of all tokens of all texts until the end.
         by_length = sorted(range(len(pairs)), key=lambda number: sum(map(len, pairs[number])))
         for first in range(0, len(pairs), self.batch_size):
             numbers = by_length[first : first + self.batch_size]
@@ -93,7 +94,7 @@ class BertScore:
 
 
 class _Encoder(NamedTuple):
-    """A model, cut after the layer that is compared, its tokenizer and where it is."""
+    """A model, cut off after the layer that is compared, its tokenizer and its device."""
 
     network: Any
     tokenizer: Any
@@ -110,7 +111,7 @@ class _Encoder(NamedTuple):
             self.network, references, answers, self.tokenizer, weights, batch_size=2 * len(pairs), device=self.device
         )
         f1: NDArray[np.float64] = scores[:, 2].numpy().astype(np.float64)
-        return f1.clip(max=1.0)  # rounding can lead past 1 for equal texts
+        return f1.clip(max=1.0)  # rounding can lead past 1 for identical texts
 
 
 @cache

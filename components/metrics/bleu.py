@@ -24,13 +24,14 @@ class Bleu:
     Level: corpus, so a single sample has no value (NaN). Range: [0, 1], no unit, larger is better.
     Tokenizer: sacreBLEU's, by `language`: "zh" (Chinese characters, 13a for the rest) or "en" (13a).
     Empty answer: an empty hypothesis, which adds its reference's length to the brevity penalty. Blank references are
-    left out; a sample with no other is NOT_APPLICABLE. Samples may differ in their number of references.
+    left out; a sample with no other is NOT_APPLICABLE. The number of references may differ from sample to sample.
     Source: Papineni et al. 2002, "BLEU"; Post 2018, "A Call for Clarity in Reporting BLEU Scores".
     """
 
     language: str = "zh"
 
     version: ClassVar[int] = 2
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,7 +45,7 @@ class Bleu:
 
     @property
     def signature(self) -> str:
-        """SacreBLEU's signature, to be kept with the results. Its number of references is always "var"."""
+        """SacreBLEU's signature, kept with the results. Its number of references is always "var"."""
         from sacrebleu.metrics.bleu import BLEU
 
         bleu = BLEU(tokenize=self.form.tokenizer_name, max_ngram_order=_MAX_ORDER)
@@ -90,8 +91,8 @@ class Bleu:
 
 
 def _closest_lengths(lengths: NDArray[np.int64], references: Units, sample: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Per sample, the length of the reference that is closest to the answer's, the shorter of two as close; 0 without a
-    reference.
+    """Per sample, the length of the reference closest in length to the answer, the shorter of two equally close ones; 0
+    without a reference.
     """
     reference_lengths = np.diff(references.offsets)
     order = np.lexsort((reference_lengths, np.abs(reference_lengths - lengths[sample]), sample))
@@ -102,6 +103,8 @@ def _closest_lengths(lengths: NDArray[np.int64], references: Units, sample: NDAr
 
 
 def _smoothed(n_matched: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Matched n-grams, the i-th order without any (over the last axis) counting 1 / 2^i: smoothing "exp"."""
+    """Matched n-grams, the i-th order without any (over the last axis) counted as 1 / 2^i: smoothing "exp"."""
     is_zero = n_matched == 0
+    if not is_zero.any():
+        return n_matched
     return np.where(is_zero, 0.5 ** np.cumsum(is_zero, axis=-1), n_matched)

@@ -20,12 +20,12 @@ _ORDERS = (1, 2, 3, 4)
 
 @dataclass(frozen=True)
 class BleuCrud:
-    """`bleu_n_crud_compat` for n = 1..4: the share of the answer's n-grams that a reference has (as often), unsmoothed.
-    `bleu_crud_compat`: the geometric mean of the four, 0 if one is 0, without a brevity penalty (the published code
-    divides it out), so that short answers are not held back.
+    """`bleu_n_crud_compat` for n = 1..4: the share of the answer's n-grams that occur (as often) in a reference,
+    unsmoothed. `bleu_crud_compat`: the geometric mean of the four, 0 if one is 0, without a brevity penalty (the
+    published code divides it out), so that short answers are not penalised.
 
-    An empty answer has no value in the published code (a division by zero), and published means leave it out. Here it
-    is 0; `bleu_answered_crud_compat` is the mean over the answers that are not empty, the others NOT_APPLICABLE.
+    An empty answer has no value in the published code (a division by zero) and is left out of published means. Here it
+    scores 0; in `bleu_answered_crud_compat`, the mean over non-empty answers, it is NOT_APPLICABLE.
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default, white space
     counted. Empty references are left out; a sample with no other is NOT_APPLICABLE.
     Source: Lyu et al. 2024, "CRUD-RAG", its published code; Papineni et al. 2002, "BLEU".
@@ -34,6 +34,7 @@ class BleuCrud:
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

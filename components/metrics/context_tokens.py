@@ -1,4 +1,4 @@
-"""How much text the prompts held, and how much did not fit."""
+"""How much text was in the prompts, and how much did not fit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ class ContextTokens:
     """
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = False
 
     @property
     def names(self) -> tuple[str, ...]:

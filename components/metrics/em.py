@@ -1,4 +1,4 @@
-"""Exact match of an answer with a reference."""
+"""Exact match between an answer and a reference."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class ExactMatch:
     """1 if the answer equals a reference after normalisation, else 0.
 
     `em`: after `answer_form`, the best over the references; those that normalise to nothing are left out.
-    `em_omnieval_compat`: after OmniEval's normalisation (ASCII punctuation alone is removed), the mean over all
-    references, empty ones included, as the published code computes it.
+    `em_omnieval_compat`: after OmniEval's normalisation (only ASCII punctuation is removed), the mean over all
+    references, including empty ones, as the published code computes it.
     Level: sample. Range: [0, 1], its mean a share; larger is better. Tokenizer: none, whole texts are compared.
     Empty answer: 0 in `em`. A sample without a reference is NOT_APPLICABLE.
     Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; in `em` articles ("a", "the") are kept.
@@ -29,6 +29,7 @@ class ExactMatch:
     omnieval_compat: bool = False
 
     version: ClassVar[int] = 2
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -20,9 +20,9 @@ from components.tokenizers.jieba_words import JiebaWords
 class F1:
     """F1 of two multisets; the best over the references.
 
-    `f1`: of words after normalisation (`answer_form`), white space left out. `f1_omnieval_compat`: of the characters,
-    spaces included, of OmniEval's normal form cut into words that are joined by spaces: what the published code
-    computes, so that texts that share nothing but spaces score above 0.
+    `f1`: of words after normalisation (`answer_form`), without white space. `f1_omnieval_compat`: of the characters of
+    OmniEval's normal form, split into words joined by spaces, spaces included. That is what the published code
+    computes, so texts that share nothing but spaces score above 0.
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: jieba words with HMM by default.
     Empty answer: 0. References that normalise to nothing are left out; a sample with no other is NOT_APPLICABLE.
     Source: Rajpurkar et al. 2016, "SQuAD", section 6.1; in `f1` articles ("a", "the") are kept.
@@ -32,6 +32,7 @@ class F1:
     omnieval_compat: bool = False
 
     version: ClassVar[int] = 2
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -8,13 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
+from components.metrics.draws import Draws, draws_of
+from components.metrics.quantiles import quantiles
 from components.records import Interval
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Column = tuple[NDArray[np.float64], Combine]
 """A metric over a subset: statistics float64[n_samples, d], zeros in rows left out, and what joins their sums."""
 
-_BLOCK_ELEMENTS = 1_000_000
+Rows = Sequence[int] | slice
+"""Positions of samples."""
+
+_SUMS_AT_ONCE = 2_000_000
 _EXACT_BITS = 52
 
 
@@ -53,7 +58,29 @@ class Bootstrap:
         No row that counts: all None. A single one (or a single cluster) says nothing of others: no low and high.
         Raises ComponentError if the columns or the clusters differ in their number of samples.
         """
-        return [self._interval(*resampled) for resampled in self._resample(columns, clusters, (self.seed,))]
+        (intervals,) = self.intervals_of_subsets(columns, [slice(None)], clusters)
+        return intervals
+
+    def intervals_of_subsets(
+        self, columns: Sequence[Column], subsets: Sequence[Rows], clusters: NDArray[np.int64] | None = None
+    ) -> list[list[Interval]]:
+        """For each subset of the samples, what `intervals` gives for its rows of the columns and of `clusters`, to the
+        byte: subsets of as many rows (or clusters) have the same resamples, and are computed together.
+        """
+        _require_equal_lengths(columns, clusters)
+        if not columns:
+            return [[] for _ in subsets]
+        stacked = np.hstack([statistics for statistics, _ in columns])
+        drawn = [_drawn_rows(stacked, rows, clusters) for rows in subsets]
+        intervals: list[list[Interval]] = [[] for _ in subsets]
+        for places in self._alike([len(rows) for rows in drawn], stacked.shape[1]):
+            rows = np.stack([drawn[place] for place in places])
+            draws = draws_of(rows.shape[1], self.n_resamples, (self.seed,))
+            for values, resampled in _combined(rows, columns, draws):
+                bounds = quantiles(resampled, self._tails, draws.n_times).tolist()
+                for place, value, own_bounds in zip(places, values, bounds, strict=True):
+                    intervals[place].append(_interval(value, own_bounds))
+        return intervals
 
     def macro_intervals(self, groups: Sequence[tuple[Sequence[Column], NDArray[np.int64] | None]]) -> list[Interval]:
         """One Interval per column, of the mean of its values in each group of samples: every group counts the same.
@@ -63,60 +90,50 @@ class Bootstrap:
         mean without low and high.
         """
         resampled = [
-            self._resample(columns, clusters, (self.seed, place)) for place, (columns, clusters) in enumerate(groups)
+            self._resampled_group(columns, clusters, (self.seed, place))
+            for place, (columns, clusters) in enumerate(groups)
         ]
         intervals = []
         for column in zip(*resampled, strict=True):
             counting = [(value, values) for value, values in column if value is not None]
             if counting:
                 mean = float(np.mean([value for value, _ in counting]))
-                intervals.append(self._interval(mean, _mean_over_groups([values for _, values in counting])))
+                joined = _mean_over_groups([values for _, values in counting])
+                intervals.append(_interval(mean, quantiles(joined[np.newaxis], self._tails)[0].tolist()))
             else:
                 intervals.append(Interval(None, None, None))
         return intervals
 
-    def _interval(self, value: float | None, resampled: NDArray[np.float64]) -> Interval:
-        if value is None:
-            return Interval(None, None, None)
-        if np.isnan(resampled).all():
-            return Interval(value, None, None)
+    @property
+    def _tails(self) -> tuple[float, float]:
         tail = (1 - self.confidence) / 2
-        low, high = np.nanquantile(resampled, [tail, 1 - tail])
-        return Interval(value, float(low), float(high))
+        return tail, 1 - tail
 
-    def _resample(
+    def _alike(self, lengths: Sequence[int], width: int) -> Iterator[list[int]]:
+        """Places of subsets of equal length, as many at once as fit into bounded memory."""
+        by_length: dict[int, list[int]] = {}
+        for place, length in enumerate(lengths):
+            by_length.setdefault(length, []).append(place)
+        for length, places in by_length.items():
+            n_columns = draws_of(length, self.n_resamples, (self.seed,)).n_columns
+            at_once = max(1, _SUMS_AT_ONCE // (n_columns * max(1, width)))
+            for first in range(0, len(places), at_once):
+                yield places[first : first + at_once]
+
+    def _resampled_group(
         self, columns: Sequence[Column], clusters: NDArray[np.int64] | None, seed: tuple[int, ...]
     ) -> list[tuple[float | None, NDArray[np.float64]]]:
         """Per column its value (None if nothing counts) and its values in the resamples, float64[n_resamples]."""
         _require_equal_lengths(columns, clusters)
         if not columns:
             return []
-        rows = [_exactly_summable(_sum_clusters(statistics, clusters)) for statistics, _ in columns]
-        widths = np.cumsum([row.shape[1] for row in rows])[:-1]
-        sums = np.split(self._resampled_sums(np.hstack(rows), seed), widths, axis=1)
+        stacked = np.hstack([statistics for statistics, _ in columns])
+        rows = _drawn_rows(stacked, slice(None), clusters)
+        draws = draws_of(len(rows), self.n_resamples, seed)
         return [
-            _combined(own_rows, own_sums, combine)
-            for own_rows, own_sums, (_, combine) in zip(rows, sums, columns, strict=True)
+            (value, draws.of_resamples(resampled[0]))
+            for (value,), resampled in _combined(rows[np.newaxis], columns, draws)
         ]
-
-    def _resampled_sums(self, rows: NDArray[np.float64], seed: tuple[int, ...]) -> NDArray[np.float64]:
-        """Column sums of every resample of the rows, float64[n_resamples, n_columns]."""
-        sums = np.empty((self.n_resamples, rows.shape[1]), dtype=np.float64)
-        first = 0
-        for counts in self._draws(len(rows), seed):
-            np.matmul(counts, rows, out=sums[first : first + len(counts)])
-            first += len(counts)
-        return sums
-
-    def _draws(self, n: int, seed: tuple[int, ...]) -> Iterator[NDArray[np.float64]]:
-        """How often each of n rows is in each resample, float64[n_in_block, n], in blocks of bounded size."""
-        random = np.random.default_rng((*seed, n))
-        block = max(1, _BLOCK_ELEMENTS // max(1, n))
-        for first in range(0, self.n_resamples if n else 0, block):
-            n_in_block = min(block, self.n_resamples - first)
-            drawn = random.integers(n, size=(n_in_block, n))
-            drawn += n * np.arange(n_in_block)[:, np.newaxis]
-            yield np.bincount(drawn.ravel(), minlength=n_in_block * n).reshape(n_in_block, n).astype(np.float64)
 
 
 def _mean_over_groups(groups: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -131,14 +148,34 @@ def _mean_over_groups(groups: Sequence[NDArray[np.float64]]) -> NDArray[np.float
 
 
 def _combined(
-    rows: NDArray[np.float64], sums: NDArray[np.float64], combine: Combine
-) -> tuple[float | None, NDArray[np.float64]]:
-    """The value of all rows, and of every resample of them: NaN for a single row that counts, which has no spread."""
-    n_counting = np.count_nonzero(rows.any(axis=1))
-    if n_counting == 0:
-        return None, np.full(len(sums), np.nan)
-    value = float(combine(rows.sum(axis=0)))
-    return value, np.full(len(sums), np.nan) if n_counting == 1 else combine(sums)
+    rows: NDArray[np.float64], columns: Sequence[Column], draws: Draws
+) -> Iterator[tuple[list[float | None], NDArray[np.float64]]]:
+    """Per column its values of all rows, one per subset (None where nothing counts), and of every column of the draws,
+    float64[n_subsets, n_columns]: NaN where a single row counts, which has no spread.
+
+    `rows` float64[n_subsets, n_rows, n_statistics].
+    """
+    n_subsets, n_rows, n_statistics = rows.shape
+    exact = _exactly_summable(rows)
+    # Statistics before resamples: what is combined lies in one piece.
+    by_statistic = exact.transpose(0, 2, 1).reshape(n_subsets * n_statistics, n_rows)
+    sums = draws.sums(by_statistic).reshape(n_subsets, n_statistics, draws.n_columns)
+    first = 0
+    for statistics, combine in columns:
+        own = slice(first, first := first + statistics.shape[1])
+        n_counting = exact[:, :, own].any(axis=2).sum(axis=1)
+        values = combine(exact[:, :, own].sum(axis=1)).tolist()
+        resampled = combine(sums[:, own].transpose(0, 2, 1))
+        has_spread = (n_counting > 1)[:, np.newaxis]
+        yield (
+            [value if n else None for value, n in zip(values, n_counting.tolist(), strict=True)],
+            resampled if has_spread.all() else np.where(has_spread, resampled, np.nan),
+        )
+
+
+def _interval(value: float | None, bounds: Sequence[float]) -> Interval:
+    low, high = bounds
+    return Interval(value, None, None) if value is None or np.isnan(low) else Interval(value, low, high)
 
 
 def _require_equal_lengths(columns: Sequence[Column], clusters: NDArray[np.int64] | None) -> None:
@@ -151,23 +188,28 @@ def _require_equal_lengths(columns: Sequence[Column], clusters: NDArray[np.int64
         )
 
 
-def _sum_clusters(statistics: NDArray[np.float64], clusters: NDArray[np.int64] | None) -> NDArray[np.float64]:
-    """One row per cluster, in the order of their ids; without clusters, the statistics as they are."""
+def _drawn_rows(statistics: NDArray[np.float64], rows: Rows, clusters: NDArray[np.int64] | None) -> NDArray[np.float64]:
+    """The rows; of clusters one row each, their sum, in the order of their ids."""
+    own = statistics[rows]
     if clusters is None:
-        return statistics
-    ids, cluster_of_row = np.unique(clusters, return_inverse=True)
-    sums = np.zeros((len(ids), statistics.shape[1]), dtype=np.float64)
-    np.add.at(sums, cluster_of_row, statistics)
+        return own
+    ids, cluster_of_row = np.unique(clusters[rows], return_inverse=True)
+    sums = np.zeros((len(ids), own.shape[1]), dtype=np.float64)
+    if len(ids) == len(own):
+        sums[cluster_of_row] = own
+    else:
+        np.add.at(sums, cluster_of_row, own)
     return sums
 
 
 def _exactly_summable(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rows, rounded to multiples of a power of two so coarse that any sum of n of them is exact in float64.
+    """Rows [..., n, n_statistics], rounded to multiples of a power of two so coarse that any sum of n of them is exact
+    in float64.
 
     The order of summation, which differs between numbers of threads, then cannot change a bit. Counts stay as they are;
     the error of a value is at most n / 2^52 of the column's largest (10^-12 for 4,000 samples).
     """
-    largest_sum = len(rows) * np.abs(rows).max(axis=0, initial=0.0)
+    largest_sum = rows.shape[-2] * np.abs(rows).max(axis=-2, keepdims=True, initial=0.0)
     _, exponent = np.frexp(largest_sum)
     step = np.ldexp(1.0, exponent - _EXACT_BITS)
     exact: NDArray[np.float64] = np.round(rows / step) * step

@@ -12,7 +12,7 @@ from components.records import Units
 def lcs_lengths(left: Units, right: Units) -> NDArray[np.int64]:
     """Per pair, the number of units in their longest common subsequence, int64[n_pairs].
 
-    Bit-parallel, by rapidfuzz. Source: Hyyro 2004, "Bit-parallel LCS-length computation revisited".
+    Computed bit-parallel by rapidfuzz. Source: Hyyro 2004, "Bit-parallel LCS-length computation revisited".
     """
     from rapidfuzz.distance import LCSseq
 

@@ -17,11 +17,12 @@ from components.records import Sample, Scores, TextsWithUnits
 class Length:
     """Number of characters of the answer, white space included.
 
-    Level: sample. Range: [0, inf), unit: characters (Unicode code points); neither more nor less is better.
+    Level: sample. Range: [0, inf), unit: characters (Unicode code points); neither longer nor shorter is better.
     Tokenizer: none. Empty answer: 0. References are not read. Source: a count.
     """
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -14,14 +14,15 @@ from components.records import Scores, ScoreState
 
 @dataclass(frozen=True)
 class MapOmniEval:
-    """The mean precision at the ranks of the relevant documents that were **found**, 0 if none was: relevant documents
-    that are missing do not lower it, unlike `map@k`.
+    """The mean precision at the ranks of the relevant documents that were **found**, 0 if none was. Unlike in `map@k`,
+    relevant documents that were missed do not lower it.
 
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none. Grades are not read. Empty ranking: 0. No
     relevant document: NO_GOLD. Source: Wang et al. 2024, "OmniEval", its published code.
     """
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Pretrained models that metrics read: ids of the Hugging Face hub, or local folders. What is said of both alike."""
+"""The pretrained models that metrics use: ids on the Hugging Face hub, or local folders."""
 
 import hashlib
 import importlib.util
@@ -16,8 +16,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 def local_folder(model: str) -> Path | None:
     """The folder that `model` names; None for an id of the hub, such as "owner/name".
 
-    A folder is what exists as one, and what is written as a path: absolute, beginning with "." or "~", or longer than
-    an id. So the path of a folder that does not exist is never asked for at the hub.
+    A folder is whatever exists as one, or is written as a path: absolute, beginning with "." or "~", or with more parts
+    than an id. So the path of a folder that does not exist is never sent to the hub.
     """
     path = Path(model).expanduser()
     if model and (path.is_dir() or path.is_absolute() or model.startswith(".") or len(path.parts) > 2):
@@ -26,7 +26,7 @@ def local_folder(model: str) -> Path | None:
 
 
 def model_mistakes(model: str, revision: str) -> list[str]:
-    """What is wrong with the two fields that name a model: nothing is loaded or asked for to find out."""
+    """What is wrong with the two fields that name a model. Nothing is loaded or downloaded to find out."""
     if not model:
         return ["model: is empty, wanted an id of the Hugging Face hub or a local folder"]
     folder = local_folder(model)
@@ -84,11 +84,11 @@ def _hash(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> str:
 
 @contextmanager
 def loading(model: str, revision: str) -> Iterator[str]:
-    """Gives the name to load by; what goes wrong inside becomes one ComponentError that says what to do."""
+    """Yields the name to load; whatever goes wrong inside becomes a single ComponentError that says what to do."""
     folder = local_folder(model)
     try:
         yield str(folder or model)
-    except Exception as error:  # of transformers, the hub, safetensors, torch: they share no class
+    except Exception as error:  # transformers, the hub, safetensors and torch share no exception class
         reason = str(error).strip().partition("\n")[0]
         advice = (
             "wanted a folder that save_pretrained wrote, with weights in *.safetensors"
@@ -102,7 +102,7 @@ def loading(model: str, revision: str) -> Iterator[str]:
 
 
 def torch_device(device: str) -> str:
-    """The device that "auto" stands for: the first GPU if there is one, else the CPU; any other is taken as it is.
+    """The device that "auto" stands for: the first GPU if there is one, else the CPU; other names stay as they are.
 
     Raises ComponentError if torch cannot use it.
     """

@@ -1,4 +1,4 @@
-"""Mean reciprocal rank in which each gold document counts by itself."""
+"""Mean reciprocal rank in which every gold document counts separately."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ class MrrPerDocument:
     """
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """How many n-grams texts have in common, for many pairs of texts at once.
 
-An n-gram is a number: the pair that it belongs to in the upper bits, a hash of its units in the lower ones (50 of them
-for 10,000 pairs, where two of the n-grams of all pairs of 200 words are taken for one with a probability of 2e-7).
+An n-gram is one number: in the upper bits the pair that it belongs to, in the lower ones a hash of its units. For
+10,000 pairs these are 50 bits; the probability that any two different n-grams of a pair of 200-word texts collide, over
+all pairs, is 2e-7.
 """
 
 from typing import NamedTuple
@@ -27,10 +28,11 @@ class DistinctNgrams(NamedTuple):
 def count_matches(
     answers: Units, references: Units, n: int, owners: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """Per answer, its n-grams that are in its reference, each as often as it is in both: int64[n_answers].
+    """Per answer, the number of its n-grams that are also in its reference, counted as often as both have them:
+    int64[n_answers].
 
-    Reference i belongs to answer i, or to answer `owners[i]`; of several references of one answer the one that has an
-    n-gram most often counts for it.
+    Reference i belongs to answer i, or to answer `owners[i]`. If an answer has several references, each n-gram counts
+    as often as in the reference that has it most often.
     """
     n_texts = max(len(answers), len(references))
     own, own_counts = _counted(_keys(answers, n, n_texts))
@@ -61,7 +63,7 @@ def _texts(keys: Keys, n_texts: int) -> NDArray[np.int64]:
 
 
 def _keys(units: Units, n: int, n_texts: int) -> Keys:
-    """Every n-gram of every text, in no order."""
+    """Every n-gram of every text, in no particular order."""
     counts = np.maximum(np.diff(units.offsets) - n + 1, 0)
     text = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
     first = np.arange(counts.sum()) + np.repeat(units.offsets[:-1] - np.cumsum(counts) + counts, counts)
@@ -84,7 +86,7 @@ def _counted(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
 def _largest_by_owner(
     keys: Keys, counts: NDArray[np.int64], owners: NDArray[np.int64], n_texts: int
 ) -> tuple[Keys, NDArray[np.int64]]:
-    """The n-grams of references as those of their answers; each with its largest count."""
+    """The n-grams of references, assigned to their answers, each with its largest count."""
     bits = _hash_bits(n_texts)
     moved = (owners[_texts(keys, n_texts)].astype(np.uint64) << bits) | (keys & ((np.uint64(1) << bits) - np.uint64(1)))
     order = np.lexsort((-counts, moved))

@@ -17,16 +17,17 @@ Span = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class PassageCoverage:
-    """Share of the gold passages' characters that lie inside the chunks of the context, whatever their size and
+    """Share of the gold passages' characters that are inside the chunks of the context, whatever their size and
     overlap.
 
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none; characters, white space included.
     A character in several gold units or several chunks counts once; a unit without positions is its whole document.
     Units of documents that are not in the corpus are left out; a sample without any other is NO_GOLD. Empty context: 0.
-    Source: this project; the recall of characters, so that all chunkings are compared by one measure.
+    Source: this project. It is recall in characters, so that one measure compares all chunkings.
     """
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -52,7 +53,7 @@ class PassageCoverage:
 
 
 def _gold_positions(samples: Sequence[Sample], documents: Documents) -> dict[str, int]:
-    """Positions in the corpus of the gold documents that it holds."""
+    """Positions in the corpus of those gold documents that are in it."""
     gold_ids = {unit.document_id for sample in samples for unit in sample.gold}
     return {document_id: position for position, document_id in enumerate(documents.ids) if document_id in gold_ids}
 

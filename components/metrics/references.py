@@ -1,4 +1,4 @@
-"""How answers are scored against several references: by the best of them."""
+"""How answers are scored against several references: by the best match."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -31,6 +31,7 @@ class RougeL:
     crud_compat: bool = False
 
     version: ClassVar[int] = 2
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:

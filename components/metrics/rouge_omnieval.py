@@ -26,12 +26,13 @@ class RougeOmniEval:
 
     Level: sample. Range: [0, 1), no unit, larger is better. Tokenizer: jieba words with HMM by default, white space as
     rouge-chinese treats it. Empty answer: 0. Empty references are left out; a sample with no other is NOT_APPLICABLE.
-    Source: rouge-chinese 1.0.3, equalled without calling it.
+    Source: rouge-chinese 1.0.3, reproduced exactly without calling it.
     """
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,7 +67,7 @@ def _lcs_f1(answers: Units, references: Units) -> NDArray[np.float64]:
 
 
 def _f1(shared: NDArray[np.int64], n_answer: NDArray[np.int64], n_reference: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Nothing to share is a precision or recall of 0."""
+    """Where there is nothing to share, precision or recall is 0."""
     precision, recall = shared / np.maximum(n_answer, 1), shared / np.maximum(n_reference, 1)
     f1: NDArray[np.float64] = 2 * precision * recall / (precision + recall + 1e-8)
     return f1

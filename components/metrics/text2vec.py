@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _MAX_TOKENS = 256
-"""What the package text2vec reads of a text; the published folder of text2vec-base-chinese says 128."""
+"""How much of a text the package text2vec reads; the published folder of text2vec-base-chinese says 128."""
 
 _PACKAGES = ("sentence_transformers", "torch", "transformers")
 _NAME = "text2vec_similarity_crud_compat"
@@ -30,14 +30,15 @@ _NAME = "text2vec_similarity_crud_compat"
 class Text2VecSimilarity:
     """Cosine of the sentence vectors of answer and reference; the best over the references (CRUD-RAG has one each).
 
-    Level: sample. Range: [-1, 1], no unit, larger is better. Tokenizer: the model's; of a text the first 256 tokens
-    are read ([CLS] and [SEP] among them), white space at its ends not. Pooling: what the model's folder says, the mean
-    over the tokens for text2vec-base-chinese. Empty answer: 0, as text2vec's Similarity gives; CRUD-RAG then drops the
-    sample from its mean, here it counts. Blank references are left out; a sample with no other is NOT_APPLICABLE.
+    Level: sample. Range: [-1, 1], no unit, larger is better. Tokenizer: the model's; only the first 256 tokens of a
+    text are read (including [CLS] and [SEP]), after stripping white space. Pooling: as the model's folder says, which
+    is the mean over tokens for text2vec-base-chinese. Empty answer: 0, as text2vec's Similarity gives; CRUD-RAG then
+    drops the sample from its mean, here it counts. Blank references are left out; a sample with no other is
+    NOT_APPLICABLE.
     Source: text2vec, `Similarity.get_score`, as called by CRUD-RAG's `src/metric/common.py` under the name bert_score.
 
     `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". Weights are
-    read from safetensors alone, and no code from the model's folder is run.
+    read only from safetensors, and no code from the model's folder is run.
     """
 
     model: str
@@ -46,6 +47,7 @@ class Text2VecSimilarity:
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,7 +60,7 @@ class Text2VecSimilarity:
         return None
 
     def check(self) -> list[str]:
-        """Packages that are missing, a model that cannot be meant, a batch of nothing."""
+        """Missing packages, a model that cannot be meant, a batch size below 1."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, f"the metric {_NAME}")]
         mistakes += model_mistakes(self.model, self.revision)
         if self.batch_size < 1:
@@ -89,7 +91,7 @@ class Text2VecSimilarity:
         row = {text: number for number, text in enumerate(texts)}
         rows = np.array([[row[answer.strip()], row[reference.strip()]] for answer, reference in pairs])
         cosines: NDArray[np.float64] = np.einsum("ij,ij->i", vectors[rows[:, 0]], vectors[rows[:, 1]])
-        return cosines.clip(-1.0, 1.0)  # rounding can lead past 1 for equal texts
+        return cosines.clip(-1.0, 1.0)  # rounding can lead past 1 for identical texts
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Answers and references that a model compares as texts, not as units."""
+"""Answers and references that a model compares as whole texts, not as units."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,9 +20,9 @@ def best_text_over_references(
 ) -> Scores:
     """Per sample, the largest similarity of its answer and a reference, as the scores of a mean.
 
-    References that are empty or white space are left out; a sample without any other is NOT_APPLICABLE. An answer that
-    is empty or white space scores 0. `similarity` is given neither, all other pairs at once, and is not called for
-    none. Raises ComponentError on inputs that do not belong together.
+    Blank references are left out; a sample without any other is NOT_APPLICABLE. A blank answer scores 0. `similarity`
+    sees neither: it gets all other pairs at once, and is not called if there are none. Raises ComponentError on inputs
+    that do not belong together.
     """
     require_texts_of(samples, answers, references)
     rows = [row for row, reference in enumerate(references.texts) if reference.strip()]

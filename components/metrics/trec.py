@@ -1,4 +1,4 @@
-"""The measures of trec_eval, over rankings of documents."""
+"""trec_eval's measures, over rankings of documents."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -20,15 +20,16 @@ _KNOWN_FORMS = "mrr, " + ", ".join(f"{measure}@k" for measure in _WITH_CUTOFF) +
 class TrecMeasures:
     """`mrr`, `map@k`, `ndcg@k`, `recall@k` and `precision@k` for any k >= 1, as trec_eval defines them.
 
-    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none. The grades weigh in `ndcg@k`; elsewhere
-    every document with a grade is relevant. `precision@k` divides by k, however short the ranking; `map@k` and
-    `recall@k` by the number of relevant documents. Empty ranking: 0. No relevant document: NO_GOLD.
+    Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none. Grades count in `ndcg@k`; for the
+    others every document with a grade is relevant. `precision@k` divides by k, however short the ranking is; `map@k`
+    and `recall@k` by the number of relevant documents. Empty ranking: 0. No relevant document: NO_GOLD.
     Source: trec_eval's recip_rank, map_cut, ndcg_cut, recall and P, computed by pytrec_eval.
     """
 
     measures: tuple[str, ...] = ("mrr", "map@10", "ndcg@10", "recall@10", "precision@10")
 
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -36,7 +37,7 @@ class TrecMeasures:
         return tuple(self.measures)
 
     def check(self) -> list[str]:
-        """A mistake for each unknown measure, each measure given twice, and if there is none at all."""
+        """Unknown measures, measures given twice, no measure at all."""
         if not self.measures:
             return [f"measures: got none, wanted any of {_KNOWN_FORMS}"]
         unknown = [name for name in self.measures if _trec_name(name) is None]
@@ -101,11 +102,11 @@ def _evaluate(
     found = evaluator.evaluate(
         {query: _run(ranking) for query, ranking in zip(queries, rankings, strict=True) if ranking}
     )
-    # pytrec_eval leaves out queries without a hit, and they must count 0.
+    # pytrec_eval leaves out queries without a hit, which must count as 0.
     misses = dict.fromkeys(trec_names, 0.0)
     return [found.get(query, misses) if grades else {} for query, grades in zip(queries, relevant, strict=True)]
 
 
 def _run(ranking: Sequence[str]) -> dict[str, float]:
-    """Scores that fall with the rank: trec_eval sorts by score and would break ties by document id."""
+    """Scores that decrease with rank: trec_eval ignores the order, sorts by score, and breaks ties by document id."""
     return {document_id: float(-rank) for rank, document_id in enumerate(ranking)}

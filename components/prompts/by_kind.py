@@ -7,48 +7,57 @@ from typing import ClassVar
 from components.records import Kind, Message, Passage, Sample
 from components.text.templates import fill
 
-_FIELDS = ("{question}", "{context}", "{history}")
+_ASKED, _SAID = ("{question}", "{context}"), "{history}"
 
 
 @dataclass(frozen=True)
 class PromptByKind:
-    """Chooses a template by the sample's kind and fills in {question}, {context} and {history}; nothing else is
-    replaced, and what is filled in is never read as a template.
+    """Chooses a template by the sample's kind, or `default` for a kind without one, and fills in {question}, {context}
+    and {history}; nothing else is replaced, and what is filled in is never read as a template.
 
     Without passages `closed_book` stands in the place of the context. Each passage is written as `passage` with {n}
-    (from 1), {text}, {title} and {metadata} (as "name: value; name: value") of its document.
+    (from 1), {text}, {title} and {metadata} (as "name: value; name: value") of its document. Where `default` has no
+    {history}, a conversation's earlier turns stand before its question.
     """
 
-    system: str
-    qa: str
-    long_form: str
-    conversation: str
-    continuation: str
-    summarization: str
-    correction: str
-    passage: str
-    turn: str
-    closed_book: str
+    system: str = ""
+    qa: str = ""
+    long_form: str = ""
+    conversation: str = ""
+    continuation: str = ""
+    summarization: str = ""
+    correction: str = ""
+    passage: str = "[{n}] {text}"
+    turn: str = "{question}\n{answer}"
+    closed_book: str = ""
+    default: str = ""
 
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Templates that lack a place for the question or the context."""
-        return [
+        """Templates that lack a place for the question or the context, and kinds without any."""
+        own = {kind: getattr(self, kind.value) for kind in Kind if getattr(self, kind.value)}
+        mistakes = [
             f"{kind.value}: the template has no {place}"
-            for kind in Kind
-            for place in (*_FIELDS[:2], *(_FIELDS[2:] if kind is Kind.CONVERSATION else ()))
-            if place not in getattr(self, kind.value)
+            for kind, template in own.items()
+            for place in (*_ASKED, *([_SAID] if kind is Kind.CONVERSATION else []))
+            if place not in template
         ]
+        if self.default:
+            return mistakes + [f"default: the template has no {place}" for place in _ASKED if place not in self.default]
+        missing = [kind.value for kind in Kind if kind not in own]
+        wanted = "wanted a template with {question} and {context}, here or as `default` for all kinds without one"
+        return mistakes + ([f"{', '.join(missing)}: empty; {wanted}"] if missing else [])
 
     def render(self, sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
         """A system message (unless it is empty) and a user message."""
+        template = getattr(self, sample.kind.value) or self.default
         context = "\n".join(fill(self.passage, _places(n, passage)) for n, passage in enumerate(passages, 1))
-        history = "\n".join(
-            fill(self.turn, {"{question}": turn.question, "{answer}": turn.answer}) for turn in sample.history
-        )
-        values = {"{question}": sample.question, "{context}": context or self.closed_book, "{history}": history}
-        user = Message("user", fill(getattr(self, sample.kind.value), values))
+        turns = [fill(self.turn, {"{question}": turn.question, "{answer}": turn.answer}) for turn in sample.history]
+        is_said = _SAID in template or sample.kind is not Kind.CONVERSATION
+        question = sample.question if is_said else "\n".join([*turns, sample.question])
+        values = {"{question}": question, "{context}": context or self.closed_book, _SAID: "\n".join(turns)}
+        user = Message("user", fill(template, values))
         return (Message("system", self.system), user) if self.system else (user,)
 
 

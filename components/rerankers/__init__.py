@@ -1,1 +1,1 @@
-"""Scoring hits anew."""
+"""Score hits again, with more effort per pair than a search can spend."""

@@ -12,14 +12,14 @@ from components.records import Passages
 
 @dataclass(frozen=True)
 class NoReranker:
-    """Leaves the ranking as it is: with a depth of 0 the stage does not exist."""
+    """Leaves the ranking as it is: with a depth of 0 there is no reranking stage."""
 
     version: ClassVar[int] = 1
     depth: ClassVar[int] = 0
 
     @property
     def tokenizer(self) -> WordTokenizer | None:
-        """None: reads nothing."""
+        """None: it reads nothing."""
         return None
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:

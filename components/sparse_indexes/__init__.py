@@ -1,1 +1,1 @@
-"""Rankings by the terms that a chunk shares with a query."""
+"""Indexes that rank chunks by the terms they share with a query."""

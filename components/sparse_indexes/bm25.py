@@ -1,4 +1,4 @@
-"""BM25 over the terms of chunks, on bm25s; rank_bm25 for parity with older pipelines."""
+"""BM25 over the terms of chunks: bm25s, or rank_bm25 for parity with older pipelines."""
 
 import importlib.util
 from collections.abc import Iterator
@@ -19,15 +19,14 @@ from components.text.ranking import best_of, empty_hits
 from components.tokenizers.rjieba_words import RjiebaWords
 
 _COMPILED_FROM = 1_000_000_000
-"""Chunks x queries from which bm25s's compiled search repays the seconds that its compilation takes."""
-
+"""Chunks x queries from which on bm25s's compiled search makes up for the seconds that compiling it takes."""
 
 _MISSING = MissingExtraError("rank-bm25", "parity", "retriever.sparse_index.backend=rank_bm25")
 
 
 class Formula(StrEnum):
-    """LUCENE never gives a negative weight; OKAPI is Robertson's, as rank_bm25 has it for words in less than half of
-    the chunks (for more frequent ones the weight is 0 here, and a floor there).
+    """LUCENE never gives a negative weight. OKAPI is Robertson's formula, equal to rank_bm25's for words in fewer than
+    half of the chunks; more frequent ones weigh 0 here, and have a floor there.
     """
 
     LUCENE = "lucene"
@@ -43,10 +42,10 @@ class Backend(StrEnum):
 
 @dataclass(frozen=True)
 class Bm25:
-    """Robertson et al. 1995 with the usual k1 and b. Hits with a score of zero are dropped, ties break by id.
+    """Robertson et al. 1995 with the usual k1 and b. Hits with a score of zero are dropped; ties break by position.
 
-    Raises ComponentError if more than `max_share_without_hits` of the queries find nothing at all: nearly always a
-    tokenizer that does not fit the language.
+    Raises ComponentError if more than `max_share_without_hits` of the queries find nothing at all, which nearly always
+    means that the tokenizer does not fit the language.
     """
 
     k1: float = 1.5
@@ -59,7 +58,7 @@ class Bm25:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Mistakes of the numbers, and of the formula for the backend."""
+        """Numbers out of range, and a formula that the backend does not have."""
         mistakes = []
         if self.k1 < 0:
             mistakes.append(f"k1: got {self.k1}, wanted at least 0")
@@ -74,8 +73,8 @@ class Bm25:
         return mistakes
 
     def build(self, chunks: Passages) -> Arrays:
-        """For bm25s the score of every (term, chunk) as CSC arrays `data`, `indices`, `indptr`, and `n_chunks` [1]; for
-        rank_bm25 the chunks' terms, `ids` and `offsets`.
+        """For bm25s the scores of all (chunk, term) pairs as CSC arrays `data`, `indices`, `indptr`, and `n_chunks`
+        [1]; for rank_bm25 the chunks' terms, `ids` and `offsets`.
         """
         terms = _terms(chunks)
         if self.backend is Backend.RANK_BM25:
@@ -107,18 +106,20 @@ class Bm25:
         n_chunks = counts.shape[0]
         df = np.bincount(counts.indices, minlength=counts.shape[1])
         odds = (n_chunks - df + 0.5) / (df + 0.5)
+        # Below 0, where a word is in more than half of the chunks, Okapi's idf would punish chunks for matching.
         idf = np.log1p(odds) if self.formula is Formula.LUCENE else np.maximum(np.log(odds), 0)
         lengths = np.asarray(counts.sum(axis=1)).ravel()
         saturation = self.k1 * (1 - self.b + self.b * lengths / max(lengths.mean() if n_chunks else 0, 1e-9))
+        # In place: this is the largest array of the index, and copies of it would set the peak memory.
         tf = counts.data
         tf /= tf + np.repeat(saturation, np.diff(counts.indptr)).astype(np.float32)
         tf *= idf.astype(np.float32)[counts.indices]
-        if self.formula is Formula.OKAPI:
+        if self.formula is Formula.OKAPI:  # a constant factor, which Lucene leaves out: it changes no ranking
             tf *= np.float32(self.k1 + 1)
         return counts
 
     def _found(self, index: Arrays, queries: Terms, depth: int) -> Iterator[tuple[int, tuple[Any, Any]]]:
-        asked = [i for i in range(len(queries)) if len(queries.row(i))]
+        asked = [i for i in range(len(queries)) if len(queries.row(i))]  # a query of stop words alone finds nothing
         if self.backend is Backend.RANK_BM25:
             return ((i, best_of(scores, depth)) for i, scores in _rank_bm25(self, index, queries, asked))
         n_chunks = int(index["n_chunks"][0])
@@ -154,7 +155,9 @@ def _dense_scores(index: Arrays, query: NDArray[np.int32]) -> NDArray[np.float32
 
 
 def _compiled(index: Arrays, queries: Terms, asked: list[int], depth: int) -> Iterator[tuple[int, tuple[Any, Any]]]:
-    """bm25s's own search over our matrix. It leaves ties at the last place to chance: those rows are done again."""
+    """bm25s's own search over our matrix. It is arbitrary which of several chunks tied at the last place it returns, so
+    one more hit than wanted is asked for, and rows with such a tie are searched again by our own, exact code.
+    """
     import os
 
     import bm25s
@@ -163,6 +166,7 @@ def _compiled(index: Arrays, queries: Terms, asked: list[int], depth: int) -> It
     n_asked = min(depth + 1, n_chunks)
     search = bm25s.BM25(backend="numba")
     search.scores = {**{name: np.asarray(index[name]) for name in ("data", "indices", "indptr")}, "num_docs": n_chunks}
+    # What `index` would have set: the scores are ours, and terms are numbers already, so there is no vocabulary.
     search.nonoccurrence_array = None
     search.vocab_dict = {}
     search.unique_token_ids_set = range(queries.n_vocabulary)
@@ -186,7 +190,7 @@ def _rank_bm25(
         raise _MISSING from error
     ids = index["ids"].tolist()
     if not ids or not asked:
-        return  # rank_bm25 divides by the number of words
+        return  # rank_bm25 divides by the number of words, and would fail
     okapi = BM25Okapi([ids[a:b] for a, b in pairwise(index["offsets"].tolist())], k1=settings.k1, b=settings.b)
     for i in asked:
         yield i, okapi.get_scores(queries.row(i).tolist()).astype(np.float32)

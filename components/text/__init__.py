@@ -1,1 +1,1 @@
-"""Text shared by all roles: normal forms, words, sentences, tokens, tables of terms."""
+"""Text processing shared by all roles: normal forms, sentences, tables of terms, rankings."""

@@ -13,7 +13,7 @@ _ROWS_AT_ONCE = 50_000
 def count_matrix(terms: Terms) -> Any:
     """A SciPy CSR matrix, float32[n_passages, n_vocabulary] of term counts, indices sorted, no explicit zeros.
 
-    Built in blocks of rows, so that overlapping passages never exist as one long list of terms.
+    It is built in blocks of rows, so that overlapping passages never exist as one long list of terms.
     """
     from scipy import sparse
 

@@ -1,9 +1,10 @@
-"""What texts are compared by: the units of a text, by several definitions. Each satisfies `TextForm`."""
+"""The units by which texts are compared, in several definitions. Each satisfies `TextForm`."""
 
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import ClassVar
 
 from components.protocols import Tokenizer
@@ -74,16 +75,60 @@ class SacreBleuTokens:
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
         """Tokens in order."""
-        from sacrebleu.metrics.bleu import BLEU
-
-        tokenize = BLEU(tokenize=self.tokenizer_name).tokenizer
+        tokenize = _sacrebleu(self.tokenizer_name)
+        if self.tokenizer_name == "zh":
+            return (_chinese_tokens(text.strip(), tokenize) for text in texts)
         return (tokenize(text.rstrip()).split() for text in texts)
+
+
+def _sacrebleu(tokenizer_name: str) -> Callable[[str], str]:
+    """SacreBLEU's own tokenizer, which remembers what it has read as long as it lives."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    tokenize: Callable[[str], str] = BLEU(tokenize=tokenizer_name).tokenizer
+    return tokenize
+
+
+_OTHER_THAN_CHINESE = re.compile("([^\u3001-\u3011\u4e00-\u9fa5\uff01-\uff5e]+)")
+"""Runs of what may not be Chinese to SacreBLEU: some that it takes for Chinese are among them, which does no harm."""
+_ANY_CHINESE = "一"
+_LONGEST_RUN = 50
+_short_run_tokenizer = cache(_sacrebleu)
+
+
+def _chinese_tokens(text: str, tokenize: Callable[[str], str]) -> Sequence[str]:
+    """What SacreBLEU makes of the text, asking it about the runs between Chinese characters alone: each of these is a
+    token, and takes white space around it, so that nothing beyond it changes what is made of a run.
+    """
+    pieces = _OTHER_THAN_CHINESE.split(text)  # every second one is a run
+    tokens: list[str] = []
+    for place, piece in enumerate(pieces):
+        if place % 2 == 0:
+            tokens.extend(piece)
+            continue
+        before, after = bool(pieces[place - 1]), bool(pieces[place + 1])
+        if len(piece) <= _LONGEST_RUN:
+            tokens.extend(_tokens_of_short_run(piece, before, after))
+        else:
+            tokens.extend(_tokens_of_run(piece, before, after, tokenize))
+    return tokens
+
+
+@lru_cache(maxsize=50_000)
+def _tokens_of_short_run(run: str, before: bool, after: bool) -> Sequence[str]:
+    return _tokens_of_run(run, before, after, _short_run_tokenizer("zh"))
+
+
+def _tokens_of_run(run: str, before: bool, after: bool, tokenize: Callable[[str], str]) -> Sequence[str]:
+    """Tokens of a run; `before` and `after` say whether Chinese characters are next to it."""
+    tokens = tokenize(f"{_ANY_CHINESE * before}{run}{_ANY_CHINESE * after}").split()
+    return tokens[before : len(tokens) - after]
 
 
 @dataclass(frozen=True)
 class OmniEvalAnswer:
     """OmniEval's normal form as a single unit: lower case, ASCII punctuation and English articles removed, white space
-    collapsed. Full-width punctuation stays. A text that is empty then is the unit "".
+    collapsed. Full-width punctuation stays. A text of which nothing remains is the unit "".
     """
 
     version: ClassVar[int] = 1
@@ -95,7 +140,7 @@ class OmniEvalAnswer:
 
 @dataclass(frozen=True)
 class OmniEvalCharacters:
-    """The characters of OmniEval's normal form cut into jieba words that are joined by spaces, the spaces included."""
+    """The characters of OmniEval's normal form, split into jieba words and joined by spaces; the spaces count."""
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
 
@@ -110,9 +155,9 @@ class OmniEvalCharacters:
 class RougeChineseWords:
     """The words that the package rouge-chinese sees in jieba words joined by spaces.
 
-    It breaks lines behind the ends of sentences and takes the words of each line. White space is no word, but a line of
-    nothing else (between two line breaks of the text) is the word "", and it breaks behind six full stops, also
-    within a word.
+    The package inserts line breaks after sentences, also after six full stops inside a word, and takes the words of
+    each line. White space is not a word, but a line of nothing else (between two line breaks of the text) is the word
+    "".
     """
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)

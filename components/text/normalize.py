@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from functools import cache
+from functools import lru_cache
 
 
 def is_word_character(character: str) -> bool:
@@ -12,6 +12,7 @@ def is_word_character(character: str) -> bool:
     return unicodedata.category(character)[0] in "LNM"
 
 
+@lru_cache(maxsize=100_000)
 def index_term(token: str) -> str:
     """NFKC and lower case; "" for a token without a letter or digit, so that white space and punctuation are not
     indexed.
@@ -20,11 +21,20 @@ def index_term(token: str) -> str:
     return term if any(map(is_word_character, term)) else ""
 
 
-@cache
-def _is_unseen(character: str) -> bool:
-    """True for punctuation, symbols, and format characters such as the zero-width space."""
-    category = unicodedata.category(character)
-    return category[0] in "PS" or category == "Cf"
+class _Shown(dict[int, str | None]):
+    """For `str.translate`: characters that are not shown (punctuation, symbols, and format characters such as the
+    zero-width space) go away, white space is a blank. Characters are looked up when they are first met.
+    """
+
+    def __missing__(self, code: int) -> str | None:
+        character = chr(code)
+        category = unicodedata.category(character)
+        unseen = category[0] in "PS" or category == "Cf"
+        self[code] = None if unseen else " " if character.isspace() else character
+        return self[code]
+
+
+_SHOWN = _Shown()
 
 
 _KEPT_POINT, _KEPT_MINUS = "\ue000", "\ue001"
@@ -34,7 +44,9 @@ _RESTORED = str.maketrans({_KEPT_POINT: ".", _KEPT_MINUS: "-"})
 
 
 def _mark_of_number(marks: re.Match[str]) -> str:
-    """What stands between two digits: a decimal point, nothing for a comma, else a space and the sign of the second."""
+    """What replaces the marks between two digits: a decimal point stays, a comma goes, others become a space (and the
+    sign of the second number).
+    """
     sign = _KEPT_MINUS if marks[0].endswith(_KEPT_MINUS) else ""
     return {".": _KEPT_POINT, ",": ""}.get(marks[0], f" {sign}")
 
@@ -42,15 +54,23 @@ def _mark_of_number(marks: re.Match[str]) -> str:
 def answer_form(text: str) -> str:
     """The form in which answers are compared: NFKC, lower case, punctuation and symbols removed, white space collapsed.
 
-    Full-width punctuation and digits become ASCII by NFKC before punctuation is removed. Numbers stay what they are:
+    NFKC turns full-width punctuation and digits into ASCII before punctuation is removed. Numbers keep their value:
     12.5 keeps its point and -3 its sign, 1,000 becomes 1000, and other marks between digits (1/2, 10:30) become spaces.
     """
+    return _recent_answer_form(text) if len(text) <= _LONGEST_ANSWER else _answer_form(text)
+
+
+def _answer_form(text: str) -> str:
     text = _SIGN.sub(_KEPT_MINUS, unicodedata.normalize("NFKC", text).lower())
     text = _BETWEEN_DIGITS.sub(_mark_of_number, text)
-    shown = "".join(" " if character.isspace() else character for character in text if not _is_unseen(character))
-    return " ".join(shown.split()).translate(_RESTORED)
+    return " ".join(text.translate(_SHOWN).split()).translate(_RESTORED)
+
+
+_LONGEST_ANSWER = 1000
+"""Several metrics ask for the form of an answer, and cells of a sweep give equal ones; longer texts are documents."""
+_recent_answer_form = lru_cache(maxsize=20_000)(_answer_form)
 
 
 def whole_characters(text: str) -> str:
-    """The text with halves of characters joined, or U+FFFD in place of one that is alone: what a file can hold."""
+    """The text with surrogate halves joined, or replaced by U+FFFD where one is alone: what a file can hold."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,4 +1,4 @@
-"""Turning scores into rankings whose ties break by position, which is by id."""
+"""Turns scores into rankings whose ties break by position, that is, by id."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ def sort_hits(chunk: NDArray[np.int32], score: NDArray[np.float32], depth: int) 
 def best_of(score: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The `depth` best positive entries of one dense row of scores, ties by position: (positions, scores)."""
     positive = np.flatnonzero(score > 0)
-    if len(positive) > depth:
+    if len(positive) > depth:  # narrowed down first: sorting all of a large corpus per query would dominate the search
         threshold = np.partition(score[positive], len(positive) - depth)[len(positive) - depth]
         positive = positive[score[positive] >= threshold]
     order = np.lexsort((positive, -score[positive]))[:depth]

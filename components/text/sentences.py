@@ -20,8 +20,8 @@ _END = re.compile(
 def sentence_ends(text: str) -> NDArray[np.int32]:
     """Character offsets where sentences end, int32, increasing, the last is len(text); empty for an empty text.
 
-    Nothing is lost: the sentences are the slices between consecutive ends. A sentence closes at 。！？；… or a line
-    break, at ! ? ; and at a full stop that is followed by white space; closing quotes and brackets stay with it.
+    Nothing is lost: the sentences are the slices between consecutive ends. A sentence ends at 。！？；… or a line
+    break, at ! ? ; and at a full stop followed by white space; closing quotes and brackets belong to it.
     """
     ends = [match.end() for match in _END.finditer(text)]
     if text and (not ends or ends[-1] != len(text)):

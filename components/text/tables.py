@@ -53,8 +53,8 @@ class TermTable:
         return Terms(self.ids, self.offsets[:-1], self.offsets[1:], len(self.vocabulary))
 
     def of_chunks(self, chunks: Spans) -> Terms:
-        """The terms that lie wholly inside every chunk."""
-        # One number line for all documents: position of the character in a corpus joined with room between documents.
+        """The terms that lie completely inside each chunk."""
+        # Documents are laid end to end on one number line, so that a single sorted search serves all chunks.
         longest = int(max(self.end.max(initial=0), chunks.end.max(initial=0))) + 1
         base = np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int64) * longest, np.diff(self.offsets))
         chunk_base = chunks.document.astype(np.int64) * longest
@@ -73,7 +73,7 @@ def build_term_table(texts: Sequence[str], tokenizer: WordTokenizer) -> TermTabl
         rows.append(np.array([seen.setdefault(word, len(seen)) for word in words.words], dtype=np.int32))
         starts.append(words.start)
         ends.append(words.end)
-    terms = [tokenizer.normalize(word) for word in seen]
+    terms = [tokenizer.normalize(word) for word in seen]  # once per distinct word, not once per occurrence
     vocabulary = sorted(set(terms) - {""})
     place = {term: i for i, term in enumerate(vocabulary)} | {"": -1}
     to_term = np.array([place[term] for term in terms], dtype=np.int32)

@@ -2,8 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
     """Replaces every place such as {question} in one pass, so that braces inside a value stay as they are."""
-    return re.sub("|".join(map(re.escape, values)), lambda place: values[place.group()], template)
+    return _any_of(tuple(values)).sub(lambda place: values[place.group()], template)
+
+
+@lru_cache(maxsize=100)
+def _any_of(places: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, places)))

@@ -1,7 +1,6 @@
 """Units of texts as numbers: equal units are equal numbers, in any text, process and session."""
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
 
@@ -18,17 +17,29 @@ def _number(unit: str) -> int:
     return int.from_bytes(blake2b(unit.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
 
 
-_number_of_word = lru_cache(maxsize=1_000_000)(_number)
+_MOST_WORDS = 1_000_000
 _LONGEST_WORD = 32
 """Longer units, such as whole answers, do not come again, and are not remembered."""
 
 
+class _Numbers(dict[str, int]):
+    """The numbers of units, each made when it is first met."""
+
+    def __missing__(self, unit: str) -> int:
+        number = _number(unit)
+        if len(unit) <= _LONGEST_WORD:
+            if len(self) >= _MOST_WORDS:
+                self.clear()
+            self[unit] = number
+        return number
+
+
+_numbers = _Numbers()
+
+
 def number_units(units_of_texts: Iterable[Sequence[str]]) -> Units:
     """The units of many texts."""
-    rows = [
-        [_number_of_word(unit) if len(unit) <= _LONGEST_WORD else _number(unit) for unit in units]
-        for units in units_of_texts
-    ]
+    rows = [[_numbers[unit] for unit in units] for units in units_of_texts]
     ids = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=sum(map(len, rows)))
     return Units(ids, _offsets(np.array([len(row) for row in rows], dtype=np.int64)))
 

@@ -1,1 +1,1 @@
-"""How texts are split: into words that are indexed, or into tokens that lengths are counted in."""
+"""How texts are split: into words to be indexed, or into tokens in which lengths are counted."""

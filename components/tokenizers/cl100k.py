@@ -1,6 +1,6 @@
-"""OpenAI's cl100k_base subwords, the unit in which the CRUD-RAG paper's chunk sizes are counted.
+"""OpenAI's cl100k_base subwords, the unit in which the CRUD-RAG paper counts chunk sizes.
 
-The vocabulary is the copy that comes inside the llama-index-core package, so nothing is downloaded.
+The vocabulary is the copy inside the llama-index-core package, so nothing is downloaded.
 """
 
 import importlib.util
@@ -25,6 +25,7 @@ def _encoding() -> Any:
     spec = importlib.util.find_spec("llama_index.core")
     if spec is None or spec.origin is None:
         raise MissingExtraError("llama-index-core", "dev", "the cl100k tokenizer (its vocabulary file)")
+    # tiktoken takes the folder from the environment alone. It is put back, because it concerns other users of tiktoken.
     before = os.environ.get("TIKTOKEN_CACHE_DIR")
     os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(spec.origin).parent / "_static" / "tiktoken_cache")
     try:
@@ -38,7 +39,7 @@ def _encoding() -> Any:
 
 @cache
 def _token_lengths() -> NDArray[np.int32]:
-    """Bytes of every token of the vocabulary, int32[n_vocabulary]."""
+    """Length in bytes of every token in the vocabulary, int32[n_vocabulary]."""
     encoding = _encoding()
     lengths = np.zeros(encoding.n_vocab, dtype=np.int32)
     for token in encoding.token_byte_values():
@@ -59,7 +60,7 @@ class Cl100k:
         return [_character_ends(text, tokens) for text, tokens in zip(texts, encoded, strict=True)]
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """The characters that each subword completes: a subword that completes none is ""; joined they are the text."""
+        """The characters that each subword completes, "" for one that completes none; joined they are the text."""
         return [
             [text[start:end] for start, end in pairwise([0, *ends.tolist()])]
             for text, ends in zip(texts, self.token_ends(texts), strict=True)
@@ -70,7 +71,7 @@ def _character_ends(text: str, tokens: list[int]) -> NDArray[np.int32]:
     """Byte positions of token ends, mapped to the number of whole characters before them."""
     byte_ends = np.cumsum(_token_lengths()[np.array(tokens, dtype=np.int64)])
     raw = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
-    begins_character = (raw & 0xC0) != 0x80
+    begins_character = (raw & 0xC0) != 0x80  # in UTF-8 all bytes of a character but the first are 0b10xxxxxx
     characters_begun = np.concatenate([[0], np.cumsum(begins_character)])
     ends_whole = np.append(begins_character[1:], True)
     ends = characters_begun[byte_ends] - np.where(ends_whole[byte_ends - 1], 0, 1) if len(tokens) else byte_ends

@@ -1,4 +1,4 @@
-"""English words, lower case, without stop words, stemmed."""
+"""English words, lower-cased and stemmed, without stop words."""
 
 import re
 from collections.abc import Iterator, Sequence

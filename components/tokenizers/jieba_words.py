@@ -32,7 +32,7 @@ _ASCII_WORD = re.compile(r"[a-zA-Z0-9]+")
 
 @lru_cache(maxsize=200_000)
 def _is_single(token: str) -> bool:
-    """True for what the dictionary left as single characters: without the HMM, those of ASCII words come joined."""
+    """True for what the dictionary left as single characters. Without the HMM those of ASCII words come joined."""
     if len(token) == 1:
         return _IN_RUN.match(token) is not None
     return _ASCII_WORD.fullmatch(token) is not None and not _segmenter().FREQ.get(token)
@@ -49,7 +49,7 @@ def _words_of_run(run: str) -> tuple[str, ...]:
 
 
 def _with_hmm(tokens: Iterable[str]) -> Iterator[str]:
-    """The words with the HMM from those without: the HMM reads nothing but runs of single characters."""
+    """The words with the HMM, derived from those without: the HMM only ever reads runs of single characters."""
     for is_single, group in groupby(tokens, _is_single):
         words = list(group)
         yield from _words_of_run("".join(words)) if is_single else words
@@ -59,12 +59,14 @@ def _cut_anew(text: str, hmm: bool) -> tuple[str, ...]:
     import rjieba
 
     tokens = rjieba.cut(text, False)
-    return tuple(map(sys.intern, _with_hmm(tokens) if hmm else tokens))  # a word is kept once, not once per text
+    return tuple(
+        map(sys.intern, _with_hmm(tokens) if hmm else tokens)
+    )  # so that each word is in memory once, not once per text
 
 
 _cut_answer = lru_cache(maxsize=50_000)(_cut_anew)
 _LONGEST_ANSWER = 1000
-"""Longer texts are documents: they do not come again, and are not remembered."""
+"""Longer texts are documents: they are not split again, so they are not cached."""
 
 
 def _cut(text: str, hmm: bool) -> tuple[str, ...]:
@@ -73,12 +75,12 @@ def _cut(text: str, hmm: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class JiebaWords:
-    """jieba in its precise mode, to the word, several times as fast: 2 to 3.5 million characters a second, against its
+    """The same words as jieba in its precise mode, several times as fast: 2 to 3.5 million characters a second against
     0.6. `hmm` finds words that are not in the dictionary.
 
-    Without the HMM rjieba cuts as jieba does; with it, jieba's own model is asked about the runs of single characters
-    that rjieba leaves, which is what jieba does. White space is kept as tokens of its own. The last 50,000 texts of up
-    to 1,000 characters are remembered, since several metrics cut the same answers.
+    Without the HMM, rjieba cuts as jieba does. With it, jieba's own model is applied to the runs of single characters
+    that rjieba leaves, which is what jieba does too. White space is kept as separate tokens. The last 50,000 texts of
+    up to 1,000 characters are cached, because several metrics split the same answers.
     """
 
     hmm: bool = True
@@ -110,6 +112,6 @@ def ends_of(tokens: Sequence[str]) -> NDArray[np.int32]:
 
 
 def words_with_places(words: Sequence[str]) -> Words:
-    """Words that follow one another without a gap, with their places."""
+    """Words that follow one another without gaps, with their offsets."""
     ends = ends_of(words)
     return Words(words, np.append(np.int32(0), ends[:-1]).astype(np.int32)[: len(words)], ends)

@@ -14,10 +14,10 @@ from components.tokenizers.jieba_words import ends_of, words_with_places
 
 @dataclass(frozen=True)
 class RjiebaWords:
-    """rjieba in its precise mode, several million characters a second.
+    """rjieba in its precise mode: several million characters a second.
 
-    Its words equal jieba's without HMM; with `hmm` the two differ on some unknown words, so metrics that must match
-    published numbers use `JiebaWords`.
+    Without `hmm` its words are the same as jieba's. With it, the two differ on some unknown words, so metrics that must
+    match published numbers use `JiebaWords`.
     """
 
     hmm: bool = False

@@ -1,1 +1,1 @@
-"""Nearest neighbours of vectors."""
+"""Indexes that find the nearest neighbours of vectors."""

@@ -11,10 +11,10 @@ from components.records import Hits
 from components.text.ranking import empty_hits, sort_hits
 
 _RESOLUTION = 6
-"""Decimals of a similarity: BLAS adds in different orders, so equal vectors tie only after rounding."""
+"""Decimals of a similarity. BLAS may add in any order, so equal vectors tie only after rounding."""
 
 _BEYOND = 32
-"""Hits asked for beyond the depth, so that ties at the last place break by id too."""
+"""Extra hits asked for beyond the depth, so that ties at the last place break by position too."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Flat:
 
     @property
     def as_built(self) -> "Flat":
-        """Itself: nothing concerns the search alone."""
+        """Itself: no field concerns the search alone."""
         return self
 
     def build(self, vectors: NDArray[np.float32]) -> Arrays:
@@ -45,8 +45,8 @@ class Flat:
 
 @dataclass(frozen=True)
 class Hnsw:
-    """Approximate search in a navigable small-world graph (Malkov and Yashunin 2018). Built on one thread, so that the
-    same vectors always give the same graph.
+    """Approximate search in a navigable small-world graph (Malkov and Yashunin 2018). The graph is built on one thread,
+    so that the same vectors always give the same one.
     """
 
     n_links: int = 32
@@ -66,7 +66,7 @@ class Hnsw:
 
         index = faiss.IndexHNSWFlat(vectors.shape[1], self.n_links, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = self.ef_construction
-        n_threads = faiss.omp_get_max_threads()
+        n_threads = faiss.omp_get_max_threads()  # a setting of the whole process, put back below
         faiss.omp_set_num_threads(1)
         try:
             index.add(np.ascontiguousarray(vectors))
@@ -75,16 +75,18 @@ class Hnsw:
         return {"faiss": faiss.serialize_index(index)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
-        """About the `depth` nearest by inner product."""
+        """Approximately the `depth` nearest by inner product."""
         loaded = _load(index)
+        # A search finds no more hits than the candidates that it keeps.
         loaded.hnsw.efSearch = max(self.ef_search, depth + _BEYOND)
         return _search(loaded, queries, depth)
 
 
 @dataclass(frozen=True)
 class IvfPq:
-    """Approximate search in inverted lists of product-quantised vectors (Jegou et al. 2011): about `n_subvectors` bytes
-    per vector in the index. `n_lists` lists, `n_probes` of them searched; the dimensions must divide by `n_subvectors`.
+    """Approximate search in inverted lists of product-quantised vectors (Jegou et al. 2011), which takes about
+    `n_subvectors` bytes per vector. Of the `n_lists` lists, `n_probes` are searched per query. The number of dimensions
+    must be a multiple of `n_subvectors`.
     """
 
     n_lists: int = 256
@@ -95,7 +97,7 @@ class IvfPq:
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Mistakes of the numbers."""
+        """More probes than lists."""
         return (
             []
             if self.n_probes <= self.n_lists
@@ -108,7 +110,7 @@ class IvfPq:
         return replace(self, n_probes=1)
 
     def build(self, vectors: NDArray[np.float32]) -> Arrays:
-        """`faiss`: the serialised index, uint8. Trains on the vectors themselves."""
+        """`faiss`: the serialised index, uint8. It is trained on the vectors themselves."""
         import faiss
 
         from components.errors import ComponentError
@@ -129,7 +131,7 @@ class IvfPq:
         return {"faiss": faiss.serialize_index(index)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
-        """About the `depth` nearest by inner product; scores are those of the quantised vectors."""
+        """Approximately the `depth` nearest by inner product; scores are those of the quantised vectors."""
         loaded = _load(index)
         loaded.nprobe = self.n_probes
         return _search(loaded, queries, depth)
@@ -150,7 +152,8 @@ def _search(index: Any, queries: NDArray[np.float32], depth: int) -> Hits:
 
 
 def _hits(score: NDArray[np.float32], chunk: NDArray[np.int64], depth: int) -> Hits:
-    """Rounds, drops what is not similar at all (zero vectors), breaks ties by position."""
-    rounded = np.where(chunk >= 0, score, np.float32(0)).round(_RESOLUTION)  # FAISS fills up with chunk -1
+    """Rounded, without chunks that have no similarity at all (zero vectors), ties broken by position."""
+    # Where FAISS finds fewer than it was asked for, it fills the row up with chunk -1 and a meaningless score.
+    rounded = np.where(chunk >= 0, score, np.float32(0)).round(_RESOLUTION)
     found = np.where(rounded != 0, chunk, -1).astype(np.int32)
     return sort_hits(found, rounded, depth)

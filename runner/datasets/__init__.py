@@ -1,1 +1,1 @@
-"""What a data set holds, before a number of it is trusted."""
+"""Shows what a data set holds, before anyone trusts a number from it."""

@@ -4,19 +4,20 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from components.errors import DataError, RagGridError
+from components.json_value import Json
 from components.protocols import Dataset
 from runner.datasets.description import describe_benchmark
 from runner.launch.compose import compose_config
-from runner.launch.schema import build_component
+from runner.launch.schema import build_component, plugins_of
 from runner.output import terminal
 
 _MOST_TOPICS, _MOST_TASKS = 20, 6
@@ -27,8 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Returns the exit code: 0, or 2 after one clear message."""
     options = _parser().parse_args(arguments)
     try:
-        node = compose_config(options.overrides)["dataset"]
-        dataset: Dataset = build_component(node, Dataset, "dataset")
+        config = compose_config(options.overrides)
+        dataset: Dataset = build_component(config["dataset"], Dataset, "dataset", plugins_of(config))
         description = describe_benchmark(dataset.name, dataset.load())
         if options.json:
             _write(options.json, description)
@@ -48,15 +49,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _write(path: Path, description: Mapping[str, Any]) -> None:
+def _write(path: Path, description: Mapping[str, Json]) -> None:
     try:
         path.write_text(json.dumps(description, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise DataError(f"--json: {path} cannot be written ({error.strerror}); choose another place") from error
 
 
-def show(console: Console, description: Mapping[str, Any]) -> None:
-    """Everything as tables, for 100 columns; of many topics and tasks the largest alone."""
+def show(console: Console, description: Mapping[str, Json]) -> None:
+    """Everything as tables, for 100 columns; if there are many topics and tasks, only the largest."""
     sizes = f"{description['n_documents']:,} documents, {description['n_samples']:,} samples"
     console.print(f"[bold]{escape(description['name'])}[/]: {sizes}")
     measures = ("min", "median", "mean", "p99", "max")
@@ -77,7 +78,7 @@ def show(console: Console, description: Mapping[str, Any]) -> None:
         _table(console, title, ("", ""), description[part].items())
 
 
-def _show_matrix(console: Console, description: Mapping[str, Any]) -> None:
+def _show_matrix(console: Console, description: Mapping[str, Json]) -> None:
     matrix, labels = description["matrix"], description["labels"]
     if not matrix:
         return
@@ -101,7 +102,7 @@ def _show_matrix(console: Console, description: Mapping[str, Any]) -> None:
         console.print(f"[dim]and {', '.join(cut)}: --json has them all[/]")
 
 
-def _table(console: Console, title: str, columns: tuple[str, ...], rows: Any) -> None:
+def _table(console: Console, title: str, columns: tuple[str, ...], rows: Iterable[Sequence[object]]) -> None:
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), show_header=any(columns))
     for place, name in enumerate(columns):
         is_number = place > 0 and name != "kinds"
@@ -113,7 +114,7 @@ def _table(console: Console, title: str, columns: tuple[str, ...], rows: Any) ->
     console.print(table)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, float) and not value.is_integer():

@@ -2,16 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
+from components.json_value import Json
 from components.records import Benchmark, Sample
 from runner.datasets.leaks import count_leaks
 from runner.datasets.near_duplicates import SHINGLE_CHARACTERS, THRESHOLD, count_near_duplicates
 
 
-def describe_benchmark(name: str, benchmark: Benchmark) -> dict[str, Any]:
+def describe_benchmark(name: str, benchmark: Benchmark) -> dict[str, Json]:
     """Sizes, lengths, subsets, the matrix of counts, gold, duplicates, leaks and the loader's notes, as JSON values.
 
     `lengths` are in characters: min, median, mean, p99, max (None for nothing). `matrix` is {topic: {task: samples}}.
@@ -49,9 +49,9 @@ def _lengths(texts: Iterable[str]) -> dict[str, float | None]:
     }
 
 
-def _subsets(samples: Iterable[Sample]) -> dict[str, dict[str, Any]]:
+def _subsets(samples: Iterable[Sample]) -> dict[str, dict[str, Json]]:
     """Per subset: samples, how many of them have references and gold, and their kinds."""
-    subsets: dict[str, dict[str, Any]] = {}
+    subsets: dict[str, dict[str, Json]] = {}
     for sample in samples:
         entry = subsets.setdefault(
             sample.subset, {"n_samples": 0, "n_with_references": 0, "n_with_gold": 0, "kinds": Counter()}
@@ -72,9 +72,9 @@ def _matrix(samples: Iterable[Sample]) -> dict[str, dict[str, int]]:
     return matrix
 
 
-def _gold(benchmark: Benchmark) -> dict[str, Any]:
-    """How much of the gold is in the corpus, where alone it can be found, and how many of its documents are there only
-    because the loader added them.
+def _gold(benchmark: Benchmark) -> dict[str, Json]:
+    """How much of the gold is in the corpus, the only place where it can be found, and how many of its documents are
+    there only because the loader added them.
     """
     known = set(benchmark.documents.ids)
     samples = benchmark.samples
@@ -91,8 +91,8 @@ def _gold(benchmark: Benchmark) -> dict[str, Any]:
     }
 
 
-def _duplicates(texts: Sequence[str]) -> dict[str, Any]:
-    """Documents that are there before (white space left out), and the share that another one nearly equals."""
+def _duplicates(texts: Sequence[str]) -> dict[str, Json]:
+    """Documents that repeat an earlier one (ignoring white space), and the share that have a near-duplicate."""
     distinct = list(dict.fromkeys("".join(text.split()) for text in texts))
     n_near = count_near_duplicates(distinct)
     return {

@@ -1,4 +1,4 @@
-"""Samples whose question says more than it should, and gold that only their own question could lead to."""
+"""Samples whose question gives away more than it should, and gold that is too easy to find from it."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from components.records import Benchmark, Sample
 
 _SHORTEST_ANSWER = 6
-"""Shorter references (a year, a name, "yes") are within questions that do not give them away."""
+"""Shorter references (a year, a name, "yes") occur in questions without giving the answer away."""
 
 
 def count_leaks(benchmark: Benchmark) -> dict[str, int]:
-    """Numbers of samples, white space left out of all texts:
+    """Numbers of samples, ignoring white space in all texts:
 
     - `reference_equals_question`, and `reference_within_question` for references of 6 characters and more;
-    - `gold_equals_question`: a gold document or passage is the question, or the query that the benchmark brings;
-      `question_within_gold`: it holds the question, and more;
-    - `equal_questions_other_references`: another sample asks the same and its references differ, if only in wording.
+    - `gold_equals_question`: a gold document or passage is the question, or the query that comes with the benchmark;
+      `question_within_gold`: it contains the question, and more;
+    - `equal_questions_other_references`: another sample asks the same question, and its references
+      differ, if only in wording.
     """
     texts = dict(zip(benchmark.documents.ids, benchmark.documents.texts, strict=True))
     counts = dict.fromkeys(

@@ -1,9 +1,9 @@
-"""Documents that are nearly the same, among many: MinHash over character shingles.
+"""Finds documents that are nearly the same among many: MinHash over character shingles.
 
-Each document is the set of its runs of 5 characters, white space left out. 64 hash functions keep the smallest hash of
-each set; documents that agree in 4 of them in a row, at one of 16 places, share a bucket there with a probability of
-0.9998 at a Jaccard similarity of 0.8. In a bucket each document is held against the next 8, so that thousands of pages
-from one template cost no more than others; the similarity itself is computed exactly.
+Each document is the set of its runs of 5 characters, without white space. 64 hash functions each keep the smallest hash
+of the set; documents that agree in all 4 hashes of one of 16 bands share a bucket, which at a Jaccard similarity of 0.8
+happens with a probability of 0.9998. Within a bucket each document is compared with the next 8, so that thousands of
+pages from one template cost no more than others; the similarity itself is computed exactly.
 Source: Broder 1997, "On the resemblance and containment of documents"; Leskovec et al., "Mining of Massive Datasets",
 section 3.4.
 """
@@ -25,8 +25,8 @@ Shingles = NDArray[np.uint64]
 
 
 def count_near_duplicates(texts: Sequence[str], threshold: float = THRESHOLD) -> int:
-    """Texts that have another text of at least this Jaccard similarity. Never too many; too few where similar texts
-    share no bucket, or lie more than 8 texts apart in it. Texts that are shorter than a shingle have no near-duplicate.
+    """The number of texts for which another has at least this Jaccard similarity. It is never too high, but too low if
+    similar texts share no bucket or are more than 8 texts apart in it. Texts shorter than a shingle do not count.
     """
     signatures = np.zeros((len(texts), _N_HASHES), dtype=np.uint64)
     multipliers = np.random.default_rng(_SEED).integers(1, 2**63, size=_N_HASHES, dtype=np.uint64) * 2 + 1
@@ -56,7 +56,7 @@ def shingles_of(text: str) -> Shingles:
 
 
 def jaccard(one: Shingles, other: Shingles) -> float:
-    """Shared over all shingles; 0 for two texts without any."""
+    """The share of all shingles that both texts have; 0 for two texts without any."""
     n_shared = len(np.intersect1d(one, other, assume_unique=True))
     n_all = len(one) + len(other) - n_shared
     return n_shared / n_all if n_all else 0.0

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Generic, Protocol, TypeVar
 
-from runner.engine.identity import Json
+from components.json_value import Json
 from runner.engine.store.files import Part
 
 T = TypeVar("T")

@@ -5,11 +5,9 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
-from typing import Any
 
 from components.fields import is_runtime_only
-
-Json = Any  # a JSON value: a recursive type would need a cast at every place that reads one
+from components.json_value import Json
 
 
 def describe(value: object, *, without: Collection[str] = ()) -> Json:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from components.json_value import Json
 from components.protocols import LLM
 from runner.engine.ask import Asking, CountingAsker, replies_key
 from runner.engine.cache import Cache
-from runner.engine.identity import Json
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.engine.store import Store

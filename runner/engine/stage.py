@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from components.fields import is_runtime_only
+from components.json_value import Json
 from runner.engine.codecs import Codec
-from runner.engine.identity import Json, describe, key_of, models_in
+from runner.engine.identity import describe, key_of, models_in
 
 if TYPE_CHECKING:
     from runner.engine.run import Run
@@ -80,7 +81,7 @@ class Stage(ABC, Generic[T]):
     @cached_property
     def inputs(self) -> tuple["Stage[object]", ...]:
         """The stages among the fields, in order, each once."""
-        found = {stage.key: stage for stage in _stages_in(self)}
+        found = {leaf.key: leaf for leaf in _leaves_of_fields(self) if isinstance(leaf, Stage)}
         return tuple(found.values())
 
     @cached_property
@@ -88,7 +89,8 @@ class Stage(ABC, Generic[T]):
         """Names the models that must be in memory, those of metrics and judges too: equal ones are run together. What
         its inputs needed is not among them.
         """
-        return frozenset(name for part in _own_parts(self) for name in models_in(part))
+        own = (leaf for leaf in _leaves_of_fields(self) if not isinstance(leaf, Stage))
+        return frozenset(name for leaf in own for name in models_in(leaf))
 
     def upstream(self) -> Iterator["Stage[object]"]:
         """Itself and everything that it needs, inputs first, each once."""
@@ -126,41 +128,20 @@ def _described(value: object) -> Json:
     return describe(value)
 
 
-def _own_parts(value: object) -> Iterator[object]:
-    """Components and plain values among the fields of a stage or a group: no stages, and nothing of theirs."""
+def _leaves_of_fields(value: object) -> Iterator[object]:
+    """What the fields of a stage or a group hold: stages, components, plain values."""
     for field in _fields(value):
-        yield from _parts_beside_stages(getattr(value, field.name))
+        yield from _leaves(getattr(value, field.name))
 
 
-def _parts_beside_stages(value: object) -> Iterator[object]:
-    if isinstance(value, Stage):
-        return
+def _leaves(value: object) -> Iterator[object]:
     if isinstance(value, StageGroup):
-        yield from _own_parts(value)
+        yield from _leaves_of_fields(value)
     elif isinstance(value, tuple):
         for item in value:
-            yield from _parts_beside_stages(item)
+            yield from _leaves(item)
     elif isinstance(value, Mapping):
         for item in value.values():
-            yield from _parts_beside_stages(item)
+            yield from _leaves(item)
     else:
         yield value
-
-
-def _stages_in(value: object) -> Iterator[Stage[object]]:
-    """The stages among the fields of a stage or a group."""
-    for field in _fields(value):
-        yield from _stages_of(getattr(value, field.name))
-
-
-def _stages_of(value: object) -> Iterator[Stage[object]]:
-    if isinstance(value, Stage):
-        yield value
-    elif isinstance(value, StageGroup):
-        yield from _stages_in(value)
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _stages_of(item)
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _stages_of(item)

@@ -154,11 +154,6 @@ def find_or_make(stage: Stage[T], store: Store) -> Entry:
     return entry
 
 
-def read_or_make(stage: Stage[T], store: Store) -> T:
-    """The result of a stage, as `find_or_make` finds it."""
-    return stage.codec.decode(find_or_make(stage, store).parts())
-
-
 def _failure(stage: AnyStage, error: Exception) -> StageRun:
     message = f"{stage.kind}: {type(error).__name__}: {error}"
     return StageRun(stage.key, stage.kind, error=message, trace="".join(traceback.format_exception(error)))

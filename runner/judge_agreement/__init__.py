@@ -1,1 +1,1 @@
-"""How far a judge agrees with people."""
+"""How well a judge agrees with people."""

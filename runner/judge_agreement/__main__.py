@@ -1,4 +1,4 @@
-"""python -m runner.judge_agreement: holds a judge against people's labels, before its numbers are believed."""
+"""python -m runner.judge_agreement: validates a judge against human labels, before anyone believes its numbers."""
 
 import argparse
 import json
@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from components.errors import ConfigError, DataError, RagGridError
+from components.json_value import Json
 from components.judges.graded import Graded
 from components.records import ScoreState
 from runner.engine.ask import Asker, replies_key
@@ -20,7 +20,7 @@ from runner.engine.store import Store
 from runner.judge_agreement.agreement import Agreement, agree
 from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem, metrics_of, read_labels
 from runner.launch.compose import compose_config
-from runner.launch.schema import build_component
+from runner.launch.schema import build_component, plugins_of
 from runner.output import terminal
 from runner.pipeline.judging import purpose_of
 from runner.pipeline.settings import JudgeSettings
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         items = read_labels(options.labels)
         config = compose_config([f"judge={options.judge}", *options.overrides])
-        graders = _graders(config["judge"], items)
+        graders = _graders(config, items)
         store = Store(Path(config["run"]["store_dir"]))
         rated = [rating for name, grader in graders.items() for rating in _rate(name, grader, items, store)]
         report = _report(rated, items)
@@ -76,11 +76,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _graders(node: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str, Graded]:
+def _graders(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dict[str, Graded]:
     """The judge's graders of the labelled metrics. Raises ConfigError if it has none for one of them, DataError for a
     label that is none of its grades.
     """
-    settings: JudgeSettings = build_component(node, JudgeSettings, "judge")
+    settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", plugins_of(config))
     known = {grader.name: grader for grader in settings.scores.values() if isinstance(grader, Graded)}
     wanted = metrics_of(items)
     if unknown := [name for name in wanted if name not in known]:
@@ -108,7 +108,7 @@ def _graders(node: Mapping[str, Any], items: Sequence[LabelledItem]) -> dict[str
 
 
 def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
-    """What the judge says of every item that has a label."""
+    """What the judge says about every item that has a label."""
     labelled = [item for item in items if name in item.labels]
     replies = store.replies(replies_key(grader.llm, purpose_of(grader)))
     ask = Asker(grader.llm, replies, lambda done, total: None)
@@ -133,11 +133,11 @@ def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store
 
 
 def _class(state: ScoreState, grade: int) -> str:
-    """A grade, or the state that stands in its place: an unreadable reply is a class of its own, and never agrees."""
+    """A grade, or the state in its place: an unreadable reply is a class of its own, which never agrees."""
     return str(grade) if state is ScoreState.VALUE else state.value
 
 
-def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, Any]:
+def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, Json]:
     names = list(dict.fromkeys(rating.metric for rating in rated))
     groups = {name: [rating for rating in rated if rating.metric == name] for name in names}
     if len(names) > 1:
@@ -154,7 +154,7 @@ def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, 
     }
 
 
-def _entry(ratings: Sequence[Rated]) -> dict[str, Any]:
+def _entry(ratings: Sequence[Rated]) -> dict[str, Json]:
     pairs = [(rating.label, rating.judged) for rating in ratings if rating.judged is not None]
     n_failed = len(ratings) - len(pairs)
     if not pairs:
@@ -174,7 +174,7 @@ def _entry(ratings: Sequence[Rated]) -> dict[str, Any]:
     }
 
 
-def _show(console: Console, report: Mapping[str, Any]) -> None:
+def _show(console: Console, report: Mapping[str, Json]) -> None:
     table = Table(title="Judge against people", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("metric", "n", "accuracy [dim]95% interval[/]", "kappa [dim]95% interval[/]", "failed"):
         table.add_column(column, justify="left" if column == "metric" else "right", no_wrap=True)
@@ -197,7 +197,7 @@ def _show(console: Console, report: Mapping[str, Any]) -> None:
         )
 
 
-def _with_interval(entry: Mapping[str, Any], measure: str) -> str:
+def _with_interval(entry: Mapping[str, Json], measure: str) -> str:
     if entry.get(measure) is None:
         return "–"
     low, high = entry[f"{measure}_interval"]

@@ -1,4 +1,4 @@
-"""How far two raters agree: the share of equal grades, and Cohen's kappa, each with a bootstrap interval."""
+"""How well two raters agree: the share of equal grades, and Cohen's kappa, each with a bootstrap interval."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ CONFIDENCE = 0.95
 class Agreement:
     """`confusion` int64[n_classes, n_classes] counts (people's class, judge's class) over `classes`.
 
-    `kappa` is None where it is undefined: both raters gave one and the same class throughout. Intervals are (low,
+    `kappa` is None where it is undefined: both raters gave the same single class throughout. Intervals are (low,
     high).
     """
 
@@ -29,9 +29,9 @@ class Agreement:
 
 def agree(labels: Sequence[str], judged: Sequence[str], seed: int = 0) -> Agreement:
     """Agreement of two raters on the same items (at least one). Items are resampled; resamples in which kappa is
-    undefined do not count for its interval.
+    undefined are left out of its interval.
 
-    Source: Cohen 1960, "A coefficient of agreement for nominal scales". Unweighted: any two grades differ alike.
+    Source: Cohen 1960, "A coefficient of agreement for nominal scales". Unweighted: all disagreements count the same.
     """
     classes = tuple(sorted({*labels, *judged}))
     place = {name: i for i, name in enumerate(classes)}

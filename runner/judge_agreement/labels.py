@@ -1,6 +1,6 @@
-"""People's labels, to hold a judge against: JSON Lines, CSV, or the JSON export of Label Studio.
+"""Human labels, against which a judge is validated: JSON Lines, CSV, or the JSON export of Label Studio.
 
-Each item is an answer (with question, references and the passages of its prompt) and people's grades of it by metric.
+Each item is an answer (with question, references and the passages of its prompt) and its human grades by metric.
 """
 
 import csv
@@ -38,10 +38,10 @@ _LABEL_COLUMN = "label:"
 
 @dataclass(frozen=True)
 class LabelledItem:
-    """One answer with people's grades by metric; a grade of -1 says that the metric does not apply. `has_answer` is
-    False where the file does not say what was answered, be it nothing.
+    """One answer with its human grades by metric; a grade of -1 says that the metric does not apply. `has_answer` is
+    False if the file does not say what was answered (an empty answer is one).
 
-    `ties` are the metrics on which as many people said one thing as another: they have no label.
+    `ties` are the metrics on which people are evenly split: they have no label.
     """
 
     judged: JudgeInput
@@ -65,7 +65,7 @@ def read_labels(file: Path) -> list[LabelledItem]:
 
 
 def _require_one_question_per_id(items: Sequence[LabelledItem], file: Path) -> None:
-    """What a judge decides of a question is kept by its id, so that several answers to it share the decision."""
+    """What a judge settles about a question is kept by its id, so that several answers to the question share it."""
     first: dict[str, Sample] = {}
     for item in items:
         sample = item.judged.sample
@@ -83,7 +83,7 @@ def _read_jsonl(file: Path) -> Iterator[LabelledItem]:
 
 
 def _read_csv(file: Path) -> Iterator[LabelledItem]:
-    """Empty cells are no labels; `references` and `passages` hold one text, or a JSON list of several."""
+    """Empty cells are not labels; `references` and `passages` hold one text, or a JSON list of several."""
     for number, row in enumerate(_csv_rows(file), start=1):
         where = f"{file}, row {number}"
         record: dict[str, object] = {name: value for name, value in row.items() if name}
@@ -145,13 +145,13 @@ def _only(chosen: object, where: str) -> object:
 
 
 def _most_common(grades: Counter[int]) -> int | None:
-    """None where two grades are as frequent."""
+    """None if two grades are equally frequent."""
     first, *others = grades.most_common(2)
     return None if others and others[0][1] == first[1] else first[0]
 
 
 def _grade(value: object, where: str) -> int:
-    """A whole number, also as 2.0 or at the beginning of a text such as "2 - all of it"; "n/a" is -1."""
+    """A whole number, also written as 2.0 or at the start of a text such as "2 - all of it"; "n/a" is -1."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, float) and value.is_integer():

@@ -3,28 +3,40 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
 
-from hydra import compose, initialize_config_module
-from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
-from omegaconf import OmegaConf
+from hydra.types import RunMode
 from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
+from components.json_value import Json
 from runner.launch import grid_launcher
+from runner.launch.axes import plain_of
+from runner.launch.hydra_state import own_hydra
 
 
-def compose_config(overrides: Sequence[str]) -> dict[str, Any]:
-    """Plain and resolved. Raises ConfigError with Hydra's own message for an option or key that does not exist."""
+def compose_config(overrides: Sequence[str]) -> dict[str, Json]:
+    """Plain and resolved. Raises ConfigError with Hydra's own message for an option or key that does not exist.
+
+    Options of a user's own are found with the override `hydra.searchpath=[file://my_conf]`.
+    """
     grid_launcher.register()
-    GlobalHydra.instance().clear()
     try:
-        with initialize_config_module("conf", version_base="1.3"):
-            config: Any = OmegaConf.to_container(compose("config", list(overrides)), resolve=True)
+        with own_hydra() as hydra:
+            return plain_of(hydra.compose_config("config", list(overrides), RunMode.RUN, from_shell=False))
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(" ".join(str(cause) for cause in (error, error.__cause__) if cause)) from error
-    return dict(config)
+        raise ConfigError(" ".join(causes(error))) from error
+
+
+def causes(error: Exception) -> list[str]:
+    """The messages of one of Hydra's errors and of what caused it, which often says more."""
+    return [str(cause) for cause in (error, error.__cause__) if cause]
+
+
+def told(error: Exception) -> str:
+    """One of Hydra's errors as a message, with what to do about it."""
+    message = "\n".join(causes(error))
+    return "\n".join([message, *hints(message)])
 
 
 def hints(message: str) -> list[str]:
@@ -36,7 +48,7 @@ def hints(message: str) -> list[str]:
     return [f"Did you mean {close[0]}?"] if close else []
 
 
-def _keys(node: Mapping[str, Any], above: str = "") -> Iterator[str]:
+def _keys(node: Mapping[str, Json], above: str = "") -> Iterator[str]:
     """Dotted names of all groups and fields."""
     for name, value in node.items():
         yield f"{above}{name}"

@@ -3,73 +3,28 @@
 Hydra's own launchers work too (`hydra/launcher=basic`, `joblib`, ...): they run cell by cell and share the store.
 """
 
-import copy
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from hydra._internal.config_loader_impl import get_overrides_dirname
 from hydra.core.config_store import ConfigStore
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
-from hydra.core.utils import JobReturn, JobStatus, filter_overrides
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf, open_dict
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import DictConfig
 
 from components.errors import ConfigError
+from runner.launch.composed_jobs import ComposedJob, JobComposer, write_jobs
 from runner.launch.grid_sweeper import SweeperSettings, expand
+from runner.launch.preset_source import PackageAsGroup, PresetSearchPath
 from runner.launch.sweep import EXIT_INTERRUPTED, run_sweep
 from runner.pipeline.planned import Job
-
-GROUPS = (
-    "dataset",
-    "chunk",
-    "tokenizer",
-    "embedder",
-    "vector_index",
-    "expander",
-    "retriever",
-    "reranker",
-    "context",
-    "prompt",
-    "llm",
-    "metrics",
-    "judge",
-)
-SCALARS = ("chunk.size", "chunk.overlap", "chunk.unit", "top_k")
-_NO_AXES = ("run", "tracking", "experiment", "hydra", "sweeps")
-
-
-def job_of(config: DictConfig) -> Job:
-    """A composed configuration (with its `hydra` node) as plain data, with the axes that name it.
-
-    Axes are the chosen option of every group, the scalars that nearly every sweep varies, and whatever was overridden.
-    """
-    hydra = config.hydra
-    plain: Any = OmegaConf.to_container(
-        OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"]), resolve=True
-    )
-    overrides = tuple(filter_overrides(hydra.overrides.task))
-    axes: dict[str, Any] = {group: hydra.runtime.choices.get(group) for group in GROUPS}
-    overridden = [override.lstrip("+~").partition("=")[0] for override in overrides]
-    for name in (*SCALARS, *overridden):
-        _, _, place = name.rpartition("@")  # an option that goes to a place of its own: "llm@judge.llm"
-        if place.split(".")[0] not in _NO_AXES and place not in GROUPS:
-            axes[place] = hydra.runtime.choices.get(name) or OmegaConf.select(config, place)
-    return Job(plain, {name: _plain(value) for name, value in axes.items()}, overrides)
-
-
-def _plain(value: Any) -> Any:
-    """A component goes by the name of its class, so that it is readable as a parameter."""
-    plain = OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
-    return plain["_target_"].rpartition(".")[2] if isinstance(plain, dict) and "_target_" in plain else plain
 
 
 class GridLauncher(Launcher):  # type: ignore[misc]
@@ -79,32 +34,31 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         self.exit_code = 0
         self.ends_process = True
         self._config: DictConfig | None = None
-        self._compose = ComposeOnce(None)
+        self._composer: JobComposer | None = None
+        self._run_jobs: Callable[[Sequence[Job], str, Sequence[str]], int] = run_sweep
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Hydra hands over what it has; the task function is not needed."""
+        """Hydra hands over what it has. The task function is not called: if it has a `run_jobs`, that takes all jobs in
+        the place of `run_sweep`.
+        """
         self._config = config
-        self._compose = ComposeOnce(hydra_context.config_loader)
+        self._run_jobs = getattr(task_function, "run_jobs", run_sweep)
+        self._composer = JobComposer(hydra_context.config_loader, config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Runs all jobs as one sweep, and ends the process with its exit code unless that is 0 or more batches may
         follow: then `exit_code` is the largest of all.
         """
         assert self._config is not None
+        assert self._composer is not None
         sweep_dir = Path(self._config.hydra.sweep.dir)
-        configs = [
-            self._compose(self._config, list(overrides), initial_job_idx + i)
-            for i, overrides in enumerate(job_overrides)
-        ]
-        for config in configs:
-            _write_job_folder(sweep_dir, config)
-        code = run_sweep(
-            [job_of(config) for config in configs], sweep_dir.name, list(self._config.hydra.overrides.task)
-        )
+        composed = [self._composer.compose(overrides, initial_job_idx + i) for i, overrides in enumerate(job_overrides)]
+        write_jobs(sweep_dir, composed)
+        code = self._run_jobs([each.job for each in composed], sweep_dir.name, list(self._config.hydra.overrides.task))
         self.exit_code = max(self.exit_code, code)
         if code and (self.ends_process or code == EXIT_INTERRUPTED):
             raise SystemExit(code)
-        return [_returned(config, overrides) for config, overrides in zip(configs, job_overrides, strict=True)]
+        return [_returned(each) for each in composed]
 
 
 def make_grid_sweeper() -> type:
@@ -158,56 +112,8 @@ def make_grid_sweeper() -> type:
     return GridSweeper
 
 
-class ComposeOnce:
-    """Composes a job's configuration; jobs that choose the same options share one composition (60 ms), and their values
-    are set in a copy of it.
-    """
-
-    def __init__(self, config_loader: Any) -> None:
-        self._config_loader = config_loader
-        self._composed: dict[tuple[str, ...], DictConfig] = {}
-
-    def __call__(self, master: DictConfig, overrides: list[str], number: int) -> Any:
-        """The configuration of job `number`. Raises what Hydra raises for an override that does not fit."""
-        parsed = OverridesParser.create().parse_overrides(overrides)
-        values = [override for override in parsed if _sets_value(override)]
-        options = tuple(str(override.input_line) for override in parsed if not _sets_value(override))
-        if options not in self._composed:
-            self._composed[options] = self._config_loader.load_sweep_config(master, list(options))
-        config = copy.deepcopy(self._composed[options])
-        for override in values:
-            try:
-                OmegaConf.update(config, override.key_or_group, override.value(), merge=True)
-            except OmegaConfBaseException:  # for its message, which tells what would fit
-                return self._config_loader.load_sweep_config(master, overrides)
-        with open_dict(config):
-            config.hydra.overrides.task = overrides
-            config.hydra.job.override_dirname = get_overrides_dirname(
-                overrides=parsed, **config.hydra.job.config.override_dirname
-            )
-            config.hydra.job.id = str(number)
-            config.hydra.job.num = number
-        return config
-
-
-def _sets_value(override: Override) -> bool:
-    """True for "a.b=value": a dotted key is no group, and nothing is added, removed or left to Hydra's own settings."""
-    plain = not (override.is_add() or override.is_force_add() or override.is_delete())
-    return plain and "." in override.key_or_group and "/" not in override.key_or_group and override.package is None
-
-
-def _write_job_folder(sweep_dir: Path, config: DictConfig) -> None:
-    """What Hydra keeps of each job: its configuration, its overrides, and Hydra's own settings."""
-    folder = sweep_dir / config.hydra.sweep.subdir / str(config.hydra.output_subdir)
-    folder.mkdir(parents=True, exist_ok=True)
-    task = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    OmegaConf.save(task, folder / "config.yaml")
-    OmegaConf.save(OmegaConf.masked_copy(config, "hydra"), folder / "hydra.yaml")
-    OmegaConf.save(config.hydra.overrides.task, folder / "overrides.yaml")
-
-
-def _returned(config: DictConfig, overrides: Sequence[str]) -> JobReturn:
-    returned = JobReturn(overrides=list(overrides), cfg=config, working_dir=str(Path.cwd()), task_name="runner")
+def _returned(composed: ComposedJob) -> JobReturn:
+    returned = JobReturn(overrides=composed.overrides, working_dir=str(Path.cwd()), task_name="runner")
     returned.status = JobStatus.COMPLETED
     returned.return_value = None
     return returned
@@ -227,6 +133,8 @@ def register() -> None:
         sys.modules["hydra_plugins"].__path__ = []  # Hydra looks for further plugins in it
     sys.modules[name] = ModuleType(name)
     nodes: dict[type, Any] = {GridLauncher: {"_target_": f"{name}.GridLauncher"}, make_grid_sweeper(): SweeperSettings}
+    for of_presets in (PackageAsGroup, PresetSearchPath):
+        Plugins.instance().register(of_presets)
     for plugin, node in nodes.items():
         setattr(sys.modules[name], plugin.__name__, plugin)
         plugin.__module__, plugin.__qualname__ = name, plugin.__name__

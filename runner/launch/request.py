@@ -1,10 +1,19 @@
 """From composed configurations to typed cells, with the mistakes of all of them reported together."""
 
 from collections.abc import Sequence
+from functools import cache
+from typing import get_type_hints
 
 from components.errors import ConfigError
 from runner.launch.schema import build_cell
+from runner.pipeline.cell import Cell
 from runner.pipeline.planned import CellRequest, Job
+
+
+@cache
+def settings_fields() -> tuple[str, ...]:
+    """The fields of a cell that change no result: their types say that they are no axis."""
+    return tuple(name for name, kind in get_type_hints(Cell).items() if not getattr(kind, "is_axis", True))
 
 
 def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
@@ -17,7 +26,7 @@ def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
             requests.append(CellRequest(cell, job))
         except ConfigError as error:
             mistakes += error.mistakes
-    for field in ("run", "tracking", "experiment"):
+    for field in settings_fields():
         if len({repr(getattr(request.cell, field)) for request in requests}) > 1:
             mistakes.append(f"{field}.*: differs between cells; these settings belong to the sweep and take one value")
     if mistakes:

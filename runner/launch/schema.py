@@ -1,6 +1,7 @@
 """From a resolved configuration to typed components: checks everything first, and reports all mistakes at once.
 
-The only file that knows `_target_`. A node is compared with the dataclass that its `_target_` names, both ways: a key
+The only file that knows `_target_`, which names a class of ours or of a package that `run.plugins` names: a
+configuration runs no other code. A node is compared with the dataclass that its `_target_` names, both ways: a key
 that is no field and a field that has neither key nor default are mistakes; values are coerced to the field's type.
 """
 
@@ -10,23 +11,28 @@ import importlib
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from components.errors import ConfigError
+from components.json_value import Json
 from runner.pipeline.cell import Cell, combination_mistakes
 
-_ROOT = "components."
+_ROOT = "components"
+
+Annotation = Any  # the type of a field, as `get_type_hints` gives it: a class, a union, a tuple of ...
+Built = Any  # what a node becomes: of the type that its annotation names
 
 
 class _Invalid(Exception):
     """A value that cannot be built; its mistakes are in the list already."""
 
 
-def build_cell(config: Mapping[str, Any]) -> Cell:
+def build_cell(config: Mapping[str, Json]) -> Cell:
     """The components of one cell from a plain, resolved configuration. Raises ConfigError with every mistake found."""
-    builder = _Builder()
+    builder = _Builder(plugins_of(config))
     values = builder.field_values(Cell, config, "")
     mistakes = [
         *builder.mistakes,
@@ -37,30 +43,41 @@ def build_cell(config: Mapping[str, Any]) -> Cell:
     return Cell(**values)
 
 
-def build_component(node: Mapping[str, Any], wanted: type, path: str) -> Any:
-    """One component that satisfies the protocol `wanted`; `path` is the node's place. Raises ConfigError."""
-    builder = _Builder()
+def build_component(node: Mapping[str, Json], wanted: type, path: str, plugins: Sequence[str] = ()) -> Built:
+    """One component that satisfies the protocol `wanted`; `path` is the node's place. `plugins` are the packages whose
+    classes it may name besides ours: see `plugins_of`. Raises ConfigError.
+    """
+    builder = _Builder(plugins)
     component = builder.build(node, wanted, path)
     if builder.mistakes:
         raise ConfigError(list(dict.fromkeys(builder.mistakes)))
     return component
 
 
+def plugins_of(config: Mapping[str, Json]) -> tuple[str, ...]:
+    """The packages that a configuration's `run.plugins` names; none if it does not name them as it should, which
+    building a cell reports.
+    """
+    plugins = config.get("run", {}).get("plugins", ())
+    return tuple(name for name in plugins if isinstance(name, str)) if isinstance(plugins, list | tuple) else ()
+
+
 class _Builder:
     """Collects mistakes, each with the path of the key it is about."""
 
-    def __init__(self) -> None:
+    def __init__(self, plugins: Sequence[str] = ()) -> None:
         self.mistakes: list[str] = []
+        self._roots = (_ROOT, *plugins)
 
-    def build(self, value: Any, wanted: Any, path: str) -> Any:
+    def build(self, value: Json, wanted: Annotation, path: str) -> Built:
         """`value` as the type `wanted`; None after adding to `mistakes` if that is not possible."""
         try:
             return self._build(value, wanted, path)
         except _Invalid:
             return None
 
-    def _build(self, value: Any, wanted: Any, path: str) -> Any:
-        origin = get_origin(wanted)
+    def _build(self, value: Json, wanted: Annotation, path: str) -> Built:
+        origin: Annotation = get_origin(wanted)
         if origin in (typing.Union, types.UnionType):
             return self._optional(value, get_args(wanted), path)
         if origin is tuple:
@@ -73,37 +90,47 @@ class _Builder:
             return self._enum(value, wanted, path)
         if wanted in (bool, int, float, str):
             return self._primitive(value, wanted, path)
+        if not isinstance(wanted, type):
+            return self._unreadable(wanted, path)
         return self._component(value, wanted, path)
 
-    def _refuse(self, path: str, value: Any, wanted: str) -> _Invalid:
+    def _unreadable(self, wanted: Annotation, path: str) -> Built:
+        """For a class of a user's: the types that ours have can all be read."""
+        self.mistakes.append(
+            f"{path}: its class gives it the type {wanted}, which no YAML is read as; wanted there: bool, int, float, "
+            "str, an Enum, tuple[X, ...], Mapping[str, X], X | None, a frozen dataclass or a protocol"
+        )
+        raise _Invalid
+
+    def _refuse(self, path: str, value: Json, wanted: str) -> _Invalid:
         self.mistakes.append(f"{path}: got {value!r} ({type(value).__name__}), wanted {wanted}")
         return _Invalid()
 
-    def _optional(self, value: Any, options: tuple[Any, ...], path: str) -> Any:
+    def _optional(self, value: Json, options: tuple[Annotation, ...], path: str) -> Built:
         if value is None and type(None) in options:
             return None
         (wanted,) = [option for option in options if option is not type(None)]
         return self._build(value, wanted, path)
 
-    def _tuple(self, value: Any, item: Any, path: str) -> tuple[Any, ...]:
+    def _tuple(self, value: Json, item: Annotation, path: str) -> tuple[Json, ...]:
         if not isinstance(value, list | tuple):
             raise self._refuse(path, value, f"a list of {_type_name(item)}, e.g. [{value}]")
         return tuple(self.build(each, item, f"{path}[{i}]") for i, each in enumerate(value))
 
-    def _enum(self, value: Any, wanted: type[Enum], path: str) -> Enum:
+    def _enum(self, value: Json, wanted: type[Enum], path: str) -> Enum:
         for member in wanted:
             if value in (member.value, member):
                 return member
         raise self._refuse(path, value, f"one of {', '.join(str(member.value) for member in wanted)}")
 
-    def _primitive(self, value: Any, wanted: type, path: str) -> Any:
+    def _primitive(self, value: Json, wanted: type, path: str) -> Built:
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
             return float(value)
         if type(value) is not wanted or (isinstance(value, float) and not math.isfinite(value)):
             raise self._refuse(path, value, _type_name(wanted))
         return value
 
-    def _component(self, node: Any, wanted: type, path: str) -> Any:
+    def _component(self, node: Json, wanted: type, path: str) -> Built:
         if not isinstance(node, Mapping):
             raise self._refuse(path or "the configuration", node, f"a mapping for {wanted.__name__}")
         is_settings = dataclasses.is_dataclass(wanted) and "_target_" not in node
@@ -114,27 +141,37 @@ class _Builder:
         self.mistakes += [f"{path}.{mistake}".lstrip(".") for mistake in getattr(component, "check", list)()]
         return component
 
-    def _class(self, node: Mapping[str, Any], path: str) -> type:
+    def _class(self, node: Mapping[str, Json], path: str) -> type:
         target = node.get("_target_")
-        if not isinstance(target, str) or not target.startswith(_ROOT):
-            raise self._refuse(f"{path}._target_", target, f"the dotted path of a class under {_ROOT}*")
+        if not isinstance(target, str) or not target.startswith(tuple(f"{root}." for root in self._roots)):
+            raise self._refuse(f"{path}._target_", target, self._allowed(target))
         module, _, name = target.rpartition(".")
         try:
             found = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
-            raise self._refuse(f"{path}._target_", target, f"a class that can be imported ({error})") from error
-        if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
+        except Exception as error:  # a module of a user's may raise anything
+            what = f"a class that can be imported ({type(error).__name__}: {error})"
+            raise self._refuse(f"{path}._target_", target, what) from error
+        if not (isinstance(found, type) and dataclasses.is_dataclass(found) and _is_frozen(found)):
             raise self._refuse(f"{path}._target_", target, "a frozen dataclass")
         return found
 
-    def _construct(self, cls: type, node: Mapping[str, Any], path: str) -> Any:
+    def _allowed(self, target: object) -> str:
+        package = target.partition(".")[0] if isinstance(target, str) and "." in target else "my_package"
+        roots = ", ".join(f"{root}.*" for root in self._roots)
+        return f"the dotted path of a class under {roots}; for your own code name its package: run.plugins=[{package}]"
+
+    def _construct(self, cls: type, node: Mapping[str, Json], path: str) -> Built:
         n_before = len(self.mistakes)
         values = self.field_values(cls, node, path)
         if len(self.mistakes) > n_before:
             raise _Invalid
-        return cls(**values)
+        try:
+            return cls(**values)
+        except (TypeError, ValueError) as error:  # of a user's class: ours have a `check` instead
+            self.mistakes.append(f"{path}: {cls.__name__} cannot be made of these values: {error}")
+            raise _Invalid from error
 
-    def field_values(self, cls: type, node: Mapping[str, Any], path: str) -> dict[str, Any]:
+    def field_values(self, cls: type, node: Mapping[str, Json], path: str) -> dict[str, Json]:
         """The fields of a dataclass from the keys of a node; what is wrong with either is added to `mistakes`."""
         prefix = f"{path}." if path else ""
         fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
@@ -142,18 +179,27 @@ class _Builder:
             near = difflib.get_close_matches(key, fields, n=1)
             hint = f"did you mean {prefix}{near[0]}?" if near else f"known are {', '.join(fields) or 'none'}"
             self.mistakes.append(f"{prefix}{key}: unknown; {hint}")
-        hints = get_type_hints(cls)
+        hints = _types_of(cls)
         for name, field in fields.items():
             if name not in node and not _has_default(field):
                 self.mistakes.append(f"{prefix}{name}: missing, wanted {_type_name(hints[name])}")
         return {name: self.build(node[name], hints[name], f"{prefix}{name}") for name in fields if name in node}
 
 
+@cache
+def _types_of(cls: type) -> dict[str, Annotation]:
+    return get_type_hints(cls)
+
+
 def _has_default(field: "dataclasses.Field[Any]") -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
-def _satisfies(component: Any, wanted: type) -> bool:
+def _is_frozen(cls: type) -> bool:
+    return bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]  # of every dataclass
+
+
+def _satisfies(component: object, wanted: type) -> bool:
     """Protocols are compared by their members: runtime-checkable ones through isinstance, others by attribute."""
     if getattr(wanted, "_is_runtime_protocol", False) or not getattr(wanted, "_is_protocol", False):
         return isinstance(component, wanted)
@@ -161,6 +207,6 @@ def _satisfies(component: Any, wanted: type) -> bool:
     return all(hasattr(component, name) for name in members)
 
 
-def _type_name(wanted: Any) -> str:
+def _type_name(wanted: Annotation) -> str:
     names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
     return names.get(wanted) or str(getattr(wanted, "__name__", wanted))

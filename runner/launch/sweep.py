@@ -10,9 +10,9 @@ from pathlib import Path
 from rich.console import Console
 
 from components.errors import RagGridError, StoreError
+from components.json_value import Json
 from runner import results
 from runner.engine.executors import run_stages
-from runner.engine.identity import Json
 from runner.engine.outcome import StageRun
 from runner.engine.store import Store
 from runner.launch.request import check_jobs
@@ -22,6 +22,8 @@ from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
 
+_LOGGING_AFTER_INTERRUPT_S = 30
+
 EXIT_OK, EXIT_CELL_FAILED, EXIT_NOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
@@ -30,18 +32,23 @@ class CellFailed(Exception):
 
 
 def run_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:
-    """Runs all cells; returns the exit code: 0 all fine, 1 a cell failed, 2 nothing was run, 130 interrupted.
-
-    `sweep_id` names the results folder; `overrides` are those of the whole sweep, for the record.
-    """
+    """As `start_sweep`, with what it raises as one message: returns the exit code, 2 if nothing was run."""
     try:
-        return Sweep(check_jobs(jobs), sweep_id, overrides, terminal.make_console()).run()
+        return start_sweep(jobs, sweep_id, overrides)
     except RagGridError as error:
         print(error, file=sys.stderr)
         return EXIT_NOT_RUN
     except KeyboardInterrupt:
         print("\nInterrupted before the first stage.", file=sys.stderr)
         return EXIT_INTERRUPTED
+
+
+def start_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:
+    """Runs all cells; returns the exit code: 0 all fine, 1 a cell failed, 130 interrupted. Raises RagGridError.
+
+    `sweep_id` names the results folder; `overrides` are those of the whole sweep, for the record.
+    """
+    return Sweep(check_jobs(jobs), sweep_id, overrides, terminal.make_console()).run()
 
 
 class Sweep:
@@ -66,6 +73,8 @@ class Sweep:
 
     def run(self) -> int:
         """Everything, in order; returns the exit code. Raises StoreError if results cannot be kept or written."""
+        if not self._run.plan_only:
+            self._tracker.prepare()
         plan = plan_sweep(self._requests, self._store)
         terminal.show_plan(self._console, plan)
         if self._run.plan_only:
@@ -98,9 +107,8 @@ class Sweep:
         return EXIT_CELL_FAILED if failed else EXIT_OK
 
     def _begin(self, plan: SweepPlan) -> None:
-        sweep = self._describe(plan, RUNNING)
-        results.write_sweep(self._sweep_dir, sweep)
-        self._tracker.start(sweep)
+        results.write_sweep(self._sweep_dir, self._describe(plan, RUNNING))
+        self._tracker.start()
 
     def _execute(self, plan: SweepPlan) -> None:
         """Runs stages; a cell is written and logged as soon as its last stage ends."""
@@ -131,7 +139,10 @@ class Sweep:
 
     def _end(self, plan: SweepPlan, status: str) -> None:
         results.write_sweep(self._sweep_dir, self._describe(plan, status))
-        self._tracker.finish()
+        if status == INTERRUPTED:
+            self._tracker.finish(_LOGGING_AFTER_INTERRUPT_S)
+        else:
+            self._tracker.ask_to_finish()
 
     def _describe(self, plan: SweepPlan, status: str) -> SweepResult:
         return SweepResult(
@@ -164,6 +175,7 @@ class Sweep:
         terminal.show_subsets(self._console, cells)
         terminal.show_failures(self._console, cells)
         self._console.print(f"results:  {self._sweep_dir}")
+        self._tracker.finish()
         if self._tracker.error:
             self._console.print(
                 f"[red]MLflow failed[/] ({self._tracker.error}); nothing is lost, log it later with: "

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 
+from components.json_value import Json
 from components.records import ScoreState
 from components.subsets import OVERALL
 from runner.engine import environment
-from runner.engine.identity import Json
 from runner.engine.outcome import StageRun
 from runner.engine.store import Store
-from runner.engine.store.files import table_bytes
-from runner.engine.worker import read_or_make
+from runner.engine.worker import find_or_make
 from runner.output.matrices import matrix_files
 from runner.pipeline.planned import PlannedCell
 from runner.results import FAILED, OK, CellResult
@@ -39,19 +38,35 @@ def collect_cell(
         },
         "git_commit": environment.git_commit(),
         "host": environment.host(),
+        "larger_is_better": _directions(cell),
+        "own_metrics": _own_metrics(cell),
         "signatures": _signatures(cell),
         **_stage_facts(cell, runs, store),
     }
     run = runs.get(cell.graph.result.key)
     if run and run.failed:
         return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
-    made = read_or_make(cell.graph.result, store)
-    summary = made.summary
+    made = find_or_make(cell.graph.result, store)
+    summary = made.parts()["summary"]
     facts["dataset"]["labels"] = summary["labels"]
-    files = {"samples.parquet": table_bytes(made.samples), **matrix_files(summary["metrics"], summary["labels"])}
+    samples = (made.folder / "samples.parquet").read_bytes()  # as it is: reading the table would only cost time
+    files = {"samples.parquet": samples, **matrix_files(summary["metrics"], summary["labels"])}
     reason = _too_many_failures(summary, max_failure_rate)
     numbers = {name: summary[name] for name in ("metrics", "counts", "tokens")}
     return CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason), files
+
+
+def _directions(cell: PlannedCell) -> dict[str, bool | None]:
+    """By name of a metric, whether larger is better."""
+    metrics = [*cell.request.cell.metrics.scores.values(), *cell.request.cell.judge.scores.values()]
+    return {name: metric.larger_is_better for metric in metrics for name in metric.names}
+
+
+def _own_metrics(cell: PlannedCell) -> tuple[str, ...]:
+    """Metrics of the user's own packages."""
+    metrics = [*cell.request.cell.metrics.scores.values(), *cell.request.cell.judge.scores.values()]
+    own = [metric for metric in metrics if not type(metric).__module__.startswith("components.")]
+    return tuple(name for metric in own for name in metric.names)
 
 
 def _signatures(cell: PlannedCell) -> dict[str, str]:

@@ -1,21 +1,27 @@
 """A topic x task matrix as a picture.
 
-Drawn with Pillow: a sweep draws thousands of these, and matplotlib takes several times as long for the same rectangles.
+SVG, written as text: a sweep draws thousands of these, and a drawing library takes a hundred times as long. The fonts
+are those of the viewer, so that labels may be in any script.
 """
 
-import io
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import Any
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from html import escape
+from itertools import pairwise
 
+from components.json_value import Json
 from components.subsets import AVERAGE
+from components.text.normalize import whole_characters
 
-Cell = Mapping[str, Any]
+Cell = Mapping[str, Json]
 
-_SCALE = 2
-_WIDTH, _HEIGHT, _GAP, _MARGIN, _HEADER = (_SCALE * size for size in (92, 34, 4, 10, 62))
-_MISSING = (238, 238, 238)
+_WIDTH, _HEIGHT, _GAP, _MARGIN, _HEADER = 92, 34, 4, 10, 62
+_LINE = 13
+_MISSING = "#eeeeee"
+_FONTS = "DejaVu Sans, Verdana, Noto Sans, Noto Sans CJK SC, PingFang SC, Microsoft YaHei, sans-serif"
 
 
 def draw(
@@ -25,33 +31,40 @@ def draw(
     tasks: Sequence[str],
     labels: Mapping[str, str],
 ) -> bytes:
-    """PNG of a heat map: values in the cells with n in small print, the averages of rows and columns behind a gap.
+    """SVG (UTF-8) of a heat map: values in the cells with n in small print, the averages of rows and columns behind a
+    gap. It refers to no other file, and whatever stands in names and labels is text.
 
     `cells` hold `value` (or None) and `n` by (topic, task), with AVERAGE for a whole row or column.
     """
-    from PIL import Image, ImageDraw
-
-    rows, columns = [*topics, AVERAGE], [*tasks, AVERAGE]
-    row_labels = [_label(slug, labels) for slug in rows]
-    left = _MARGIN * 2 + max(int(_font(12).getlength(label)) for label in row_labels)
-    size = (left + _WIDTH * len(columns) + _GAP + _MARGIN, _HEADER + _HEIGHT * len(rows) + _GAP + _MARGIN)
-    image = Image.new("RGB", size, "white")
-    canvas = ImageDraw.Draw(image)
-    canvas.text((_MARGIN, _MARGIN), name, font=_font(16), fill="black")
-    colour = _Colours([cell["value"] for cell in cells.values() if cell["value"] is not None])
-    for j, column in enumerate(columns):
-        x = left + j * _WIDTH + (_GAP if column == AVERAGE else 0)
-        header = "\n".join(textwrap.wrap(_label(column, labels), 14, break_long_words=False))
-        canvas.text((x + _WIDTH / 2, _HEADER - _GAP), header, font=_font(11), fill="black", anchor="md", align="center")
-        for i, row in enumerate(rows):
-            y = _HEADER + i * _HEIGHT + (_GAP if row == AVERAGE else 0)
-            _draw_cell(canvas, (x, y), cells.get((row, column)), colour)
-    for i, label in enumerate(row_labels):
-        middle = _HEADER + (i + 0.5) * _HEIGHT + (_GAP if rows[i] == AVERAGE else 0)
-        canvas.text((left - _MARGIN, middle), label, font=_font(12), fill="black", anchor="rm")
-    buffer = io.BytesIO()
-    image.quantize(128, method=Image.Quantize.FASTOCTREE).save(buffer, format="png")
-    return buffer.getvalue()
+    row_labels = [_label(slug, labels) for slug in (*topics, AVERAGE)]
+    left = _MARGIN * 2 + max(map(_text_width, row_labels))
+    xs = _places(left, len(tasks), _WIDTH)
+    ys = _places(_HEADER, len(topics), _HEIGHT)
+    width, height = xs[-1] + _WIDTH + _MARGIN, ys[-1] + _HEIGHT + _MARGIN
+    colours = _Colours([cell["value"] for cell in cells.values() if cell["value"] is not None])
+    drawn = (
+        (x, y, cell)
+        for row, y in zip((*topics, AVERAGE), ys, strict=True)
+        for column, x in zip((*tasks, AVERAGE), xs, strict=True)
+        if (cell := cells.get((row, column))) is not None
+    )
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'font-family="{_FONTS}" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<text x="{_MARGIN}" y="{_MARGIN + 14}" font-size="16">{_text(name)}</text>',
+        '<g text-anchor="middle" font-size="11">',
+        *(line for column, x in zip((*tasks, AVERAGE), xs, strict=True) for line in _header(_label(column, labels), x)),
+        '</g><g text-anchor="end">',
+        *(
+            f'<text x="{left - _MARGIN}" y="{y + 21}">{_text(label)}</text>'
+            for label, y in zip(row_labels, ys, strict=True)
+        ),
+        '</g><g text-anchor="middle">',
+        *(_cell(x, y, cell, colours) for x, y, cell in drawn),
+        "</g></svg>\n",
+    ]
+    return "\n".join(lines).encode("utf-8")
 
 
 class _Colours:
@@ -59,47 +72,87 @@ class _Colours:
 
     def __init__(self, values: Sequence[float]) -> None:
         self.low, self.high = min(values, default=0.0), max(values, default=1.0)
+        self.n_decimals = 3 if self.high < 10 else 0
+        """Three for shares, none for lengths and tokens."""
 
-    def of(self, value: float) -> tuple[tuple[int, int, int], str]:
+    def of(self, value: float) -> tuple[str, str]:
         """The colour of a cell, and that of the text on it."""
         share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
         return _viridis()[round(share * 255)], "white" if share < 0.6 else "black"
 
-    @property
-    def n_decimals(self) -> int:
-        """Three for shares, none for lengths and tokens."""
-        return 3 if self.high < 10 else 0
 
-
-def _draw_cell(canvas: Any, corner: tuple[int, int], cell: Cell | None, colours: _Colours) -> None:
-    if cell is None:
-        return
-    x, y = corner
+def _cell(x: int, y: int, cell: Cell, colours: _Colours) -> str:
     value = cell["value"]
     fill, ink = (_MISSING, "black") if value is None else colours.of(value)
-    canvas.rectangle((x, y, x + _WIDTH - 1, y + _HEIGHT - 1), fill=fill)
     text = "–" if value is None else f"{value:.{colours.n_decimals}f}"
-    canvas.text((x + _WIDTH / 2, y + _HEIGHT * 0.4), text, font=_font(12), fill=ink, anchor="mm")
-    canvas.text((x + _WIDTH / 2, y + _HEIGHT * 0.8), f"n={cell['n']}", font=_font(8), fill=ink, anchor="mm")
+    middle = x + _WIDTH // 2
+    return (
+        f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" fill="{fill}"/>'
+        f'<text x="{middle}" y="{y + 18}" fill="{ink}">{text}</text>'
+        f'<text x="{middle}" y="{y + 30}" fill="{ink}" font-size="8">n={cell["n"]}</text>'
+    )
+
+
+def _header(label: str, x: int) -> Iterator[str]:
+    """The lines of a column's label, the last one right above the cells."""
+    lines = _wrapped(label)
+    for n_below, line in enumerate(reversed(lines)):
+        yield f'<text x="{x + _WIDTH // 2}" y="{_HEADER - 6 - n_below * _LINE}">{_text(line)}</text>'
+
+
+def _places(first: int, n: int, size: int) -> list[int]:
+    """Where n cells in a row begin, and the average behind them."""
+    return [*range(first, first + n * size, size), first + n * size + _GAP]
+
+
+@lru_cache(maxsize=10_000)
+def _text(text: str) -> str:
+    """As text of an XML file, which cannot hold control characters."""
+    return escape(_NOT_IN_XML.sub("\ufffd", whole_characters(text)))
+
+
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@lru_cache(maxsize=10_000)
+def _wrapped(label: str) -> list[str]:
+    """Lines as wide as a cell; in scripts without spaces between words a line ends anywhere."""
+    is_wide = any(map(_is_wide, label))
+    return textwrap.wrap(label, 8 if is_wide else 14, break_long_words=is_wide)
+
+
+@lru_cache(maxsize=10_000)
+def _text_width(label: str) -> int:
+    """About how wide a row's label is: the fonts are those of the one who looks at it."""
+    return round(sum(12 if _is_wide(character) else 7 for character in label))
+
+
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in "WF"
+
+
+_ANCHORS = bytes.fromhex(
+    """
+    440154 45085b 470f62 471669 481d6f 482374 472a79 46307d 453681 433c84 414286 3e4888 3c4d8a 3a538b 37588c
+    355d8c 32628d 30678d 2e6c8e 2c718e 2a768e 287a8e 267f8e 24848d 23898d 218d8c 1f928c 1e978a 1e9b89 1ea087
+    20a585 23a982 28ae7f 2eb27c 35b778 3dbb74 45bf6f 4fc369 59c764 64cb5d 70ce56 7cd24f 88d547 95d73f a2da37
+    afdc2e bdde26 cae01e d7e219 e4e318 f1e51c fde724
+    """
+)
+"""Every fifth of the 256 colours of viridis, by Nathaniel Smith and Stefan van der Walt (CC0)."""
 
 
 @cache
-def _font(size: int) -> Any:
-    """DejaVu Sans as it comes with matplotlib: Latin, Greek, Cyrillic; no Chinese."""
-    import matplotlib
-    from PIL import ImageFont
-
-    return ImageFont.truetype(f"{matplotlib.get_data_path()}/fonts/ttf/DejaVuSans.ttf", size * _SCALE)
-
-
-@cache
-def _viridis() -> list[tuple[int, int, int]]:
-    import matplotlib as mpl
-
-    return [tuple(int(255 * channel) for channel in mpl.colormaps["viridis"](i)[:3]) for i in range(256)]  # type: ignore[misc]
+def _viridis() -> list[str]:
+    """256 colours, those between the anchors mixed of their neighbours: within 1 of matplotlib's in every channel."""
+    anchors = [_ANCHORS[i : i + 3] for i in range(0, len(_ANCHORS), 3)]
+    mixed = [
+        bytes(round(a + (b - a) * step / 5) for a, b in zip(low, high, strict=True))
+        for low, high in pairwise(anchors)
+        for step in range(5)
+    ]
+    return [f"#{colour.hex()}" for colour in (*mixed, anchors[-1])]
 
 
 def _label(slug: str, labels: Mapping[str, str]) -> str:
-    """The readable label; the slug where the label needs characters that the font lacks."""
-    label = "All" if slug == AVERAGE else labels.get(slug, slug)
-    return label if label.isascii() else slug
+    return "All" if slug == AVERAGE else labels.get(slug, slug)

@@ -1,36 +1,22 @@
 """What a user sees in the terminal: the plan, the progress, the leaderboard, the failures."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.engine.plan import Plan
 from runner.engine.stage import Stage
+from runner.output.ranking import best_value, direction_sign, ranked
 from runner.pipeline.data import Data
 from runner.pipeline.planned import SweepPlan
-from runner.results import CellResult
-
-HEADLINES = (
-    "accuracy",
-    "rouge_l",
-    "f1",
-    "bleu",
-    "quest_eval_recall",
-    "completeness",
-    "ndcg@10",
-    "mrr",
-    "recall@10",
-    "passage_coverage",
-    "context_tokens",
-)
-"""Metrics of the leaderboard, as far as they were computed; the cells are sorted by the first."""
-
+from runner.results import CellResult, larger_is_better, varying_axes
 
 _SHOWN_FROM_S = 0.1
+_SMALLER = {False: " (smaller is better)", None: " (neither larger nor smaller is better)"}
 
 
 def make_console() -> Console:
@@ -126,39 +112,10 @@ class StageProgress:
                 self._console.print(f"  {kind:<16} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s")
 
 
-def varying(axes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Names of the axes with more than one value among the cells that use them, in their order.
-
-    `dataset.key` is one only where no other axis of the data set tells the cells apart.
-    """
-    seen: dict[str, set[str]] = {}
-    for cell_axes in axes:
-        for name, value in cell_axes.items():
-            seen.setdefault(name, set()).update([] if value is None else [repr(value)])
-    names = [name for name, values in seen.items() if len(values) > 1]
-    of_data = [name for name in names if name.split(".")[0] == "dataset"]
-    return [name for name in names if name != "dataset.key" or of_data == ["dataset.key"]]
-
-
-def ranked(cells: Iterable[CellResult]) -> tuple[list[str], list[CellResult]]:
-    """The headline metrics that were computed, and the cells sorted by the first, best first, failed ones last."""
-    cells = list(cells)
-    metrics = [name for name in HEADLINES if any(cell.value(name) is not None for cell in cells)]
-    if not metrics:
-        computed = {name for cell in cells for name in cell.metrics.get("overall", {}) if cell.value(name) is not None}
-        metrics = sorted(computed)[: len(HEADLINES)]
-
-    def place(cell: CellResult) -> tuple[bool, bool, float]:
-        value = cell.value(metrics[0]) if metrics else None
-        return cell.status != "OK", value is None, -(value or 0.0)
-
-    return metrics, sorted(cells, key=place)
-
-
 def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
     """One row per cell, the best value of every metric in bold, an interval for the first; as many metrics as fit."""
     metrics, ordered = ranked(cells)
-    axes = varying(cell.axes for cell in cells) or ["retriever"]
+    axes = varying_axes(cell.axes for cell in cells) or ["retriever"]
     table = _leaderboard(ordered, axes, metrics)
     shown = list(metrics)
     unbounded = console.options.update(width=10_000)
@@ -170,10 +127,21 @@ def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
         console.print(f"[dim]a wider terminal also shows: {', '.join(metrics[len(shown) :])}[/]")
     for line in _left_out(ordered, shown):
         console.print(f"[dim]{line}[/]")
-    same = {
-        name: value for cell in ordered for name, value in cell.axes.items() if name not in axes and value is not None
-    }
+    same, along = _not_shown(cells, axes)
     console.print("[dim]the same in all that use it: " + ", ".join(f"{k}={v}" for k, v in same.items()) + "[/]")
+    if along:
+        console.print(f"[dim]varies along with one of these columns: {', '.join(along)}[/]")
+
+
+def _not_shown(cells: Sequence[CellResult], shown: Sequence[str]) -> tuple[dict[str, Json], list[str]]:
+    """Axes that are no column: those of one value with it, and those of several."""
+    used: dict[str, list[Json]] = {}
+    for cell in cells:
+        for name, value in cell.axes.items():
+            if name not in shown and value is not None and value not in used.setdefault(name, []):
+                used[name].append(value)
+    same = {name: values[0] for name, values in used.items() if len(values) == 1}
+    return same, [name for name in used if name not in same]
 
 
 def show_subsets(console: Console, cells: Sequence[CellResult]) -> None:
@@ -190,7 +158,8 @@ def show_subsets(console: Console, cells: Sequence[CellResult]) -> None:
     columns = [subset for subset in (*subsets, MACRO) if any(cell.value(name, subset) is not None for cell in ordered)]
     for subset in columns:
         table.add_column(subset.rpartition("/")[2], justify="right", no_wrap=True)
-    best = {subset: max(v for cell in ordered if (v := cell.value(name, subset)) is not None) for subset in columns}
+    sign = direction_sign(name, cells)
+    best = {subset: best_value((cell.value(name, subset) for cell in ordered), sign) for subset in columns}
     for cell in ordered:
         values = [cell.value(name, subset) for subset in columns]
         table.add_row(
@@ -217,10 +186,11 @@ def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Se
     for i, name in enumerate(metrics):
         table.add_column(f"{name} [dim]95% interval[/]" if i == 0 else name, justify="right", no_wrap=True)
     sound = [cell for cell in ordered if cell.status == "OK"] or ordered
-    best = {name: max((v for cell in sound if (v := cell.value(name)) is not None), default=0.0) for name in metrics}
+    best = {name: best_value((cell.value(name) for cell in sound), direction_sign(name, ordered)) for name in metrics}
+    digits = {name: _n_digits(cell.value(name) for cell in ordered) for name in metrics}
     for cell in ordered:
         failed = "" if cell.status == "OK" else " [red]FAILED[/]"
-        values = [_value(cell, name, best[name], with_interval=i == 0) for i, name in enumerate(metrics)]
+        values = [_value(cell, name, best[name], digits[name], with_interval=i == 0) for i, name in enumerate(metrics)]
         table.add_row(cell.cell_id + failed, *(_axis(cell.axes.get(name)) for name in axes), *values)
     return table
 
@@ -228,7 +198,9 @@ def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Se
 def _title(cells: Sequence[CellResult], metrics: Sequence[str]) -> str:
     sizes = {cell.dataset.get("n_samples") for cell in cells}
     n_samples = f"{sizes.pop():,} " if len(sizes) == 1 and None not in sizes else ""
-    return f"Leaderboard: all {n_samples}samples" + (f", by {metrics[0]}" if metrics else "")
+    return f"Leaderboard: all {n_samples}samples" + (
+        f", by {metrics[0]}{_SMALLER.get(larger_is_better(metrics[0], cells), '')}" if metrics else ""
+    )
 
 
 def _left_out(cells: Sequence[CellResult], metrics: Sequence[str]) -> list[str]:
@@ -256,19 +228,24 @@ def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
         console.print(f"[red]FAILED[/] {', '.join(cell_ids)}: {reason}", markup=True)
 
 
-def _value(cell: CellResult, name: str, best: float, *, with_interval: bool) -> str:
+def _n_digits(values: Iterable[float | None]) -> int:
+    """Decimals: four for scores, one for lengths and counts, which reach 10 and more."""
+    return 1 if max((abs(value) for value in values if value is not None), default=0.0) >= 10 else 4
+
+
+def _value(cell: CellResult, name: str, best: float | None, digits: int, *, with_interval: bool) -> str:
     value = cell.value(name)
     if value is None:
         return "–"
-    text = f"{value:.1f}" if best >= 10 else f"{value:.4f}"
-    text = f"[bold]{text}[/]" if value == best and cell.status == "OK" and name != "context_tokens" else text
+    text = f"{value:.{digits}f}"
+    text = f"[bold]{text}[/]" if value == best and cell.status == "OK" else text
     entry = cell.metrics["overall"][name] if with_interval else {}
     if entry.get("ci_low") is not None:
         text += f" [dim]{entry['ci_low']:.3f}–{entry['ci_high']:.3f}[/]"
     return text
 
 
-def _axis(value: Any) -> str:
+def _axis(value: object) -> str:
     return "–" if value is None else str(value)
 
 

@@ -1,17 +1,18 @@
 """From scores per sample to metrics per subset, each with its count, what was left out and why, and an interval."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.json_value import Json
 from components.metrics.interval import Bootstrap, Column
 from components.protocols import Metric
 from components.records import Interval, Sample, Scores, ScoreState
-from components.subsets import MACRO, OVERALL
+from components.subsets import MACRO, clusters_of, subsets_of
 
 
 class Scored(NamedTuple):
@@ -21,24 +22,11 @@ class Scored(NamedTuple):
     scores: Scores
 
 
-def subsets_of(sample: Sample) -> list[str]:
-    """Every subset that a sample counts in: overall, prefixes of its subset, its topic, its task, its matrix cell."""
-    parts = sample.subset.split("/")
-    names = [OVERALL, *("/".join(parts[:n]) for n in range(1, len(parts) + 1))]
-    if sample.topic:
-        names.append(f"topic/{sample.topic}")
-    if sample.task:
-        names.append(f"task/{sample.task}")
-    if sample.topic and sample.task:
-        names.append(f"matrix/{sample.topic}/{sample.task}")
-    return names
-
-
 def rows_by_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
     """Positions of the samples of every subset, overall first, in order of appearance."""
     rows: dict[str, list[int]] = defaultdict(list)
     for i, sample in enumerate(samples):
-        for name in subsets_of(sample):
+        for name in subsets_of(sample.subset, sample.topic, sample.task):
             rows[name].append(i)
     return dict(rows)
 
@@ -53,59 +41,79 @@ def _rows_by_own_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
 
 def aggregate(
     scored: Mapping[str, Scored], samples: Sequence[Sample], interval: Bootstrap
-) -> dict[str, dict[str, dict[str, Any]]]:
+) -> dict[str, dict[str, dict[str, Json]]]:
     """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high}}}`; value and interval are None where n is 0, and
     the interval where all samples are of one source document.
 
     `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large
     one. Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.)
     """
-    clusters = clusters_of(samples)
+    clusters = clusters_of(first_documents(samples))
     subsets = rows_by_subset(samples)
-    metrics = {subset: score_subset(scored, rows, interval, clusters[rows]) for subset, rows in subsets.items()}
+    metrics = dict(zip(subsets, _score_subsets(scored, list(subsets.values()), interval, clusters), strict=True))
     finest = list(_rows_by_own_subset(samples).values())
     if len(finest) > 1:
         metrics[MACRO] = _macro(scored, finest, interval, clusters)
     return metrics
 
 
-def clusters_of(samples: Sequence[Sample]) -> NDArray[np.int64]:
-    """Ids of the groups that the bootstrap draws as a whole, int64[n_samples]: samples whose first evidence is of the
-    same document (the turns of a conversation, say) are not independent. A sample without evidence is its own group.
-    """
-    sources = [("document", s.gold[0].document_id) if s.gold else ("sample", s.id) for s in samples]
-    number = {source: i for i, source in enumerate(dict.fromkeys(sources))}
-    return np.array([number[source] for source in sources], dtype=np.int64)
+def first_documents(samples: Iterable[Sample]) -> list[str | None]:
+    """The document of each sample's first evidence, None without any: what `clusters_of` reads."""
+    return [sample.gold[0].document_id if sample.gold else None for sample in samples]
 
 
 def score_subset(
     scored: Mapping[str, Scored], rows: list[int], interval: Bootstrap, clusters: NDArray[np.int64] | None = None
-) -> dict[str, dict[str, Any]]:
-    """`{metric: {value, n, n_excluded, ci_low, ci_high}}` of some samples."""
+) -> dict[str, dict[str, Json]]:
+    """`{metric: {value, n, n_excluded, ci_low, ci_high}}` of some samples; `clusters` are theirs."""
     intervals = interval.intervals(_columns(scored, rows), clusters)
-    return {
-        name: _entry(bounds, Counter(scores.states[row] for row in rows))
-        for (name, (_, scores)), bounds in zip(scored.items(), intervals, strict=True)
-    }
+    counts = [_state_counts(scores.states, [rows])[0] for _, scores in scored.values()]
+    return _entries(scored, intervals, counts)
+
+
+def _score_subsets(
+    scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Bootstrap, clusters: NDArray[np.int64]
+) -> list[dict[str, dict[str, Json]]]:
+    """`score_subset` for each of the subsets; `clusters` are those of all samples."""
+    intervals = interval.intervals_of_subsets(_columns(scored, slice(None)), subsets, clusters)
+    counts = [_state_counts(scores.states, subsets) for _, scores in scored.values()]
+    return [_entries(scored, own, [c[i] for c in counts]) for i, own in enumerate(intervals)]
+
+
+def _entries(
+    scored: Mapping[str, Scored], intervals: Sequence[Interval], counts: Sequence[Counter[ScoreState]]
+) -> dict[str, dict[str, Json]]:
+    return {name: _entry(bounds, states) for name, bounds, states in zip(scored, intervals, counts, strict=True)}
+
+
+def _state_counts(states: Sequence[ScoreState], subsets: Sequence[list[int]]) -> list[Counter[ScoreState]]:
+    """How often each state is among the samples of every subset."""
+    distinct = list(dict.fromkeys(states))
+    if len(distinct) == 1:
+        return [Counter({distinct[0]: len(rows)}) for rows in subsets]
+    place = {state: i for i, state in enumerate(distinct)}
+    codes = np.array([place[state] for state in states], dtype=np.int64)
+    counts = [np.bincount(codes[rows], minlength=len(distinct)).tolist() for rows in subsets]
+    return [Counter({state: n for state, n in zip(distinct, own, strict=True) if n}) for own in counts]
 
 
 def _macro(
     scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Bootstrap, clusters: NDArray[np.int64]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, Json]]:
     intervals = interval.macro_intervals([(_columns(scored, rows), clusters[rows]) for rows in subsets])
     results = {}
     for (name, (_, scores)), bounds in zip(scored.items(), intervals, strict=True):
-        by_subset = [Counter(scores.states[row] for row in rows) for rows in subsets]
+        by_subset = _state_counts(scores.states, subsets)
         n_subsets = sum(states[ScoreState.VALUE] > 0 for states in by_subset)
         results[name] = {**_entry(bounds, sum(by_subset, Counter())), "n_subsets": n_subsets}
     return results
 
 
-def _columns(scored: Mapping[str, Scored], rows: list[int]) -> list[Column]:
+def _columns(scored: Mapping[str, Scored], rows: list[int] | slice) -> list[Column]:
     return [(scores.statistics[rows], partial(metric.combine, name)) for name, (metric, scores) in scored.items()]
 
 
-def _entry(bounds: Interval, states: Counter[ScoreState]) -> dict[str, Any]:
+def _entry(bounds: Interval, states: Counter[ScoreState]) -> dict[str, Json]:
     excluded = {state.value: n for state, n in sorted(states.items()) if state is not ScoreState.VALUE}
     return {
         "value": _finite(bounds.value),

@@ -7,10 +7,10 @@ from typing import ClassVar
 import pyarrow as pa
 
 from components.fields import runtime_only
+from components.json_value import Json
 from components.protocols import LLM, AnswersFrom, Prompt
 from components.records import Answer, AnswerState, Message, Request
 from runner.engine.codecs import Codec, Parts
-from runner.engine.identity import Json
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.pipeline.data import Samples

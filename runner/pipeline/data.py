@@ -7,10 +7,11 @@ from typing import ClassVar
 import pyarrow as pa
 
 from components.fields import runtime_only
+from components.json_value import Json
 from components.protocols import Dataset
 from components.records import Benchmark, Documents, Sample
 from runner.engine.codecs import Codec, Parts
-from runner.engine.identity import Json, key_of
+from runner.engine.identity import key_of
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.engine.store import Store

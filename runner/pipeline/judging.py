@@ -26,7 +26,7 @@ def purpose_of(metric: JudgedMetric) -> str:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class JudgeDecisions:
     """What a judge decided, and what its requests cost."""
 
     decisions: JudgePreparation
@@ -34,21 +34,21 @@ class Prepared:
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedJudge(Stage[Prepared]):
+class PreparedJudge(Stage[JudgeDecisions]):
     """What the judge decides from questions and references alone, the same for every answer."""
 
     kind: ClassVar[str] = "judge_preparation"
     version: ClassVar[int] = 2
-    codec: ClassVar[Codec[Prepared]] = Columns(Prepared)
+    codec: ClassVar[Codec[JudgeDecisions]] = Columns(JudgeDecisions)
 
     metric: JudgedMetric
     samples: Samples
 
-    def make(self, run: Run) -> Prepared:
+    def make(self, run: Run) -> JudgeDecisions:
         """Asks the judge."""
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
         decisions = dict(self.metric.prepare(run.read(self.samples).samples, ask))
-        return Prepared(decisions, dict(ask.usage))
+        return JudgeDecisions(decisions, dict(ask.usage))
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from components.json_value import Json
 from components.protocols import Dataset
-from runner.engine.identity import Json
 from runner.engine.plan import Plan, make_plan
 from runner.engine.store import Store
 from runner.pipeline.cell import Cell, Graph, graph_of

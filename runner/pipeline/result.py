@@ -9,13 +9,14 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from components.json_value import Json
 from components.records import Answer, Context, Documents, Hits, Queries, Sample, ScoreState, Spans
+from components.subsets import clusters_of
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
-from runner.engine.identity import Json
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
-from runner.pipeline.aggregate import clusters_of
+from runner.pipeline.aggregate import first_documents
 from runner.pipeline.answering import Prompts
 from runner.pipeline.data import Samples
 from runner.pipeline.scores import Scoring
@@ -171,7 +172,7 @@ def _sample_columns(samples: Sequence[Sample]) -> dict[str, pa.Array]:
         "history": pa.array(history, pa.string()),
         "references": pa.array([list(sample.references) for sample in samples], pa.list_(pa.string())),
         "gold": pa.array(gold, gold_type),
-        "cluster": pa.array(clusters_of(samples), pa.int64()),
+        "cluster": pa.array(clusters_of(first_documents(samples)), pa.int64()),
     }
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
+from components.json_value import Json
 from components.records import Evidence, Kind, Sample, Turn
-from runner.engine.identity import Json
 
 
 def encode_samples(samples: Iterable[Sample]) -> list[Json]:

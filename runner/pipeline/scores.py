@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from components.errors import ComponentError
+from components.json_value import Json
 from components.metrics.interval import Bootstrap
 from components.protocols import Metric
 from components.records import Answer, AnswerState, Sample, Scores, ScoreState
 from runner.engine.codecs import Columns
-from runner.engine.identity import Json
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.pipeline.aggregate import Scored, aggregate

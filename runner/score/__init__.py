@@ -1,1 +1,1 @@
-"""Scoring answers and rankings that any system made."""
+"""Scores answers and rankings that any system produced."""

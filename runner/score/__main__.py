@@ -5,12 +5,12 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.table import Table
 
 from components.errors import ConfigError, DataError, RagGridError
+from components.json_value import Json
 from components.metrics.bleu_crud import BleuCrud
 from components.metrics.interval import Bootstrap
 from components.protocols import AnswerMetric
@@ -55,7 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m runner.score", description=__doc__)
-    parser.add_argument("--input", type=Path, required=True, help="JSON Lines: see the README, 'Any other system'")
+    parser.add_argument(
+        "--input", type=Path, required=True, help="JSON Lines: see docs/metrics.md, 'Scoring any other system'"
+    )
     parser.add_argument("--metrics", required=True, help="names with commas between them, e.g. rouge_l,f1,ndcg@10")
     parser.add_argument("--output", type=Path, required=True, help="JSON Lines: {id, scores, states}, in input order")
     parser.add_argument("--summary", type=Path, help="JSON: value, n, n_excluded and interval of every metric")
@@ -70,8 +72,8 @@ def _names(argument: str) -> list[str]:
 
 
 def score_lines(lines: Sequence[Line], names: Sequence[str], metrics: Mapping[str, Scorer]) -> dict[str, Scored]:
-    """Scores of all lines by metric. A line without what a metric reads is NOT_APPLICABLE for it; raises DataError if
-    no line at all has it.
+    """Scores of all lines by metric. A line that lacks what a metric reads is NOT_APPLICABLE for it. Raises DataError
+    if no line has it.
     """
     by_component: dict[int, Mapping[str, Scored]] = {}
     for name, metric in metrics.items():
@@ -85,7 +87,7 @@ def score_lines(lines: Sequence[Line], names: Sequence[str], metrics: Mapping[st
     return {name: by_component[id(metrics[name])][name] for name in names}
 
 
-def _score_answers(lines: Sequence[Line], metric: Any, name: str) -> dict[str, Scores]:
+def _score_answers(lines: Sequence[Line], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.answer is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "prediction and references")
     for row, line in enumerate(lines):
@@ -107,7 +109,7 @@ def _texts(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
     return TextsWithUnits(texts, number_units(metric.form.units(texts)) if metric.form else None)
 
 
-def _score_rankings(lines: Sequence[Line], metric: Any, name: str) -> dict[str, Scores]:
+def _score_rankings(lines: Sequence[Line], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.ranking is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "ranking and relevant")
     held = [(row, line.ranking) for row, line in enumerate(lines) if line.ranking is not None]
@@ -115,7 +117,7 @@ def _score_rankings(lines: Sequence[Line], metric: Any, name: str) -> dict[str, 
     return {name: spread(score, [row for row, _ in held], states) for name, score in scores.items()}
 
 
-def _score_quests(lines: Sequence[Line], metric: Any, name: str) -> dict[str, Scores]:
+def _score_quests(lines: Sequence[Line], metric: Scorer, name: str) -> dict[str, Scores]:
     states = [ScoreState.NOT_APPLICABLE if line.quest is None else ScoreState.VALUE for line in lines]
     _require_any(states, name, "answers_reference and answers_generated")
     held = [(row, line.quest) for row, line in enumerate(lines) if line.quest is not None]
@@ -128,9 +130,9 @@ def _require_any(states: Sequence[ScoreState], name: str, wanted: str) -> None:
         raise DataError(f"--input: no line has what {name} reads. Wanted: {wanted}.")
 
 
-def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[str, Any]]:
-    """One output row per line; null where there is no value, and the state that says why. An empty answer, of which
-    CRUD-RAG's BLEU has no value as published, has the state "empty" there, and counts as 0.
+def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[str, Json]]:
+    """One output row per line, with null where there is no value and the state that says why. An empty answer, for
+    which CRUD-RAG's BLEU as published has no value, gets the state "empty" there, and counts as 0.
     """
     values = {name: scores.values.tolist() for name, (_, scores) in scored.items()}
     for row, line in enumerate(lines):
@@ -144,15 +146,15 @@ def _rows(lines: Sequence[Line], scored: Mapping[str, Scored]) -> Iterator[dict[
         }
 
 
-def _is_published_without(metric: Any, line: Line) -> bool:
-    """True for an empty answer with a reference, and a metric that the published code has no value of."""
+def _is_published_without(metric: Scorer, line: Line) -> bool:
+    """True for an empty answer with a reference, and a metric for which the published code then has no value."""
     answer = line.answer
     return isinstance(metric, BleuCrud) and answer is not None and answer.prediction == "" and bool(answer.references)
 
 
-def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, Any]:
+def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, Json]:
     """By metric: value, n, n_excluded by state, and the 95 % bootstrap interval [low, high] over lines; for CRUD-RAG's
-    BLEU also the mean without empty answers, as it is published, and their number.
+    BLEU also the mean without empty answers, as published, and their number.
     """
     entries = score_subset(scored, list(range(len(lines))), Bootstrap())
     summary = {}
@@ -168,13 +170,13 @@ def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, 
     return summary
 
 
-def _without_empty(scored: Scored, lines: Sequence[Line]) -> dict[str, Any]:
+def _without_empty(scored: Scored, lines: Sequence[Line]) -> dict[str, Json]:
     is_empty = np.array([_is_published_without(scored.metric, line) for line in lines])
     values = scored.scores.values[~is_empty & ~np.isnan(scored.scores.values)]
     return {"n_empty": int(is_empty.sum()), "value_without_empty": float(values.mean()) if len(values) else None}
 
 
-def _show(summary: Mapping[str, Mapping[str, Any]], n_lines: int) -> None:
+def _show(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> None:
     """A row per metric."""
     table = Table(title=f"{n_lines:,} lines", title_justify="left", box=None, padding=(0, 2, 0, 0))
     for column in ("metric", "value", "95% interval", "n", "left out"):
@@ -198,7 +200,7 @@ def _require_writable(*paths: Path | None) -> None:
 
 
 def _write(path: Path, lines: Iterator[str] | Sequence[str]) -> None:
-    """Whole or not at all."""
+    """Writes the whole file or none of it: a reader never sees half of one."""
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         with temporary.open("w", encoding="utf-8") as file:

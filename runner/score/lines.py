@@ -1,4 +1,4 @@
-"""The input of `python -m runner.score`: what any system answered or ranked, one JSON object per line."""
+"""The input of `python -m runner.score`: what some system answered or ranked, one JSON object per line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class AnswerLine:
 
 @dataclass(frozen=True)
 class RankingLine:
-    """Distinct document ids, best first, and the grades (> 0) of the relevant ones: 1 where the line has a list."""
+    """Distinct document ids, best first, and the grades (> 0) of the relevant ones: 1 if the line has a list."""
 
     ranking: tuple[str, ...]
     relevant: Mapping[str, int]
@@ -40,7 +40,7 @@ class QuestLine:
 
 @dataclass(frozen=True)
 class Line:
-    """One line: what it holds besides its id; None for what it does not hold."""
+    """One line: its id, and whatever else it holds; None for what it does not hold."""
 
     id: str
     answer: AnswerLine | None
@@ -49,9 +49,7 @@ class Line:
 
 
 def read_lines(file: Path) -> list[Line]:
-    """All lines that are not blank. Raises DataError with the line for whatever cannot be used, and for an id that
-    occurs twice.
-    """
+    """All non-blank lines. Raises DataError, naming the line, for whatever cannot be used and for a duplicate id."""
     lines: dict[str, Line] = {}
     for where, record in read_records(file, _EXPECTED):
         line = _line(record, where)

@@ -1,4 +1,4 @@
-"""From the names of metrics to the components that compute them, as the options of conf/metrics/ configure them."""
+"""From names of metrics to the components that compute them, configured as in the options of conf/metrics/."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -8,17 +8,17 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from components.errors import ConfigError
+from components.json_value import Json
 from components.metrics.trec import TrecMeasures
 from components.protocols import ContextMetric, Metric
 from runner.launch.schema import build_component
 from runner.score.quest import QuestAnswers
 
-Scorer = Any
-"""An AnswerMetric, a RankingMetric, or QuestAnswers."""
+Scorer = Any  # an AnswerMetric, a RankingMetric, or QuestAnswers: told apart where they are called
 
 
 def metrics_by_name(names: Sequence[str]) -> dict[str, Scorer]:
-    """The component of every name; names of one component share it. Raises ConfigError listing those that are known."""
+    """The component for every name; names of the same component share it. Raises ConfigError with the known names."""
     known, unusable = _known()
     found: dict[str, Scorer] = {}
     unknown = []
@@ -43,8 +43,8 @@ def _mistake(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> st
 
 
 def _known() -> tuple[dict[str, Scorer], dict[str, str]]:
-    """The metrics of answers and rankings by name, and by the name of their node why others cannot be used here (a
-    missing extra, say).
+    """The metrics of answers and rankings by name; and for those that cannot be used here (a missing extra, say), the
+    reason by the name of their node.
     """
     quest = QuestAnswers()
     known: dict[str, Scorer] = dict.fromkeys(quest.names, quest)
@@ -60,11 +60,11 @@ def _known() -> tuple[dict[str, Scorer], dict[str, str]]:
     return known, unusable
 
 
-def _nodes() -> dict[str, Mapping[str, Any]]:
+def _nodes() -> dict[str, Mapping[str, Json]]:
     """The metrics of all options."""
-    nodes: dict[str, Mapping[str, Any]] = {}
+    nodes: dict[str, Mapping[str, Json]] = {}
     for option in sorted(files("conf").joinpath("metrics").iterdir(), key=lambda file: file.name):
         if option.name.endswith(".yaml"):
-            config: Any = OmegaConf.to_container(OmegaConf.create(option.read_text(encoding="utf-8")))
+            config: Json = OmegaConf.to_container(OmegaConf.create(option.read_text(encoding="utf-8")))
             nodes |= config["scores"]
     return nodes

@@ -1,8 +1,9 @@
-"""RAGQuestEval of answers that somebody else's judge gave."""
+"""RAGQuestEval of answers that another judge gave."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ class QuestAnswers:
     """The four scores of `quest_scores`, with the phrases for "cannot be inferred" of conf/judge/quest_eval*.yaml."""
 
     names: tuple[str, ...] = NAMES
+
+    larger_is_better: ClassVar[bool | None] = True
 
     def score(self, lines: Sequence[QuestLine]) -> dict[str, Scores]:
         """The scores of each line by name."""

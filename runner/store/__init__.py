@@ -1,1 +1,1 @@
-"""Looking after the store of stage results."""
+"""Lists, verifies and prunes the store of stage results."""

@@ -1,1 +1,1 @@
-"""Logging a sweep to MLflow from its results."""
+"""Logs a sweep to MLflow from its results."""

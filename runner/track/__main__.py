@@ -5,12 +5,13 @@ import sys
 
 from components.errors import DataError
 from runner import results
-from runner.output.tracking import SafeTracker, default_uri
-from runner.pipeline.settings import TrackingSettings
+from runner.output.logging_process import told
+from runner.output.mlflow_runs import Tracker
+from runner.output.tracking import default_uri
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Logs the sweep; cells that were logged before are left as they are. Returns the exit code."""
+    """Logs the sweep; cells that were logged before are not logged again. Returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m runner.track", description="Logs a sweep to MLflow from its results."
     )
@@ -22,18 +23,18 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         folder = results.find_sweep(options.sweep)
         sweep = results.read_sweep(folder)
-        cells = list(results.read_cells(folder))
+        cells = list(results.cell_folders(folder))
     except DataError as error:
         print(error, file=sys.stderr)
         return 2
     uri = options.uri or default_uri(folder.resolve().parent)
-    tracker = SafeTracker(TrackingSettings(enabled=True, uri=uri), sweep.name, folder)
-    tracker.start(sweep)
-    for cell in cells:
-        tracker.log_cell(folder / cell.cell_id)
-    tracker.finish()
-    if tracker.error:
-        print(f"{uri}: could not be logged to: {tracker.error}", file=sys.stderr)
+    try:
+        tracker = Tracker(uri, sweep.name, folder)
+        for cell_folder in cells:
+            tracker.log_cell(cell_folder)
+        tracker.finish()
+    except Exception as error:  # noqa: BLE001 - whatever MLflow raises
+        print(f"{uri}: could not be logged to: {told(error)}", file=sys.stderr)
         return 2
     print(f"logged {len(cells)} cell(s); compare them with: mlflow ui --backend-store-uri {uri}")
     return 0

@@ -14,16 +14,16 @@ from analysis.__main__ import main
 from analysis.compare import show
 from analysis.comparison import UNDECIDED, WORSE, Family, as_record, compare_cells
 from analysis.statistics import Method, PairedTest, holm
-from analysis.sweeps import SubsetMetric, open_sweep
 from components.errors import DataError
+from runner.loaded import SubsetMetric, load
 from tests.analysis import tiny_sweep
 
-ROUGE = SubsetMetric("overall", "rouge_l")
+ROUGE = SubsetMetric("overall", "rouge_l", larger_is_better=True)
 TEST = PairedTest(n_resamples=2000)
 
 
 def family(folder: Path, metric: SubsetMetric = ROUGE, baseline: str = "", test: PairedTest = TEST) -> Family:
-    return compare_cells(open_sweep(str(folder)), metric, test, baseline=baseline)
+    return compare_cells(load(str(folder)), metric, test, baseline=baseline)
 
 
 def text_of(found: Family, width: int = 200) -> str:
@@ -38,7 +38,7 @@ class TestFamily:
         assert family(sweep, baseline="retriever=bm25,top_k=2").baseline.cell_id == "a1a1a1a1a1a1"
 
     def test_of_a_metric_that_should_be_small_the_smallest_is_the_best(self, sweep: Path) -> None:
-        found = family(sweep, replace(ROUGE, metric="hallucination"))
+        found = family(sweep, replace(ROUGE, metric="hallucination", larger_is_better=False))
         assert found.baseline.cell_id == "a1a1a1a1a1a1"
         assert (found.rows[-1].cell.cell_id, found.rows[-1].verdict) == ("b3b3b3b3b3b3", WORSE)
         assert found.rows[-1].comparison.difference == pytest.approx(0.475)
@@ -74,7 +74,7 @@ class TestFamily:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))
         assert {row.verdict for row in found.rows} == {UNDECIDED}
         assert {row.detectable for row in found.rows} == {None}
-        assert "too few to show a difference of any size" in text_of(found)
+        assert "too few groups of samples for a difference of any size" in text_of(found)
 
     def test_failed_cells_and_those_without_a_value_are_apart(self, tmp_path: Path) -> None:
         first, second, *others = tiny_sweep.CELLS
@@ -97,7 +97,7 @@ class TestFamily:
         equal = [replace(cell, rouge_l=tiny_sweep.CELLS[0].rouge_l) for cell in tiny_sweep.CELLS]
         found = family(tiny_sweep.write(tmp_path, equal))
         assert [(row.verdict, row.p_adjusted) for row in found.rows] == [(UNDECIDED, 1.0)] * 3
-        assert "would have been shown" not in text_of(found)
+        assert "show up reliably" not in text_of(found)
         assert "too few" not in text_of(found)
 
     def test_a_cell_of_another_data_set_is_shown_but_not_tested(self, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ class TestFamily:
         row = next(row for row in found.rows if row.cell.cell_id == last.cell_id)
         assert (row.verdict, row.p_adjusted, row.comparison.p) == ("no common sample", None, None)
         text = text_of(found)
-        assert "allowing for any two of 3 cells" in text
+        assert "corrected for any two of 3 cells" in text
         assert "left out: 8 of another data set" in text
 
 
@@ -135,22 +135,30 @@ class TestText:
     def test_names_the_cells_that_may_be_the_best(self, sweep: Path) -> None:
         text = text_of(family(sweep))
         assert (
-            "Not distinguishable from the best, b3b3b3b3 (retriever=dense, top_k=2): b4b4b4b4 "
-            "(1 of 3; alpha 0.05, allowing for any two of 4 cells)." in text
+            "With 95 % confidence the best cell is one of these: b3b3b3b3 (retriever=dense, top_k=2), b4b4b4b4 "
+            "(2 of 4; corrected for any two of 4 cells)." in text
         )
-        assert "With a chance of 0.95 or more it and these hold every truly best cell." in text
+
+    def test_names_the_only_cell_that_may_be_the_best(self, tmp_path: Path) -> None:
+        best, other, *_ = tiny_sweep.CELLS
+        clear = [replace(best, rouge_l=[0.9] * 8), replace(other, rouge_l=[0.1] * 8)]
+        text = text_of(family(tiny_sweep.write(tmp_path, clear)))
+        assert "With 95 % confidence the best cell is a1a1a1a1 (top_k=2) (corrected for any two of 2 cells)." in text
 
     def test_counts_verdicts_against_a_named_baseline(self, sweep: Path) -> None:
         text = text_of(family(sweep, baseline="retriever=bm25,top_k=2"))
         assert "Against a1a1a1a1 (retriever=bm25, top_k=2): 1 better, 0 worse, 2 undecided" in text
         assert "Holm over 3 comparisons" in text
-        assert "truly best" not in text
+        assert "confidence" not in text
 
     def test_says_what_could_have_been_shown(self, sweep: Path) -> None:
-        metric = replace(ROUGE, metric="hallucination")
+        metric = replace(ROUGE, metric="hallucination", larger_is_better=False)
         found = family(sweep, metric, test=replace(TEST, method=Method.BOOTSTRAP))
         sizes = sorted(row.detectable for row in found.rows if row.detectable is not None)
-        assert f"A true difference of {sizes[0]:.4f} to {sizes[-1]:.4f}, depending on the cell," in text_of(found)
+        n = max(row.comparison.n for row in found.rows if row.detectable is not None)
+        span = f"{sizes[0]:.2g} to {sizes[-1]:.2g}, depending on the cell,"
+        line = f"With {n} questions, only differences above about {span} show up reliably (80% power)."
+        assert line in text_of(found)
 
     def test_says_how_many_samples_and_what_is_left_out(self, sweep: Path) -> None:
         lines = text_of(family(sweep)).splitlines()

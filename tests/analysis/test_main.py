@@ -33,4 +33,4 @@ def test_runs_as_a_module(sweep: Path) -> None:
     command = [sys.executable, "-m", "analysis", "compare", str(sweep), "--metric", "rouge_l"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "Not distinguishable from the best" in done.stdout
+    assert "confidence the best cell is" in done.stdout

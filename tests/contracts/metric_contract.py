@@ -58,6 +58,9 @@ class MetricContract(ABC):
     def test_version_is_an_integer(self) -> None:
         assert isinstance(type(self.metric).version, int)
 
+    def test_says_which_values_are_better(self) -> None:
+        assert self.metric.larger_is_better in (True, False, None)
+
     def test_is_a_frozen_dataclass_and_hashable(self) -> None:
         assert dataclasses.is_dataclass(self.metric)
         assert type(self.metric).__dataclass_params__.frozen

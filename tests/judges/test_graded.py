@@ -13,6 +13,7 @@ from tests.contracts.passages import of_texts
 
 ACCURACY = Graded(
     name="accuracy",
+    larger_is_better=True,
     llm=Scripted(),
     system="评审",
     instruction="问{question}\n参{references}\n答{answer}",

@@ -1,20 +1,26 @@
 import pytest
 
-from components.judges.quest_eval_inquiries import Reading, answers_from, questions_about, read_answers, read_questions
+from components.judges.quest_eval_inquiries import (
+    SourceText,
+    answers_from,
+    questions_about,
+    read_answers,
+    read_questions,
+)
 from components.records import Kind, Message, Sample
 
 SAMPLE = Sample("s", "qa", Kind.QA, "西湖？", ("杭州",))
 
 
 def test_questions_are_asked_about_the_text() -> None:
-    inquiry = questions_about(Reading(SAMPLE, "文{text}字"), "系统", "就{text}提问")
+    inquiry = questions_about(SourceText(SAMPLE, "文{text}字"), "系统", "就{text}提问")
     assert inquiry.request.messages == (Message("system", "系统"), Message("user", "就文{text}字提问"))
     assert inquiry.read('{"key_info": ["杭州"], "questions": ["在哪？"]}') == ("在哪？",)
 
 
 def test_answers_are_asked_by_number() -> None:
     inquiry = answers_from(
-        Reading(SAMPLE, "文字", ("在哪？", "{text}？")), "", "{text}|{questions}|{cannot_infer}", "无法推断"
+        SourceText(SAMPLE, "文字", ("在哪？", "{text}？")), "", "{text}|{questions}|{cannot_infer}", "无法推断"
     )
     assert inquiry.request.messages == (Message("user", "文字|1. 在哪？\n2. {text}？|无法推断"),)
     assert inquiry.read('{"1": "甲"}') is None

@@ -1,10 +1,13 @@
 import dataclasses
+from collections import Counter
 from itertools import pairwise
+from math import log
+from random import Random
 
 import pytest
 
 from components.datasets.demo import Demo
-from components.llms.extractive import Extractive
+from components.llms.extractive import Extractive, _joined
 from components.records import AnswerState, Kind, Request, Turn
 from components.text.sentences import sentence_ends
 from components.tokenizers.character_bigrams import CharacterBigrams
@@ -96,6 +99,49 @@ def test_a_correction_leaves_what_is_not_similar_enough() -> None:
 def test_empty_without_a_usable_sentence(kind: Kind, passages: tuple[str, ...]) -> None:
     (only,) = Extractive().generate([request("西湖在哪里？", passages, kind)])
     assert only.state is AnswerState.EMPTY
+
+
+def _plainly(given: Request, llm: Extractive) -> str:
+    """The answer to a question by its definition, nothing remembered and every sum made anew."""
+    sentences = [(text, frozenset(llm._terms(text))) for text in llm._sentences(given.passages)]
+    asked = frozenset(llm._terms(given.sample.question))
+    counts = Counter(term for _, terms in sentences for term in terms)
+    weight = {term: log(1 + len(sentences) / n) for term, n in counts.items()}
+    left, chosen, open_terms = list(enumerate(sentences)), [], set(asked)
+    while left:
+
+        def gain(numbered: tuple[int, tuple[str, frozenset[str]]], wanted: frozenset[str]) -> tuple[float, int]:
+            place, (_, terms) = numbered
+            value = sum(weight[term] for term in sorted(terms & wanted))
+            value += 0.1 * sum(weight[term] for term in sorted(terms & asked))
+            return value / (len(terms) + 5) ** 0.5, -place
+
+        best = max(left, key=lambda numbered: gain(numbered, frozenset(open_terms)))
+        if chosen and sum(len(text) for _, (text, _) in chosen) + len(best[1][0]) > llm.answer_characters:
+            break
+        chosen.append(best)
+        terms = best[1][1]
+        open_terms -= terms
+        left = [o for o in left if o is not best and len(o[1][1] & terms) / len(o[1][1] | terms) < 0.7]
+    return _joined([text for _, (text, _) in sorted(chosen)])
+
+
+def test_answers_are_those_of_the_definition() -> None:
+    data = Demo().load()
+    samples = [sample for sample in data.samples if sample.kind is Kind.QA and not sample.history][:60]
+    random = Random(0)
+    for sample in samples:
+        given = Request(sample.id, (), sample, tuple(random.choices(data.documents.texts, k=5)))
+        expected = _plainly(given, Extractive())
+        assert expected
+        assert answer(given) == expected
+
+
+def test_the_words_of_one_tokenizer_are_not_those_of_another() -> None:
+    """Terms are remembered by text and by tokenizer."""
+    assert Extractive()._terms("青砚市新建了三座桥") != Extractive(tokenizer=CharacterBigrams())._terms(
+        "青砚市新建了三座桥"
+    )
 
 
 def test_mistakes() -> None:

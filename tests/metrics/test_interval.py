@@ -59,13 +59,6 @@ def test_a_constant_has_an_interval_without_width() -> None:
     assert _bounds(interval) == (interval.value, interval.value)
 
 
-def test_blocks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = np.random.default_rng(0).random(50)
-    in_one_block = _interval(values, Bootstrap(n_resamples=1001))
-    monkeypatch.setattr("components.metrics.interval._BLOCK_ELEMENTS", 500)
-    assert _interval(values, Bootstrap(n_resamples=1001)) == in_one_block
-
-
 def test_left_out_rows_are_resampled_and_do_not_count() -> None:
     values = np.random.default_rng(0).random(60)
     with_gaps = np.where(np.arange(120) < 60, np.concatenate([values, values]), np.nan)
@@ -117,6 +110,60 @@ def test_clusters_are_drawn_as_a_whole() -> None:
 def test_one_cluster_per_sample_changes_nothing() -> None:
     column = _column(np.random.default_rng(0).random(30))
     assert Bootstrap().intervals([column], np.arange(30) + 7) == Bootstrap().intervals([column])
+
+
+def _plainly(column: Column, clusters: NDArray[np.int64] | None, seed: tuple[int, ...], n_resamples: int) -> Interval:
+    """The interval by its definition: every resample is drawn, summed and combined, one after the other."""
+    statistics, combine = column
+    if clusters is not None:
+        statistics = np.array([statistics[clusters == i].sum(axis=0) for i in np.unique(clusters)])
+    n = len(statistics)
+    step = np.ldexp(1.0, np.frexp(n * np.abs(statistics).max(axis=0, initial=0.0))[1] - 52)
+    exact = np.round(statistics / step) * step
+    random = np.random.default_rng((*seed, n))
+    resamples = np.array([combine(exact[random.integers(n, size=n)].sum(axis=0)) for _ in range(n_resamples)])
+    n_counting = np.count_nonzero(exact.any(axis=1))
+    if n_counting == 0:
+        return _NOTHING
+    value = float(combine(exact.sum(axis=0)))
+    tail = (1 - 0.9) / 2
+    return (
+        Interval(value, *np.nanquantile(resamples, [tail, 1 - tail])) if n_counting > 1 else Interval(value, None, None)
+    )
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_subsets_have_the_intervals_of_their_definition_to_the_byte(clustered: bool) -> None:
+    """Of any size, most of them with other subsets of as many rows, with rows left out, with sums of any kind."""
+    random = np.random.default_rng(3)
+    values = random.random(60)
+    values[random.random(60) < 0.3] = np.nan
+    counts = np.column_stack([random.integers(1, 30, 60), random.integers(1, 30, 60), random.integers(0, 3, (60, 8))])
+    counts[:, 6:] = np.maximum(counts[:, 6:], counts[:, 2:6])
+    columns: list[Column] = [
+        _column(values),
+        (counts.astype(np.float64), lambda sums: Bleu().combine("bleu", sums)),
+        _column(random.choice([0.0, 1.0], 60)),
+    ]
+    clusters = np.array(random.integers(0, 25, 60)) if clustered else None
+    sizes = [1, 2, 2, 2, 3, 3, 4, 5, 6, 7, 7, 8, 30, 60]
+    subsets = [sorted(random.choice(60, size, replace=False).tolist()) for size in sizes]
+    bootstrap = Bootstrap(n_resamples=300, confidence=0.9, seed=7)
+    found = bootstrap.intervals_of_subsets(columns, subsets, clusters)
+    for rows, intervals in zip(subsets, found, strict=True):
+        own = None if clusters is None else clusters[rows]
+        plain = [_plainly((statistics[rows], combine), own, (7,), 300) for statistics, combine in columns]
+        assert intervals == plain, f"of {len(rows)} rows"
+
+
+def test_subsets_taken_together_have_the_intervals_of_each() -> None:
+    columns = [_column(np.random.default_rng(seed).random(50)) for seed in range(3)]
+    subsets = [[0, 1], [5], list(range(50)), [7, 9], list(range(10, 40)), []]
+    clusters = np.arange(50) // 2
+    found = Bootstrap(n_resamples=500).intervals_of_subsets(columns, subsets, clusters)
+    for rows, intervals in zip(subsets, found, strict=True):
+        own = [(statistics[rows], combine) for statistics, combine in columns]
+        assert intervals == Bootstrap(n_resamples=500).intervals(own, clusters[rows])
 
 
 def test_columns_of_different_samples_are_an_error() -> None:

@@ -66,7 +66,8 @@ def test_closed_book_stands_in_the_place_of_the_context() -> None:
 def test_what_is_filled_in_is_not_read_as_a_template() -> None:
     asked = sample(question="{context}{history}\\g<0>")
     assert (
-        PROMPT.render(asked, of_texts("{question}{n}"))[-1].content == "资料：[1] {question}{n}\n问题：{context}{history}\\g<0>"
+        PROMPT.render(asked, of_texts("{question}{n}"))[-1].content
+        == "资料：[1] {question}{n}\n问题：{context}{history}\\g<0>"
     )
 
 
@@ -87,6 +88,27 @@ def test_mistakes() -> None:
     assert broken.check() == [
         "qa: the template has no {question}",
         "conversation: the template has no {history}",
-        "summarization: the template has no {question}",
-        "summarization: the template has no {context}",
+        "summarization: empty; wanted a template with {question} and {context}, here or as `default` for all kinds "
+        "without one",
     ]
+
+
+class TestDefaultAlone(PromptContract):
+    component = PromptByKind(default="{context}\n\n{question}", closed_book="没有资料")
+
+    def test_is_a_whole_prompt(self) -> None:
+        assert self.component.check() == []  # type: ignore[attr-defined]
+
+    def test_earlier_turns_stand_before_the_question(self) -> None:
+        talk = sample(Kind.CONVERSATION, history=(Turn("建了什么？", "桥。"),))
+        assert self.component.render(talk, ["甲"]) == (Message("user", "[1] 甲\n\n建了什么？\n桥。\n几座桥？"),)
+
+
+def test_a_template_of_its_own_wins_over_the_default() -> None:
+    prompt = dataclasses.replace(PROMPT, default="{context}|{question}", correction="")
+    assert prompt.render(sample(), ["甲"])[-1].content == "资料：[1] 甲\n问题：几座桥？"
+    assert prompt.render(sample(Kind.CORRECTION), ["甲"])[-1].content == "[1] 甲|几座桥？"
+
+
+def test_a_default_needs_its_places() -> None:
+    assert PromptByKind(default="{question}").check() == ["default: the template has no {context}"]

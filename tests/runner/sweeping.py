@@ -13,6 +13,7 @@ from hydra import compose, initialize_config_module
 
 from runner.engine.store import Entry, Store
 from runner.launch import grid_launcher
+from runner.launch.axes import job_of
 from runner.launch.request import check_jobs
 from runner.launch.sweep import run_sweep
 from runner.pipeline.cell import Graph
@@ -39,7 +40,7 @@ def compose_job(*overrides: str) -> Job:
     """The job of `python -m runner` with these overrides. Those at the end win."""
     grid_launcher.register()
     with initialize_config_module("conf", version_base="1.3"):
-        return grid_launcher.job_of(compose("config", list(overrides), return_hydra_config=True))
+        return job_of(compose("config", list(overrides), return_hydra_config=True))
 
 
 def small_job(folder: Path, *overrides: str) -> Job:

@@ -9,6 +9,8 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf, open_dict
 
 from runner.launch import grid_launcher
+from runner.launch.axes import job_of
+from runner.launch.composed_jobs import JobComposer
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
 from tests.runner.sweeping import (
     QUIET,
@@ -67,7 +69,6 @@ class TestGrid:
         assert sorted(path.name for path in jobs.iterdir()) == ["0", "1", "2", "3", "4", "5"]
         assert {"retriever=bm25", "top_k=4"} <= set(OmegaConf.load(jobs / "3" / ".hydra" / "overrides.yaml"))
         assert OmegaConf.load(jobs / "3" / ".hydra" / "config.yaml").top_k == 4
-        assert OmegaConf.load(jobs / "3" / ".hydra" / "hydra.yaml").hydra.job.num == 3
 
     def test_a_second_call_computes_nothing(self, grid_run: Path, tmp_path: Path) -> None:
         done = run_command(
@@ -108,11 +109,36 @@ def test_hydras_own_launchers_end_in_one_sweep_with_the_same_numbers(
     assert (len(kept["data"]), len(kept["chunks"]), len(kept["queries"])) == (1, 1, 1)
 
 
+def test_jobs_that_choose_the_same_options_are_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid_launcher.register()
+    with initialize_config_module("conf", version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        master = loader.load_configuration("config", overrides=["top_k=2,4"], run_mode=RunMode.MULTIRUN)
+        composer = JobComposer(loader, master)
+        composed: list[list[str]] = []
+        load = loader.load_sweep_config
+        monkeypatch.setattr(loader, "load_sweep_config", lambda *of: composed.append(of[1]) or load(*of))
+        jobs = [
+            composer.compose([f"retriever={retriever}", f"chunk.size={size}", f"top_k={top_k}"], 0).job
+            for retriever in ("bm25", "dense")
+            for size in (64, 128)
+            for top_k in (2, 4)
+        ]
+    assert composed == [["retriever=bm25"], ["retriever=dense"]]
+    assert len({(job.config["chunk"]["size"], job.config["top_k"], job.axes["retriever"]) for job in jobs}) == 8
+
+
 @pytest.mark.parametrize(
     "overrides",
     [
         ["retriever=bm25", "chunk.size=64", "top_k=3"],
         ["retriever=hybrid", "retriever.fusion.weights=[0.2,1.0]", "llm=scripted", "llm.reply='a, b'"],
+        [
+            "retriever=bm25",
+            "tokenizer.hmm=true",
+            "embedder.tokenizer=${tokenizer}",
+            "tokenizer=jieba",
+        ],
         ["+sweeps=smoke", "dataset.limit=7", "~metrics.scores.em", "+metrics.scores.again={_target_: x}"],
         ["retriever=hybrid_rerank", "tokenizer=bigrams", "run.results_dir=elsewhere"],
     ],
@@ -122,13 +148,16 @@ def test_a_shared_composition_is_the_one_that_hydra_makes(overrides: list[str]) 
     with initialize_config_module("conf", version_base="1.3"):
         loader = GlobalHydra.instance().config_loader()
         master = loader.load_configuration("config", overrides=[], run_mode=RunMode.MULTIRUN)
-        compose = grid_launcher.ComposeOnce(loader)
-        compose(master, [*overrides, "chunk.overlap=0.3"], 6)
-        shared = compose(master, overrides, 7)
+        composer = JobComposer(loader, master)
+        others = ("chunk.overlap=0.3", "top_k=9", "retriever.sparse_index.k1=2.0", "dataset.limit=null")
+        composer.compose([*overrides, *others], 6)
+        shared = composer.compose(overrides, 7)
         alone = loader.load_sweep_config(master, overrides)
+        assert shared.job == job_of(alone)
     with open_dict(alone):
-        alone.hydra.job.id, alone.hydra.job.num = "7", 7
-    assert OmegaConf.to_container(shared) == OmegaConf.to_container(alone)
+        del alone["hydra"]
+    assert shared.config == OmegaConf.to_container(alone)
+    assert shared.folder == Path("jobs/7/.hydra")
 
 
 def test_plan_only_runs_nothing(tmp_path: Path) -> None:

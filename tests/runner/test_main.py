@@ -61,7 +61,7 @@ class TestTerminal:
 
 class TestSweepFile:
     def test_says_what_was_asked_for(self, single_run: Path, sweep: dict[str, Any]) -> None:
-        assert sweep["schema_version"] == 1
+        assert sweep["schema_version"] == 2
         assert sweep["sweep_id"] == only_sweep(single_run).name
         assert (sweep["name"], sweep["status"]) == ("rag-grid", "OK")
         assert sweep["command"] == f"python -m runner {' '.join(SMALL)} tracking=none"
@@ -76,7 +76,7 @@ class TestSweepFile:
 
 class TestCellFile:
     def test_names_the_experiment(self, folder: Path, cell: dict[str, Any]) -> None:
-        assert (cell["schema_version"], cell["cell_id"], cell["status"]) == (1, folder.name, "OK")
+        assert (cell["schema_version"], cell["cell_id"], cell["status"]) == (2, folder.name, "OK")
         expected = {"retriever": "bm25", "embedder": None, "chunk": "sentence", "chunk.size": 128, "top_k": 5}
         assert {name: cell["axes"][name] for name in expected} == expected
         assert cell["config"]["retriever"]["depth"] == 100
@@ -135,7 +135,7 @@ class TestSampleTable:
     def test_matrices_lie_beside_it(self, folder: Path) -> None:
         for name in METRICS:
             assert (folder / f"matrix_{name}.csv").read_text(encoding="utf-8").startswith("topic,")
-            assert (folder / f"matrix_{name}.png").read_bytes().startswith(b"\x89PNG")
+            assert (folder / f"matrix_{name}.svg").read_bytes().startswith(b"<svg ")
 
 
 class TestExitCodes:

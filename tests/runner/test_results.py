@@ -11,9 +11,11 @@ from runner.results import (
     CellResult,
     SweepResult,
     combiner,
+    larger_is_better,
     read_cell,
     read_cells,
     read_sweep,
+    varying_axes,
     write_cell,
     write_sweep,
 )
@@ -32,6 +34,7 @@ CELL = CellResult(
         },
         "topic/funds": {"ndcg@10": {"value": 1.0, "n": 1, "n_excluded": {}, "ci_low": 1.0, "ci_high": 1.0}},
     },
+    larger_is_better={"ndcg@10": True, "bleu": True, "length": None},
     counts={"ok": 2},
     seconds={"answers": 0.25},
     reused={"answers": False},
@@ -103,13 +106,13 @@ class TestErrors:
             read_cell(tmp_path)
 
     def test_a_newer_file(self, tmp_path: Path) -> None:
-        (tmp_path / "cell.json").write_text('{"schema_version": 2}')
-        with pytest.raises(DataError, match="has schema_version 2, this version reads 1"):
+        (tmp_path / "cell.json").write_text('{"schema_version": 3}')
+        with pytest.raises(DataError, match="has schema_version 3, this version reads 2"):
             read_cell(tmp_path)
 
     @pytest.mark.parametrize("name", ["sweep.json", "cell.json"])
     def test_a_file_with_fields_missing(self, tmp_path: Path, name: str) -> None:
-        (tmp_path / name).write_text('{"schema_version": 1, "cells": [], "overrides": []}')
+        (tmp_path / name).write_text('{"schema_version": 2, "cells": [], "overrides": []}')
         with pytest.raises(DataError, match=name):
             (read_sweep if name == "sweep.json" else read_cell)(tmp_path)
 
@@ -120,9 +123,53 @@ class TestErrors:
 
 def test_the_format_is_plain_json(tmp_path: Path) -> None:
     raw = json.loads((write_cell(tmp_path, CELL, {}) / "cell.json").read_text(encoding="utf-8"))
-    assert raw["schema_version"] == 1
+    assert raw["schema_version"] == 2
     assert raw["metrics"]["overall"]["ndcg@10"]["value"] == 0.1 + 0.2
     assert raw["axes"] == CELL.axes
+
+
+def test_files_hold_one_field_per_line(tmp_path: Path) -> None:
+    lines = (write_cell(tmp_path, CELL, {}) / "cell.json").read_text(encoding="utf-8").splitlines()
+    assert (lines[0], lines[1], lines[-1]) == ("{", '"cell_id": "0123456789ab",', "}")
+
+
+class TestDirection:
+    def test_is_what_the_cells_say(self) -> None:
+        judged = replace(CELL, larger_is_better={"hallucination": False})
+        assert [larger_is_better(name, [CELL, judged]) for name in ("bleu", "hallucination", "length", "gone")] == [
+            True,
+            False,
+            None,
+            None,
+        ]
+
+    def test_cells_that_disagree_cannot_be_ranked(self) -> None:
+        turned = replace(CELL, larger_is_better={"bleu": False})
+        assert larger_is_better("bleu", [CELL, turned]) is None
+
+
+class TestVaryingAxes:
+    def test_unused_ones_do_not_vary(self) -> None:
+        axes = [{"retriever": "bm25", "embedder": None}, {"retriever": "dense", "embedder": "lsa"}]
+        assert varying_axes(axes) == ["retriever"]
+
+    def test_of_those_that_vary_together_the_first_is_named(self) -> None:
+        keys = [{"dataset.key": "a"}, {"dataset.key": "b"}]
+        assert varying_axes(keys) == ["dataset.key"]
+        queries = [{"dataset.queries": name, **key} for name, key in zip(("original", "prepared"), keys, strict=True)]
+        assert varying_axes(queries) == ["dataset.queries"]
+
+    def test_one_that_only_some_cells_use_does_not_stand_for_those_that_do_not(self) -> None:
+        """Embedders tell dense cells apart, and say nothing about which retriever the others have."""
+        axes = [
+            {"retriever": "bm25", "embedder": None},
+            {"retriever": "dense", "embedder": "lsa"},
+            {"retriever": "dense", "embedder": "static"},
+        ]
+        assert varying_axes(axes) == ["retriever", "embedder"]
+
+    def test_without_cells_there_are_none(self) -> None:
+        assert varying_axes([]) == []
 
 
 class TestCombiner:

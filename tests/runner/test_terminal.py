@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from runner.output.terminal import HEADLINES, ranked, show_leaderboard, varying
+from runner.output.ranking import HEADLINES, ranked
+from runner.output.terminal import show_leaderboard
 from runner.results import CellResult
 
 
@@ -15,10 +16,13 @@ def entry(value: float | None, n: int = 4, **n_excluded: int) -> dict[str, Any]:
     return {"value": value, "n": n, "n_excluded": n_excluded, "ci_low": value, "ci_high": value}
 
 
+DIRECTIONS = {name: name != "context_tokens" for name in HEADLINES}
+
+
 def cell(cell_id: str, value: float | None, **facts: Any) -> CellResult:
     metrics = {"overall": {name: entry(value) for name in HEADLINES}}
     axes = {"retriever": cell_id, "top_k": 5}
-    return CellResult(cell_id, "OK", axes, (), {}, {}, **{"metrics": metrics, **facts})
+    return CellResult(cell_id, "OK", axes, (), {}, {}, **{"metrics": metrics, "larger_is_better": DIRECTIONS, **facts})
 
 
 CELLS = [cell("bm25", 0.25), cell("hybrid", 0.5)]
@@ -56,18 +60,45 @@ def test_what_is_left_out_is_said_once() -> None:
     assert text.count("mrr: over 1 of 4 samples; left out: 3 no_gold_in_corpus") == 1
 
 
-def test_unused_axes_do_not_vary() -> None:
-    axes = [{"retriever": "bm25", "embedder": None}, {"retriever": "dense", "embedder": "lsa"}]
-    assert varying(axes) == ["retriever"]
-
-
 def test_without_any_value_there_is_a_row_all_the_same() -> None:
     text = shown([cell("closed_book", None)])
     assert "closed_book" in text
 
 
-def test_the_key_of_the_data_is_an_axis_only_where_nothing_else_tells_them_apart() -> None:
-    keys = [{"dataset.key": "a"}, {"dataset.key": "b"}]
-    assert varying(keys) == ["dataset.key"]
-    queries = [{"dataset.queries": name, **key} for name, key in zip(("original", "prepared"), keys, strict=True)]
-    assert varying(queries) == ["dataset.queries"]
+def judged(cell_id: str, hallucination: float, length: float = 3.0, direction: bool | None = False) -> CellResult:
+    metrics = {"overall": {"hallucination": entry(hallucination), "a_length": entry(length)}}
+    return cell(cell_id, 0.0, metrics=metrics, larger_is_better={"hallucination": direction, "a_length": None})
+
+
+class TestDirection:
+    CELLS = (judged("worse", 0.9), judged("better", 0.05, length=9.0), judged("between", 0.5))
+
+    def test_less_hallucination_is_ranked_above_more(self) -> None:
+        metrics, ordered = ranked(self.CELLS)
+        assert metrics == ["hallucination", "a_length"]
+        assert [each.cell_id for each in ordered] == ["better", "between", "worse"]
+
+    def test_where_larger_is_better_more_is_above_less(self) -> None:
+        _, ordered = ranked(replace(each, larger_is_better={"hallucination": True}) for each in self.CELLS)
+        assert [each.cell_id for each in ordered] == ["worse", "between", "better"]
+
+    def test_the_smallest_is_bold_and_no_length_is(self) -> None:
+        output = io.StringIO()
+        show_leaderboard(Console(file=output, width=400, force_terminal=True, highlight=False), self.CELLS)
+        text = output.getvalue()
+        assert "by hallucination (smaller is better)" in text
+        assert "\x1b[1m0.0500" in text
+        assert "\x1b[1m0.9000" not in text
+        assert "\x1b[1m9.0000" not in text
+
+    def test_a_metric_without_a_direction_leaves_the_order_as_it_is(self) -> None:
+        lengths = [replace(each, larger_is_better={}) for each in self.CELLS]
+        assert [each.cell_id for each in ranked(lengths)[1]] == ["worse", "better", "between"]
+
+
+def test_an_axis_that_varies_along_with_another_is_no_column_and_is_named() -> None:
+    cells = [replace(each, axes={**each.axes, "reranker": f"of {each.cell_id}"}) for each in CELLS]
+    lines = shown(cells).splitlines()
+    assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
+    assert lines[-1] == "varies along with one of these columns: reranker"
+    assert "the same in all that use it: top_k=5" in lines

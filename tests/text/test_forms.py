@@ -1,5 +1,7 @@
 """What texts are compared by."""
 
+from random import Random
+
 import pytest
 import sacrebleu
 from rouge_chinese import Rouge
@@ -81,3 +83,16 @@ def test_words_that_rouge_chinese_sees(text: str) -> None:
 
 def test_an_unknown_language_is_a_mistake() -> None:
     assert SacreBleuTokens("fr").check() == ["language: got 'fr', wanted one of zh, en"]
+
+
+def test_chinese_tokens_are_those_of_sacrebleu() -> None:
+    """It is asked about the runs between Chinese characters only: whatever they are next to, it must not matter."""
+    tokenize = sacrebleu.BLEU(tokenize="zh").tokenizer
+    random = Random(0)
+    alphabet = "中国一。，、！（）《》…“”·㐀〇 \u3000\u00a0\n\t.,-+%&<>\"'()[]/:a B0 1 2 9é ¥￥😀\u200b"
+    texts = ["".join(random.choices(alphabet, k=random.randrange(14))) for _ in range(20_000)]
+    texts += ["<skipped>&quot;&amp;", "营收12,350.5万元（-3.2%）。", "A.B.中.C,1,中1-中-1", "中" + "a.b, " * 40 + "中"]
+    texts += [f"{x}{chr(code)}{y}" for code in range(0x3000, 0x3020) for x in "中a" for y in "中1"]
+    texts += [f"a{chr(code)}1" for code in [*range(0x4E00, 0xA000), *range(0xFF00, 0xFF62)]]
+    expected = [tokenize(text.rstrip()).split() for text in texts]
+    assert [list(tokens) for tokens in SacreBleuTokens("zh").units(texts)] == expected

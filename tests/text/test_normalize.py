@@ -1,6 +1,8 @@
+import unicodedata
+
 import pytest
 
-from components.text.normalize import answer_form, index_term, is_word_character
+from components.text.normalize import _SHOWN, answer_form, index_term, is_word_character
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,12 @@ def test_answer_form(text: str, form: str) -> None:
 
 def test_word_characters() -> None:
     assert [character for character in "a字9½ _-。$\n\u0301" if is_word_character(character)] == list("a字9½\u0301")
+
+
+def test_every_character_is_shown_or_not_by_its_category() -> None:
+    for code in (*range(0x3100), *range(0x4E00, 0x4E10), *range(0xFE00, 0x10000), 0x1F600, 0xE0001):
+        character = chr(code)
+        category = unicodedata.category(character)
+        unseen = category[0] in "PS" or category == "Cf"
+        shown = "" if unseen else " " if character.isspace() else character
+        assert f"a{character}b".translate(_SHOWN) == f"a{shown}b"

@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from components.errors import DamagedEntryError, StoreError
-from runner.engine.identity import Json
+from components.json_value import Json
 from runner.engine.store.files import Part, Payload, file_name, part_name, read_part, write_part
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.replies import Replies

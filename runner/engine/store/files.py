@@ -55,11 +55,3 @@ def part_name(file: str) -> str:
     """The name under which `read_part`'s value is known: without the endings that `file_name` adds."""
     path = Path(file)
     return path.stem if path.suffix in (".npy", ".parquet", ".json") else file
-
-
-def table_bytes(table: pa.Table) -> bytes:
-    """A table as the bytes of its file."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    content: bytes = sink.getvalue().to_pybytes()
-    return content

@@ -4,7 +4,19 @@ from typing import Any
 import pytest
 
 from runner.engine.stage import Stage
-from tests.runner.engine.fake_stages import Adder, Left, NewerAdder, NewerSum, Pair, Passed, Right, Source, Sum, Top, fail
+from tests.runner.engine.fake_stages import (
+    Adder,
+    Left,
+    NewerAdder,
+    NewerSum,
+    Pair,
+    Passed,
+    Right,
+    Source,
+    Sum,
+    Top,
+    fail,
+)
 
 SOURCE = Source(Adder(0))
 OTHER_SOURCE = Source(Adder(5))

@@ -77,6 +77,11 @@ def test_closed_book_cells_have_no_hallucination(tmp_path: Path, server: ChatSer
     assert run_small(tmp_path, judge(server, *only_metrics("hallucination", "accuracy"), "retriever=closed_book")) == 0
     (cell,) = cells_in(tmp_path)
     assert cell.metrics["overall"]["hallucination"]["n_excluded"] == {"not_applicable": 20}
+    assert {name: cell.larger_is_better[name] for name in ("hallucination", "accuracy", "mrr")} == {
+        "hallucination": False,
+        "accuracy": True,
+        "mrr": True,
+    }
 
 
 def test_failed_judgements_fail_the_cell_and_are_tried_again(tmp_path: Path) -> None:

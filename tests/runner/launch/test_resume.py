@@ -28,7 +28,6 @@ from tests.runner.sweeping import (
     entries_by_kind,
     flip_a_byte,
     only_sweep,
-    plan_small,
     run_command,
     run_small,
     start_command,

@@ -1,11 +1,12 @@
 import csv
 import io
-import struct
+from itertools import pairwise
 from typing import Any, ClassVar
+from xml.etree import ElementTree
 
 import pytest
 
-from runner.output.heatmap import draw
+from runner.output.heatmap import _viridis, draw
 from runner.output.matrices import matrix_files
 
 
@@ -25,11 +26,17 @@ FINANCE = metrics(
 LABELS = {"funds": "Funds", "stocks": "股票", "extractive": "Extractive"}
 
 
-def size_of_png(content: bytes) -> tuple[int, int]:
-    assert content[:8] == b"\x89PNG\r\n\x1a\n"
-    assert content[-8:-4] == b"IEND"
-    width, height = struct.unpack(">II", content[16:24])
-    return width, height
+def parsed(content: bytes) -> ElementTree.Element:
+    return ElementTree.fromstring(content.decode("utf-8"))
+
+
+def size_of(content: bytes) -> tuple[int, int]:
+    root = parsed(content)
+    return int(root.attrib["width"]), int(root.attrib["height"])
+
+
+def texts_of(content: bytes) -> list[str]:
+    return [element.text or "" for element in parsed(content).iter() if element.tag.endswith("text")]
 
 
 class TestFiles:
@@ -48,10 +55,12 @@ class TestFiles:
             ["all", repr(1 / 3), "0.1", ""],
         ]
 
-    def test_the_picture_is_whole(self) -> None:
-        width, height = size_of_png(matrix_files(FINANCE, LABELS)["matrix_f1.svg"])
-        assert width > 300
-        assert height > 100
+    def test_the_picture_shows_names_labels_values_and_numbers(self) -> None:
+        texts = texts_of(matrix_files(FINANCE, LABELS)["matrix_f1.svg"])
+        assert texts[:7] == ["f1", "Extractive", "contrast", "All", "Funds", "股票", "All"]
+        assert texts[7:] == [
+            "1.000", "n=1", "–", "n=1", "0.750", "n=1", "0.250", "n=1", "0.250", "n=1", "0.333", "n=1", "0.100", "n=1",
+        ]  # fmt: skip
 
     @pytest.mark.parametrize("missing", ["topic/", "task/"])
     def test_there_are_none_without_topics_and_tasks(self, missing: str) -> None:
@@ -71,7 +80,7 @@ class TestPicture:
 
     def test_grows_with_its_rows(self) -> None:
         topics = [f"topic_{i}" for i in range(16)]
-        assert size_of_png(self.picture(topics=topics))[1] > 2 * size_of_png(self.picture())[1]
+        assert size_of(self.picture(topics=topics))[1] > 2 * size_of(self.picture())[1]
 
     def test_is_the_same_every_time(self) -> None:
         assert self.picture() == self.picture()
@@ -80,10 +89,39 @@ class TestPicture:
         cells = {**self.CELLS, ("funds", "extractive"): entry(0.75)}
         assert self.picture(cells) != self.picture()
 
-    def test_shows_the_slug_for_labels_that_the_font_lacks(self) -> None:
-        """A missing glyph would be a warning, and warnings are errors here."""
-        assert self.picture(labels={"funds": "基金"}) == self.picture(labels={})
+    def test_names_and_labels_are_text(self) -> None:
+        """They come from data: none of them may become a part of the page that shows the picture."""
+        bad = "</text><script>alert(1)</script>&\x00\ud800"
+        content = draw(bad, self.CELLS, ["funds"], ["extractive"], {"funds": bad, "extractive": "<b>"})
+        assert b"<script" not in content
+        shown = "</text><script>alert(1)</script>&\ufffd\ufffd"
+        assert texts_of(content)[:4] == [shown, "<b>", "All", shown]
+
+    def test_refers_to_nothing_outside(self) -> None:
+        content = self.picture().decode()
+        assert content.count("http") == content.count('xmlns="http://www.w3.org/2000/svg"') == 1
+        assert "url(" not in content
+
+    def test_headers_are_broken_into_lines_also_without_spaces(self) -> None:
+        label = {"extractive": "多轮对话与长文本问答任务", "funds": "Funds"}
+        lines = texts_of(self.picture(labels=label))[1:3]
+        assert lines == ["问答任务", "多轮对话与长文本"], "the last line is drawn first, right above the cells"
+
+    def test_colours_run_from_the_lowest_to_the_highest_value(self) -> None:
+        topics = [f"topic_{i}" for i in range(5)]
+        cells = {(topic, "extractive"): entry(i / 4) for i, topic in enumerate(topics)}
+        fills = [e.attrib["fill"] for e in parsed(self.picture(cells, topics)).iter() if e.tag.endswith("rect")][1:]
+        assert (fills[0], fills[-1]) == ("#440154", "#fde724")
+        lightness = [sum(bytes.fromhex(fill[1:])) for fill in fills]
+        assert all(low < high for low, high in pairwise(lightness))
+
+    def test_colours_are_those_of_matplotlib(self) -> None:
+        colours = pytest.importorskip("matplotlib").colormaps["viridis"]
+        for i, colour in enumerate(_viridis()):
+            theirs = [int(255 * channel) for channel in colours(i)[:3]]
+            assert all(abs(a - b) <= 1 for a, b in zip(bytes.fromhex(colour[1:]), theirs, strict=True))
 
     @pytest.mark.parametrize("value", [None, 0.0, 512.4], ids=str)
     def test_draws_any_value(self, value: float | None) -> None:
-        assert min(size_of_png(self.picture(dict.fromkeys(self.CELLS, entry(value))))) > 0
+        shown = {None: "–", 0.0: "0.000", 512.4: "512"}[value]
+        assert texts_of(self.picture(dict.fromkeys(self.CELLS, entry(value)))).count(shown) == 3

@@ -5,7 +5,8 @@ from components.means import mean_scores
 from components.metrics.interval import Bootstrap
 from components.metrics.length import Length
 from components.records import Evidence, Kind, Sample, ScoreState
-from runner.pipeline.aggregate import Scored, aggregate, clusters_of, rows_by_subset, subsets_of
+from components.subsets import clusters_of, subsets_of
+from runner.pipeline.aggregate import Scored, aggregate, first_documents, rows_by_subset
 
 INTERVAL = Bootstrap(n_resamples=200)
 
@@ -39,7 +40,7 @@ def scored(*outcomes: float | ScoreState) -> dict[str, Scored]:
     ],
 )
 def test_a_sample_counts_in_every_subset_that_holds_it(one: Sample, expected: list[str]) -> None:
-    assert subsets_of(one) == expected
+    assert subsets_of(one.subset, one.topic, one.task) == expected
 
 
 def test_rows_of_the_subsets() -> None:
@@ -114,13 +115,13 @@ def test_samples_of_one_document_are_drawn_together() -> None:
     samples = [
         Sample(str(i), "read", Kind.QA, "?", ("!",), gold=(Evidence("a" if i < 20 else "b"),)) for i in range(40)
     ]
-    assert clusters_of(samples).tolist() == [0] * 20 + [1] * 20
+    assert clusters_of(first_documents(samples)).tolist() == [0] * 20 + [1] * 20
     (entry,) = aggregate(scored(*[0.0] * 20, *[1.0] * 20), samples, Bootstrap(1000))["overall"].values()
     assert (entry["value"], entry["ci_low"], entry["ci_high"]) == (0.5, 0.0, 1.0)
 
 
 def test_samples_without_evidence_are_independent() -> None:
-    assert clusters_of(SAMPLES).tolist() == list(range(len(SAMPLES)))
+    assert clusters_of(first_documents(SAMPLES)).tolist() == list(range(len(SAMPLES)))
 
 
 class TestMacro:

@@ -156,7 +156,9 @@ class TestSameExperiments:
 
 class TestOrder:
     def test_inputs_come_first(self, tmp_path: Path) -> None:
-        plan = plan_small(tmp_path, *grid(chunk__size="64,128", retriever="closed_book,hybrid_rerank", top_k="2,4")).plan
+        plan = plan_small(
+            tmp_path, *grid(chunk__size="64,128", retriever="closed_book,hybrid_rerank", top_k="2,4")
+        ).plan
         place = {stage.key: i for i, stage in enumerate(plan.order)}
         assert len(place) == len(plan.order) == sum(kind.n_to_run for kind in plan.kinds)
         assert sum(kind.n_to_run for kind in plan.kinds) == sum(kind.n_unique - kind.n_kept for kind in plan.kinds)

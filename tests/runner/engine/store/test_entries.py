@@ -148,7 +148,9 @@ class TestDamage:
         flip_a_byte(entry.folder / "vectors.npy")
         assert entry.parts()["facts"] == {"n": 8}
 
-    def test_contents_are_compared_when_a_part_is_first_read(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_contents_are_compared_when_a_part_is_first_read(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         compared: list[Path] = []
         checksum = entries._checksum
         monkeypatch.setattr(entries, "_checksum", lambda path: compared.append(path) or checksum(path))

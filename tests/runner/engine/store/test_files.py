@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from runner.engine.store.files import file_name, part_name, read_part, table_bytes, write_part
+from runner.engine.store.files import file_name, part_name, read_part, write_part
 
 
 def through_a_file(folder: Path, name: str, value: object) -> object:
@@ -90,9 +90,3 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
     np.save(tmp_path / "array.npy", np.array([{"an": "object"}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="allow_pickle=False"):
         read_part(tmp_path / "array.npy")
-
-
-def test_the_bytes_of_a_table_are_those_of_its_file(tmp_path: Path) -> None:
-    table = pa.table({"text": ["第一条", None], "n": [1, 2]})
-    (tmp_path / "samples.parquet").write_bytes(table_bytes(table))
-    assert read_part(tmp_path / "samples.parquet") == table

@@ -1,51 +1,98 @@
-"""A sweep on disk, and what a command line may name in it: the sweep itself, a metric of a subset, a cell."""
+"""A sweep read back from its files, and what may be named in it: `runner.run` and `analysis.load` return it."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from components.errors import DataError
+from components.json_value import Json
 from components.subsets import MACRO, OVERALL
 from runner import results
-from runner.results import RESULTS_DIR, CellResult
-
-SMALLER_IS_BETTER = ("hallucination", "length", "context_tokens", "context_tokens_dropped")
-"""Metrics of which less is better, or cheaper; of all others more is. A published variant goes with its metric."""
+from runner.results import FAILED, OK, RESULTS_DIR, CellResult
 
 _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
-_VARIANTS = ("_crud_compat", "_omnieval_compat")
 
 
-@dataclass(frozen=True)
-class Sweep:
+@dataclass(frozen=True, repr=False)
+class LoadedSweep:
     """A sweep's folder, the results of its cells that ended, in the order of the sweep, and the ids of the others."""
 
     folder: Path
     cells: tuple[CellResult, ...]
-    unfinished: tuple[str, ...]
+    unfinished: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.cells)} cells, {len(self.failed)} of them failed, {len(self.unfinished)} unfinished"
+        return f"<{type(self).__name__} {self.folder}: {counts}>"
+
+    @property
+    def failed(self) -> tuple[CellResult, ...]:
+        """Cells that ended with a failure; each has its `reason`."""
+        return tuple(cell for cell in self.cells if cell.status == FAILED)
+
+    def metric(self, text: str) -> "SubsetMetric":
+        """What "[subset:]metric" stands for in this sweep. Raises DataError naming what there is."""
+        return find_metric(text, self.cells)
+
+    def cell(self, text: str) -> CellResult:
+        """The one cell of that id, or with those axis values, e.g. "retriever=bm25,top_k=2". Raises DataError."""
+        return find_cell(text, self.cells)
+
+    def axes(self) -> list[str]:
+        """Names of those that tell the cells apart."""
+        return varying_axes(self.cells)
+
+    def ranked(self, metric: str) -> list[CellResult]:
+        """The cells that did not fail and have a value of "[subset:]metric", the best first. Raises DataError."""
+        wanted = self.metric(metric)
+        sign = 1 if wanted.direction() else -1
+        values = {cell.cell_id: value for cell in self.cells if (value := wanted.value(cell)) is not None}
+        valued = [cell for cell in self.cells if cell.status == OK and cell.cell_id in values]
+        return sorted(valued, key=lambda cell: -sign * values[cell.cell_id])
+
+    def best(self, metric: str) -> CellResult:
+        """The first of `ranked`; whether others are worse, `python -m analysis compare` tells. Raises DataError."""
+        if not (cells := self.ranked(metric)):
+            raise DataError(f"{self.folder}: no cell with a value of {metric}; did all of them fail?")
+        return cells[0]
+
+    def table(self, *metrics: str) -> list[dict[str, Json]]:
+        """A flat record per cell: its id, its status, the axes that vary, and the value of every "[subset:]metric"."""
+        wanted = {text: self.metric(text) for text in metrics}
+        axes = self.axes()
+        return [
+            {
+                "cell_id": cell.cell_id,
+                "status": cell.status,
+                **{axis: cell.axes.get(axis) for axis in axes},
+                **{text: metric.value(cell) for text, metric in wanted.items()},
+            }
+            for cell in self.cells
+        ]
 
     def left_out(self, n_used: int) -> str:
-        """A line on the cells that a table is not about; empty if it is about all of them."""
+        """A line about the cells that a table leaves out; empty if it has all of them."""
         n = len(self.cells) + len(self.unfinished) - n_used
         return f"left out: {n} cell(s) that failed, have no value or no result yet" if n else ""
 
 
 @dataclass(frozen=True)
 class SubsetMetric:
-    """A metric over a subset, written "[subset:]metric"; without a subset it is over all samples."""
+    """A metric over a subset, written "[subset:]metric"; without a subset it is over all samples.
+
+    `larger_is_better` is what its component says: None if neither larger nor smaller values are better.
+    """
 
     subset: str
     metric: str
+    larger_is_better: bool | None
 
-    @property
-    def larger_is_better(self) -> bool:
-        """False for `SMALLER_IS_BETTER`."""
-        name = self.metric
-        for variant in _VARIANTS:
-            name = name.removesuffix(variant)
-        return name not in SMALLER_IS_BETTER
+    def direction(self) -> bool:
+        """`larger_is_better` for what ranks cells. Raises DataError if neither is."""
+        if self.larger_is_better is None:
+            raise DataError(f"--metric {self.metric}: neither larger nor smaller is better, so it ranks no cells")
+        return self.larger_is_better
 
     def value(self, cell: CellResult) -> float | None:
         """Of a cell; None where nothing could be scored."""
@@ -56,18 +103,19 @@ class SubsetMetric:
         return f"{self.metric} of {names.get(self.subset, self.subset)}"
 
 
-def open_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Sweep:
-    """The sweep in the folder `text`, or of that id in `results_dir`. Raises DataError."""
-    folder = results.find_sweep(text, results_dir)
+def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
+    """The sweep in the folder `text`, or of that id in `results_dir`, with all of its cells. Raises DataError."""
+    folder = results.find_sweep(str(text), Path(results_dir))
     cells = tuple(results.read_cells(folder))
     ids = [cell["cell_id"] for cell in results.read_sweep(folder).cells]
-    return Sweep(folder, cells, tuple(sorted(set(ids) - {cell.cell_id for cell in cells})))
+    return LoadedSweep(folder, cells, tuple(sorted(set(ids) - {cell.cell_id for cell in cells})))
 
 
 def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
     """What "[subset:]metric" stands for. Raises DataError naming the metrics or subsets that the cells have."""
+    cells = tuple(cells)
     subset, _, metric = text.rpartition(":")
-    wanted = SubsetMetric(subset or OVERALL, metric)
+    wanted = SubsetMetric(subset or OVERALL, metric, results.larger_is_better(metric, cells))
     metrics: dict[str, set[str]] = {}
     for cell in cells:
         for name, entries in cell.metrics.items():
@@ -92,7 +140,7 @@ def _listed(subsets: Iterable[str], wanted: str) -> str:
 def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
     """The one cell whose id begins with `text`, or that has axis values such as "retriever=bm25,top_k=2".
 
-    Raises DataError if it is none or several, naming candidates.
+    Raises DataError, naming candidates, if there are none or several.
     """
     if "=" in text:
         pairs = [pair.strip().partition("=") for pair in _BETWEEN_AXES.split(text)]
@@ -111,7 +159,7 @@ def find_cell(text: str, cells: Sequence[CellResult]) -> CellResult:
 
 
 def _typed(value: str) -> str:
-    """Without what may differ between a value as it is typed and as it is shown: spaces, quotes and case."""
+    """A value without spaces, quotes and case, in which what is typed may differ from what is shown."""
     return re.sub(r"[\s'\"]", "", value).lower()
 
 
@@ -122,13 +170,9 @@ def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:
     return {name: [None if value is None else shown(value) for value in row] for name, row in values.items()}
 
 
-def varying_axes(cells: Sequence[CellResult]) -> list[str]:
-    """Axes with more than one value among the cells that use them, save those that say nothing beyond another one."""
-    from analysis.statistics import determined_axes
-
-    levels = axis_levels(cells)
-    determined = determined_axes(levels)
-    return [name for name, row in levels.items() if len({*row} - {None}) > 1 and name not in determined]
+def varying_axes(cells: Iterable[CellResult]) -> list[str]:
+    """As `results.varying_axes`, of these cells."""
+    return results.varying_axes(cell.axes for cell in cells)
 
 
 def describe(cell: CellResult, axes: Iterable[str]) -> str:
@@ -137,6 +181,6 @@ def describe(cell: CellResult, axes: Iterable[str]) -> str:
     return ", ".join(f"{axis}={shown(cell.axes[axis])}" for axis in used)
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """An axis value as it is shown and typed; a dash for an axis that a cell does not use."""
     return "–" if value is None else str(value)

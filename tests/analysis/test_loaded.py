@@ -3,29 +3,57 @@ from pathlib import Path
 
 import pytest
 
-from analysis.sweeps import SubsetMetric, describe, find_cell, find_metric, open_sweep, varying_axes
+import analysis
 from components.errors import DataError
+from runner.loaded import LoadedSweep, SubsetMetric, describe, find_cell, find_metric, load, varying_axes
 from runner.results import CellResult
 from tests.analysis import tiny_sweep
 
 
 @pytest.fixture(scope="module")
 def cells(sweep: Path) -> tuple[CellResult, ...]:
-    return open_sweep(str(sweep)).cells
+    return load(str(sweep)).cells
 
 
 class TestOpenSweep:
     def test_by_folder_and_by_id(self, sweep: Path) -> None:
-        assert open_sweep(str(sweep)) == open_sweep("tiny", sweep.parent)
-        assert [cell.cell_id for cell in open_sweep(str(sweep)).cells] == [cell.cell_id for cell in tiny_sweep.CELLS]
+        assert load(str(sweep)) == load("tiny", sweep.parent)
+        assert [cell.cell_id for cell in load(str(sweep)).cells] == [cell.cell_id for cell in tiny_sweep.CELLS]
 
     def test_an_unknown_one_lists_those_that_are_there(self, sweep: Path) -> None:
         with pytest.raises(DataError, match=r"tinny: no sweep here .* the newest in .*results.* are: tiny"):
-            open_sweep("tinny", sweep.parent)
+            load("tinny", sweep.parent)
 
     def test_without_any_says_so(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="there is none in"):
-            open_sweep("tiny", tmp_path)
+            load("tiny", tmp_path)
+
+
+class TestSweep:
+    @pytest.fixture
+    def loaded(self, sweep: Path) -> LoadedSweep:
+        return analysis.load(sweep)
+
+    def test_is_loaded_by_folder_or_id(self, sweep: Path, loaded: LoadedSweep) -> None:
+        assert loaded == analysis.load("tiny", sweep.parent) == load(str(sweep))
+
+    def test_the_best_is_first_whichever_way_is_better(self, loaded: LoadedSweep) -> None:
+        by_rouge = [cell.cell_id for cell in loaded.ranked("rouge_l")]
+        assert by_rouge == [cell.cell_id for cell in reversed(loaded.ranked("hallucination"))]
+        assert loaded.best("rouge_l").axes["retriever"] == "dense"
+        assert loaded.best("hallucination") is loaded.cell("retriever=bm25,top_k=2")
+
+    def test_failed_cells_are_not_ranked(self, loaded: LoadedSweep) -> None:
+        failed = replace(loaded, cells=tuple(replace(cell, status="FAILED") for cell in loaded.cells))
+        assert failed.ranked("rouge_l") == []
+        with pytest.raises(DataError, match="no cell with a value of rouge_l"):
+            failed.best("rouge_l")
+
+    def test_as_a_table(self, loaded: LoadedSweep) -> None:
+        first, *_ = rows = loaded.table("rouge_l", "read:rouge_l")
+        assert len(rows) == 4
+        assert list(first) == ["cell_id", "status", "retriever", "top_k", "rouge_l", "read:rouge_l"]
+        assert first["rouge_l"] == pytest.approx(0.25)
 
 
 class TestFindMetric:
@@ -34,7 +62,7 @@ class TestFindMetric:
         [("rouge_l", "overall"), ("read/qa_1doc:rouge_l", "read/qa_1doc"), ("topic/funds:rouge_l", "topic/funds")],
     )
     def test_reads_subset_and_metric(self, cells: tuple[CellResult, ...], text: str, subset: str) -> None:
-        assert find_metric(text, cells) == SubsetMetric(subset, "rouge_l")
+        assert find_metric(text, cells) == SubsetMetric(subset, "rouge_l", larger_is_better=True)
 
     def test_an_unknown_metric_lists_the_known(self, cells: tuple[CellResult, ...]) -> None:
         with pytest.raises(DataError, match="no metric 'rouge' in read; there are: hallucination, rouge_l"):
@@ -55,12 +83,15 @@ class TestFindMetric:
         with pytest.raises(DataError, match="did all of them fail"):
             find_metric("rouge_l", [replace(cells[0], metrics={})])
 
-    @pytest.mark.parametrize(
-        ("metric", "larger"),
-        [("rouge_l", True), ("hallucination", False), ("hallucination_omnieval_compat", False), ("length", False)],
-    )
-    def test_knows_which_way_is_better(self, metric: str, larger: bool) -> None:
-        assert SubsetMetric("overall", metric).larger_is_better is larger
+    @pytest.mark.parametrize(("metric", "larger"), [("rouge_l", True), ("hallucination", False), ("length", None)])
+    def test_knows_which_way_is_better(self, cells: tuple[CellResult, ...], metric: str, larger: bool | None) -> None:
+        entry = {"value": 3.0, "n": 8, "n_excluded": {}}
+        measured = [replace(cell, metrics={"overall": {**cell.metrics["overall"], "length": entry}}) for cell in cells]
+        assert find_metric(metric, measured).larger_is_better is larger
+
+    def test_what_has_no_direction_ranks_nothing(self) -> None:
+        with pytest.raises(DataError, match="length: neither larger nor smaller is better"):
+            SubsetMetric("overall", "length", None).direction()
 
 
 class TestFindCell:

@@ -1,0 +1,94 @@
+"""What names a cell: the option of every group, settings that most sweeps vary, and whatever was overridden."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+from hydra.core.utils import filter_overrides
+from omegaconf import DictConfig, OmegaConf
+
+from components.json_value import Json
+from runner.launch.request import settings_fields
+from runner.pipeline.cell import Cell
+from runner.pipeline.planned import Job
+
+Config = Mapping[str, Json]
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def job_of(config: DictConfig) -> Job:
+    """A composed configuration (with its `hydra` node) as plain data, with the axes that name it."""
+    hydra = config.hydra
+    plain = plain_of(config)
+    choices: Json = OmegaConf.to_container(hydra.runtime.choices)
+    written: Json = OmegaConf.to_container(hydra.overrides.task)
+    overrides = tuple(filter_overrides(written))
+    return Job(plain, axes_of(plain, choices, overrides), overrides)
+
+
+def plain_of(config: DictConfig) -> dict[str, Json]:
+    """Resolved, without the node `hydra`."""
+    nodes = {str(name): config[name] for name in config if name != "hydra"}
+    return {
+        name: OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
+        for name, node in nodes.items()
+    }
+
+
+def axes_of(config: Config, choices: Mapping[str, str | None], overrides: Sequence[str]) -> dict[str, Json]:
+    """By name: first the groups, in the order of the cell's fields, then `named_settings`, then what was overridden.
+
+    `config` is plain and resolved, `choices` are Hydra's (the option of every group), `overrides` the cell's.
+    """
+    names = [*_named_settings(), *(override.lstrip("+~").partition("=")[0] for override in overrides)]
+    axes: dict[str, Json] = {group: choices[group] for group in _axis_fields() if group in choices}
+    for name in names:
+        _, _, place = name.rpartition("@")  # an option that goes to a place of its own: "llm@judge.llm"
+        if place.split(".")[0] in _axis_fields() and place not in choices:
+            axes[place] = choices.get(name) or _shown(_select(config, place))
+    return axes
+
+
+@cache
+def _axis_fields() -> tuple[str, ...]:
+    """The fields of a cell that can be axes: all but the settings of the run."""
+    return tuple(field.name for field in fields(Cell) if field.name not in settings_fields())
+
+
+@cache
+def _named_settings() -> tuple[str, ...]:
+    """Axes whether or not they are overridden, so that cells of several sweeps can be compared: the numbers and words
+    that all classes of a role have (any chunker's size, say), and those that belong to no role, as top_k.
+    """
+    groups = {folder.name for folder in files("conf").iterdir() if folder.is_dir()}
+    shared = [f"{group}.{name}" for group in _axis_fields() if group in groups for name in _shared_by_classes(group)]
+    return (*shared, *(name for name in _axis_fields() if name not in groups))
+
+
+def _shared_by_classes(group: str) -> Iterator[str]:
+    """Nothing for a role with one class: what that has is the class's own."""
+    by_class: dict[str, Config] = {}
+    for file in files("conf").joinpath(group).iterdir():
+        option: Json = yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe one
+        if "_target_" in option:
+            by_class[option["_target_"]] = option
+    options = list(by_class.values())
+    for name, value in options[0].items() if len(options) > 1 else ():
+        if name != "_target_" and not isinstance(value, dict | list) and all(name in other for other in options):
+            yield name
+
+
+def _select(config: Config, place: str) -> Json:
+    """What is at a dotted place; None where there is nothing, as after a deletion."""
+    found: Json = config
+    for name in place.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def _shown(value: Json) -> Json:
+    """A component goes by the name of its class, so that it is readable as a parameter."""
+    return value["_target_"].rpartition(".")[2] if isinstance(value, Mapping) and "_target_" in value else value

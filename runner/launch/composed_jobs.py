@@ -1,0 +1,171 @@
+"""The configurations of a sweep's jobs, and the files that tell of them.
+
+Hydra composes in 60 ms, which is long for hundreds of cells: jobs that choose the same options share a composition, and
+equal parts of their files share a text.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.config_loader_impl import get_overrides_dirname
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.core.utils import filter_overrides
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
+
+from components.json_value import Json
+from runner.launch.axes import axes_of, plain_of
+from runner.pipeline.planned import Job
+
+_NO_VALUE = object()
+
+
+@dataclass(frozen=True)
+class ComposedJob:
+    """A job with its configuration as Hydra made it, which is not resolved, and its folder within the sweep's."""
+
+    job: Job
+    config: dict[str, Json]
+    overrides: tuple[str, ...]
+    folder: Path
+
+
+class JobComposer:
+    """Composes the jobs of a sweep. `master` is Hydra's configuration of the whole sweep."""
+
+    def __init__(self, config_loader: Any, master: DictConfig) -> None:
+        self._config_loader = config_loader
+        self._master = master
+        self._parse = cache(OverridesParser.create().parse_override)
+        self._composed: dict[tuple[str, ...], _Composition] = {}
+
+    def compose(self, overrides: Sequence[str], number: int) -> ComposedJob:
+        """Job `number`. Raises what Hydra raises for an override that does not fit."""
+        parsed = [self._parse(override) for override in overrides]
+        values = [override for override in parsed if self._sets_value(override)]
+        composition = self._composition([str(each.input_line) for each in parsed if not self._sets_value(each)])
+        try:
+            plain, unresolved = composition.with_values(values)
+        except OmegaConfBaseException:  # composed whole for Hydra's message, which tells what would fit
+            composition = self._composition(overrides)
+            plain, unresolved = composition.with_values([])
+        task_overrides = tuple(filter_overrides(overrides))
+        job = Job(plain, axes_of(plain, composition.choices, task_overrides), task_overrides)
+        return ComposedJob(job, unresolved, tuple(overrides), composition.folder_of(parsed, number))
+
+    def _composition(self, options: Sequence[str]) -> "_Composition":
+        key = tuple(options)
+        if key not in self._composed:
+            self._composed[key] = _Composition(self._config_loader.load_sweep_config(self._master, list(options)))
+        return self._composed[key]
+
+    def _sets_value(self, override: Override) -> bool:
+        """True for "a.b=value" and "top_k=value", and for nothing that chooses an option, adds or removes: a key with
+        dots is no group, nor is one that has a plain value in the configuration.
+        """
+        if override.is_add() or override.is_force_add() or override.is_delete() or override.package is not None:
+            return False
+        key = override.key_or_group
+        return "/" not in key and ("." in key or self._is_plain(key))
+
+    def _is_plain(self, key: str) -> bool:
+        return key in self._master and not OmegaConf.is_config(self._master._get_node(key))
+
+
+class _Composition:
+    """What Hydra composed for some options."""
+
+    def __init__(self, config: DictConfig) -> None:
+        self._hydra = config.hydra
+        self._task = copy.deepcopy(config)
+        with open_dict(self._task):
+            del self._task["hydra"]
+        self.choices: Json = OmegaConf.to_container(config.hydra.runtime.choices)
+
+    def with_values(self, values: Sequence[Override]) -> tuple[dict[str, Json], dict[str, Json]]:
+        """The configuration in which these are set, resolved and not. Raises OmegaConfBaseException.
+
+        They are set in place and put back, which takes a tenth of a copy, unless nodes come or go with them.
+        """
+        before = [(override.key_or_group, _value_at(self._task, override.key_or_group)) for override in values]
+        if any(old is _NO_VALUE for _, old in before) or any(isinstance(each.value(), dict | list) for each in values):
+            copied = copy.deepcopy(self._task)
+            _set_all(copied, values)
+            return plain_of(copied), _unresolved(copied)
+        try:
+            _set_all(self._task, values)
+            resolved = plain_of(self._task)
+        finally:
+            for key, old in before:
+                OmegaConf.update(self._task, key, old)
+        unresolved = self._as_it_is
+        for override in values:
+            unresolved = _changed(unresolved, override.key_or_group.split("."), override.value())
+        return resolved, unresolved
+
+    @cached_property
+    def _as_it_is(self) -> dict[str, Json]:
+        return _unresolved(self._task)
+
+    def folder_of(self, overrides: list[Override], number: int) -> Path:
+        """`hydra.sweep.subdir` of a job, and Hydra's folder in it."""
+        job = self._hydra.job
+        with open_dict(job):
+            job.override_dirname = get_overrides_dirname(overrides=overrides, **self._dirname_settings)
+            job.id, job.num = str(number), number
+        return Path(str(self._hydra.sweep.subdir)) / str(self._hydra.output_subdir)
+
+    @cached_property
+    def _dirname_settings(self) -> Json:
+        return OmegaConf.to_container(self._hydra.job.config.override_dirname)
+
+
+def write_jobs(sweep_dir: Path, jobs: Sequence[ComposedJob]) -> None:
+    """What Hydra keeps of each job: its configuration and its overrides. Hydra's own settings are those of the whole
+    sweep, and lie in its multirun.yaml.
+    """
+    texts: dict[str, str] = {}
+    for job in jobs:
+        folder = sweep_dir / job.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        config = [_yaml({name: node}, texts) for name, node in job.config.items()]
+        (folder / "config.yaml").write_text("".join(config), encoding="utf-8")
+        overrides = [_yaml([override], texts) for override in job.overrides]
+        (folder / "overrides.yaml").write_text("".join(overrides), encoding="utf-8")
+
+
+def _yaml(part: dict[str, Json] | list[str], texts: dict[str, str]) -> str:
+    """As OmegaConf writes it; `texts` are those of parts that were written before."""
+    key = repr(part)
+    if key not in texts:
+        texts[key] = OmegaConf.to_yaml(OmegaConf.create(part))
+    return texts[key]
+
+
+def _set_all(config: DictConfig, values: Sequence[Override]) -> None:
+    for override in values:
+        OmegaConf.update(config, override.key_or_group, override.value(), merge=True)
+
+
+def _unresolved(config: DictConfig) -> dict[str, Json]:
+    plain: Json = OmegaConf.to_container(config, enum_to_str=True)
+    return dict(plain)
+
+
+def _changed(config: dict[str, Json], place: Sequence[str], value: Json) -> dict[str, Json]:
+    """A copy with another value at a place; what does not change is shared."""
+    name, *below = place
+    return {**config, name: _changed(config[name], below, value) if below else value}
+
+
+def _value_at(config: DictConfig, key: str) -> Json:
+    """The plain value at a dotted key, an interpolation as it is written; `_NO_VALUE` where there is none."""
+    node: Json = config
+    for name in key.split("."):
+        node = node._get_node(name) if isinstance(node, DictConfig) and not node._is_none() else None
+    return _NO_VALUE if node is None or OmegaConf.is_config(node) else node._value()

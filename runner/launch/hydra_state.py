@@ -1,0 +1,45 @@
+"""Hydra's settings of the process, which a user's program may have made before it calls us."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_config_search_path
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.singleton import Singleton
+from hydra.core.utils import JobRuntime
+from hydra.version import VersionBase, setbase
+
+from components.errors import ConfigError
+from runner.launch.preset_source import CONF
+
+_OF_A_RUN = (GlobalHydra, HydraConfig, JobRuntime, VersionBase)
+
+
+@contextmanager
+def own_hydra(config_dir: str | Path | None = None) -> Iterator[Hydra]:
+    """Hydra over `conf`, the presets, and `config_dir` if there is one. What Hydra was set to is put back at the end.
+
+    Raises ConfigError for a folder that is not there.
+    """
+    instances: dict[Any, Any] = Singleton._instances
+    before = {kind: instances.pop(kind) for kind in _OF_A_RUN if kind in instances}
+    try:
+        setbase("1.3")
+        yield Hydra.create_main_hydra2("runner", _search_path(config_dir))
+    finally:
+        for kind in _OF_A_RUN:
+            instances.pop(kind, None)
+        instances.update(before)
+
+
+def _search_path(config_dir: str | Path | None) -> Any:
+    search_path = create_config_search_path(CONF)
+    if config_dir is not None:
+        if not Path(config_dir).is_dir():
+            raise ConfigError(f"config_dir: got {str(config_dir)!r}, wanted a folder of configuration groups")
+        search_path.append("config_dir", f"file://{Path(config_dir).absolute()}", anchor="main")
+    return search_path

@@ -1,0 +1,65 @@
+"""What `python -m runner -m` does, for a program: errors are raised, and the results returned."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hydra.errors import HydraException
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from components.errors import ConfigError, StoreError
+from runner.launch import grid_launcher
+from runner.launch.compose import told
+from runner.launch.hydra_state import own_hydra
+from runner.launch.sweep import EXIT_INTERRUPTED, start_sweep
+from runner.loaded import LoadedSweep, load
+from runner.pipeline.planned import Job
+
+
+def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> LoadedSweep:
+    """See `runner.run`."""
+    grid_launcher.register()
+    jobs = _Jobs()
+    try:
+        with own_hydra(config_dir) as hydra, _command_line(overrides):
+            hydra.multirun("config", jobs, list(overrides), with_log_configuration=False)
+    except SystemExit as ended:  # a cell failed, which its result tells, or the user interrupted
+        if ended.code == EXIT_INTERRUPTED:
+            raise KeyboardInterrupt from None
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(told(error)) from error
+    except OSError as error:
+        raise StoreError(f"run.results_dir: cannot write in it: {error}; choose another run.results_dir") from error
+    assert jobs.folder is not None
+    is_planned_only = not (jobs.folder / "sweep.json").exists()
+    return LoadedSweep(jobs.folder, ()) if is_planned_only else load(jobs.folder)
+
+
+class _Jobs:
+    """What Hydra takes for the task: our launcher hands all jobs to `run_jobs` at once."""
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+
+    def run_jobs(self, jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:
+        """The exit code of the sweep. Raises what it was refused for."""
+        self.folder = Path(jobs[0].config["run"]["results_dir"]) / sweep_id
+        return start_sweep(jobs, sweep_id, overrides)
+
+    def __call__(self, config: DictConfig) -> Any:
+        """From another launcher."""
+        raise ConfigError("hydra/launcher: got another one, wanted grid: a program runs the whole sweep at once")
+
+
+@contextmanager
+def _command_line(overrides: Sequence[str]) -> Iterator[None]:
+    """The command that does the same stands in the results, as with `python -m runner`: it is read from `sys.argv`."""
+    before = sys.argv
+    sys.argv = [before[0] if before else "", "-m", *overrides]
+    try:
+        yield
+    finally:
+        sys.argv = before

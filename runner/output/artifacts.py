@@ -1,0 +1,49 @@
+"""Files into an MLflow run: straight into its folder where that is on this machine, through the client elsewhere."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+from runner.output.mlflow_rows import Client
+
+Content = Path | bytes
+"""A file that lies somewhere already, or what is to be in it."""
+
+
+def log_files(client: Client, run: Client, files: Mapping[str, Content]) -> None:
+    """Adds files to a run of this `MlflowClient`, by their paths within it. Raises OSError or what MLflow raises."""
+    folder = _local_folder(run.info.artifact_uri)
+    if folder is not None:
+        _put(folder, files)
+        return
+    with TemporaryDirectory() as staged:
+        _put(Path(staged), files)
+        client.log_artifacts(run.info.run_id, staged)
+
+
+def _local_folder(uri: str) -> Path | None:
+    parsed = urlparse(uri)
+    return Path(url2pathname(parsed.path)) if parsed.scheme == "file" and not parsed.netloc else None
+
+
+def _put(folder: Path, files: Mapping[str, Content]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            _link_or_copy(content, path)
+
+
+def _link_or_copy(source: Path, path: Path) -> None:
+    """A second name for the same content: result files are replaced, never written into, so it stays as it is."""
+    path.unlink(missing_ok=True)
+    try:
+        os.link(source, path)
+    except OSError:  # another file system, or one without links
+        shutil.copy2(source, path)

@@ -1,0 +1,83 @@
+"""The process that logs a sweep to MLflow: python -m runner.output.logging_process URI EXPERIMENT SWEEP_DIR
+
+Standard input has one order per line, a JSON list: ["start"], ["cell", folder], ["finish"]. At the end there is JSON on
+standard output, {"error": ""} or what went wrong. The end of the input before "finish" means that the sweep is gone;
+the cell at hand is logged to its end, and then this process ends too.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event, Thread
+
+from runner.output.mlflow_runs import Tracker
+
+Order = list[str]
+_GONE: Order = ["gone"]
+
+
+def main(arguments: list[str]) -> int:
+    """Logs what it is told to; returns 0 if it could say how that went."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the sweep decides what Ctrl-C means
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as answer:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the answer alone goes there, nothing of MLflow
+        error = _log(*arguments)
+        json.dump({"error": error}, answer)
+    return 0
+
+
+def _log(uri: str, experiment: str, sweep_dir: str) -> str:
+    """Obeys all orders; returns "" or the error that ended it."""
+    tracker = None
+    try:
+        for order, *folder in _orders():
+            if order == "start":
+                tracker = Tracker(uri, experiment, Path(sweep_dir))
+            elif order == "cell" and tracker:
+                tracker.log_cell(Path(*folder))
+            elif order == "finish" and tracker:
+                tracker.finish()
+    except Exception as error:  # noqa: BLE001 - whatever MLflow raises; the sweep shows it at its end
+        return told(error)
+    return ""
+
+
+def told(error: Exception) -> str:
+    """Its type and first line."""
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+
+
+def _orders() -> Iterator[Order]:
+    """Orders as they come, up to "finish", or until the sweep is gone. A thread takes them, so that the sweep never
+    waits for a full pipe, and MLflow is loaded meanwhile.
+    """
+    waiting: SimpleQueue[Order] = SimpleQueue()
+    gone = Event()
+    Thread(target=_take, args=(waiting, gone), daemon=True).start()
+    import mlflow  # noqa: F401 - it takes a second or two, which is better spent before the first order
+
+    while not gone.is_set() and (order := waiting.get()) is not _GONE:
+        yield order
+        if order[0] == "finish":
+            return
+
+
+def _take(waiting: "SimpleQueue[Order]", gone: Event) -> None:
+    order: Order = []
+    for line in sys.stdin:
+        order = json.loads(line)
+        waiting.put(order)
+        if order[0] == "finish":
+            return
+    if not order:
+        os._exit(0)  # nothing was begun: the sweep, which waits for this end, need not wait until MLflow is loaded
+    gone.set()
+    waiting.put(_GONE)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,213 @@
+"""A sweep's runs in MLflow: one parent run per sweep, one child run per cell. Reads results files alone, so that a
+sweep can be logged again.
+"""
+
+import io
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from filelock import FileLock
+
+from components.json_value import Json
+from components.subsets import OVERALL
+from runner.output.artifacts import Content, log_files
+from runner.output.leaderboard_figure import leaderboard_figure
+from runner.output.mlflow_rows import Client, log_values
+from runner.output.ranking import ranked
+from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep, varying_axes
+
+_STATUS = {OK: "FINISHED", RUNNING: "RUNNING"}
+
+
+def metric_name(subset: str, metric: str) -> str:
+    """MLflow's names hold no "@": overall/ndcg_at_10."""
+    return f"{subset}/{metric.replace('@', '_at_')}"
+
+
+class Tracker:
+    """Logs one sweep. Every method raises whatever MLflow raises.
+
+    One process at a time: other launchers start several, which share the database and the parent run.
+    """
+
+    def __init__(self, uri: str, experiment: str, sweep_dir: Path) -> None:
+        """Makes the database and the experiment where they are not there yet."""
+        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        # A server that is away must not hold up a sweep: its results can be logged later.
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
+        from mlflow import MlflowClient
+
+        for name in ("mlflow", "alembic"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        self._sweep_dir = sweep_dir
+        self._lock = FileLock(sweep_dir.parent / ".mlflow.lock")
+        self._cells: dict[str, CellResult] = {}
+        self._logged: dict[str, tuple[str, str]] = {}
+        with self._lock:
+            self._client = MlflowClient(uri)
+            self._experiment_id = self._experiment(uri, experiment)
+            self._parent = self._start(read_sweep(sweep_dir))
+
+    def _experiment(self, uri: str, name: str) -> str:
+        """The experiment's id; artifacts of a local database lie beside it."""
+        found = self._client.get_experiment_by_name(name)
+        if found:
+            return str(found.experiment_id)
+        location = None
+        if uri.startswith("sqlite:///"):
+            location = (Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts").as_uri()
+        # The kind decides which pages the UI opens with: runs and charts, not traces of an application.
+        tags = {"mlflow.experimentKind": "custom_model_development"}
+        return str(self._client.create_experiment(name, artifact_location=location, tags=tags))
+
+    def _start(self, sweep: SweepResult) -> Client:
+        """The parent run: the one that this sweep has already, or a new one."""
+        self._axes = varying_axes(cell["axes"] for cell in sweep.cells)
+        query = f"tags.sweep_id = '{sweep.sweep_id}' and tags.role = 'sweep'"
+        if found := self._client.search_runs([self._experiment_id], query, max_results=1):
+            self._logged = dict(self._whole_children(found[0].info.run_id))
+            return found[0]
+        name = f"{sweep.sweep_id}: {len(sweep.cells)} cells, {' x '.join(self._axes) or 'one configuration'}"
+        tags = {"mlflow.runName": name, "sweep_id": sweep.sweep_id, "command": sweep.command[:5000], "role": "sweep"}
+        return self._client.create_run(self._experiment_id, tags=tags)
+
+    def _whole_children(self, parent_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
+        """Cells logged to the end, with status and run id; what a broken connection left of others is removed."""
+        query = f"tags.`mlflow.parentRunId` = '{parent_id}'"
+        for run in self._client.search_runs([self._experiment_id], query, max_results=50_000):
+            if run.info.status == _STATUS[RUNNING] or "status" not in run.data.tags:
+                self._client.delete_run(run.info.run_id)
+            else:
+                yield run.data.tags["cell_id"], (run.data.tags["status"], run.info.run_id)
+
+    def log_cell(self, folder: Path) -> None:
+        """One child run from a cell's folder; in place of an earlier one if the status changed."""
+        cell = read_cell(folder)
+        self._cells[cell.cell_id] = _ranked_part(cell)
+        status, earlier = self._logged.get(cell.cell_id, ("", ""))
+        if status == cell.status:
+            return
+        with self._lock:
+            if earlier:
+                self._client.delete_run(earlier)
+            run = self._client.create_run(self._experiment_id, tags=_tags(cell, self._parent.info.run_id, self._axes))
+            self._log_whole(run, cell, folder)
+        self._logged[cell.cell_id] = (cell.status, run.info.run_id)
+
+    def _log_whole(self, run: Client, cell: CellResult, folder: Path) -> None:
+        """All about a cell. The tag `status` comes last and says that nothing is missing: MLflow's own end of the run
+        does not, as to set it with the metrics in place makes MLflow read them all.
+        """
+        run_id = run.info.run_id
+        self._log_data_set(run_id, cell.dataset)
+        log_files(self._client, run, _files(folder, cell.dataset.get("labels", {})))
+        self._client.set_terminated(run_id, _STATUS.get(cell.status, "FAILED"))
+        params = {name: str(value) for name, value in cell.axes.items() if value is not None}
+        log_values(self._client, run_id, params, dict(_metrics(cell)), {"status": cell.status})
+
+    def _log_data_set(self, run_id: str, facts: Mapping[str, Json]) -> None:
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        data_set = Dataset(
+            name=str(facts["name"]),
+            digest=str(facts["key"])[:36],
+            source_type="local",
+            source=json.dumps({"content_key": facts["key"]}),
+            profile=json.dumps({name: fact for name, fact in facts.items() if name.startswith(("n_", "share_"))}),
+        )
+        self._client.log_inputs(run_id, [DatasetInput(data_set, [InputTag("mlflow.data.context", "evaluation")])])
+
+    def finish(self) -> None:
+        """The parent run: the leaderboard as a table and a plot, the sweep's description, the best cell's metrics."""
+        from mlflow.entities import Metric, RunTag
+
+        sweep = read_sweep(self._sweep_dir)
+        cells = self._cells_of(sweep)
+        metrics, ordered = ranked(cells)
+        best = {}
+        files: dict[str, Content] = {"sweep.json": self._sweep_dir / "sweep.json"}
+        if ordered and metrics and ordered[0].status == OK:
+            files |= _leaderboard(ordered, metrics)
+            best = {name: value for name in metrics if (value := ordered[0].value(name)) is not None}
+        with self._lock:
+            parent_id = self._parent.info.run_id
+            log_files(self._client, self._parent, files)
+            tags = [RunTag("status", sweep.status), RunTag("n_cells", str(len(cells)))]
+            now = int(time.time() * 1000)
+            logged = [Metric(metric_name("best", name), value, now, 0) for name, value in best.items()]
+            self._client.log_batch(parent_id, logged, tags=tags)
+            self._client.set_terminated(parent_id, _STATUS.get(sweep.status, "FAILED"))
+
+    def _cells_of(self, sweep: SweepResult) -> list[CellResult]:
+        """Those that ended, in the order of the sweep; those of other processes are read now."""
+        for cell in sweep.cells:
+            folder = self._sweep_dir / cell["cell_id"]
+            if cell["cell_id"] not in self._cells and (folder / "cell.json").is_file():
+                self._cells[cell["cell_id"]] = _ranked_part(read_cell(folder))
+        return [self._cells[cell["cell_id"]] for cell in sweep.cells if cell["cell_id"] in self._cells]
+
+
+def _ranked_part(cell: CellResult) -> CellResult:
+    """What the leaderboard reads of a cell: a sweep may have thousands, and their matrices are large."""
+    return replace(cell, config={}, metrics={OVERALL: cell.metrics.get(OVERALL, {})})
+
+
+def _leaderboard(cells: list[CellResult], metrics: list[str]) -> dict[str, Content]:
+    """As a table that the UI shows, and as a picture."""
+    axes = varying_axes(cell.axes for cell in cells) or ["retriever"]
+    rows = [[c.cell_id, c.status, *(c.axes.get(a) for a in axes), *(c.value(m) for m in metrics)] for c in cells]
+    picture = io.BytesIO()
+    leaderboard_figure(cells, axes, metrics[0]).savefig(picture, format="png")
+    table = {"columns": ["cell", "status", *axes, *metrics], "data": rows}
+    return {"leaderboard.json": _json(table), "leaderboard.png": picture.getvalue()}
+
+
+def _files(folder: Path, labels: Mapping[str, str]) -> dict[str, Content]:
+    """A cell's files as they are, and its matrices as tables that the UI shows, by readable names."""
+    files: dict[str, Content] = {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
+    tables = {f"tables/{path.stem}.json": _json(_table(path, labels)) for path in sorted(folder.glob("matrix_*.csv"))}
+    return {**files, **tables}
+
+
+def _table(path: Path, labels: Mapping[str, str]) -> dict[str, Json]:
+    header, *rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()]
+    return {
+        "columns": [labels.get(slug, slug) for slug in header],
+        "data": [[labels.get(row[0], row[0]), *(float(v) if v else None for v in row[1:])] for row in rows],
+    }
+
+
+def _json(value: Json) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8")
+
+
+def _tags(cell: CellResult, parent_id: str, axes: list[str]) -> dict[str, str]:
+    varied = [f"{name}={cell.axes[name]}" for name in axes if cell.axes.get(name) is not None]
+    return {
+        "mlflow.parentRunId": parent_id,
+        "mlflow.runName": " ".join(varied) or cell.cell_id,
+        "role": "cell",
+        "cell_id": cell.cell_id,
+        **({"reason": cell.reason[:5000]} if cell.reason else {}),
+        "git_commit": cell.git_commit,
+        **{f"version.{name}": version for name, version in cell.versions.items()},
+        **{f"signature.{name}": signature for name, signature in cell.signatures.items()},
+    }
+
+
+def _metrics(cell: CellResult) -> Iterator[tuple[str, float]]:
+    """All metrics but those of matrix cells, which are in the tables; then what the cell cost."""
+    for subset, values in cell.metrics.items():
+        if not subset.startswith("matrix/"):
+            for metric, entry in values.items():
+                if entry["value"] is not None:
+                    yield metric_name(subset, metric), entry["value"]
+    yield from ((f"cost/{name}_tokens", float(n)) for name, n in cell.tokens.items() if n is not None)
+    yield from ((f"seconds/{kind}", seconds) for kind, seconds in cell.seconds.items())
+    yield from ((f"answers/{state}", float(n)) for state, n in cell.counts.items())

@@ -1,0 +1,54 @@
+"""Which cells come first: the order of the leaderboard, in the terminal and in MLflow."""
+
+from collections.abc import Iterable
+
+from components.subsets import OVERALL
+from runner.results import OK, CellResult, larger_is_better
+
+HEADLINES = (
+    "accuracy",
+    "rouge_l",
+    "f1",
+    "bleu",
+    "quest_eval_recall",
+    "completeness",
+    "ndcg@10",
+    "mrr",
+    "recall@10",
+    "passage_coverage",
+    "context_tokens",
+)
+"""Metrics of the leaderboard, as far as they were computed; the cells are sorted by the first."""
+
+
+def ranked(cells: Iterable[CellResult]) -> tuple[list[str], list[CellResult]]:
+    """The headline metrics that were computed, with the user's own behind the first, and the cells sorted by the first,
+    best first, failed ones last.
+
+    Without a headline metric all are shown, those that rank cells first; cells that nothing ranks stay in their order.
+    """
+    cells = list(cells)
+    own = dict.fromkeys(name for cell in cells for name in cell.own_metrics)
+    metrics = [name for name in HEADLINES if any(cell.value(name) is not None for cell in cells)]
+    metrics[1:1] = [name for name in own if any(cell.value(name) is not None for cell in cells)]
+    if not metrics:
+        computed = {name for cell in cells for name in cell.metrics.get(OVERALL, {}) if cell.value(name) is not None}
+        metrics = sorted(computed, key=lambda name: (larger_is_better(name, cells) is None, name))[: len(HEADLINES)]
+    sign = direction_sign(metrics[0], cells) if metrics else 0
+
+    def place(cell: CellResult) -> tuple[bool, bool, float]:
+        value = cell.value(metrics[0]) if metrics else None
+        return cell.status != OK, value is None, -sign * (value or 0.0)
+
+    return metrics, sorted(cells, key=place)
+
+
+def direction_sign(metric: str, cells: Iterable[CellResult]) -> int:
+    """1 if larger is better, -1 if smaller is, 0 if neither."""
+    return {True: 1, False: -1, None: 0}[larger_is_better(metric, cells)]
+
+
+def best_value(values: Iterable[float | None], sign: int) -> float | None:
+    """The best value; None without any, or if none is better than another."""
+    known = [value for value in values if value is not None]
+    return max(known, key=lambda value: sign * value) if known and sign else None

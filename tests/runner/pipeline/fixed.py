@@ -1,0 +1,207 @@
+"""A small benchmark, an embedder and cells made of them in Python: nothing here is read from `conf/` or bundled data,
+so that tests change only when code does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.chunkers.budget import Unit
+from components.chunkers.sentence import SentencePacking
+from components.contexts.packed import PackedContext
+from components.expanders.none import NoExpander
+from components.fusions.rrf import ReciprocalRank
+from components.judges.graded import Graded
+from components.llms.none import NoGenerator
+from components.llms.scripted import Scripted
+from components.metrics.context_tokens import ContextTokens
+from components.metrics.em import ExactMatch
+from components.metrics.interval import Bootstrap
+from components.metrics.passage_coverage import PassageCoverage
+from components.metrics.trec import TrecMeasures
+from components.prompts.by_kind import PromptByKind
+from components.protocols import EmbedderState, WordTokenizer
+from components.records import Benchmark, Documents, Evidence, Kind, Passages, Sample
+from components.rerankers.lexical import LexicalCoverage
+from components.rerankers.none import NoReranker
+from components.retrievers.closed_book import ClosedBook
+from components.retrievers.hybrid import Hybrid
+from components.retrievers.sparse import Sparse
+from components.sparse_indexes.bm25 import Bm25
+from components.tokenizers.character_bigrams import CharacterBigrams
+from components.vector_indexes.faiss_index import Flat
+from runner.engine.executors.inline import run_inline
+from runner.engine.outcome import StageRun
+from runner.engine.plan import make_plan
+from runner.engine.stage import Stage
+from runner.engine.store import Store
+from runner.pipeline.cell import Cell, Graph, graph_of
+from runner.pipeline.data import load_data
+from runner.pipeline.settings import (
+    ExperimentSettings,
+    JudgeSettings,
+    MetricSettings,
+    RunSettings,
+    TrackingSettings,
+)
+
+_TEXTS = {
+    "east/bridge": "The bridge was opened in 1932. It crosses the river in the east. Trains still use it every day.",
+    "east/harbour": "The harbour is deep. Ships from the north land there. It was dug by hand.",
+    "west/mill": "The mill ground corn until 1901. Its wheel is kept in a museum near the river.",
+    "west/tower": "The tower was built of red bricks. From its top one sees the bridge and the harbour.",
+}
+_SAMPLES = (
+    Sample("q1", "east", Kind.QA, "When was the bridge opened?", ("In 1932",), (Evidence("east/bridge", 0, 30),)),
+    Sample("q2", "east", Kind.QA, "Who dug the harbour?", ("Who dug the harbour?",), (Evidence("east/harbour"),)),
+    Sample("q3", "west", Kind.QA, "Until when did the mill grind corn?", ("1901",), (Evidence("west/mill", 0, 32),)),
+    Sample(
+        "q4", "west", Kind.QA, "What was the tower built of?", ("Bricks",), (Evidence("elsewhere"),), "towers", "why"
+    ),
+)
+
+
+@dataclass(frozen=True)
+class FixedData:
+    """Four documents and four questions; as two corpora side by side, each with two of either."""
+
+    side_by_side: bool = False
+
+    version: ClassVar[int] = 1
+
+    @property
+    def name(self) -> str:
+        return "fixed"
+
+    def fingerprint(self) -> str:
+        return "fixed"
+
+    def load(self) -> Benchmark:
+        ids = sorted(_TEXTS)
+        documents = Documents(
+            ids, [an_id.title() for an_id in ids], [_TEXTS[an_id] for an_id in ids], [{"place": i[:4]} for i in ids]
+        )
+        samples = tuple(
+            replace(sample, corpus_prefix=f"{sample.subset}/" if self.side_by_side else "") for sample in _SAMPLES
+        )
+        return Benchmark(documents, samples, {"n_documents": 4}, {"towers": "Towers"})
+
+
+@dataclass(frozen=True)
+class LetterCounts:
+    """Counts letters, less their rounded mean over the corpus: whole numbers, equal on every platform."""
+
+    version: ClassVar[int] = 1
+
+    @property
+    def tokenizer(self) -> WordTokenizer | None:
+        return None
+
+    def fit(self, documents: Passages) -> EmbedderState:
+        return {"mean": np.round(_letters(documents.texts).mean(axis=0) / 10).astype(np.float32)}
+
+    def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
+        return _letters(chunks.texts) - state["mean"]
+
+    def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
+        return self.embed_chunks(queries, state)
+
+
+def _letters(texts: Sequence[str]) -> NDArray[np.float32]:
+    counts = [[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
+    return np.array(counts, dtype=np.float32).reshape(len(counts), 26)
+
+
+def judge(llm: Scripted) -> JudgeSettings:
+    """One judged metric that first decides whether it applies."""
+    graded = Graded(
+        name="accuracy",
+        llm=llm,
+        system="",
+        instruction="{question} {references} {answer}",
+        applicability="{question} {references}",
+        reminder="Again.",
+        grades=(0, 1, 2),
+        not_applicable_grade=None,
+        empty_answer=0,
+        max_attempts=2,
+        prompt_version=1,
+    )
+    return JudgeSettings(llm, {"accuracy": graded})
+
+
+VERDICT = Scripted(reply='{"reason": "so it is", "applicable": true, "grade": 1}')
+_TASKS = "Sources:\n{context}\n{history}\nTask: {question}"
+_NO_JUDGE = JudgeSettings(None, {})
+
+
+def fixed_cell(**fields: Any) -> Cell:
+    """Hybrid retrieval and a scripted model, unless `fields` say otherwise."""
+    words = CharacterBigrams()
+    embedder = LetterCounts()
+    base = Cell(
+        dataset=FixedData(),
+        chunk=SentencePacking(size=60, unit=Unit.CHAR),
+        tokenizer=words,
+        embedder=embedder,
+        vector_index=Flat(),
+        expander=NoExpander(),
+        retriever=Hybrid(embedder, Flat(), Bm25(tokenizer=words), ReciprocalRank(), depth=6),
+        reranker=NoReranker(),
+        context=PackedContext(),
+        prompt=PromptByKind(
+            "", *[_TASKS] * 6, passage="[{n}] {text}", turn="{question} {answer}", closed_book="(none)"
+        ),
+        llm=Scripted(reply="{question}"),
+        metrics=MetricSettings(
+            {
+                "trec": TrecMeasures(("mrr", "ndcg@10")),
+                "coverage": PassageCoverage(),
+                "tokens": ContextTokens(),
+                "em": ExactMatch(),
+            },
+            Bootstrap(n_resamples=50),
+        ),
+        judge=_NO_JUDGE,
+        top_k=2,
+        tracking=TrackingSettings(enabled=False, uri=""),
+        run=RunSettings("results", "store", 1, 0.0, plan_only=False, progress=False),
+        experiment=ExperimentSettings("fixed"),
+    )
+    return replace(base, **fields)
+
+
+def bm25(**fields: Any) -> Sparse:
+    """BM25 over the words of the fixed cells."""
+    return Sparse(Bm25(tokenizer=CharacterBigrams(), **fields), depth=6)
+
+
+CELLS = {
+    "hybrid, reranked, judged": {
+        "reranker": LexicalCoverage(depth=3, tokenizer=CharacterBigrams()),
+        "judge": judge(VERDICT),
+    },
+    "corpora side by side, no model": {
+        "dataset": FixedData(side_by_side=True),
+        "retriever": bm25(),
+        "llm": NoGenerator(),
+    },
+    "closed book": {"retriever": ClosedBook()},
+}
+"""Cells that have, taken together, a stage of every kind."""
+
+
+def graph_in(store: Store, cell: Cell) -> Graph:
+    """The stages of a cell, over a data set that is kept in the store."""
+    return graph_of(cell, load_data(cell.dataset, store))
+
+
+def run_all(store: Store, *wanted: Stage[Any]) -> list[StageRun]:
+    """Runs what is needed for some stages; fails the test if one of them fails."""
+    order = make_plan([(stage, 1) for stage in wanted], store).order
+    runs = list(run_inline(order, store, lambda stage, done, total: None))
+    assert [run.error for run in runs if run.failed] == []
+    return runs

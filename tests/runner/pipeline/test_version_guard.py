@@ -1,0 +1,60 @@
+"""A stage whose result changes must change its version; and the guard that says so can fail."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from runner.engine.run import Run
+from runner.pipeline.context import ChosenContext
+from runner.pipeline.fusing import FusedHits
+from tests.runner.pipeline.version_guard import Row, computed, disagreements, kinds, read_table
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
+    return computed(tmp_path_factory.mktemp("guard"))
+
+
+def test_every_kind_computes_what_the_table_says(found: Mapping[str, Row]) -> None:
+    wrong = disagreements(read_table(), found, kinds())
+    assert wrong == [], "\n".join(wrong)
+
+
+def test_it_computes_the_same_twice(found: Mapping[str, Row], tmp_path: Path) -> None:
+    assert computed(tmp_path) == found
+
+
+def test_a_changed_result_under_the_same_key_asks_for_a_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = ChosenContext.make
+
+    def fewer(stage: ChosenContext, run: Run) -> object:
+        context = before(stage, run)
+        context.chunk[:, -1] = -1
+        return context
+
+    monkeypatch.setattr(ChosenContext, "make", fewer)
+    wrong = disagreements(read_table(), computed(tmp_path), kinds())
+    of_context = wrong[0]
+    assert of_context.startswith("context: computes another result")
+    assert "Raise `version` (1) in the class" in of_context
+    assert "python -m tests.runner.pipeline.version_guard --write" in of_context
+
+
+def test_a_raised_version_asks_for_the_table_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(FusedHits, "version", FusedHits.version + 1)
+    wrong = disagreements(read_table(), computed(tmp_path), kinds())
+    assert any(line.startswith("fused_hits: has other keys") for line in wrong)
+    assert not any("Raise `version`" in line for line in wrong)
+
+
+def test_a_kind_without_a_row_a_row_without_a_kind_and_a_kind_that_no_cell_has(found: Mapping[str, Row]) -> None:
+    table = {kind: row for kind, row in found.items() if kind != "context"}
+    wrong = disagreements({**table, "gone": found["context"]}, found, {**kinds(), "unseen": object})
+    assert [line.split(".")[0] for line in wrong] == [
+        "context: a new kind without a row",
+        "gone: the table has a row for it, and there is no such stage",
+        "unseen: no fixed cell has such a stage; add one to CELLS in fixed",
+    ]

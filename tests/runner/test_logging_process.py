@@ -1,0 +1,159 @@
+"""The process beside a sweep: what it does when the sweep, MLflow or itself comes to a sudden end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from runner.output.tracking import SafeTracker
+from runner.pipeline.cell import TrackingSettings
+from runner.results import read_sweep
+from tests.analysis import tiny_sweep
+from tests.runner.sweeping import REPOSITORY
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> Path:
+    """With what MLflow wants to know of a cell."""
+    data = {"dataset": {"name": "demo", "key": "0" * 64}}
+    cells = [tiny_sweep.TinyCell(c.cell_id, c.axes, c.rouge_l, data) for c in tiny_sweep.CELLS]
+    return tiny_sweep.write(tmp_path / "results" / "tiny", cells)
+
+
+def tracker_of(sweep: Path, uri: str = "", *, enabled: bool = True) -> SafeTracker:
+    return SafeTracker(TrackingSettings(enabled=enabled, uri=uri), "tests", sweep)
+
+
+def process_of(tracker: SafeTracker) -> "subprocess.Popen[str]":
+    assert tracker._process is not None
+    return tracker._process
+
+
+def start_directly(sweep: Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "runner.output.logging_process", f"sqlite:///{sweep.parent}/m.db", "tests"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*command, str(sweep)], cwd=REPOSITORY, text=True, **pipes)  # type: ignore[call-overload,no-any-return]
+
+
+def test_a_whole_sweep(sweep: Path) -> None:
+    from mlflow import MlflowClient
+
+    tracker = tracker_of(sweep)
+    tracker.prepare()
+    tracker.start()
+    for cell in read_sweep(sweep).cells:
+        tracker.log_cell(sweep / cell["cell_id"])
+    tracker.ask_to_finish()
+    tracker.finish()
+    assert tracker.error == ""
+    client = MlflowClient(tracker.uri)
+    runs = client.search_runs([client.get_experiment_by_name("tests").experiment_id])
+    assert sorted(run.data.tags["role"] for run in runs) == ["cell"] * 4 + ["sweep"]
+    assert {run.info.status for run in runs} == {"FINISHED"}
+
+
+def test_disabled_nothing_is_started(sweep: Path) -> None:
+    tracker = tracker_of(sweep, enabled=False)
+    tracker.start()
+    tracker.log_cell(sweep / "a1a1a1a1a1a1")
+    tracker.finish()
+    assert (tracker.error, tracker._process) == ("", None)
+
+
+def test_what_mlflow_raises_is_told(sweep: Path) -> None:
+    tracker = tracker_of(sweep, "no-such-scheme://nowhere")
+    tracker.start()
+    tracker.finish()
+    assert "no-such-scheme" in tracker.error
+    assert "\n" not in tracker.error
+
+
+def test_a_process_that_dies_is_an_error_and_no_more(sweep: Path) -> None:
+    tracker = tracker_of(sweep)
+    tracker.start()
+    process_of(tracker).kill()
+    process_of(tracker).wait()
+    tracker.log_cell(sweep / "a1a1a1a1a1a1")
+    tracker.finish()
+    assert tracker.error == f"its process ended with exit code {-signal.SIGKILL}"
+
+
+def test_an_interpreter_that_is_not_there_is_an_error_and_no_more(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(sweep / "python"))
+    tracker = tracker_of(sweep)
+    tracker.start()
+    tracker.finish()
+    assert tracker.error.startswith("its process did not start")
+
+
+def test_it_ends_when_the_sweep_is_gone(sweep: Path) -> None:
+    process = start_directly(sweep)
+    assert process.stdin is not None
+    process.stdin.write('["start"]\n')
+    answer, _ = process.communicate(timeout=60)  # closes its input
+    assert json.loads(answer) == {"error": ""}
+    assert process.returncode == 0
+
+
+def test_it_leaves_an_interrupt_to_the_sweep(sweep: Path) -> None:
+    tracker = tracker_of(sweep)
+    tracker.start()
+    _wait_for(sweep.parent.parent / "mlflow.db")
+    os.kill(process_of(tracker).pid, signal.SIGINT)
+    tracker.log_cell(sweep / "a1a1a1a1a1a1")
+    tracker.finish()
+    assert tracker.error == ""
+
+
+def test_an_interrupt_while_waiting_ends_the_logging_alone(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tracker = tracker_of(sweep)
+    tracker.start()
+
+    def interrupted(timeout: float | None) -> None:
+        raise KeyboardInterrupt
+
+    process = process_of(tracker)
+    monkeypatch.setattr(process, "communicate", interrupted)
+    tracker.finish()
+    assert tracker.error == "interrupted before all cells were logged"
+    assert process.returncode == -signal.SIGTERM
+
+
+def test_waiting_has_a_limit(sweep: Path) -> None:
+    tracker = tracker_of(sweep)
+    tracker.start()
+    tracker.finish(limit_s=0.01)
+    assert tracker.error == "interrupted before all cells were logged"
+
+
+def test_a_tracker_that_is_given_up_ends_its_process(sweep: Path) -> None:
+    tracker = tracker_of(sweep)
+    tracker.prepare()
+    process = process_of(tracker)
+    del tracker
+    assert process.returncode == 0
+    assert not (sweep.parent.parent / "mlflow.db").exists()
+
+
+def test_nothing_but_the_answer_is_printed_and_no_model_library_is_loaded(sweep: Path) -> None:
+    code = (
+        "import sys; from runner.output import logging_process as p; p.main(sys.argv[1:]);"
+        "print(sorted({'torch', 'transformers', 'faiss', 'hydra'} & set(sys.modules)), file=sys.stderr)"
+    )
+    orders = "\n".join(json.dumps(order) for order in (["start"], ["cell", str(sweep / "a1a1a1a1a1a1")], ["finish"]))
+    command = [sys.executable, "-c", code, f"sqlite:///{sweep.parent}/m.db", "tests", str(sweep)]
+    done = subprocess.run(command, cwd=REPOSITORY, input=orders + "\n", capture_output=True, text=True, check=False)
+    assert json.loads(done.stdout) == {"error": ""}
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def _wait_for(path: Path, timeout_s: float = 60) -> None:
+    limit = time.monotonic() + timeout_s
+    while not path.exists():
+        assert time.monotonic() < limit, f"{path} never came"
+        time.sleep(0.02)

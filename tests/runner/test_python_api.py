@@ -1,0 +1,106 @@
+"""`runner.run`: a sweep from a program, which finds Hydra as it left it."""
+
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+
+import analysis
+import runner
+from components.errors import ConfigError, DataError, StoreError
+from runner.loaded import LoadedSweep
+from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL
+
+CELL = (*SMALL, *QUIET, *RANKING_ONLY)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> str:
+    return f"run.results_dir={tmp_path / 'results'}"
+
+
+def test_runs_what_the_command_runs(results: str) -> None:
+    sweep = runner.run([*CELL, results, "chunk.size=64,128", "top_k=2"])
+    assert [(cell.axes["chunk.size"], cell.status) for cell in sweep.cells] == [(64, "OK"), (128, "OK")]
+    assert (sweep.failed, sweep.unfinished) == ((), ())
+    assert sweep == analysis.load(sweep.folder)
+    written = json.loads((sweep.folder / "sweep.json").read_text(encoding="utf-8"))
+    assert written["command"].startswith("python -m runner -m dataset.limit=12")
+    assert repr(sweep) == f"<LoadedSweep {sweep.folder}: 2 cells, 0 of them failed, 0 unfinished>"
+
+
+def test_a_preset_and_a_single_cell(results: str) -> None:
+    assert len(runner.run(["+sweeps=smoke", *CELL[:-1], "metrics=retrieval", results]).cells) == 1
+    assert (
+        len(runner.run(["+sweeps=smoke", "embedder=hashing", "dataset.limit=12", *QUIET, *RANKING_ONLY, results]).cells)
+        == 2
+    )
+
+
+def test_options_of_the_users_own(results: str, tmp_path: Path) -> None:
+    (tmp_path / "mine" / "chunk").mkdir(parents=True)
+    (tmp_path / "mine" / "chunk" / "tiny.yaml").write_text("defaults: [sentence, _self_]\nsize: 32\n")
+    (cell,) = runner.run([*CELL, results, "chunk=tiny"], config_dir=tmp_path / "mine").cells
+    assert (cell.axes["chunk"], cell.axes["chunk.size"]) == ("tiny", 32)
+
+
+def test_leaves_the_process_as_it_was(results: str, tmp_path: Path) -> None:
+    def state() -> tuple[object, ...]:
+        return sys.argv, list(sys.argv), os.getcwd(), list(logging.root.handlers), dict(os.environ)  # noqa: PTH109
+
+    (tmp_path / "config.yaml").write_text("a: 1\n")
+    before = state()
+    with initialize_config_dir(str(tmp_path), version_base=None):
+        runner.run([*CELL, results, "run.plan_only=true"])
+        assert compose("config") == {"a": 1}
+        with pytest.raises(ConfigError):
+            runner.run(["top_k=0", results])
+        assert compose("config") == {"a": 1}
+    assert not GlobalHydra.instance().is_initialized()
+    assert HydraConfig.instance().cfg is None
+    assert state() == before
+
+
+def test_a_failed_cell_is_told_and_not_raised(results: str) -> None:
+    sweep = runner.run([*CELL, results, "tokenizer=rjieba,english"])
+    assert [cell.status for cell in sweep.cells] == ["OK", "FAILED"]
+    assert [cell.axes["tokenizer"] for cell in sweep.failed] == ["english"]
+
+
+@pytest.mark.parametrize(
+    ("override", "error", "message"),
+    [
+        ("top_k=0", ConfigError, "top_k: got 0, wanted at least 1"),
+        ("retriver=bm25", ConfigError, "Did you mean retriever?"),
+        ("retriever=bm26", ConfigError, "Could not find 'retriever/bm26'"),
+        ("hydra/launcher=basic", ConfigError, "hydra/launcher: got another one, wanted grid"),
+        ("hydra.sweeper.coupled=[[chunk.size,top_k]]", ConfigError, "hydra.sweeper.coupled"),
+        ("dataset=beir dataset.root=nowhere", DataError, "nowhere: no such folder"),
+    ],
+)
+def test_a_mistake_is_raised(override: str, error: type[Exception], message: str, results: str) -> None:
+    with pytest.raises(error) as caught:
+        runner.run([*SMALL[1:], *QUIET, results, *override.split()])
+    assert message in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "a-file").touch()
+    with pytest.raises(StoreError, match=r"run\.results_dir"):
+        runner.run([*CELL, f"run.results_dir={tmp_path / 'a-file' / 'results'}"])
+
+
+def test_a_folder_of_options_that_is_not_there(results: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"config_dir: got .*nowhere"):
+        runner.run([*CELL, results], config_dir=tmp_path / "nowhere")
+
+
+def test_a_plan_has_no_cells(results: str) -> None:
+    planned = runner.run([*CELL, results, "run.plan_only=true"])
+    assert planned == LoadedSweep(planned.folder, ())

@@ -1,0 +1,197 @@
+"""What users add without a change here: classes, presets, prompts, each from a folder of their own."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.errors import ConfigError
+from components.records import Kind, Sample
+from runner.launch.compose import compose_config
+from runner.launch.schema import build_cell
+from runner.loaded import load
+from runner.results import combiner
+from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
+
+CODE = '''
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from components.means import combine_mean, mean_scores
+
+
+@dataclass(frozen=True)
+class Answered:
+    """1 for an answer with text."""
+
+    floor: float = 0.0
+    version: ClassVar[int] = 1
+    names: ClassVar[tuple[str, ...]] = ("answered",)
+    form: ClassVar[None] = None
+
+    def score_answers(self, samples, predictions, references):
+        return {"answered": mean_scores([float(bool(text)) for text in predictions.texts])}
+
+    def combine(self, name, sums):
+        return combine_mean(sums)
+
+
+@dataclass
+class Thawed:
+    version: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class Picky:
+    level: int = 0
+    version: ClassVar[int] = 1
+
+    def __post_init__(self):
+        raise ValueError("level: got 0, wanted 1")
+
+
+@dataclass(frozen=True)
+class Odd:
+    levels: list[int] = field(default_factory=list)
+    version: ClassVar[int] = 1
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path / "users_code" / "__init__.py", "")
+    write(tmp_path / "users_code" / "parts.py", CODE)
+    write(tmp_path / "users_code" / "broken.py", "1 / 0\n")
+    return tmp_path
+
+
+@pytest.fixture
+def importable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def mistake(target: str, *overrides: str, where: str = "reranker", **fields: object) -> str:
+    config = compose_config(overrides)
+    config[where] = {"_target_": target, **fields}
+    with pytest.raises(ConfigError) as caught:
+        build_cell(config)
+    (found,) = caught.value.mistakes
+    return found
+
+
+class TestClasses:
+    def test_of_a_package_in_the_working_directory(self, folder: Path) -> None:
+        mine = "+metrics.scores.mine={_target_: users_code.parts.Answered}"
+        arguments = (*SMALL, *QUIET, "llm=scripted", mine, "run.plugins=[users_code]", "run.workers=2")
+        done = run_command(folder, "-m", *arguments, "top_k=2,4")
+        assert done.returncode == 0, done.stderr
+        assert [cell.value("answered") for cell in load(only_sweep(folder)).cells] == [1.0, 1.0]
+
+    def test_are_rebuilt_from_a_result(self, importable: Path) -> None:
+        mine = "+metrics.scores.mine={_target_: users_code.parts.Answered}"
+        config = compose_config([mine, "run.plugins=[users_code]"])
+
+        class Cell:
+            cell_id = "x"
+
+        Cell.config = config  # type: ignore[attr-defined]
+        combine = combiner(Cell, "answered")  # type: ignore[arg-type]
+        assert combine(np.array([[1.0, 2.0]])).tolist() == [0.5]
+
+    def test_of_a_package_that_is_not_named(self, importable: Path) -> None:
+        found = mistake("users_code.parts.Answered")
+        assert found.startswith("reranker._target_: got 'users_code.parts.Answered'")
+        assert found.endswith("for your own code name its package: run.plugins=[users_code]")
+
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("parts.Answered", "wanted a Reranker"),
+            ("parts.Thawed", "wanted a frozen dataclass"),
+            ("parts.Missing", "has no attribute 'Missing'"),
+            ("broken.Anything", "(ZeroDivisionError: division by zero)"),
+            ("parts.Picky", "reranker: Picky cannot be made of these values: level: got 0, wanted 1"),
+        ],
+    )
+    def test_that_cannot_be_used(self, name: str, expected: str, importable: Path) -> None:
+        assert expected in mistake(f"users_code.{name}", "run.plugins=[users_code]")
+
+    def test_with_a_field_that_no_yaml_is_read_as(self, importable: Path) -> None:
+        found = mistake("users_code.parts.Odd", "run.plugins=[users_code]", levels=[1])
+        assert found.startswith("reranker.levels: its class gives it the type list[int]")
+
+    @pytest.mark.parametrize("plugins", ["[a-b]", "['']", "[os.path;]"])
+    def test_a_plugin_that_is_no_package(self, plugins: str) -> None:
+        config = compose_config([f"run.plugins={plugins}".replace(";", "/x")])
+        with pytest.raises(ConfigError, match=r"run\.plugins: got"):
+            build_cell(config)
+
+
+class TestFiles:
+    """From `--config-dir`, or a place in `hydra.searchpath`."""
+
+    PLAN = (*SMALL, *QUIET, *RANKING_ONLY, "run.plan_only=true")
+
+    @pytest.fixture
+    def conf(self, folder: Path) -> Path:
+        write(folder / "my_conf" / "retriever" / "mine.yaml", "defaults: [bm25, _self_]\ndepth: 7\n")
+        write(
+            folder / "my_conf" / "sweeps" / "mine.yaml",
+            "# @package _global_\nhydra: {sweeper: {params: {top_k: '2,4,6'}}}\n",
+        )
+        return folder / "my_conf"
+
+    @pytest.mark.parametrize("where", [["--config-dir", "my_conf"], ["hydra.searchpath=[file://my_conf]"]])
+    def test_an_option_and_a_preset(self, where: list[str], conf: Path) -> None:
+        done = run_command(conf.parent, "-m", *where, *self.PLAN, "retriever=mine", "+sweeps=mine")
+        assert done.returncode == 0, done.stderr
+        assert "Plan: 3 cells" in done.stdout
+
+    def test_a_preset_of_ours_beside_them(self, conf: Path) -> None:
+        done = run_command(conf.parent, "-m", "--config-dir", "my_conf", *self.PLAN, "+sweeps=smoke")
+        assert done.returncode == 0, done.stderr
+
+    def test_for_the_other_commands(self, conf: Path) -> None:
+        config = compose_config([f"hydra.searchpath=[file://{conf}]", "retriever=mine"])
+        assert config["retriever"]["depth"] == 7
+
+    def test_an_unknown_preset_is_answered_with_all(self, conf: Path) -> None:
+        done = run_command(conf.parent, "-m", "--config-dir", "my_conf", *self.PLAN, "+sweeps=smok")
+        assert done.returncode == 2
+        assert "Could not find 'sweeps/smok'" in done.stderr
+        assert all(name in done.stderr for name in ("mine", "smoke", "grid"))
+
+
+class TestPrompts:
+    def built(self, folder: Path, text: str) -> Any:
+        write(folder / "prompt" / "mine.yaml", text)
+        return build_cell(compose_config([f"hydra.searchpath=[file://{folder}]", "prompt=mine"])).prompt
+
+    def said(self, prompt: Any, kind: Kind = Kind.QA) -> str:
+        return str(prompt.render(Sample("s", "qa", kind, "Who?", ("x",)), ["a text"])[-1].content)
+
+    @pytest.mark.parametrize("base", ["english", "chinese"])
+    def test_one_template_over_one_of_ours(self, base: str, folder: Path) -> None:
+        prompt = self.built(folder, f'defaults: [{base}, _self_]\nqa: "{{context}} - {{question}}"\n')
+        assert self.said(prompt) == "[1] a text - Who?"
+        assert self.said(prompt, Kind.LONG_FORM) == self.said(
+            build_cell(compose_config([f"prompt={base}"])).prompt, Kind.LONG_FORM
+        )
+
+    def test_one_template_for_all(self, folder: Path) -> None:
+        text = '_target_: components.prompts.by_kind.PromptByKind\ndefault: "{context} - {question}"\n'
+        prompt = self.built(folder, text)
+        assert {self.said(prompt, kind) for kind in Kind} == {"[1] a text - Who?"}
+
+    def test_a_slip_is_told(self, folder: Path) -> None:
+        with pytest.raises(ConfigError, match=r"prompt\.sytem: unknown; did you mean prompt\.system\?"):
+            self.built(folder, 'defaults: [english, _self_]\nsytem: "{context} {question}"\n')
+        with pytest.raises(ConfigError, match=r"prompt\.qa: the template has no \{context\}"):
+            self.built(folder, 'defaults: [english, _self_]\nqa: "{question}"\n')
