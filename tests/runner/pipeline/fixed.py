@@ -119,6 +119,7 @@ def judge(llm: Scripted) -> JudgeSettings:
     """One judged metric that first decides whether it applies."""
     graded = Graded(
         name="accuracy",
+        larger_is_better=True,
         llm=llm,
         system="",
         instruction="{question} {references} {answer}",
