@@ -79,11 +79,10 @@ class Stage(ABC, Generic[T]):
 
     @cached_property
     def models(self) -> frozenset[str]:
-        """Names the models that must be in memory, those of metrics and judges too: equal ones are run together."""
-        names: set[str] = set()
-        for field in _fields(self):
-            names |= models_in(getattr(self, field.name))
-        return frozenset(names)
+        """Names the models that must be in memory, those of metrics and judges too: equal ones are run together. Those
+        of its inputs need not be.
+        """
+        return _models_of_fields(self)
 
     def upstream(self) -> Iterator["Stage[object]"]:
         """Itself and everything that it needs, inputs first, each once."""
@@ -119,6 +118,21 @@ def _described(value: object) -> Json:
     if isinstance(value, Mapping):
         return {str(name): _described(item) for name, item in value.items()}
     return describe(value)
+
+
+def _models_of_fields(value: object) -> frozenset[str]:
+    return frozenset().union(*(_models_of(getattr(value, field.name)) for field in _fields(value)))
+
+
+def _models_of(value: object) -> frozenset[str]:
+    """Of components, wherever they are among the fields of a stage."""
+    if isinstance(value, Stage):
+        return frozenset()
+    if isinstance(value, StageGroup):
+        return _models_of_fields(value)
+    if isinstance(value, tuple | Mapping):
+        return frozenset().union(*map(_models_of, value.values() if isinstance(value, Mapping) else value))
+    return models_in(value)
 
 
 def _stages_in(value: object) -> Iterator[Stage[object]]:
