@@ -58,7 +58,9 @@ _SAMPLES = (
     Sample("q1", "east", Kind.QA, "When was the bridge opened?", ("In 1932",), (Evidence("east/bridge", 0, 30),)),
     Sample("q2", "east", Kind.QA, "Who dug the harbour?", ("Who dug the harbour?",), (Evidence("east/harbour"),)),
     Sample("q3", "west", Kind.QA, "Until when did the mill grind corn?", ("1901",), (Evidence("west/mill", 0, 32),)),
-    Sample("q4", "west", Kind.QA, "What was the tower built of?", ("Bricks",), (Evidence("elsewhere"),), "towers", "why"),
+    Sample(
+        "q4", "west", Kind.QA, "What was the tower built of?", ("Bricks",), (Evidence("elsewhere"),), "towers", "why"
+    ),
 )
 
 
@@ -150,7 +152,9 @@ def fixed_cell(**fields: Any) -> Cell:
         retriever=Hybrid(embedder, Flat(), Bm25(tokenizer=words), ReciprocalRank(), depth=6),
         reranker=NoReranker(),
         context=PackedContext(),
-        prompt=PromptByKind("", *[_TASKS] * 6, passage="[{n}] {text}", turn="{question} {answer}", closed_book="(none)"),
+        prompt=PromptByKind(
+            "", *[_TASKS] * 6, passage="[{n}] {text}", turn="{question} {answer}", closed_book="(none)"
+        ),
         llm=Scripted(reply="{question}"),
         metrics=MetricSettings(
             {

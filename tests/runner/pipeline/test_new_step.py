@@ -238,7 +238,8 @@ def test_no_other_file_was_edited(project: Project) -> None:
 
 def test_three_lines_of_the_cell_are_new_and_none_is_gone(project: Project) -> None:
     before, after = (
-        (root / "runner/pipeline/cell.py").read_text(encoding="utf-8").splitlines() for root in (REPOSITORY, project.root)
+        (root / "runner/pipeline/cell.py").read_text(encoding="utf-8").splitlines()
+        for root in (REPOSITORY, project.root)
     )
     changes = [line for line in difflib.ndiff(before, after) if line[:2] in ("+ ", "- ")]
     assert [line[:2] for line in changes] == ["+ "] * 3
