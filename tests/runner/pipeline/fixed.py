@@ -1,5 +1,6 @@
-"""A small benchmark, an embedder and cells made of them in Python: nothing here is read from `conf/` or bundled data, so
-that tests change only when code does.
+"""A small benchmark, an embedder and cells made of them in Python.
+
+Nothing here is read from `conf/` or from bundled data, so that tests change only when code does.
 """
 
 from collections.abc import Sequence
@@ -9,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.chunkers.sentence import SentencePacking
 from components.chunkers.budget import Unit
+from components.chunkers.sentence import SentencePacking
 from components.contexts.packed import PackedContext
 from components.expanders.none import NoExpander
 from components.fusions.rrf import ReciprocalRank
@@ -149,7 +150,9 @@ def fixed_cell(**fields: Any) -> Cell:
         embedder=embedder,
         vector_index=Flat(),
         expander=NoExpander(),
-        retriever=Hybrid(embedder, Flat(), Bm25(tokenizer=words), ReciprocalRank(), depth=6),
+        retriever=Hybrid(
+            embedder, Flat(), Bm25(tokenizer=words, max_share_without_hits=1.0), ReciprocalRank(), depth=6
+        ),
         reranker=NoReranker(),
         context=PackedContext(),
         prompt=PromptByKind(
@@ -203,5 +206,6 @@ def run_all(store: Store, *wanted: Stage[Any]) -> list[StageRun]:
     """Runs what is needed for some stages; fails the test if one of them fails."""
     order = make_plan([(stage, 1) for stage in wanted], store).order
     runs = list(run_inline(order, store, lambda stage, done, total: None))
-    assert [run.error for run in runs if run.failed] == []
+    errors = [run.error for run in runs if run.failed]
+    assert not errors, "\n".join(errors)
     return runs

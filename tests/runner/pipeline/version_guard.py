@@ -111,8 +111,8 @@ def disagreements(table: Mapping[str, Row], found: Mapping[str, Row], known: Map
 def stale_results(table: Mapping[str, Row], found: Mapping[str, Row]) -> list[str]:
     """Kinds whose results are others under the same keys, the cause first: what lies behind it follows it."""
     return [
-        f"{kind}: computes another result than the table has, and its key is the same: results in users' stores would "
-        f"be taken for the new ones. Raise `version` ({row['version']}) in the class of this stage, or in the component "
+        f"{kind}: computes another result than the table has, and its key is the same: results in stores would be "
+        f"taken for the new ones. Raise `version` ({row['version']}) in the class of this stage, or of the component "
         f"that changed (if several kinds say so, begin with the first: the others follow it), then {WRITE}"
         for kind, row in found.items()
         if kind in table and table[kind]["keys"] == row["keys"] and table[kind]["results"] != row["results"]
