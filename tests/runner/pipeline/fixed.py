@@ -24,7 +24,7 @@ from components.metrics.interval import Bootstrap
 from components.metrics.passage_coverage import PassageCoverage
 from components.metrics.trec import TrecMeasures
 from components.prompts.by_kind import PromptByKind
-from components.protocols import EmbedderState, WordTokenizer
+from components.protocols import LLM, EmbedderState, WordTokenizer
 from components.records import Benchmark, Documents, Evidence, Kind, Passages, Sample
 from components.rerankers.lexical import LexicalCoverage
 from components.rerankers.none import NoReranker
@@ -116,7 +116,7 @@ def _letters(texts: Sequence[str]) -> NDArray[np.float32]:
     return np.array(counts, dtype=np.float32).reshape(len(counts), 26)
 
 
-def judge(llm: Scripted) -> JudgeSettings:
+def judge(llm: LLM) -> JudgeSettings:
     """One judged metric that first decides whether it applies."""
     graded = Graded(
         name="accuracy",

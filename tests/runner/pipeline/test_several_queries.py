@@ -127,6 +127,23 @@ def test_the_whole_cell_runs_with_several_variants(tmp_path: Path) -> None:
     assert queries[2].split("\n") == ["Until when did the mill grind corn?"] * 3 + ["corn?", "grind"]
 
 
+@dataclass(frozen=True)
+class Forgetful(Words):
+    """Two queries for the first sample, none for the second: as many queries as samples, but not one for each."""
+
+    def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:
+        first, second, *others = samples
+        return [[first.question, second.question], [], *([sample.question] for sample in others)]
+
+
+def test_a_sample_without_a_query_is_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    (stage,) = stages(graph_in(store, fixed_cell(expander=Forgetful())), "queries")
+    order = make_plan([(stage, 1)], store).order
+    (failed,) = [run for run in run_inline(order, store, lambda *_: None) if run.failed]
+    assert "Forgetful: queries came for 3 of 4 samples, wanted one or more for each" in failed.error
+
+
 def test_several_queries_without_a_fusion_say_what_to_do(tmp_path: Path) -> None:
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(expander=Words(), retriever=bm25()))

@@ -36,15 +36,20 @@ _TIMES = ("latency_s",)
 Row = Mapping[str, Any]
 
 
-def kinds() -> dict[str, type[Stage[Any]]]:
-    """Every concrete stage of `runner.pipeline` by its kind."""
+def stage_classes() -> list[type[Stage[Any]]]:
+    """Every concrete stage of `runner.pipeline`."""
     for module in pkgutil.iter_modules(runner.pipeline.__path__, "runner.pipeline."):
         importlib.import_module(module.name)
-    return {
-        cls.kind: cls
+    return [
+        cls
         for cls in _subclasses(Stage)
         if not inspect.isabstract(cls) and cls.__module__.startswith("runner.pipeline.")
-    }
+    ]
+
+
+def kinds() -> dict[str, type[Stage[Any]]]:
+    """Every concrete stage by its kind."""
+    return {cls.kind: cls for cls in stage_classes()}
 
 
 def _subclasses(cls: type[Any]) -> Iterator[type[Any]]:
