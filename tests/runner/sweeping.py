@@ -11,10 +11,11 @@ from typing import Any
 
 from hydra import compose, initialize_config_module
 
+from runner.engine.plan import Plan, PlannedCell, make_plan, plan_cells
+from runner.engine.stage import Stage
 from runner.engine.store import Entry, Store
 from runner.launch import grid_launcher
-from runner.launch.request import check_jobs
-from runner.pipeline.planned import CellRequest, Job
+from runner.launch.request import CellRequest, Job, check_jobs
 from runner.launch.sweep import run_sweep
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
 
@@ -55,6 +56,22 @@ def small_request(*overrides: str) -> CellRequest:
 def run_small(folder: Path, *overrides_of_cells: Sequence[str], sweep_id: str = SWEEP_ID) -> int:
     """Runs a sweep of one small cell per sequence of overrides, in this process; returns its exit code."""
     return run_sweep([small_job(folder, *overrides) for overrides in overrides_of_cells or [()]], sweep_id, SMALL)
+
+
+def plan_small(folder: Path, *overrides_of_cells: Sequence[str]) -> Plan:
+    """The plan of small cells over the store in `folder`; data sets are loaded without it."""
+    requests = check_jobs([small_job(folder, *overrides) for overrides in overrides_of_cells])
+    return make_plan(planned(requests), store_of(folder))
+
+
+def planned(requests: Sequence[CellRequest]) -> tuple[PlannedCell, ...]:
+    """Cells whose data sets are loaded here and kept nowhere."""
+    return plan_cells(requests, _load)
+
+
+def _load(stage: Stage) -> dict[str, Any]:
+    payload = stage.compute(stage, None).payload  # type: ignore[arg-type]
+    return {name: payload[name] for name in ("content", "notes")}
 
 
 def store_of(folder: Path) -> Store:
