@@ -360,6 +360,10 @@ class JudgedMetric(Metric, Protocol):
     def reads_answers(self) -> bool:
         """False for a judge of passages alone: `JudgeInput.answer` is "", and cells with equal contexts share it."""
 
+    @property
+    def asks_to_prepare(self) -> bool:
+        """True if `prepare` asks the model about samples, as the plan wants to know."""
+
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
         """What all answers share: decided once, from question and references, and kept; {} if there is nothing."""
 

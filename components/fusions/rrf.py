@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from components.fusions.union import sum_by_chunk
+from components.fusions.union import sum_by_chunk, weight_of_each
 from components.records import Hits
 
 
@@ -35,6 +35,6 @@ class ReciprocalRank:
         """The `depth` best per query of the union, float32 scores."""
         parts = [
             np.broadcast_to(weight / (self.k + 1 + np.arange(hits.chunk.shape[1])), hits.chunk.shape)
-            for weight, hits in zip(self.weights, rankings, strict=True)
+            for weight, hits in zip(weight_of_each(self.weights, len(rankings)), rankings, strict=True)
         ]
         return sum_by_chunk([hits.chunk for hits in rankings], parts, depth)

@@ -5,8 +5,25 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from components.errors import ComponentError
 from components.records import Hits
 from components.text.ranking import sort_hits
+
+
+def weight_of_each(weights: Sequence[float], n_rankings: int) -> list[float]:
+    """The weight of every ranking, from one weight per search.
+
+    Rankings come search by search: where samples have several queries, each search has several rankings in a row, as
+    many as any other. Equal weights fit any number of rankings. Raises ComponentError for others that do not fit.
+    """
+    if len(set(weights)) == 1:
+        return [weights[0]] * n_rankings
+    if n_rankings % len(weights):
+        raise ComponentError(
+            f"fusion: {n_rankings} rankings came for the weights {list(weights)}, wanted as many for each weight: give "
+            "equal weights, or use a retriever with one search per weight"
+        )
+    return [weight for weight in weights for _ in range(n_rankings // len(weights))]
 
 
 def sum_by_chunk(chunks: Sequence[NDArray[np.int32]], parts: Sequence[NDArray[np.float64]], depth: int) -> Hits:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.fusions.union import sum_by_chunk
+from components.fusions.union import sum_by_chunk, weight_of_each
 from components.records import Hits
 
 
@@ -32,7 +32,7 @@ class WeightedScores:
 
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
         """The `depth` best per query of the union."""
-        weights = (self.dense_weight, 1 - self.dense_weight)
+        weights = weight_of_each((self.dense_weight, 1 - self.dense_weight), len(rankings))
         parts = [weight * _normalised(hits) for weight, hits in zip(weights, rankings, strict=True)]
         return sum_by_chunk([hits.chunk for hits in rankings], parts, depth)
 

@@ -102,6 +102,11 @@ class Graded:
         """True if the instruction shows {answer}."""
         return "{answer}" in self.instruction
 
+    @property
+    def asks_to_prepare(self) -> bool:
+        """True if there is an `applicability` to ask about."""
+        return bool(self.applicability)
+
     def lacks(self, item: JudgeInput) -> str:
         """What the instruction shows and the item does not have: "reference" or "passages"; "" if nothing."""
         if _lacks_references(self.instruction, item.sample):

@@ -87,6 +87,11 @@ class QuestEval:
         """True."""
         return True
 
+    @property
+    def asks_to_prepare(self) -> bool:
+        """True unless published questions are read."""
+        return not self.questions_file
+
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
         """By sample id, its `questions` and the `answers` that the reference gives, or why there are none.
 

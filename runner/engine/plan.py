@@ -132,9 +132,7 @@ def _levels(stages: Iterable[AnyStage]) -> dict[str, int]:
     return levels
 
 
-def _ordered(
-    needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels: Mapping[str, int]
-) -> list[AnyStage]:
+def _ordered(needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels: Mapping[str, int]) -> list[AnyStage]:
     """Inputs first. Of the stages that are ready, those without a model go first; then those of the models that are
     loaded; only then other models. Among them it is the turn of the first cell that is not done, and of what is
     furthest along for it, so that cells finish one by one.

@@ -25,7 +25,9 @@ T = TypeVar("T", covariant=True)
 
 @dataclass(frozen=True)
 class Resources:
-    """What a stage occupies while it runs; an executor starts no more than it has."""
+    """What a stage occupies while it runs. The executors of one machine count cores; GPUs and memory are for those that
+    choose between machines.
+    """
 
     n_cores: int = 1
     n_gpus: int = 0

@@ -60,7 +60,7 @@ class ChunkVectors(Stage[Vectors]):
         blocks = []
         for first in range(0, len(chunks), BLOCK_CHUNKS):
             rows = slice(first, min(first + BLOCK_CHUNKS, len(chunks)))
-            path = run.workspace / f"{first}.npy"
+            path = run.workspace / f"{rows.start}-{rows.stop}.npy"  # other blocks have other names
             if not path.exists():
                 block = self.embedder.embed_chunks(sub_corpora.rows(chunks, rows), state)
                 _save(path, _checked(block, rows.stop - rows.start, self.embedder))

@@ -43,6 +43,12 @@ class PreparedJudge(Stage[JudgeDecisions]):
 
     metric: JudgedMetric
     samples: Samples
+    n_samples: int = runtime_only(0, "the samples stand in the key themselves")
+
+    @property
+    def n_requests(self) -> int:
+        """One per sample, for a judge that asks before it judges."""
+        return self.n_samples if self.metric.asks_to_prepare else 0
 
     def make(self, run: Run) -> JudgeDecisions:
         """Asks the judge."""
@@ -122,5 +128,5 @@ def judged_scores(
 ) -> JudgedScores:
     """The scores of one judged metric."""
     judged = JudgedAnswers(answers) if metric.reads_answers else JudgedPassages()
-    preparation = PreparedJudge(metric, samples)
+    preparation = PreparedJudge(metric, samples, n_samples)
     return JudgedScores(name, metric, interval, samples, passages, judged, preparation, n_samples)

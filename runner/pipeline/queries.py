@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from components.errors import ComponentError
 from components.protocols import QueryVariant
 from components.records import Queries
 from runner.engine.codecs import Codec, Parts
@@ -37,7 +38,14 @@ class SampleQueries(Stage[Queries]):
     samples: Samples
 
     def make(self, run: Run) -> Queries:
-        """One query or more per sample, in the order of the samples."""
-        expanded = self.variant.expand(run.read(self.samples).samples)
-        sample = np.repeat(np.arange(len(expanded), dtype=np.int32), [len(texts) for texts in expanded])
+        """One query or more per sample, in the order of the samples. Raises ComponentError if some sample has none."""
+        samples = run.read(self.samples).samples
+        expanded = self.variant.expand(samples)
+        n_queries = [len(texts) for texts in expanded]
+        if len(expanded) != len(samples) or 0 in n_queries:
+            raise ComponentError(
+                f"{type(self.variant).__name__}: queries came for {np.count_nonzero(n_queries)} of {len(samples)} "
+                "samples, wanted one or more for each; give the question where there is nothing better"
+            )
+        sample = np.repeat(np.arange(len(expanded), dtype=np.int32), n_queries)
         return Queries([text for texts in expanded for text in texts], sample)

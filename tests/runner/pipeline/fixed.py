@@ -1,5 +1,6 @@
-"""A small benchmark, an embedder and cells made of them in Python: nothing here is read from `conf/` or bundled data,
-so that tests change only when code does.
+"""A small benchmark, an embedder and cells made of them in Python.
+
+Nothing here is read from `conf/` or from bundled data, so that tests change only when code does.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from components.metrics.interval import Bootstrap
 from components.metrics.passage_coverage import PassageCoverage
 from components.metrics.trec import TrecMeasures
 from components.prompts.by_kind import PromptByKind
-from components.protocols import EmbedderState, WordTokenizer
+from components.protocols import LLM, EmbedderState, WordTokenizer
 from components.records import Benchmark, Documents, Evidence, Kind, Passages, Sample
 from components.rerankers.lexical import LexicalCoverage
 from components.rerankers.none import NoReranker
@@ -115,7 +116,7 @@ def _letters(texts: Sequence[str]) -> NDArray[np.float32]:
     return np.array(counts, dtype=np.float32).reshape(len(counts), 26)
 
 
-def judge(llm: Scripted) -> JudgeSettings:
+def judge(llm: LLM) -> JudgeSettings:
     """One judged metric that first decides whether it applies."""
     graded = Graded(
         name="accuracy",
@@ -129,6 +130,7 @@ def judge(llm: Scripted) -> JudgeSettings:
         not_applicable_grade=None,
         empty_answer=0,
         max_attempts=2,
+        larger_is_better=True,
         prompt_version=1,
     )
     return JudgeSettings(llm, {"accuracy": graded})
@@ -150,7 +152,9 @@ def fixed_cell(**fields: Any) -> Cell:
         embedder=embedder,
         vector_index=Flat(),
         expander=NoExpander(),
-        retriever=Hybrid(embedder, Flat(), Bm25(tokenizer=words), ReciprocalRank(), depth=6),
+        retriever=Hybrid(
+            embedder, Flat(), Bm25(tokenizer=words, max_share_without_hits=1.0), ReciprocalRank(), depth=6
+        ),
         reranker=NoReranker(),
         context=PackedContext(),
         prompt=PromptByKind(
@@ -204,5 +208,6 @@ def run_all(store: Store, *wanted: Stage[Any]) -> list[StageRun]:
     """Runs what is needed for some stages; fails the test if one of them fails."""
     order = make_plan([(stage, 1) for stage in wanted], store).order
     runs = list(run_inline(order, store, lambda stage, done, total: None))
-    assert [run.error for run in runs if run.failed] == []
+    errors = [run.error for run in runs if run.failed]
+    assert not errors, "\n".join(errors)
     return runs

@@ -16,10 +16,10 @@ from components.metrics.interval import Bootstrap
 from components.metrics.trec import TrecMeasures
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK, Sweep
 from runner.pipeline.planned import CellRequest, Job
-from runner.pipeline.settings import MetricSettings
+from runner.pipeline.settings import JudgeSettings, MetricSettings
 from runner.results import read_cells, read_sweep
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
-from tests.runner.pipeline.fixed import bm25, fixed_cell
+from tests.runner.pipeline.fixed import VERDICT, bm25, fixed_cell, judge
 
 N_QUESTIONS = 40
 DOCUMENTS = [
@@ -43,17 +43,26 @@ class Own:
         self._n_sweeps = 0
 
     def asked(
-        self, *, limit: int | None = None, top_k: int = 5, code: int = EXIT_OK, plan_only: bool = False, **model: Any
+        self,
+        *,
+        limit: int | None = None,
+        top_k: int = 5,
+        code: int = EXIT_OK,
+        plan_only: bool = False,
+        judged: bool = False,
+        **model: Any,
     ) -> int:
         """How many requests reach the model in a sweep of one cell."""
         self._write()
         before = len(self.server.requests)
         self._n_sweeps += 1
+        llm = OpenAIChat("m", base_url=self.server.url, api_key_env="", max_retries=0, **model)
         cell = fixed_cell(
             dataset=Jsonl(f"{self.folder}/documents.jsonl", f"{self.folder}/samples.jsonl", limit=limit),
             retriever=bm25(),
             top_k=top_k,
-            llm=OpenAIChat("m", base_url=self.server.url, api_key_env="", max_retries=0, **model),
+            llm=llm,
+            judge=judge(llm) if judged else JudgeSettings(None, {}),
             metrics=MetricSettings({"trec": TrecMeasures(("mrr",))}, Bootstrap(n_resamples=100)),
         )
         folders = {"results_dir": str(self.folder), "store_dir": str(self.folder / "store")}
@@ -142,6 +151,17 @@ def test_the_plan_counts_what_is_then_asked_once_the_prompts_are_kept(own: Own, 
     server.script = works
     assert own.asked() == N_QUESTIONS // 4 == own.counted()
     assert own.asked() == 0 == own.counted()
+
+
+def test_judgements_are_kept_by_request_too(own: Own, server: ChatServer) -> None:
+    server.script = lambda request, attempt: Reply(VERDICT.reply if "response_format" in request else "No.")
+    n_decisions = N_QUESTIONS
+    assert own.asked(judged=True) == N_QUESTIONS + n_decisions + N_QUESTIONS
+    own.samples.append({"id": "new", "question": "Who dug the harbour?", "references": ["Hands"]})
+    assert own.asked(judged=True) == 3, "its answer, whether the metric applies to it, its judgement"
+    assert own.asked(judged=True, top_k=6) == 0, "the same answers"
+    own.samples[4]["references"] = ["Never"]
+    assert own.asked(judged=True) == 2, "whether it applies and the judgement, which read the reference"
 
 
 def test_an_estimate_says_that_it_is_one(own: Own) -> None:

@@ -8,7 +8,7 @@ import pytest
 from runner.engine.run import Run
 from runner.pipeline.context import ChosenContext
 from runner.pipeline.fusing import FusedHits
-from tests.runner.pipeline.version_guard import Row, computed, disagreements, kinds, read_table
+from tests.runner.pipeline.version_guard import Row, computed, disagreements, kinds, read_table, stage_classes
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +19,10 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
 def test_every_kind_computes_what_the_table_says(found: Mapping[str, Row]) -> None:
     wrong = disagreements(read_table(), found, kinds())
     assert wrong == [], "\n".join(wrong)
+
+
+def test_no_two_stages_share_a_kind() -> None:
+    assert sorted(kinds()) == sorted(cls.kind for cls in stage_classes())
 
 
 def test_it_computes_the_same_twice(found: Mapping[str, Row], tmp_path: Path) -> None:

@@ -36,15 +36,20 @@ _TIMES = ("latency_s",)
 Row = Mapping[str, Any]
 
 
-def kinds() -> dict[str, type[Stage[Any]]]:
-    """Every concrete stage of `runner.pipeline` by its kind."""
+def stage_classes() -> list[type[Stage[Any]]]:
+    """Every concrete stage of `runner.pipeline`."""
     for module in pkgutil.iter_modules(runner.pipeline.__path__, "runner.pipeline."):
         importlib.import_module(module.name)
-    return {
-        cls.kind: cls
+    return [
+        cls
         for cls in _subclasses(Stage)
         if not inspect.isabstract(cls) and cls.__module__.startswith("runner.pipeline.")
-    }
+    ]
+
+
+def kinds() -> dict[str, type[Stage[Any]]]:
+    """Every concrete stage by its kind."""
+    return {cls.kind: cls for cls in stage_classes()}
 
 
 def _subclasses(cls: type[Any]) -> Iterator[type[Any]]:
@@ -111,9 +116,9 @@ def disagreements(table: Mapping[str, Row], found: Mapping[str, Row], known: Map
 def stale_results(table: Mapping[str, Row], found: Mapping[str, Row]) -> list[str]:
     """Kinds whose results are others under the same keys, the cause first: what lies behind it follows it."""
     return [
-        f"{kind}: computes another result than the table has, and its key is the same: results in users' stores would "
-        f"be taken for the new ones. Raise `version` ({row['version']}) in the class of this stage, or of the "
-        f"component that changed (if several kinds say so, begin with the first: the others follow it), then {WRITE}"
+        f"{kind}: computes another result than the table has, and its key is the same: results in stores would be "
+        f"taken for the new ones. Raise `version` ({row['version']}) in the class of this stage, or of the component "
+        f"that changed (if several kinds say so, begin with the first: the others follow it), then {WRITE}"
         for kind, row in found.items()
         if kind in table and table[kind]["keys"] == row["keys"] and table[kind]["results"] != row["results"]
     ]

@@ -1,0 +1,52 @@
+"""Stages that add numbers: small, and at module level, so that worker processes can load them."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from components.fields import runtime_only
+from runner.engine.codecs import Codec, Single
+from runner.engine.run import Run
+from runner.engine.stage import Resources, Stage
+
+
+@dataclass(frozen=True, eq=False)
+class Number(Stage[int]):
+    """A number, and the numbers that are added to it."""
+
+    kind: ClassVar[str] = "number"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[int]] = Single("number")
+
+    amount: int
+    added: tuple[Stage[int], ...] = ()
+
+    def make(self, run: Run) -> int:
+        return self.amount + sum(run.read(stage) for stage in self.added)
+
+
+@dataclass(frozen=True, eq=False)
+class Timed(Stage[int]):
+    """Takes a while, and writes down from when to when it ran."""
+
+    kind: ClassVar[str] = "timed"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[int]] = Single("number")
+
+    number: int
+    notes: str = runtime_only("", "a folder for notes changes no number")
+
+    def make(self, run: Run) -> int:
+        started = time.monotonic()
+        time.sleep(0.15)
+        (Path(self.notes) / f"{self.kind}-{self.number}").write_text(f"{started} {time.monotonic()}")
+        return self.number
+
+
+@dataclass(frozen=True, eq=False)
+class Greedy(Timed):
+    """Wants more cores than any test has workers."""
+
+    kind: ClassVar[str] = "greedy"
+    resources: ClassVar[Resources] = Resources(n_cores=64)

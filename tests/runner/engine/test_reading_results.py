@@ -1,0 +1,94 @@
+"""Results are decoded by the key of their stage, and their files hashed once."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from runner.engine.cache import Cache
+from runner.engine.codecs import Codec, Parts
+from runner.engine.executors.inline import run_inline
+from runner.engine.outcome import StageRun
+from runner.engine.plan import make_plan
+from runner.engine.run import Run
+from runner.engine.stage import Stage
+from runner.engine.store import Store, entries
+from runner.engine.worker import read_or_make
+from tests.runner.engine.adding import Number
+from tests.runner.pipeline.fixed import fixed_cell, graph_in, run_all
+
+
+class _CountingCodec:
+    """A number; counts how often it is decoded."""
+
+    n_decoded: ClassVar[int] = 0
+
+    def encode(self, result: int) -> Parts:
+        return {"number": result}
+
+    def decode(self, parts: Parts) -> int:
+        _CountingCodec.n_decoded += 1
+        return int(parts["number"])
+
+
+@dataclass(frozen=True, eq=False)
+class _Other(Number):
+    """Another stage with a function of the same name."""
+
+    kind: ClassVar[str] = "other"
+    codec: ClassVar[Codec[int]] = _CountingCodec()
+
+    def make(self, run: Run) -> int:
+        return -super().make(run)
+
+
+def run(store: Store, *wanted: Stage[int]) -> list[StageRun]:
+    order = make_plan([(stage, 1) for stage in wanted], store).order
+    return list(run_inline(order, store, lambda stage, done, total: None))
+
+
+def test_stages_with_functions_of_equal_names_are_told_apart(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    inputs = (Number(3), Number(4), _Other(3), _Other(5))
+    total = Number(100, inputs)
+    run(store, total)
+    assert read_or_make(total, store) == 100 + 3 + 4 - 3 - 5
+    cache = Cache()
+    for stage in (*inputs, *reversed(inputs)):
+        entry = store.find(stage.kind, stage.key)
+        assert entry is not None
+        assert cache.get(stage, entry) == read_or_make(stage, store)
+
+
+def test_a_result_that_several_stages_read_is_decoded_once(tmp_path: Path) -> None:
+    shared = _Other(7)
+    run(Store(tmp_path), shared)
+    _CountingCodec.n_decoded = 0
+    run(Store(tmp_path), Number(1, (shared,)), Number(2, (shared,)), Number(3, (shared,)))
+    assert _CountingCodec.n_decoded == 1
+
+
+def test_files_are_hashed_once_per_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: Counter[Path] = Counter()
+    checksum = entries._checksum
+
+    def counting(path: Path) -> str:
+        hashed[path] += 1
+        return checksum(path)
+
+    first = Store(tmp_path)
+    run_all(first, graph_in(first, fixed_cell(top_k=2)).result)
+    monkeypatch.setattr(entries, "_checksum", counting)
+    later = Store(tmp_path)  # as another process has
+    for top_k in (1, 2, 3):
+        result = graph_in(later, fixed_cell(top_k=top_k)).result
+        run_all(later, result)
+        read_or_make(result, later)
+        read_or_make(result, later)
+    kept = {path: n for path, n in hashed.items() if path.is_relative_to(tmp_path / "entries")}
+    assert kept, "results of the first process were read"
+    assert max(kept.values()) == 1
+    written = [path for path in hashed if path not in kept]
+    assert all(hashed[path] == 1 for path in written)

@@ -1,0 +1,22 @@
+"""A store says which format it has, and one of another format is not read."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components.errors import StoreError
+from runner.engine.store import Store
+
+
+def test_a_new_store_has_format_2(tmp_path: Path) -> None:
+    Store(tmp_path)
+    assert json.loads((tmp_path / "store.json").read_text()) == {"format": 2}
+    Store(tmp_path)
+
+
+@pytest.mark.parametrize(("found", "remedy"), [(1, "Remove the folder"), (3, "Upgrade rag-grid")])
+def test_another_format_is_refused_with_what_to_do(tmp_path: Path, found: int, remedy: str) -> None:
+    (tmp_path / "store.json").write_text(json.dumps({"format": found}))
+    with pytest.raises(StoreError, match=rf"the store has format {found}, this version reads format 2\. {remedy}"):
+        Store(tmp_path)

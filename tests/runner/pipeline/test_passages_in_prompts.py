@@ -1,0 +1,40 @@
+"""What a prompt can show of a passage: its text, the title and the metadata of its document."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from components.prompts.by_kind import PromptByKind
+from runner.engine.store import Store
+from runner.engine.worker import read_or_make
+from tests.runner.pipeline.fixed import FixedData, bm25, fixed_cell, graph_in, run_all
+
+
+def prompts(folder: Path, passage: str, **fields: Any) -> list[str]:
+    """The last messages of all samples."""
+    cell = fixed_cell(top_k=1, retriever=bm25(), **fields)
+    assert isinstance(cell.prompt, PromptByKind)
+    store = Store(folder)
+    graph = graph_in(store, replace(cell, prompt=replace(cell.prompt, passage=passage)))
+    (stage,) = [stage for stage in graph.result.upstream() if stage.kind == "prompts"]
+    run_all(store, stage)
+    return [messages[-1].content for messages in read_or_make(stage, store)]  # type: ignore[attr-defined]
+
+
+def test_title_and_metadata_of_the_right_document_reach_the_prompt(tmp_path: Path) -> None:
+    bridge, harbour, mill, tower = prompts(tmp_path, "<{n}|{title}|{metadata}|{text}>")
+    assert "<1|East/Bridge|place: east|The bridge was opened in 1932." in bridge
+    assert "<1|East/Harbour|place: east|" in harbour
+    assert "<1|West/Mill|place: west|" in mill
+    assert "<1|West/Tower|place: west|" in tower
+
+
+def test_they_do_where_corpora_lie_side_by_side(tmp_path: Path) -> None:
+    found = prompts(tmp_path, "<{title}|{metadata}>", dataset=FixedData(side_by_side=True))
+    titles = ("East/Bridge|place: east", "East/Harbour|place: east", "West/Mill|place: west", "West/Tower|place: west")
+    assert all(f"<{title}>" in prompt for title, prompt in zip(titles, found, strict=True))
+
+
+def test_what_a_passage_says_is_no_template(tmp_path: Path) -> None:
+    (first, *_) = prompts(tmp_path, "{text} {question}")
+    assert "1932. {question}" in first or "{question}" in first

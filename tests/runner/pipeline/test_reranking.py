@@ -1,0 +1,86 @@
+"""A reranker scores no pair of query and chunk twice."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from components.protocols import WordTokenizer
+from components.records import Hits, Passages
+from runner.engine.store import Store
+from runner.engine.worker import read_or_make
+from runner.pipeline.reranking import RerankedHits
+from tests.runner.pipeline.fixed import bm25, fixed_cell, graph_in, run_all
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class CountingReranker:
+    """Likes short chunks, and remembers which pairs it scored."""
+
+    depth: int = 2
+    factor: float = 1.0
+
+    version: ClassVar[int] = 1
+    scored: ClassVar[list[Pair]] = []
+
+    @property
+    def tokenizer(self) -> WordTokenizer | None:
+        return None
+
+    def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        texts = [(queries.texts[query], chunks.texts[chunk]) for query, chunk in pairs.tolist()]
+        self.scored.extend(texts)
+        return np.array([-self.factor * len(chunk) for _, chunk in texts], dtype=np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_scored() -> None:
+    CountingReranker.scored.clear()
+
+
+def rerank(folder: Path, reranker: CountingReranker, **fields: Any) -> tuple[Hits, list[Pair]]:
+    """The hits, and the pairs that were scored for them."""
+    before = len(CountingReranker.scored)
+    store = Store(folder)
+    graph = graph_in(store, fixed_cell(reranker=reranker, **fields))
+    (stage,) = [stage for stage in graph.result.upstream() if isinstance(stage, RerankedHits)]
+    run_all(store, stage)
+    return read_or_make(stage, store), CountingReranker.scored[before:]
+
+
+def test_another_depth_scores_the_new_pairs_alone(tmp_path: Path) -> None:
+    _, first = rerank(tmp_path / "a", CountingReranker(depth=2))
+    deeper, more = rerank(tmp_path / "a", CountingReranker(depth=4))
+    assert len(first) == len(set(first)) == 8
+    assert len(more) == 8
+    assert not set(first) & set(more)
+    _, none = rerank(tmp_path / "a", CountingReranker(depth=3))
+    assert none == []
+    at_once, all_pairs = rerank(tmp_path / "b", CountingReranker(depth=4))
+    assert set(all_pairs) == {*first, *more}
+    np.testing.assert_array_equal(deeper.chunk, at_once.chunk)
+    np.testing.assert_array_equal(deeper.score, at_once.score)
+
+
+def test_another_first_ranking_scores_the_new_pairs_alone(tmp_path: Path) -> None:
+    _, of_hybrid = rerank(tmp_path, CountingReranker(depth=3))
+    _, of_bm25 = rerank(tmp_path, CountingReranker(depth=3), retriever=bm25())
+    _, of_other_k1 = rerank(tmp_path, CountingReranker(depth=3), retriever=bm25(k1=0.1, b=0.0))
+    scored = of_hybrid + of_bm25 + of_other_k1
+    assert len(scored) == len(set(scored))
+    assert len(of_bm25) < len(of_hybrid)
+    assert len(of_other_k1) < len(of_hybrid)
+
+
+def test_another_reranker_and_another_chunking_score_anew(tmp_path: Path) -> None:
+    _, first = rerank(tmp_path, CountingReranker(depth=2))
+    _, other = rerank(tmp_path, CountingReranker(depth=2, factor=2.0))
+    assert sorted(other) == sorted(first)
+    chunk = type(fixed_cell().chunk)(size=40, unit=fixed_cell().chunk.unit)  # type: ignore[attr-defined]
+    _, shorter = rerank(tmp_path, CountingReranker(depth=2), chunk=chunk)
+    assert len(shorter) == 8
