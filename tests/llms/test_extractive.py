@@ -103,7 +103,9 @@ def test_empty_without_a_usable_sentence(kind: Kind, passages: tuple[str, ...]) 
 
 def _plainly(given: Request, llm: Extractive) -> str:
     """The answer to a question by its definition, nothing remembered and every sum made anew."""
-    sentences = [(text, frozenset(llm._terms(text))) for text in llm._sentences(given.passages)]
+    sentences = [
+        (text, frozenset(llm._terms(text))) for text in llm._sentences([passage.text for passage in given.passages])
+    ]
     asked = frozenset(llm._terms(given.sample.question))
     counts = Counter(term for _, terms in sentences for term in terms)
     weight = {term: log(1 + len(sentences) / n) for term, n in counts.items()}

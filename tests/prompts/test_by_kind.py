@@ -101,13 +101,13 @@ class TestDefaultAlone(PromptContract):
 
     def test_earlier_turns_stand_before_the_question(self) -> None:
         talk = sample(Kind.CONVERSATION, history=(Turn("建了什么？", "桥。"),))
-        assert self.component.render(talk, ["甲"]) == (Message("user", "[1] 甲\n\n建了什么？\n桥。\n几座桥？"),)
+        assert self.component.render(talk, of_texts("甲")) == (Message("user", "[1] 甲\n\n建了什么？\n桥。\n几座桥？"),)
 
 
 def test_a_template_of_its_own_wins_over_the_default() -> None:
     prompt = dataclasses.replace(PROMPT, default="{context}|{question}", correction="")
-    assert prompt.render(sample(), ["甲"])[-1].content == "资料：[1] 甲\n问题：几座桥？"
-    assert prompt.render(sample(Kind.CORRECTION), ["甲"])[-1].content == "[1] 甲|几座桥？"
+    assert prompt.render(sample(), of_texts("甲"))[-1].content == "资料：[1] 甲\n问题：几座桥？"
+    assert prompt.render(sample(Kind.CORRECTION), of_texts("甲"))[-1].content == "[1] 甲|几座桥？"
 
 
 def test_a_default_needs_its_places() -> None:
