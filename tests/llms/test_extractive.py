@@ -133,7 +133,7 @@ def test_answers_are_those_of_the_definition() -> None:
     samples = [sample for sample in data.samples if sample.kind is Kind.QA and not sample.history][:60]
     random = Random(0)
     for sample in samples:
-        given = Request(sample.id, (), sample, tuple(random.choices(data.documents.texts, k=5)))
+        given = Request(sample.id, (), sample, of_texts(*random.choices(data.documents.texts, k=5)))
         expected = _plainly(given, Extractive())
         assert expected
         assert answer(given) == expected
