@@ -120,7 +120,6 @@ def judge(llm: LLM) -> JudgeSettings:
     """One judged metric that first decides whether it applies."""
     graded = Graded(
         name="accuracy",
-        larger_is_better=True,
         llm=llm,
         system="",
         instruction="{question} {references} {answer}",
