@@ -82,7 +82,7 @@ class Entry:
             self.compared.add(file)
         try:
             return read_part(self.folder / file)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError) as error:
             raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {error}") from error
 
 
