@@ -47,12 +47,11 @@ def _requests(plan: Plan) -> str:
     """How often models will be asked, and what for; "about" where prompts are not made yet."""
     if not plan.n_requests:
         return "nothing to ask a model"
-    parts = [
-        f"{'' if count.is_exact else 'about '}{count.n_requests:,} for {count.kind}"
+    return ", ".join(
+        f"{'' if count.is_exact else 'about '}{_count(count.n_requests, 'request')} for {count.kind}"
         for count in plan.requests
         if count.n_requests
-    ]
-    return f"requests: {', '.join(parts)}"
+    )
 
 
 _LEFT_OUT = {
@@ -122,6 +121,7 @@ def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
     while len(shown) > 1 and console.measure(table, options=unbounded).maximum > console.width:
         shown.pop()
         table = _leaderboard(ordered, axes, shown)
+    console.print(f"[italic]{_title(ordered, metrics)}[/]")  # a title of the table's own would wrap at its width
     console.print(table)
     if len(shown) < len(metrics):
         console.print(f"[dim]a wider terminal also shows: {', '.join(metrics[len(shown) :])}[/]")
@@ -180,7 +180,7 @@ def _finest_subsets(cell: CellResult) -> list[str]:
 
 
 def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str]) -> Table:
-    table = Table(title=_title(ordered, metrics), title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("cell", *axes):
         table.add_column(name, no_wrap=True)
     for i, name in enumerate(metrics):

@@ -8,10 +8,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from hydra import compose, initialize_config_module
 
+from runner.engine.stage import Stage
 from runner.engine.store import Entry, Store
+from runner.engine.worker import find_or_make
 from runner.launch import grid_launcher
 from runner.launch.axes import job_of
 from runner.launch.request import check_jobs
@@ -19,6 +22,8 @@ from runner.launch.sweep import run_sweep
 from runner.pipeline.cell import Graph
 from runner.pipeline.planned import CellRequest, Job, SweepPlan, plan_sweep
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
+
+T = TypeVar("T")
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SWEEP_ID = "a-sweep"
@@ -70,6 +75,11 @@ def small_graph(*overrides: str) -> Graph:
     with TemporaryDirectory() as folder:
         (cell,) = plan_sweep([small_request(*overrides)], Store(Path(folder))).cells
     return cell.graph
+
+
+def read_or_make(stage: Stage[T], store: Store) -> T:
+    """The result of a stage, made first if it is not there."""
+    return stage.codec.decode(find_or_make(stage, store).parts())
 
 
 def store_of(folder: Path) -> Store:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.engine.store.entries import FORMAT
+from runner.engine.store.files import write_part
 from runner.launch.sweep import EXIT_NOT_RUN, EXIT_OK
 from tests.datasets.test_crud_rag import CORPUS, SPLIT
 from tests.datasets.test_crud_rag import write as write_crud_rag
@@ -122,7 +124,7 @@ class TestConfiguration:
             (["chunk.unit=char", "chunk.size=0"], "chunk.size: got 0, wanted at least 1"),
             (["top_k=101"], "top_k: got 101, more than retriever.depth=100"),
             (["dataset.limit=0"], "dataset.limit:"),
-            (["run.workers=0"], "run.workers: got 0, wanted at least 1"),
+            (["run.workers=-1"], "run.workers: got -1, wanted at least 1"),
             (["tracking.uri=https://me:secret@mlflow.example"], "tracking.uri: holds a user name or password"),
             (
                 ["+metrics.scores.again={_target_: components.metrics.em.ExactMatch}"],
@@ -221,24 +223,24 @@ class TestStoreAndDisk:
     def test_a_store_of_a_newer_version(self, refused: Refusal, tmp_path: Path) -> None:
         store = tmp_path / "results" / "store"
         store.mkdir(parents=True)
-        (store / "store.json").write_text(json.dumps({"format": 2}))
-        assert "the store has format 2, this version reads format 1" in refused()
+        (store / "store.json").write_text(json.dumps({"format": FORMAT + 1}))
+        assert f"the store has format {FORMAT + 1}, this version reads format {FORMAT}" in refused()
 
     def test_a_full_disk_keeps_what_was_made(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        sync, n_synced = os.fsync, 0
+        n_written = 0
 
-        def fill_up(descriptor: int) -> None:
-            nonlocal n_synced
-            n_synced += 1
-            if n_synced > 20:
+        def fill_up(path: Path, value: object) -> None:
+            nonlocal n_written
+            n_written += 1
+            if n_written > 20:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            sync(descriptor)
+            write_part(path, value)
 
         with monkeypatch.context() as full:
-            full.setattr("os.fsync", fill_up)
-            assert run_small(tmp_path, ("metrics=retrieval",)) == EXIT_NOT_RUN
+            full.setattr("runner.engine.store.entries.write_part", fill_up)
+            assert run_small(tmp_path, ("metrics=retrieval", "run.workers=1")) == EXIT_NOT_RUN
         error = capsys.readouterr().err
         assert "the disk is full" in error
         assert "same command again" in error

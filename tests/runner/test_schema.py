@@ -125,7 +125,7 @@ class TestMistakes:
         assert mistakes_of(default, llm=MISSING) == ("llm: missing, wanted LLM",)
 
     def test_all_are_reported_at_once(self, default: Any) -> None:
-        found = mistakes_of(default, chunk__size="x", embedder__tokenizer__hnm=True, run__workers=0, top=1)
+        found = mistakes_of(default, chunk__size="x", embedder__tokenizer__hnm=True, run__workers=-1, top=1)
         assert [mistake.partition(":")[0] for mistake in sorted(found)] == [
             "chunk.size",
             "embedder.tokenizer.hnm",
@@ -196,7 +196,7 @@ class TestChecks:
         assert mistake.startswith("top_k: got 0, wanted at least 1")
 
     def test_any_top_k_for_a_closed_book(self, default: Any) -> None:
-        closed_book = {"_target_": "components.retrievers.arms.ClosedBook"}
+        closed_book = {"_target_": "components.retrievers.closed_book.ClosedBook"}
         assert built(default, top_k=500, retriever=closed_book).retriever.depth == 0
 
     def test_mistakes_of_parts_carry_the_whole_path(self, default: Any) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from components.errors import ConfigError
-from components.records import Kind, Sample
+from components.records import Kind, Passage, Sample
 from runner.launch.compose import compose_config
 from runner.launch.schema import build_cell
 from runner.loaded import load
@@ -27,6 +27,7 @@ class Answered:
 
     floor: float = 0.0
     version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool] = True
     names: ClassVar[tuple[str, ...]] = ("answered",)
     form: ClassVar[None] = None
 
@@ -175,7 +176,7 @@ class TestPrompts:
         return build_cell(compose_config([f"hydra.searchpath=[file://{folder}]", "prompt=mine"])).prompt
 
     def said(self, prompt: Any, kind: Kind = Kind.QA) -> str:
-        return str(prompt.render(Sample("s", "qa", kind, "Who?", ("x",)), ["a text"])[-1].content)
+        return str(prompt.render(Sample("s", "qa", kind, "Who?", ("x",)), [Passage("a text")])[-1].content)
 
     @pytest.mark.parametrize("base", ["english", "chinese"])
     def test_one_template_over_one_of_ours(self, base: str, folder: Path) -> None:

@@ -15,9 +15,9 @@ from runner.engine.plan import make_plan
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.engine.store import Store, entries
-from runner.engine.worker import read_or_make
 from tests.runner.engine.adding import Number
 from tests.runner.pipeline.fixed import fixed_cell, graph_in, run_all
+from tests.runner.sweeping import read_or_make
 
 
 class _CountingCodec:

@@ -6,8 +6,8 @@ from typing import Any
 
 from components.prompts.by_kind import PromptByKind
 from runner.engine.store import Store
-from runner.engine.worker import read_or_make
 from tests.runner.pipeline.fixed import FixedData, bm25, fixed_cell, graph_in, run_all
+from tests.runner.sweeping import read_or_make
 
 
 def prompts(folder: Path, passage: str, **fields: Any) -> list[str]:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from components.protocols import WordTokenizer
 from components.records import Hits, Passages
 from runner.engine.store import Store
-from runner.engine.worker import read_or_make
 from runner.pipeline.reranking import RerankedHits
 from tests.runner.pipeline.fixed import bm25, fixed_cell, graph_in, run_all
+from tests.runner.sweeping import read_or_make
 
 Pair = tuple[str, str]
 

@@ -17,10 +17,10 @@ from runner.engine.executors.inline import run_inline
 from runner.engine.plan import make_plan
 from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.engine.worker import read_or_make
 from runner.pipeline.cell import Graph
 from runner.pipeline.fusing import split_by_sample
 from tests.runner.pipeline.fixed import CELLS, FixedData, bm25, fixed_cell, graph_in, run_all
+from tests.runner.sweeping import read_or_make
 
 
 @dataclass(frozen=True)
