@@ -34,10 +34,13 @@ def overrides_of(axes: Mapping[str, Sequence[str]]) -> list[str]:
     return [f"{name}={','.join(values)}" for name, values in axes.items()]
 
 
-def run(folder: Path, data: Path, *overrides: str) -> Run:
-    """Sweeps the CRUD-RAG data under `data`; results and store are in `folder`. Raises RuntimeError if it fails."""
+def run(folder: Path, data: Path | None, *overrides: str) -> Run:
+    """Sweeps the CRUD-RAG data under `data`, or the bundled data for None; results and store are in `folder`. Raises
+    RuntimeError if it fails.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "runner", "-m", "dataset=crud_rag", f"dataset.root={data}", *overrides]
+    dataset = ["dataset=crud_rag", f"dataset.root={data}"] if data else []
+    command = [sys.executable, "-m", "runner", "-m", *dataset, *overrides]
     path = os.pathsep.join([str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")])
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()

@@ -1,8 +1,8 @@
-"""The process that logs a sweep to MLflow: python -m runner.output.logging_process URI EXPERIMENT SWEEP_DIR
+"""The process that logs a sweep to MLflow: python -m runner.output.logging_process
 
-Standard input has one order per line, a JSON list: ["start"], ["cell", folder], ["finish"]. At the end there is JSON on
-standard output, {"error": ""} or what went wrong. The end of the input before "finish" means that the sweep is gone;
-the cell at hand is logged to its end, and then this process ends too.
+Standard input has one order per line, a JSON list: ["start", uri, experiment, folder of the sweep], ["cell", folder],
+["finish"]. At the end there is JSON on standard output, {"error": ""} or what went wrong. The end of the input before
+"finish" means that the sweep is gone; the cell at hand is logged to its end, and then this process ends too.
 """
 
 import json
@@ -20,25 +20,26 @@ Order = list[str]
 _GONE: Order = ["gone"]
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """Logs what it is told to; returns 0 if it could say how that went."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the sweep decides what Ctrl-C means
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as answer:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the answer alone goes there, nothing of MLflow
-        error = _log(*arguments)
+        error = _log()
         json.dump({"error": error}, answer)
     return 0
 
 
-def _log(uri: str, experiment: str, sweep_dir: str) -> str:
+def _log() -> str:
     """Obeys all orders; returns "" or the error that ended it."""
     tracker = None
     try:
-        for order, *folder in _orders():
+        for order, *words in _orders():
             if order == "start":
+                uri, experiment, sweep_dir = words
                 tracker = Tracker(uri, experiment, Path(sweep_dir))
             elif order == "cell" and tracker:
-                tracker.log_cell(Path(*folder))
+                tracker.log_cell(Path(*words))
             elif order == "finish" and tracker:
                 tracker.finish()
     except Exception as error:  # noqa: BLE001 - whatever MLflow raises; the sweep shows it at its end
@@ -58,7 +59,8 @@ def _orders() -> Iterator[Order]:
     waiting: SimpleQueue[Order] = SimpleQueue()
     gone = Event()
     Thread(target=_take, args=(waiting, gone), daemon=True).start()
-    import mlflow  # noqa: F401 - it takes a second or two, which is better spent before the first order
+    # These take a second or two, which is better spent before the first order.
+    import mlflow  # noqa: F401
 
     while not gone.is_set() and (order := waiting.get()) is not _GONE:
         yield order
@@ -80,4 +82,4 @@ def _take(waiting: "SimpleQueue[Order]", gone: Event) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -22,6 +22,32 @@ def default_uri(results_dir: Path) -> str:
     return f"sqlite:///{(results_dir.resolve().parent / 'mlflow.db').as_posix()}"
 
 
+class _LoggingProcess:
+    """The process that logs, with what it says. It ends when nobody holds it any more."""
+
+    def __init__(self) -> None:
+        """Starts it: it loads MLflow and waits. Raises OSError."""
+        self.said = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - as long as the process
+        try:
+            self.process = _started(self.said)
+        except OSError:
+            self.said.close()
+            raise
+        self.close = weakref.finalize(self, _end, self.process, self.said)
+
+
+_early: list[_LoggingProcess] = []
+
+
+def load_early() -> None:
+    """Starts the process for the next sweep before anything is known of it: MLflow takes seconds to load, which pass
+    while the sweep is composed. One that cannot be started is tried again, and reported, by the tracker.
+    """
+    if not _early:
+        with contextlib.suppress(OSError):
+            _early.append(_LoggingProcess())
+
+
 class SafeTracker:
     """A tracker that never costs a result: the first failure is kept in `error`, and nothing is logged after it.
 
@@ -35,28 +61,22 @@ class SafeTracker:
         self.uri = settings.uri or default_uri(sweep_dir.parent)
         self.error = ""
         self._arguments = [self.uri, experiment, str(sweep_dir.resolve())]
-        self._process: subprocess.Popen[str] | None = None
-        self._said: IO[str] | None = None
+        self._logging: _LoggingProcess | None = None
         self._is_finishing = False
 
     def prepare(self) -> None:
-        """Starts the process, which loads MLflow and waits: the sooner, the less anyone waits for it later."""
-        if not self.enabled or self._process or self.error:
+        """Starts the process, unless one was started early: the sooner, the less anyone waits for it later."""
+        if not self.enabled or self._logging or self.error:
             return
-        said = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - it lives as long as the process
         try:
-            self._process = _started(self._arguments, said)
+            self._logging = _early.pop() if _early else _LoggingProcess()
         except OSError as error:
-            said.close()
             self.error = f"its process did not start: {error}"
-            return
-        self._said = said
-        self._close = weakref.finalize(self, _end, self._process, said)
 
     def start(self) -> None:
         """Opens the sweep's parent run, from `sweep.json`."""
         self.prepare()
-        self._send("start")
+        self._send("start", *self._arguments)
 
     def log_cell(self, folder: Path) -> None:
         """One child run from a cell's folder, in time."""
@@ -71,32 +91,33 @@ class SafeTracker:
     def finish(self, limit_s: float | None = None) -> None:
         """Waits until all is logged, at most `limit_s`; a Ctrl-C meanwhile ends the logging, not the caller."""
         self.ask_to_finish()
-        if self._process is None or self._said is None:
+        if self._logging is None:
             return
         try:
-            answer, _ = self._process.communicate(timeout=limit_s)
-            self.error = self.error or _told(answer, self._process.returncode, self._said)
+            answer, _ = self._logging.process.communicate(timeout=limit_s)
+            self.error = self.error or _told(answer, self._logging.process.returncode, self._logging.said)
         except (KeyboardInterrupt, subprocess.TimeoutExpired):
-            self._process.terminate()
+            self._logging.process.terminate()
             self.error = "interrupted before all cells were logged"
-        self._process = None
-        self._close()
+        self._logging.close()
+        self._logging = None
 
     def _send(self, *order: str) -> None:
-        if self._process is None or self.error:
+        if self._logging is None or self.error:
             return
-        assert self._process.stdin is not None, "it was asked for"
+        orders = self._logging.process.stdin
+        assert orders is not None, "it was asked for"
         try:
-            self._process.stdin.write(json.dumps(order) + "\n")
-            self._process.stdin.flush()
+            orders.write(json.dumps(order) + "\n")
+            orders.flush()
         except BrokenPipeError:
             pass  # it ended early: its answer, which `finish` reads, says why
 
 
-def _started(arguments: list[str], said: IO[str]) -> "subprocess.Popen[str]":
+def _started(said: IO[str]) -> "subprocess.Popen[str]":
     path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))
-    return subprocess.Popen(  # noqa: S603 - this project's own module
-        [sys.executable, "-m", "runner.output.logging_process", *arguments],
+    return subprocess.Popen(
+        [sys.executable, "-m", "runner.output.logging_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=said,

@@ -30,14 +30,18 @@ def tracker_of(sweep: Path, uri: str = "", *, enabled: bool = True) -> SafeTrack
 
 
 def process_of(tracker: SafeTracker) -> "subprocess.Popen[str]":
-    assert tracker._process is not None
-    return tracker._process
+    assert tracker._logging is not None
+    return tracker._logging.process
+
+
+def start_order(sweep: Path) -> list[str]:
+    return ["start", f"sqlite:///{sweep.parent}/m.db", "tests", str(sweep)]
 
 
 def start_directly(sweep: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "runner.output.logging_process", f"sqlite:///{sweep.parent}/m.db", "tests"]
+    command = [sys.executable, "-m", "runner.output.logging_process"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([*command, str(sweep)], cwd=REPOSITORY, text=True, **pipes)  # type: ignore[call-overload,no-any-return]
+    return subprocess.Popen(command, cwd=REPOSITORY, text=True, **pipes)  # type: ignore[call-overload,no-any-return]
 
 
 def test_a_whole_sweep(sweep: Path) -> None:
@@ -62,7 +66,7 @@ def test_disabled_nothing_is_started(sweep: Path) -> None:
     tracker.start()
     tracker.log_cell(sweep / "a1a1a1a1a1a1")
     tracker.finish()
-    assert (tracker.error, tracker._process) == ("", None)
+    assert (tracker.error, tracker._logging) == ("", None)
 
 
 def test_what_mlflow_raises_is_told(sweep: Path) -> None:
@@ -94,7 +98,7 @@ def test_an_interpreter_that_is_not_there_is_an_error_and_no_more(sweep: Path, m
 def test_it_ends_when_the_sweep_is_gone(sweep: Path) -> None:
     process = start_directly(sweep)
     assert process.stdin is not None
-    process.stdin.write('["start"]\n')
+    process.stdin.write(json.dumps(start_order(sweep)) + "\n")
     answer, _ = process.communicate(timeout=60)  # closes its input
     assert json.loads(answer) == {"error": ""}
     assert process.returncode == 0
@@ -142,11 +146,13 @@ def test_a_tracker_that_is_given_up_ends_its_process(sweep: Path) -> None:
 
 def test_nothing_but_the_answer_is_printed_and_no_model_library_is_loaded(sweep: Path) -> None:
     code = (
-        "import sys; from runner.output import logging_process as p; p.main(sys.argv[1:]);"
+        "import sys; from runner.output import logging_process as p; p.main();"
         "print(sorted({'torch', 'transformers', 'faiss', 'hydra'} & set(sys.modules)), file=sys.stderr)"
     )
-    orders = "\n".join(json.dumps(order) for order in (["start"], ["cell", str(sweep / "a1a1a1a1a1a1")], ["finish"]))
-    command = [sys.executable, "-c", code, f"sqlite:///{sweep.parent}/m.db", "tests", str(sweep)]
+    orders = "\n".join(
+        json.dumps(order) for order in (start_order(sweep), ["cell", str(sweep / "a1a1a1a1a1a1")], ["finish"])
+    )
+    command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=REPOSITORY, input=orders + "\n", capture_output=True, text=True, check=False)
     assert json.loads(done.stdout) == {"error": ""}
     assert done.stderr.splitlines()[-1] == "[]"
