@@ -75,7 +75,7 @@ class Sweep:
         """Everything, in order; returns the exit code. Raises StoreError if results cannot be kept or written."""
         if not self._run.plan_only:
             self._tracker.prepare()
-        plan = plan_sweep(self._requests, self._store)
+        plan = plan_sweep(self._requests, self._store, self._console.print)
         terminal.show_plan(self._console, plan)
         if self._run.plan_only:
             return EXIT_OK

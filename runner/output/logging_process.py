@@ -5,6 +5,7 @@ Standard input has one order per line, a JSON list: ["start", uri, experiment, f
 "finish" means that the sweep is gone; the cell at hand is logged to its end, and then this process ends too.
 """
 
+import importlib
 import json
 import os
 import signal
@@ -59,8 +60,9 @@ def _orders() -> Iterator[Order]:
     waiting: SimpleQueue[Order] = SimpleQueue()
     gone = Event()
     Thread(target=_take, args=(waiting, gone), daemon=True).start()
-    # These take a second or two, which is better spent before the first order.
-    import mlflow  # noqa: F401
+    # These take seconds, which are better spent before the first order. The names are in use elsewhere.
+    for module in ("mlflow", "mlflow.store.tracking.sqlalchemy_store", "matplotlib.backends.backend_agg"):
+        importlib.import_module(module)
 
     while not gone.is_set() and (order := waiting.get()) is not _GONE:
         yield order

@@ -1,6 +1,6 @@
 """The data set: loading it, and telling its corpus from its samples, so that each is keyed by its own content."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -176,12 +176,14 @@ class Data:
         return key_of([self.corpus.content, self.samples.content])
 
 
-def load_data(dataset: Dataset, store: Store) -> Data:
+def load_data(dataset: Dataset, store: Store, announce: Callable[[str], None] = lambda line: None) -> Data:
     """Loads a data set unless it is kept: its mistakes should be found before any work, and the plan needs its size.
 
     Raises DataError.
     """
     loaded = LoadedBenchmark(dataset, dataset.fingerprint())
+    if store.find(loaded.kind, loaded.key) is None:
+        announce(f"loading {dataset.name} ...")
     parts = find_or_make(loaded, store).parts()
     content = parts["content"]
     return Data(

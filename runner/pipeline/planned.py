@@ -1,6 +1,6 @@
 """The cells of a sweep, as they were asked for and as they are planned: equal experiments are one cell."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from components.json_value import Json
@@ -69,14 +69,19 @@ class SweepPlan:
         return {"n_cells": len(self.cells), "n_requested": self.n_requested, **self.plan.summary()}
 
 
-def plan_sweep(requests: Sequence[CellRequest], store: Store) -> SweepPlan:
-    """Cells in the order asked for, equal experiments joined, and the plan of all their stages. Raises DataError."""
+def plan_sweep(
+    requests: Sequence[CellRequest], store: Store, announce: Callable[[str], None] = lambda line: None
+) -> SweepPlan:
+    """Cells in the order asked for, equal experiments joined, and the plan of all their stages. Raises DataError.
+
+    `announce` is told of each data set that is not kept and has to be loaded, which may take a while.
+    """
     data: dict[Dataset, Data] = {}
     planned: dict[str, PlannedCell] = {}
     for request in requests:
         dataset = request.cell.dataset
         if dataset not in data:
-            data[dataset] = load_data(dataset, store)
+            data[dataset] = load_data(dataset, store, announce)
         graph = graph_of(request.cell, data[dataset])
         before = planned.get(graph.result.key)
         if before is None:
