@@ -15,6 +15,7 @@ from runner.launch import grid_launcher
 from runner.launch.axes import job_of
 from runner.launch.compose import told
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
+from runner.output import tracking
 
 grid_launcher.register()
 
@@ -56,12 +57,21 @@ def _see_working_directory() -> None:
         sys.path.append(str(Path.cwd()))
 
 
+def _will_log(arguments: list[str]) -> bool:
+    """True if it looks like a grid that is logged to MLflow. A wrong guess costs a process that ends unused."""
+    return "-m" in arguments and not any(
+        argument.startswith(("tracking", "run.plan_only", "hydra/launcher", "--")) for argument in arguments
+    )
+
+
 def run() -> None:
     """`main` with its errors as one message and exit code 2: an option or key that Hydra does not find, or a results
     folder that cannot be made. HYDRA_FULL_ERROR=1 in the environment shows the whole trace.
     """
     _see_working_directory()
     sys.argv[1:] = multirun_first(sys.argv[1:])
+    if _will_log(sys.argv[1:]):
+        tracking.load_early()
     if os.environ.get("HYDRA_FULL_ERROR"):
         main()
         return

@@ -17,14 +17,13 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from components.errors import ConfigError
 from runner.launch.composed_jobs import ComposedJob, JobComposer, write_jobs
 from runner.launch.grid_sweeper import SweeperSettings, expand
 from runner.launch.preset_source import PackageAsGroup, PresetSearchPath
 from runner.launch.sweep import EXIT_INTERRUPTED, run_sweep
-from runner.output import tracking
 from runner.pipeline.planned import Job
 
 
@@ -45,8 +44,6 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         self._config = config
         self._run_jobs = getattr(task_function, "run_jobs", run_sweep)
         self._composer = JobComposer(hydra_context.config_loader, config)
-        if OmegaConf.select(config, "tracking.enabled") is True and not OmegaConf.select(config, "run.plan_only"):
-            tracking.load_early()
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Runs all jobs as one sweep, and ends the process with its exit code unless that is 0 or more batches may
