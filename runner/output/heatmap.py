@@ -4,24 +4,20 @@ SVG, written as text: a sweep draws thousands of these, and a drawing library ta
 are those of the viewer, so that labels may be in any script.
 """
 
-import re
 import textwrap
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from html import escape
 from itertools import pairwise
 
 from components.json_value import Json
 from components.subsets import AVERAGE
-from components.text.normalize import whole_characters
+from runner.output.svg import FONTS, is_wide_character, text, text_width
 
 Cell = Mapping[str, Json]
 
 _WIDTH, _HEIGHT, _GAP, _MARGIN, _HEADER = 92, 34, 4, 10, 62
 _LINE = 13
 _MISSING = "#eeeeee"
-_FONTS = "DejaVu Sans, Verdana, Noto Sans, Noto Sans CJK SC, PingFang SC, Microsoft YaHei, sans-serif"
 
 
 def draw(
@@ -37,7 +33,7 @@ def draw(
     `cells` hold `value` (or None) and `n` by (topic, task), with AVERAGE for a whole row or column.
     """
     row_labels = [_label(slug, labels) for slug in (*topics, AVERAGE)]
-    left = _MARGIN * 2 + max(map(_text_width, row_labels))
+    left = _MARGIN * 2 + max(map(text_width, row_labels))
     xs = _places(left, len(tasks), _WIDTH)
     ys = _places(_HEADER, len(topics), _HEIGHT)
     width, height = xs[-1] + _WIDTH + _MARGIN, ys[-1] + _HEIGHT + _MARGIN
@@ -50,14 +46,14 @@ def draw(
     )
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="{_FONTS}" font-size="12">',
+        f'font-family="{FONTS}" font-size="12">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
-        f'<text x="{_MARGIN}" y="{_MARGIN + 14}" font-size="16">{_text(name)}</text>',
+        f'<text x="{_MARGIN}" y="{_MARGIN + 14}" font-size="16">{text(name)}</text>',
         '<g text-anchor="middle" font-size="11">',
         *(line for column, x in zip((*tasks, AVERAGE), xs, strict=True) for line in _header(_label(column, labels), x)),
         '</g><g text-anchor="end">',
         *(
-            f'<text x="{left - _MARGIN}" y="{y + 21}">{_text(label)}</text>'
+            f'<text x="{left - _MARGIN}" y="{y + 21}">{text(label)}</text>'
             for label, y in zip(row_labels, ys, strict=True)
         ),
         '</g><g text-anchor="middle">',
@@ -84,11 +80,11 @@ class _Colours:
 def _cell(x: int, y: int, cell: Cell, colours: _Colours) -> str:
     value = cell["value"]
     fill, ink = (_MISSING, "black") if value is None else colours.of(value)
-    text = "–" if value is None else f"{value:.{colours.n_decimals}f}"
+    shown = "–" if value is None else f"{value:.{colours.n_decimals}f}"
     middle = x + _WIDTH // 2
     return (
         f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" fill="{fill}"/>'
-        f'<text x="{middle}" y="{y + 18}" fill="{ink}">{text}</text>'
+        f'<text x="{middle}" y="{y + 18}" fill="{ink}">{shown}</text>'
         f'<text x="{middle}" y="{y + 30}" fill="{ink}" font-size="8">n={cell["n"]}</text>'
     )
 
@@ -97,7 +93,7 @@ def _header(label: str, x: int) -> Iterator[str]:
     """The lines of a column's label, the last one right above the cells."""
     lines = _wrapped(label)
     for n_below, line in enumerate(reversed(lines)):
-        yield f'<text x="{x + _WIDTH // 2}" y="{_HEADER - 6 - n_below * _LINE}">{_text(line)}</text>'
+        yield f'<text x="{x + _WIDTH // 2}" y="{_HEADER - 6 - n_below * _LINE}">{text(line)}</text>'
 
 
 def _places(first: int, n: int, size: int) -> list[int]:
@@ -106,29 +102,10 @@ def _places(first: int, n: int, size: int) -> list[int]:
 
 
 @lru_cache(maxsize=10_000)
-def _text(text: str) -> str:
-    """As text of an XML file, which cannot hold control characters."""
-    return escape(_NOT_IN_XML.sub("\ufffd", whole_characters(text)))
-
-
-_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-@lru_cache(maxsize=10_000)
 def _wrapped(label: str) -> list[str]:
     """Lines as wide as a cell; in scripts without spaces between words a line ends anywhere."""
-    is_wide = any(map(_is_wide, label))
+    is_wide = any(map(is_wide_character, label))
     return textwrap.wrap(label, 8 if is_wide else 14, break_long_words=is_wide)
-
-
-@lru_cache(maxsize=10_000)
-def _text_width(label: str) -> int:
-    """About how wide a row's label is: the fonts are those of the one who looks at it."""
-    return round(sum(12 if _is_wide(character) else 7 for character in label))
-
-
-def _is_wide(character: str) -> bool:
-    return unicodedata.east_asian_width(character) in "WF"
 
 
 _ANCHORS = bytes.fromhex(

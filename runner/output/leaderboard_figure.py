@@ -1,44 +1,69 @@
-"""The leaderboard as a picture."""
+"""The leaderboard as a picture.
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+SVG, written as text, as the matrices are: a drawing library would take longer to load than the sweep to log.
+"""
+
+from collections.abc import Sequence
 
 from components.json_value import Json
 from components.subsets import OVERALL
+from runner.output.svg import FONTS, text, text_width
 from runner.results import CellResult, larger_is_better
 
+_BAR, _ROW, _PLOT, _MARGIN, _VALUE = 16, 24, 420, 12, 60
 
-def leaderboard_figure(cells: Sequence[CellResult], axes: Sequence[str], metric: str, most: int = 40) -> Any:
-    """Bars of one metric with intervals, in the order of the cells, at most `most` of those that have a value."""
-    from matplotlib.figure import Figure
 
+def leaderboard_figure(cells: Sequence[CellResult], axes: Sequence[str], metric: str, most: int = 40) -> bytes:
+    """SVG (UTF-8): bars of one metric with intervals, in the order of the cells, at most `most` of those that have a
+    value.
+    """
     shown = [cell for cell in cells if cell.value(metric) is not None][:most]
-    labels = [_label(cell, axes) for cell in shown]
-    width = max((len(label) for label in labels), default=10)
-    figure = Figure(figsize=(5 + 0.075 * width, 1.2 + 0.3 * len(shown)), dpi=110, layout="constrained")
-    plot = figure.add_subplot()
     entries = [cell.metrics[OVERALL][metric] for cell in shown]
-    values = [entry["value"] for entry in entries]
-    places = range(len(shown))
-    plot.barh(places, values, color="#4477aa", height=0.7)
-    whiskers = list(zip(*map(_whiskers, entries), strict=True))
-    plot.errorbar(values, places, xerr=whiskers, fmt="none", color="#222222", capsize=2, linewidth=1)
-    plot.set_yticks(places, labels, fontsize=8)
-    plot.invert_yaxis()
+    labels = [_label(cell, axes) for cell in shown]
+    left = 2 * _MARGIN + max(map(text_width, labels), default=0)
+    width, height = left + _PLOT + _VALUE + _MARGIN, 3 * _ROW + _ROW * len(shown)
+    ends = [0.0, *(_high(entry) for entry in entries), *(_low(entry) for entry in entries)]
+    lowest, highest = min(ends), max(ends)
+
+    def x_of(value: float) -> float:
+        return round(left + (value - lowest) / ((highest - lowest) or 1) * _PLOT, 1)
+
     direction = ", smaller is better" if larger_is_better(metric, cells) is False else ""
-    plot.set_xlabel(f"{metric}{direction}, all samples, 95% bootstrap interval")
-    plot.spines[["top", "right"]].set_visible(False)
-    if len(cells) > len(shown):
-        plot.set_title(f"the best {len(shown)} of {len(cells)} cells", fontsize=9)
-    return figure
+    cut = f"; the first {len(shown)} of {len(cells)} cells" if len(cells) > len(shown) else ""
+    title = f"{metric}{direction}: all samples, 95% interval{cut}"
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'font-family="{FONTS}" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<text x="{_MARGIN}" y="{_ROW}" font-size="14">{text(title)}</text>',
+    ]
+    for number, (label, entry) in enumerate(zip(labels, entries, strict=True)):
+        y = 2 * _ROW + number * _ROW
+        start, end = sorted((x_of(0.0), x_of(entry["value"])))
+        lines += [
+            f'<text x="{left - _MARGIN}" y="{y + 13}" text-anchor="end">{text(label)}</text>',
+            f'<rect x="{start}" y="{y}" width="{round(end - start, 1)}" height="{_BAR}" fill="#4477aa"/>',
+            *_whisker(x_of(_low(entry)), x_of(_high(entry)), y + _BAR // 2, is_drawn=entry["ci_low"] is not None),
+            f'<text x="{x_of(_high(entry)) + 6}" y="{y + 13}">{entry["value"]:.4g}</text>',
+        ]
+    return "\n".join([*lines, "</svg>\n"]).encode("utf-8")
+
+
+def _whisker(low: float, high: float, y: int, *, is_drawn: bool) -> list[str]:
+    """An interval with its ends; nothing where there is none."""
+    if not is_drawn:
+        return []
+    path = f"M{low} {y - 4}v8M{low} {y}H{high}M{high} {y - 4}v8"
+    return [f'<path d="{path}" stroke="#222222" fill="none"/>']
+
+
+def _low(entry: Json) -> float:
+    return float(entry["value"] if entry["ci_low"] is None else min(entry["ci_low"], entry["value"]))
+
+
+def _high(entry: Json) -> float:
+    return float(entry["value"] if entry["ci_high"] is None else max(entry["ci_high"], entry["value"]))
 
 
 def _label(cell: CellResult, axes: Sequence[str]) -> str:
     return " ".join(f"{a.split('.')[-1]}={'–' if cell.axes.get(a) is None else cell.axes[a]}" for a in axes)
-
-
-def _whiskers(entry: Mapping[str, Json]) -> tuple[float, float]:
-    """How far the interval reaches to the left and the right of the value; NaN, which is not drawn, without one."""
-    if entry["ci_low"] is None:
-        return float("nan"), float("nan")
-    return max(0, entry["value"] - entry["ci_low"]), max(0, entry["ci_high"] - entry["value"])

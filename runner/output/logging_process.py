@@ -61,7 +61,7 @@ def _orders() -> Iterator[Order]:
     gone = Event()
     Thread(target=_take, args=(waiting, gone), daemon=True).start()
     # These take seconds, which are better spent before the first order. The names are in use elsewhere.
-    for module in ("mlflow", "mlflow.store.tracking.sqlalchemy_store", "matplotlib.backends.backend_agg"):
+    for module in ("mlflow", "mlflow.store.tracking.sqlalchemy_store"):
         importlib.import_module(module)
 
     while not gone.is_set() and (order := waiting.get()) is not _GONE:

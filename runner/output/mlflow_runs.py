@@ -2,7 +2,6 @@
 sweep can be logged again.
 """
 
-import io
 import json
 import logging
 import os
@@ -162,10 +161,8 @@ def _leaderboard(cells: list[CellResult], metrics: list[str]) -> dict[str, Conte
     """As a table that the UI shows, and as a picture."""
     axes = varying_axes(cell.axes for cell in cells) or ["retriever"]
     rows = [[c.cell_id, c.status, *(c.axes.get(a) for a in axes), *(c.value(m) for m in metrics)] for c in cells]
-    picture = io.BytesIO()
-    leaderboard_figure(cells, axes, metrics[0]).savefig(picture, format="png")
     table = {"columns": ["cell", "status", *axes, *metrics], "data": rows}
-    return {"leaderboard.json": _json(table), "leaderboard.png": picture.getvalue()}
+    return {"leaderboard.json": _json(table), "leaderboard.svg": leaderboard_figure(cells, axes, metrics[0])}
 
 
 def _files(folder: Path, labels: Mapping[str, str]) -> dict[str, Content]:

@@ -82,7 +82,7 @@ class TestParent:
         self, tracked_run: Path, uri: str, runs: list[Run], cells: dict[str, CellResult]
     ) -> None:
         (parent,) = parents(runs)
-        assert artifacts(uri, parent) == {"leaderboard.json", "leaderboard.png", "sweep.json"}
+        assert artifacts(uri, parent) == {"leaderboard.json", "leaderboard.svg", "sweep.json"}
         path = tracked_run / "mlartifacts" / parent.info.run_id / "artifacts" / "leaderboard.json"
         table = json.loads(path.read_text(encoding="utf-8"))
         assert table["columns"][:4] == ["cell", "status", "retriever", "top_k"]
