@@ -44,7 +44,7 @@ def leaderboard_figure(cells: Sequence[CellResult], axes: Sequence[str], metric:
             f'<text x="{left - _MARGIN}" y="{y + 13}" text-anchor="end">{text(label)}</text>',
             f'<rect x="{start}" y="{y}" width="{round(end - start, 1)}" height="{_BAR}" fill="#4477aa"/>',
             *_whisker(x_of(_low(entry)), x_of(_high(entry)), y + _BAR // 2, is_drawn=entry["ci_low"] is not None),
-            f'<text x="{x_of(_high(entry)) + 6}" y="{y + 13}">{entry["value"]:.4g}</text>',
+            f'<text x="{x_of(_high(entry)) + 6}" y="{y + 13}">{_shown(entry["value"])}</text>',
         ]
     return "\n".join([*lines, "</svg>\n"]).encode("utf-8")
 
@@ -55,6 +55,10 @@ def _whisker(low: float, high: float, y: int, *, is_drawn: bool) -> list[str]:
         return []
     path = f"M{low} {y - 4}v8M{low} {y}H{high}M{high} {y - 4}v8"
     return [f'<path d="{path}" stroke="#222222" fill="none"/>']
+
+
+def _shown(value: float) -> str:
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.4f}"
 
 
 def _low(entry: Json) -> float:
