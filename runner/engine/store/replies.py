@@ -46,10 +46,7 @@ class Replies:
 
     def get(self, key: str) -> Answer:
         """The reply kept for a request. Raises KeyError without one."""
-        start, length = self._places[key]
-        with self._path.open("rb") as file:
-            file.seek(start)
-            return _answer(json.loads(file.read(length)))
+        return self.get_all([key])[key]
 
     def get_all(self, keys: list[str]) -> dict[str, Answer]:
         """The replies kept for some of these requests, by key."""
