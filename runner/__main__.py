@@ -1,60 +1,17 @@
 """python -m runner: one cell, or with -m a whole grid."""
 
-import os
 import sys
-from pathlib import Path
 
-import hydra
-from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException
-from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf, open_dict
-from omegaconf.errors import OmegaConfBaseException
-
-from runner.launch import grid_launcher
-from runner.launch.axes import job_of
-from runner.launch.compose import told
-from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
-from runner.output import tracking
-
-grid_launcher.register()
+from runner.output.tracking import load_early
 
 
-@hydra.main(  # type: ignore[untyped-decorator]
-    version_base="1.3", config_path="pkg://conf", config_name="config"
-)
-def main(config: DictConfig) -> None:
-    """A sweep of one cell. Under Hydra's other launchers it is called for each cell of a sweep."""
-    settings = HydraConfig.get()
-    with open_dict(config):
-        config.hydra = settings
-    in_sweep = settings.mode is RunMode.MULTIRUN
-    if not in_sweep and "sweeps" in settings.runtime.choices:
-        print("+sweeps=... is a sweep of several cells: add -m", file=sys.stderr)
-        sys.exit(EXIT_NOT_RUN)
-    sweep_dir = Path(settings.sweep.dir if in_sweep else settings.run.dir)
-    overrides = list(settings.overrides.task)
-    if in_sweep:  # the sweeper's file has those of the whole sweep
-        overrides = list(OmegaConf.load(sweep_dir / "multirun.yaml").hydra.overrides.task)
-    code = run_sweep([job_of(config)], sweep_dir.name, overrides)
-    if code and in_sweep:
-        raise CellFailed(f"the cell {' '.join(settings.overrides.task)} ended with exit code {code}")
-    if code:
-        sys.exit(code)
+def run() -> None:
+    """The command. MLflow, which takes seconds to load, begins with that before anything else is loaded here."""
+    if _will_log(sys.argv[1:]):
+        load_early()
+    from runner.launch.command import run_hydra
 
-
-def multirun_first(arguments: list[str]) -> list[str]:
-    """The arguments with -m before all overrides: Hydra's parser refuses overrides on both sides of it."""
-    flags = [argument for argument in arguments if argument in ("-m", "--multirun")]
-    return [*flags[:1], *(argument for argument in arguments if argument not in flags)]
-
-
-def _see_working_directory() -> None:
-    """As under `python -m`, so that the command `rag-grid` finds a user's own components too. At the end of the path:
-    there is no need to look there first.
-    """
-    if not sys.flags.safe_path and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
+    run_hydra()
 
 
 def _will_log(arguments: list[str]) -> bool:
@@ -62,34 +19,6 @@ def _will_log(arguments: list[str]) -> bool:
     return "-m" in arguments and not any(
         argument.startswith(("tracking", "run.plan_only", "hydra/launcher", "--")) for argument in arguments
     )
-
-
-def run() -> None:
-    """`main` with its errors as one message and exit code 2: an option or key that Hydra does not find, or a results
-    folder that cannot be made. HYDRA_FULL_ERROR=1 in the environment shows the whole trace.
-    """
-    _see_working_directory()
-    sys.argv[1:] = multirun_first(sys.argv[1:])
-    if _will_log(sys.argv[1:]):
-        tracking.load_early()
-    if os.environ.get("HYDRA_FULL_ERROR"):
-        main()
-        return
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra lets exceptions through instead of printing them itself
-    try:
-        main()
-    except (HydraException, OmegaConfBaseException) as error:
-        print(told(error), file=sys.stderr)
-        sys.exit(EXIT_NOT_RUN)
-    except KeyboardInterrupt:
-        print("\nInterrupted before the first stage.", file=sys.stderr)
-        sys.exit(EXIT_INTERRUPTED)
-    except CellFailed as error:
-        print(error, file=sys.stderr)
-        sys.exit(EXIT_CELL_FAILED)
-    except OSError as error:
-        print(f"run.results_dir: cannot write in it: {error}; choose another run.results_dir", file=sys.stderr)
-        sys.exit(EXIT_NOT_RUN)
 
 
 if __name__ == "__main__":

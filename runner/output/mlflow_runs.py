@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,11 +16,13 @@ from components.json_value import Json
 from components.subsets import OVERALL
 from runner.output.artifacts import Content, log_files
 from runner.output.leaderboard_figure import leaderboard_figure
-from runner.output.mlflow_rows import Client, log_values
+from runner.output.mlflow_rows import Client, RunValues, log_values
 from runner.output.ranking import ranked
 from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep, varying_axes
 
 _STATUS = {OK: "FINISHED", RUNNING: "RUNNING"}
+CELLS_TOGETHER = 20
+"""As many cells are written at once: more of them take no less time each, and are held in memory."""
 
 
 def metric_name(subset: str, metric: str) -> str:
@@ -85,30 +87,34 @@ class Tracker:
             else:
                 yield run.data.tags["cell_id"], (run.data.tags["status"], run.info.run_id)
 
-    def log_cell(self, folder: Path) -> None:
-        """One child run from a cell's folder; in place of an earlier one if the status changed."""
+    def log_cells(self, folders: Sequence[Path]) -> None:
+        """One child run per cell, from its folder; in place of an earlier one if the status changed."""
+        for first in range(0, len(folders), CELLS_TOGETHER):
+            some = folders[first : first + CELLS_TOGETHER]
+            with self._lock:
+                log_values(self._client, [values for folder in some if (values := self._log_all_but_values(folder))])
+
+    def _log_all_but_values(self, folder: Path) -> RunValues | None:
+        """What is left to log of a cell; None if it was logged as it is before.
+
+        The tag `status` is in what is left, and says that nothing is missing: MLflow's own end of the run does not, as
+        to set it with the metrics in place makes MLflow read them all.
+        """
         cell = read_cell(folder)
         self._cells[cell.cell_id] = _ranked_part(cell)
         status, earlier = self._logged.get(cell.cell_id, ("", ""))
         if status == cell.status:
-            return
-        with self._lock:
-            if earlier:
-                self._client.delete_run(earlier)
-            run = self._client.create_run(self._experiment_id, tags=_tags(cell, self._parent.info.run_id, self._axes))
-            self._log_whole(run, cell, folder)
-        self._logged[cell.cell_id] = (cell.status, run.info.run_id)
-
-    def _log_whole(self, run: Client, cell: CellResult, folder: Path) -> None:
-        """All about a cell. The tag `status` comes last and says that nothing is missing: MLflow's own end of the run
-        does not, as to set it with the metrics in place makes MLflow read them all.
-        """
+            return None
+        if earlier:
+            self._client.delete_run(earlier)
+        run = self._client.create_run(self._experiment_id, tags=_tags(cell, self._parent.info.run_id, self._axes))
         run_id = run.info.run_id
         self._log_data_set(run_id, cell.dataset)
         log_files(self._client, run, _files(folder, cell.dataset.get("labels", {})))
         self._client.set_terminated(run_id, _STATUS.get(cell.status, "FAILED"))
+        self._logged[cell.cell_id] = (cell.status, run_id)
         params = {name: str(value) for name, value in cell.axes.items() if value is not None}
-        log_values(self._client, run_id, params, dict(_metrics(cell)), {"status": cell.status})
+        return RunValues(run_id, params, dict(_metrics(cell)), {"status": cell.status})
 
     def _log_data_set(self, run_id: str, facts: Mapping[str, Json]) -> None:
         from mlflow.entities import Dataset, DatasetInput, InputTag

@@ -8,10 +8,12 @@ import sys
 import weakref
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from components.json_value import Json
-from runner.pipeline.settings import TrackingSettings
+
+if TYPE_CHECKING:  # the process is started before the pipeline is loaded
+    from runner.pipeline.settings import TrackingSettings
 
 _PROJECT = Path(__file__).resolve().parents[2]
 _LAST_WORDS_S = 10
@@ -55,7 +57,7 @@ class SafeTracker:
     after the cell at hand if this one is gone, and leaves Ctrl-C to this one.
     """
 
-    def __init__(self, settings: TrackingSettings, experiment: str, sweep_dir: Path) -> None:
+    def __init__(self, settings: "TrackingSettings", experiment: str, sweep_dir: Path) -> None:
         """Opens nothing yet."""
         self.enabled = settings.enabled
         self.uri = settings.uri or default_uri(sweep_dir.parent)

@@ -30,8 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     uri = options.uri or default_uri(folder.resolve().parent)
     try:
         tracker = Tracker(uri, sweep.name, folder)
-        for cell_folder in cells:
-            tracker.log_cell(cell_folder)
+        tracker.log_cells(cells)
         tracker.finish()
     except Exception as error:  # noqa: BLE001 - whatever MLflow raises
         print(f"{uri}: could not be logged to: {told(error)}", file=sys.stderr)

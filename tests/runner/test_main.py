@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from runner.__main__ import multirun_first
+from runner.launch.command import multirun_first
 from runner.results import read_cells
 from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
 

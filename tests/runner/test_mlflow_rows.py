@@ -7,7 +7,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from runner.output import mlflow_rows
-from runner.output.mlflow_rows import log_values
+from runner.output.mlflow_rows import RunValues, log_values
 
 PARAMS = {"retriever": "bm25", "top_k": "5"}
 METRICS = {f"topic/{n}/rouge_l": n / 3 for n in range(1200)} | {"overall/length": 1e9, "overall/mrr": -0.0}
@@ -28,7 +28,7 @@ def experiment_id(client: MlflowClient) -> str:
 
 def logged(client: MlflowClient, experiment_id: str, *values: dict[str, Any]) -> Run:
     run_id = client.create_run(experiment_id, tags={"mlflow.runName": "a cell"}).info.run_id
-    log_values(client, run_id, *values)
+    log_values(client, [RunValues(run_id, *values)])
     return client.get_run(run_id)
 
 
@@ -61,10 +61,27 @@ def test_a_run_may_have_nothing_to_log(client: MlflowClient, experiment_id: str)
     assert logged(client, experiment_id, {}, {}, {}).data.metrics == {}
 
 
+def test_several_runs_at_once_are_kept_apart(client: MlflowClient, experiment_id: str) -> None:
+    expected = {}
+    for number in range(3):
+        run_id = client.create_run(experiment_id).info.run_id
+        params, metrics, tags = (
+            {"top_k": str(number)},
+            {"overall/f1": number / 7, f"only/{number}": 1.0},
+            {"n": str(number)},
+        )
+        expected[run_id] = RunValues(run_id, params, metrics, tags)
+    log_values(client, list(expected.values()))
+    for run_id, values in expected.items():
+        data = client.get_run(run_id).data
+        assert (data.params, data.metrics) == (values.params, values.metrics)
+        assert data.tags["n"] == values.tags["n"]
+
+
 def test_it_is_all_or_nothing(client: MlflowClient, experiment_id: str) -> None:
     run_id = client.create_run(experiment_id, tags={"status": "there already"}).info.run_id
     with pytest.raises(Exception, match="UNIQUE constraint failed"):
-        log_values(client, run_id, PARAMS, METRICS, TAGS)
+        log_values(client, [RunValues(run_id, PARAMS, METRICS, TAGS)])
     data = client.get_run(run_id).data
     assert (data.params, data.metrics) == ({}, {})
 

@@ -166,7 +166,7 @@ class TestTwice:
         with monkeypatch.context() as broken:
             broken.setattr(mlflow_runs, step, _connection_lost)
             with pytest.raises(OSError, match="gone"):
-                tracker.log_cell(sweep_dir / bm25.cell_id)
+                tracker.log_cells([sweep_dir / bm25.cell_id])
         assert track.main([str(sweep_dir), "--uri", uri]) == 0
         (parent,) = [run for run in parents(runs_in(uri)) if run.data.tags["sweep_id"] == sweep_dir.name]
         of_the_cell = [
