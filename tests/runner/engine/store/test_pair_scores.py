@@ -79,3 +79,10 @@ def test_many_pairs_against_a_plain_dictionary(tmp_path: Path) -> None:
         known |= {(q, c): float(v) for (q, c), v in zip(block.tolist(), values, strict=True)}
     every = [(q, c) for q in range(20) for c in range(99)]
     assert looked_up(kept, queries, *every) == [known.get(pair) for pair in every]
+
+
+def test_a_large_chunk_position_is_not_another_query(tmp_path: Path) -> None:
+    kept = PairScores(tmp_path / "scores")
+    largest = 2**31 - 1
+    kept.add(("where", "who"), pairs((0, largest), (1, 0)), scores(1, 2))
+    assert looked_up(kept, ("where", "who"), (0, largest), (1, largest), (1, 0), (0, 0)) == [1, None, 2, None]

@@ -1,5 +1,6 @@
 """What is written down of replies, and read again."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,30 @@ def test_half_a_character_becomes_one_that_a_file_can_hold(path: Path) -> None:
     passed = Replies(path).add("1", answer("1", "so \ud83d \ud83d\ude00"))
     assert passed.text == "so \ufffd \U0001f600"
     assert reader(path).get("1") == passed
+
+
+@pytest.mark.parametrize("n_bytes_lost", [1, 2, 40])
+def test_a_line_that_was_cut_off_is_passed_over_and_spoils_no_other(path: Path, n_bytes_lost: int) -> None:
+    Replies(path).add("first", answer("any", "one"))
+    Replies(path).add("cut", answer("any", "two"))
+    path.write_bytes(path.read_bytes()[:-n_bytes_lost])
+    seen_before = reader(path)
+    assert "cut" not in seen_before
+    Replies(path).add("third", answer("any", "three"))
+    seen_before.refresh()
+    for replies in (seen_before, reader(path)):
+        assert replies.get("first").text == "one"
+        assert replies.get("third").text == "three"
+        assert ("cut" in replies) == (n_bytes_lost == 1), "only its line's end was lost"
+
+
+def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
+    writers = [Replies(path) for _ in range(4)]
+
+    def write(number: int) -> None:
+        writers[number % 4].add(f"k{number}", answer("any", f"{number} " * 500))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(200)))
+    found = reader(path).get_all([f"k{number}" for number in range(200)])
+    assert {key: answer.text for key, answer in found.items()} == {f"k{n}": f"{n} " * 500 for n in range(200)}
