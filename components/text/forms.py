@@ -35,7 +35,7 @@ class AnswerWords:
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
         """Words in order."""
@@ -47,7 +47,7 @@ class AnswerWords:
 class WholeAnswer:
     """The text's `answer_form` as a single unit; none if it is empty."""
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
         """One unit or none."""

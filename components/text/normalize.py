@@ -1,8 +1,9 @@
 """Normal forms of text: for indexing, and for comparing answers."""
 
-import re
 import unicodedata
 from functools import lru_cache
+
+from components.text.numbers import mark_numbers, restore_numbers
 
 
 def is_word_character(character: str) -> bool:
@@ -37,33 +38,18 @@ class _Shown(dict[int, str | None]):
 _SHOWN = _Shown()
 
 
-_KEPT_POINT, _KEPT_MINUS = "\ue000", "\ue001"
-_BETWEEN_DIGITS = re.compile(r"(?<=\d)[^\w\s]+(?=\d)")
-_SIGN = re.compile(r"(?<![\w.)\]%])[-\u2212](?=\d)")
-_RESTORED = str.maketrans({_KEPT_POINT: ".", _KEPT_MINUS: "-"})
-
-
-def _mark_of_number(marks: re.Match[str]) -> str:
-    """What replaces the marks between two digits: a decimal point stays, a comma goes, others become a space (and the
-    sign of the second number).
-    """
-    sign = _KEPT_MINUS if marks[0].endswith(_KEPT_MINUS) else ""
-    return {".": _KEPT_POINT, ",": ""}.get(marks[0], f" {sign}")
-
-
 def answer_form(text: str) -> str:
     """The form in which answers are compared: NFKC, lower case, punctuation and symbols removed, white space collapsed.
 
-    NFKC turns full-width punctuation and digits into ASCII before punctuation is removed. Numbers keep their value:
-    12.5 keeps its point and -3 its sign, 1,000 becomes 1000, and other marks between digits (1/2, 10:30) become spaces.
+    NFKC turns full-width punctuation and digits into ASCII before punctuation is removed. Numbers keep their value, as
+    `mark_numbers` tells it: 12.5 its point and -3 its sign; 1,000 becomes 1000, and 1/2 two numbers.
     """
     return _recent_answer_form(text) if len(text) <= _LONGEST_ANSWER else _answer_form(text)
 
 
 def _answer_form(text: str) -> str:
-    text = _SIGN.sub(_KEPT_MINUS, unicodedata.normalize("NFKC", text).lower())
-    text = _BETWEEN_DIGITS.sub(_mark_of_number, text)
-    return " ".join(text.translate(_SHOWN).split()).translate(_RESTORED)
+    text = mark_numbers(unicodedata.normalize("NFKC", text).lower())
+    return restore_numbers(" ".join(text.translate(_SHOWN).split()))
 
 
 _LONGEST_ANSWER = 1000

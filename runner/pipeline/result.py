@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +31,10 @@ _HITS_TYPE = pa.list_(
             ("in_context", pa.bool_()),
         ]
     )
+)
+
+_GOLD_TYPE = pa.list_(
+    pa.struct([("document_id", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("grade", pa.int32())])
 )
 
 
@@ -82,7 +86,7 @@ class Result(Stage[Summary]):
     """All that a cell found."""
 
     kind: ClassVar[str] = "result"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     codec: ClassVar[Codec[Summary]] = Columns(Summary)
 
     samples: Samples
@@ -159,8 +163,7 @@ def _slugs(samples: Iterable[Sample]) -> list[str]:
 
 
 def _sample_columns(samples: Sequence[Sample]) -> dict[str, pa.Array]:
-    gold_type = pa.list_(pa.struct([("document_id", pa.string()), ("start", pa.int32()), ("end", pa.int32())]))
-    gold = [[{"document_id": u.document_id, "start": u.start, "end": u.end} for u in s.gold] for s in samples]
+    gold = [[asdict(unit) for unit in sample.gold] for sample in samples]
     history = [json.dumps([vars(turn) for turn in sample.history], ensure_ascii=False) for sample in samples]
     return {
         "id": pa.array([sample.id for sample in samples], pa.string()),
@@ -171,7 +174,7 @@ def _sample_columns(samples: Sequence[Sample]) -> dict[str, pa.Array]:
         "question": pa.array([sample.question for sample in samples], pa.string()),
         "history": pa.array(history, pa.string()),
         "references": pa.array([list(sample.references) for sample in samples], pa.list_(pa.string())),
-        "gold": pa.array(gold, gold_type),
+        "gold": pa.array(gold, _GOLD_TYPE),
         "cluster": pa.array(clusters_of(first_documents(samples)), pa.int64()),
     }
 

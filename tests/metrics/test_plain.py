@@ -55,7 +55,8 @@ def _answer_form(text: str) -> str:
         elif c in "-−" and next_after.isdecimal() and not re.match(r"[\w.)\]%]", text[i - 1 : i] if i else " "):
             kept.append(" -" if before.isdecimal() else "-")
         elif before.isdecimal() and after.isdecimal():
-            kept.append({".": ".", ",": ""}.get(text[first:last], " "))
+            is_thousand = len(text[last : last + 3]) == 3 and text[last : last + 3].isdecimal()
+            kept.append({".": ".", ",": "" if is_thousand else " "}.get(text[first:last], " "))
     return " ".join("".join(kept).split())
 
 

@@ -1,16 +1,18 @@
 """Small sweeps for the tests of the runner: composed and run in this process, or through the command line."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hydra import compose, initialize_config_module
+from pyarrow.parquet import read_table
 
 from runner.engine.stage import Stage
 from runner.engine.store import Entry, Store
@@ -62,6 +64,25 @@ def small_request(*overrides: str) -> CellRequest:
 def run_small(folder: Path, *overrides_of_cells: Sequence[str], sweep_id: str = SWEEP_ID) -> int:
     """Runs a sweep of one small cell per sequence of overrides, in this process; returns its exit code."""
     return run_sweep([small_job(folder, *overrides) for overrides in overrides_of_cells or [()]], sweep_id, SMALL)
+
+
+def own_data(folder: Path, texts: Mapping[str, str], samples: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
+    """Writes a data set of one's own, documents by id and samples, into `folder`: the overrides that choose it."""
+    files = {"documents": [{"id": an_id, "text": text} for an_id, text in texts.items()], "samples": samples}
+    for name, records in files.items():
+        lines = "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    places = [f"dataset.{name}={folder / name}.jsonl" for name in files]
+    return ("dataset=jsonl", *places, "dataset.limit=null")
+
+
+def samples_in(folder: Path, sweep_id: str = SWEEP_ID) -> list[dict[str, Any]]:
+    """The rows of the samples' table of the only cell."""
+    (cell,) = cells_in(folder, sweep_id)
+    rows: list[dict[str, Any]] = read_table(
+        folder / "results" / sweep_id / cell.cell_id / "samples.parquet"
+    ).to_pylist()
+    return rows
 
 
 def plan_small(folder: Path, *overrides_of_cells: Sequence[str]) -> SweepPlan:
