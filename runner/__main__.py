@@ -1,5 +1,6 @@
 """python -m runner: one cell, or with -m a whole grid."""
 
+import signal
 import sys
 
 from runner.output.tracking import load_early
@@ -7,11 +8,22 @@ from runner.output.tracking import load_early
 
 def run() -> None:
     """The command. MLflow, which takes seconds to load, begins with that before anything else is loaded here."""
+    _end_as_with_ctrl_c()
     if _will_log(sys.argv[1:]):
         load_early()
     from runner.launch.command import run_hydra
 
     run_hydra()
+
+
+def _end_as_with_ctrl_c() -> None:
+    """So that a batch system, a container or a closed terminal leaves results that say how far the sweep came. What is
+    ignored, as under nohup, stays so.
+    """
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
 
 
 def _will_log(arguments: list[str]) -> bool:

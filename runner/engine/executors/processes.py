@@ -27,10 +27,26 @@ class _Workplace:
 
 
 def _start_worker(stages: Stages, root: Path, run_id: str) -> None:
-    """Ctrl-C reaches the whole process group: the parent ends its workers, they need not print a traceback each."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Ctrl-C and the end of a terminal reach the whole process group: the parent ends its workers, they need not print
+    a traceback each. A parent that was killed cannot: they watch for its end themselves.
+    """
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked worker has the parent's own handler
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _Workplace.stages = stages
     _Workplace.worker = Worker(Store(root, run_id))
+
+
+def _end_with_parent() -> None:
+    """Nobody reads the results of an orphan, but it would go on asking a model that costs money. At once, whatever it
+    does: the store keeps no half of a result.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "a worker has one"
+    parent.join()
+    os._exit(1)
 
 
 def _run_in_worker(key: str) -> StageRun:

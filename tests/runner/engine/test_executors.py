@@ -1,5 +1,10 @@
+import contextlib
+import multiprocessing
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,7 +12,7 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError
-from runner.engine.executors import run_stages
+from runner.engine.executors import processes, run_stages
 from runner.engine.outcome import StageRun
 from runner.engine.run import Run
 from runner.engine.stage import Stage
@@ -26,7 +31,7 @@ from tests.runner.engine.fake_stages import (
     interrupt,
     return_nonsense,
 )
-from tests.runner.sweeping import flip_a_byte
+from tests.runner.sweeping import REPOSITORY, flip_a_byte, wait_until
 
 
 @pytest.fixture
@@ -192,13 +197,56 @@ class TestDamage:
         assert noted(calls).count("top") == 2
 
 
+def goes_silent(beats: Path, limit_s: float = 10.0) -> bool:
+    """Whether nothing is added to a file any more, before the time is up."""
+    until = time.monotonic() + limit_s
+    while time.monotonic() < until:
+        n_bytes = beats.stat().st_size
+        time.sleep(0.3)
+        if beats.stat().st_size == n_bytes:
+            return True
+    return False
+
+
 def end_this_process(stage: Sum, run: Run) -> int:
     """What the system does to a process that needs too much memory."""
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("not reached")
 
 
+def beat(stage: Sum, run: Run) -> int:
+    """Goes on as if it asked a model, one request after the other."""
+    beats = Path(stage.component.calls)  # type: ignore[union-attr]  # all have one here
+    for _ in range(3000):
+        with beats.open("a", encoding="utf-8") as file:
+            file.write(f"{os.getpid()}\n")
+        time.sleep(0.01)
+    return 0
+
+
+def beat_for_ever(folder: str, method: str) -> None:
+    """The main process of two workers; run by a test in a process of its own."""
+    processes._context = lambda: multiprocessing.get_context(method)
+    component = Adder(calls=f"{folder}/beats")
+    order = [Left(component, compute=beat), Right(component, compute=beat)]
+    list(run_stages(order, Store(Path(folder) / "store"), 2, lambda *_: None))
+
+
 class TestProcesses:
+    @pytest.mark.parametrize("method", ["fork", "spawn"])
+    def test_end_when_the_one_that_started_them_is_killed(self, method: str, tmp_path: Path) -> None:
+        code = f"from {__name__} import beat_for_ever; beat_for_ever({str(tmp_path)!r}, {method!r})"
+        parent = subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY, start_new_session=True)
+        beats = tmp_path / "beats"
+        try:
+            wait_until(lambda: len(set(noted(beats))) == 2, parent)
+            os.kill(parent.pid, signal.SIGKILL)  # not the workers
+            parent.wait()
+            assert goes_silent(beats)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(parent.pid, signal.SIGKILL)
+
     def test_give_the_same_results(self, tmp_path: Path) -> None:
         one, many = Store(tmp_path / "one"), Store(tmp_path / "many")
         order = chain(left=fail)

@@ -132,6 +132,18 @@ class TestInterrupted:
         assert again.returncode == 0, again.stderr
         assert metrics_text(sweeps(tmp_path)[-1]) == metrics_text(only_sweep(uninterrupted_run))
 
+    @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+    def test_so_it_does_when_it_alone_is_told_to_end(self, name: str, tmp_path: Path) -> None:
+        """By a batch system, a container, or a terminal that is closed."""
+        process = start_command(tmp_path, "-m", *SCRIPTED, "llm.delay_s=0.1", "run.workers=2")
+        wait_until(lambda: after_answers(3)(tmp_path), process)
+        process.send_signal(getattr(signal, name))
+        output, errors = process.communicate(timeout=60)
+        assert process.returncode == EXIT_INTERRUPTED, errors
+        assert "Interrupted: 0 of 2 cells are done" in output
+        assert "Traceback" not in errors
+        assert read_sweep(only_sweep(tmp_path)).status == "INTERRUPTED"
+
     def test_before_the_first_stage(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
