@@ -20,6 +20,7 @@ SHARED_BY_ROLES = (
     "components.protocols",
     "components.errors",
     "components.fields",
+    "components.clusters",
     "components.subsets",
     "components.means",
     "components.json_value",
@@ -130,6 +131,7 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "runner.loaded",
         "components.records",
         "components.errors",
+        "components.clusters",
         "components.subsets",
     )
     for module in (name for name in MODULES if _is_under(name, "analysis")):

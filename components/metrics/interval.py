@@ -38,7 +38,7 @@ class Bootstrap:
     confidence: float = 0.95
     seed: int = 0
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def check(self) -> list[str]:
         """Mistakes in the fields: too few resamples for a percentile, a confidence outside (0, 1), a negative seed."""
@@ -54,7 +54,7 @@ class Bootstrap:
     def intervals(self, columns: Sequence[Column], clusters: NDArray[np.int64] | None = None) -> list[Interval]:
         """One Interval per column; the columns share their samples, and so their resamples.
 
-        `clusters` int64[n_samples] are ids of groups that are drawn as a whole, such as samples of one source document.
+        `clusters` int64[n_samples] are ids of groups that are drawn as a whole: those of `components.clusters`.
         No row that counts: all None. A single one (or a single cluster) says nothing of others: no low and high.
         Raises ComponentError if the columns or the clusters differ in their number of samples.
         """

@@ -1,18 +1,19 @@
 """From scores per sample to metrics per subset, each with its count, what was left out and why, and an interval."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.clusters import clusters_of
 from components.json_value import Json
 from components.metrics.interval import Bootstrap, Column
 from components.protocols import Metric
 from components.records import Interval, Sample, Scores, ScoreState
-from components.subsets import MACRO, clusters_of, subsets_of
+from components.subsets import MACRO, subsets_of
 
 
 class Scored(NamedTuple):
@@ -43,23 +44,18 @@ def aggregate(
     scored: Mapping[str, Scored], samples: Sequence[Sample], interval: Bootstrap
 ) -> dict[str, dict[str, dict[str, Json]]]:
     """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high}}}`; value and interval are None where n is 0, and
-    the interval where all samples are of one source document.
+    the interval where all samples belong together (`clusters_of`).
 
     `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large
     one. Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.)
     """
-    clusters = clusters_of(first_documents(samples))
+    clusters = clusters_of(samples)
     subsets = rows_by_subset(samples)
     metrics = dict(zip(subsets, _score_subsets(scored, list(subsets.values()), interval, clusters), strict=True))
     finest = list(_rows_by_own_subset(samples).values())
     if len(finest) > 1:
         metrics[MACRO] = _macro(scored, finest, interval, clusters)
     return metrics
-
-
-def first_documents(samples: Iterable[Sample]) -> list[str | None]:
-    """The document of each sample's first evidence, None without any: what `clusters_of` reads."""
-    return [sample.gold[0].document_id if sample.gold else None for sample in samples]
 
 
 def score_subset(

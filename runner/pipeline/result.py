@@ -9,14 +9,13 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from components.clusters import clusters_of
 from components.json_value import Json
 from components.records import Answer, Context, Documents, Hits, Queries, Sample, ScoreState, Spans
-from components.subsets import clusters_of
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
-from runner.pipeline.aggregate import first_documents
 from runner.pipeline.answering import Prompts
 from runner.pipeline.data import Samples
 from runner.pipeline.scores import Scoring
@@ -86,7 +85,7 @@ class Result(Stage[Summary]):
     """All that a cell found."""
 
     kind: ClassVar[str] = "result"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     codec: ClassVar[Codec[Summary]] = Columns(Summary)
 
     samples: Samples
@@ -175,7 +174,7 @@ def _sample_columns(samples: Sequence[Sample]) -> dict[str, pa.Array]:
         "history": pa.array(history, pa.string()),
         "references": pa.array([list(sample.references) for sample in samples], pa.list_(pa.string())),
         "gold": pa.array(gold, _GOLD_TYPE),
-        "cluster": pa.array(clusters_of(first_documents(samples)), pa.int64()),
+        "cluster": pa.array(clusters_of(samples), pa.int64()),
     }
 
 

@@ -22,7 +22,7 @@ def test_values_are_joined_by_id_whatever_the_order(tmp_path: Path) -> None:
     assert joined.left_out == (Counter(),)
 
 
-def test_samples_of_one_first_document_are_a_cluster(sweep: Path) -> None:
+def test_the_clusters_are_those_of_the_cell(sweep: Path) -> None:
     cells = load(str(sweep)).cells
     assert join(sweep, ROUGE, cells[0], cells[1:2]).scores.clusters.tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
 

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from components.subsets import clusters_of
+from components.clusters import connected
 from runner.results import CellResult, SweepResult, write_cell, write_sweep
 
 SUBSETS = ["read/qa_1doc"] * 4 + ["read/qa_2docs"] * 2 + ["create"] * 2
-DOCUMENTS = ["d1", "d1", "d2", "d3", "d4", "d5", None, None]
+DOCUMENTS = [["d1"], ["d1"], ["d2"], ["d3"], ["d4"], ["d5"], [], []]
 VALUE = "value"
 BLEU_STATISTICS = [9.0, 9.0, 8.0, 7.0, 6.0, 5.0, 9.0, 8.0, 7.0, 6.0]
 
@@ -103,7 +103,7 @@ def _samples(cell: TinyCell) -> bytes:
             "subset": SUBSETS[:n],
             "topic": pa.array(["funds", None, *[None] * (n - 2)], pa.string()),
             "task": pa.array(["extractive", *[None] * (n - 1)], pa.string()),
-            "cluster": clusters_of(DOCUMENTS[:n]),
+            "cluster": connected(DOCUMENTS[:n]),
             "score/rouge_l": pa.array(list(cell.rouge_l), pa.float64()),
             "score_state/rouge_l": states,
             "score/hallucination": pa.array(list(cell.rouge_l), pa.float64()),

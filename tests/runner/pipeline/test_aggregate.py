@@ -5,8 +5,8 @@ from components.means import mean_scores
 from components.metrics.interval import Bootstrap
 from components.metrics.length import Length
 from components.records import Evidence, Kind, Sample, ScoreState
-from components.subsets import clusters_of, subsets_of
-from runner.pipeline.aggregate import Scored, aggregate, first_documents, rows_by_subset
+from components.subsets import subsets_of
+from runner.pipeline.aggregate import Scored, aggregate, rows_by_subset
 
 INTERVAL = Bootstrap(n_resamples=200)
 
@@ -115,13 +115,8 @@ def test_samples_of_one_document_are_drawn_together() -> None:
     samples = [
         Sample(str(i), "read", Kind.QA, "?", ("!",), gold=(Evidence("a" if i < 20 else "b"),)) for i in range(40)
     ]
-    assert clusters_of(first_documents(samples)).tolist() == [0] * 20 + [1] * 20
     (entry,) = aggregate(scored(*[0.0] * 20, *[1.0] * 20), samples, Bootstrap(1000))["overall"].values()
     assert (entry["value"], entry["ci_low"], entry["ci_high"]) == (0.5, 0.0, 1.0)
-
-
-def test_samples_without_evidence_are_independent() -> None:
-    assert clusters_of(first_documents(SAMPLES)).tolist() == list(range(len(SAMPLES)))
 
 
 class TestMacro:

@@ -1,0 +1,55 @@
+"""Which samples are drawn together."""
+
+from components.clusters import clusters_of, connected
+from components.records import Evidence, Kind, Sample, Turn
+
+
+def sample(question: str, *documents: str, after: tuple[str, ...] = ()) -> Sample:
+    """A sample with these gold documents, after these turns of a conversation."""
+    gold = tuple(Evidence(name) for name in documents)
+    history = tuple(Turn(earlier, f"answer to {earlier}") for earlier in after)
+    return Sample(question, "read", Kind.QA, question, ("!",), gold, history=history)
+
+
+def groups(*samples: Sample) -> list[int]:
+    return clusters_of(samples).tolist()
+
+
+def test_samples_of_one_document_belong_together() -> None:
+    assert groups(sample("1", "a"), sample("2", "b"), sample("3", "a")) == [0, 1, 0]
+
+
+def test_every_gold_document_counts_not_the_first_alone() -> None:
+    assert groups(sample("1", "a", "b"), sample("2", "c", "b"), sample("3", "d")) == [0, 0, 1]
+
+
+def test_samples_belong_together_by_way_of_others() -> None:
+    assert groups(sample("1", "a"), sample("2", "b"), sample("3", "c"), sample("4", "b", "a")) == [0, 0, 1, 0]
+
+
+def test_a_sample_without_gold_is_on_its_own() -> None:
+    assert groups(sample("1"), sample("2"), sample("3", "a")) == [0, 1, 2]
+
+
+def test_the_turns_of_a_conversation_belong_together_with_gold_or_without() -> None:
+    first, second = sample("When?", "a"), sample("And who?", after=("When?",))
+    third = sample("And why?", "b", after=("When?", "And who?"))
+    assert groups(first, second, third, sample("4", "b"), sample("5")) == [0, 0, 0, 0, 1]
+
+
+def test_a_turn_is_recognised_where_earlier_ones_are_no_samples() -> None:
+    later = [sample("And who?", after=("When?",)), sample("And why?", after=("When?", "And who?"))]
+    assert groups(*later) == [0, 0]
+
+
+def test_equal_questions_that_begin_no_conversation_are_no_tie() -> None:
+    assert groups(sample("Summarise this."), sample("Summarise this.")) == [0, 1]
+
+
+def test_a_document_and_a_question_of_one_name_are_not_the_same() -> None:
+    assert groups(sample("1", "When?"), sample("And?", after=("When?",))) == [0, 1]
+
+
+def test_nothing_has_no_groups() -> None:
+    assert clusters_of([]).tolist() == []
+    assert connected([[], ["a"], [], ["a"]]).tolist() == [0, 1, 2, 1]
