@@ -76,6 +76,9 @@ class Sample:
     `references` are empty where a benchmark has gold documents alone. `query` is the text to search for where the
     benchmark brings one that is not the question; "" where it does not. `corpus_prefix` is how the ids of the documents
     begin that are searched for this sample, where a benchmark is several corpora side by side; "" for all documents.
+    `answer_parts` are what an answer must contain, each part in any of its wordings, where a benchmark says so.
+    `answerable` is False for a question that the corpus does not answer: to say so is the right answer. `passages` are
+    the ids of documents that a benchmark gives with the sample, in its order; those that are no gold are noise.
     """
 
     id: str
@@ -89,6 +92,9 @@ class Sample:
     history: tuple[Turn, ...] = ()
     query: str = ""
     corpus_prefix: str = ""
+    answer_parts: tuple[tuple[str, ...], ...] = ()
+    answerable: bool = True
+    passages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

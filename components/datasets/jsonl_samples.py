@@ -23,7 +23,9 @@ from components.errors import DataError
 from components.records import Evidence, Kind, Sample, Turn
 
 _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
-_FIELDS = ("id", "question", "references", "gold", "subset", "topic", "task", "history", "kind")
+_FIELDS = (
+    "id", "question", "references", "answer_parts", "answerable", "gold", "subset", "topic", "task", "history", "kind",
+)  # fmt: skip
 _OTHER_NAMES = {"answer": "references", "answers": "references", "reference": "references", "query": "question"}
 _GOLD_FIELDS = ("document", "quote", "start", "end", "grade")
 _SUBSET = "all"
@@ -43,9 +45,10 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
 
     `gold` is a list of document ids, or of {"document"} with a "quote" (which occurs in it once, ignoring line breaks)
     or "start" and "end" (in characters, end exclusive), each with a "grade" if relevance is graded. `history` is a list
-    of {"question", "answer"}. `subset`, `topic` and `task` are free text: each becomes the label of a slug (a subset,
-    of a path of slugs). Unknown fields are ignored and counted, unless they look like a misspelling of a known one.
-    Raises DataError with file and line.
+    of {"question", "answer"}. `answer_parts` is a list of what an answer must contain, each a text or a list of its
+    wordings; `answerable` is false for a question that the documents do not answer. `subset`, `topic` and `task` are
+    free text: each becomes the label of a slug (a subset, of a path of slugs). Unknown fields are ignored and counted,
+    unless they look like a misspelling of a known one. Raises DataError with file and line.
     """
     lines = list(read_records(file, _EXPECTED))
     ignored = {name for where, record in lines for name in _ignored(record, where)}
@@ -101,7 +104,27 @@ def _sample(record: Record, slugs: Mapping[str, Mapping[str, str]], texts: Mappi
         topic=slug["topic"],
         task=slug["task"],
         history=history,
+        answer_parts=read_answer_parts(record, where),
+        answerable=read_answerable(record, where),
     )
+
+
+def read_answer_parts(record: Record, where: str) -> tuple[tuple[str, ...], ...]:
+    """What an answer must contain, each part with its wordings; () if the record does not say. Raises DataError."""
+    where = f"{where}, field 'answer_parts'"
+    parts = as_list(record.get("answer_parts") or [], where)
+    wordings = tuple(optional_texts({"part": part}, "part", where) for part in parts)
+    if not all(wordings):
+        raise DataError(f"{where}: a part is blank; wanted a text, or a list of texts that mean the same.")
+    return wordings
+
+
+def read_answerable(record: Record, where: str) -> bool:
+    """Whether the question can be answered; it can if the record does not say. Raises DataError."""
+    value = record.get("answerable", True)
+    if not isinstance(value, bool):
+        raise DataError(f"{where}: field 'answerable' is {value!r}, wanted true or false.")
+    return value
 
 
 def _turn(turn: object, where: str) -> Turn:

@@ -9,6 +9,8 @@ HEADLINES = (
     "accuracy",
     "rouge_l",
     "f1",
+    "contains_all",
+    "right_refusals",
     "bleu",
     "quest_eval_recall",
     "completeness",

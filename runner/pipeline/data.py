@@ -110,7 +110,7 @@ class LoadedBenchmark(Stage[Benchmark]):
     """The data set as its loader gives it; `fingerprint` is the hash of the files that it reads."""
 
     kind: ClassVar[str] = "data"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     codec: ClassVar[Codec[Benchmark]] = BenchmarkCodec()
 
     dataset: Dataset
@@ -145,7 +145,7 @@ class Samples(Stage[SampleSet]):
     """The samples with their labels."""
 
     kind: ClassVar[str] = "samples"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     codec: ClassVar[Codec[SampleSet]] = SamplesCodec()
 
     content: str

@@ -23,5 +23,7 @@ def _sample(raw: Mapping[str, Json]) -> Sample:
         "references": tuple(raw["references"]),
         "gold": tuple(Evidence(**unit) for unit in raw["gold"]),
         "history": tuple(Turn(**turn) for turn in raw["history"]),
+        "answer_parts": tuple(tuple(wordings) for wordings in raw["answer_parts"]),
+        "passages": tuple(raw["passages"]),
     }
     return Sample(**{**raw, **nested})

@@ -98,7 +98,10 @@ def _score_answers(lines: Sequence[Line], metric: Scorer, name: str) -> dict[str
     for row in rows:
         answer = lines[row].answer
         assert answer is not None
-        samples.append(Sample(lines[row].id, "all", Kind.QA, "", answer.references))
+        parts, answerable = answer.answer_parts, answer.answerable
+        samples.append(
+            Sample(lines[row].id, "all", Kind.QA, "", answer.references, answer_parts=parts, answerable=answerable)
+        )
         predictions.append(answer.prediction or "")
     references = [reference for sample in samples for reference in sample.references]
     scores = metric.score_answers(samples, _texts(metric, predictions), _texts(metric, references))

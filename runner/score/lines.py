@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.datasets.json_fields import Record, as_list, as_record, optional_texts, read_records, required_text
+from components.datasets.jsonl_samples import read_answer_parts, read_answerable
 from components.errors import DataError
 from components.records import LARGEST_GRADE
 
@@ -16,10 +17,14 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """A prediction with its references. A prediction of None is an answer that failed."""
+    """A prediction with its references, and what else is known of the right answer (see `Sample`). A prediction of None
+    is an answer that failed.
+    """
 
     prediction: str | None
     references: tuple[str, ...]
+    answer_parts: tuple[tuple[str, ...], ...] = ()
+    answerable: bool = True
 
 
 @dataclass(frozen=True)
@@ -71,9 +76,11 @@ def _line(record: Record, where: str) -> Line:
 
 
 def _answer(record: Record, where: str) -> AnswerLine:
-    _require(record, "references", "prediction", where)
+    if not {"answer_parts", "answerable"} & record.keys():
+        _require(record, "references", "prediction", where)
     prediction = None if record["prediction"] is None else required_text(record, "prediction", where)
-    return AnswerLine(prediction, optional_texts(record, "references", where))
+    references, parts = optional_texts(record, "references", where), read_answer_parts(record, where)
+    return AnswerLine(prediction, references, parts, read_answerable(record, where))
 
 
 def _ranking(record: Record, where: str) -> RankingLine:

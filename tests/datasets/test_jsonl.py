@@ -83,6 +83,26 @@ class TestFields:
         assert [sample.references for sample in benchmark.samples] == [(), (), ("1932",)]
         assert benchmark.notes["n_samples_without_reference"] == 2
 
+    def test_parts_of_the_answer_have_wordings(self, tmp_path: Path) -> None:
+        parts = [["1932", "nineteen thirty-two"], "team"]
+        assert only(tmp_path, answer_parts=parts).answer_parts == (("1932", "nineteen thirty-two"), ("team",))
+
+    def test_a_question_may_have_no_answer(self, tmp_path: Path) -> None:
+        assert not only(tmp_path, answerable=False).answerable
+
+    @pytest.mark.parametrize(
+        ("fields", "said"),
+        [
+            ({"answerable": "no"}, "field 'answerable' is 'no', wanted true or false"),
+            ({"answer_parts": "1932"}, "a string came where a list was wanted"),
+            ({"answer_parts": [["1932"], " "]}, "a part is blank"),
+            ({"answer_parts": [3]}, "holds a number, wanted a string or a list of strings"),
+        ],
+    )
+    def test_parts_and_answerable_are_checked(self, tmp_path: Path, fields: dict[str, Any], said: str) -> None:
+        with pytest.raises(DataError, match=said):
+            only(tmp_path, **fields)
+
     def test_references_are_a_text_or_a_list(self, tmp_path: Path) -> None:
         assert only(tmp_path, references="1932").references == ("1932",)
         assert only(tmp_path, references=["1932", "in 1932"]).references == ("1932", "in 1932")

@@ -49,6 +49,19 @@ def test_a_line_of_everything(tmp_path: Path) -> None:
     assert summary["rouge_l"]["interval"] == [summary["rouge_l"]["value"]] * 2
 
 
+def test_parts_of_an_answer_and_questions_without_one(tmp_path: Path) -> None:
+    lines = [
+        {"id": "a", "prediction": "By a crew, in 1932.", "answer_parts": [["team", "crew"], "1932"]},
+        {"id": "b", "prediction": "Insufficient information", "answerable": False},
+        {"id": "c", "prediction": "In 1933.", "references": ["1932"]},
+    ]
+    rows, summary = score(tmp_path, "contains_all,right_refusals,wrong_refusals", *lines)
+    assert [row["scores"]["contains_all"] for row in rows] == [1.0, None, 0.0]
+    assert [row["scores"]["right_refusals"] for row in rows] == [None, 1.0, None]
+    assert [row["scores"]["wrong_refusals"] for row in rows] == [0.0, None, 0.0]
+    assert summary["right_refusals"]["n_excluded"] == {"not_applicable": 2}
+
+
 def test_several_values_of_one_metric_come_in_the_order_asked(tmp_path: Path) -> None:
     rows, summary = score(tmp_path, "recall@5, mrr,recall@1,mrr", RANKING)
     assert list(rows[0]["scores"]) == list(summary) == ["recall@5", "mrr", "recall@1"]

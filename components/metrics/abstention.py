@@ -1,0 +1,72 @@
+"""Questions that cannot be answered: whether an answer says so."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.means import combine_mean, mean_scores
+from components.metrics.references import require_texts_of
+from components.records import Sample, Scores, ScoreState, TextsWithUnits
+from components.text.containing import contains, form_to_search
+
+PHRASES = ("insufficient information", "信息不足")
+
+
+@dataclass(frozen=True)
+class Abstention:
+    """`right_refusals`: of the questions that cannot be answered, the share whose answer says so.
+
+    An answer abstains if it contains one of `phrases` (as whole words, after `answer_form`), and so does an empty or a
+    refused one. Which phrases a model uses is a matter of the prompt: `prompt=english_abstain` and
+    `prompt=chinese_abstain` ask for the first of each language.
+    Level: sample. Range: 0 or 1, the mean is a share; larger is better. Tokenizer: none. References are not read.
+    Questions that can be answered are NOT_APPLICABLE. Source: Chen et al. 2024, RGB, rejection rate.
+    """
+
+    phrases: tuple[str, ...] = PHRASES
+
+    version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
+    names: ClassVar[tuple[str, ...]] = ("right_refusals",)
+    form: ClassVar[None] = None
+
+    def check(self) -> list[str]:
+        """Phrases that are none."""
+        return phrase_mistakes(self.phrases)
+
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
+        """Of each answer. Raises ComponentError on inputs that do not belong together."""
+        require_texts_of(samples, answers, references)
+        abstained = which_abstain(answers.texts, self.phrases)
+        return {"right_refusals": shares_of(abstained, [not sample.answerable for sample in samples])}
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Means, float64[...], from sums float64[..., 2]."""
+        return combine_mean(sums)
+
+
+def phrase_mistakes(phrases: Sequence[str]) -> list[str]:
+    """No phrase at all, and phrases of which their form leaves nothing."""
+    empty = [phrase for phrase in phrases if not form_to_search(phrase)]
+    if phrases and not empty:
+        return []
+    return [f"phrases: got {list(phrases)}, wanted words by which an answer says that there is none"]
+
+
+def which_abstain(answers: Sequence[str], phrases: Sequence[str]) -> list[bool]:
+    """For each answer, whether it is empty or contains a phrase."""
+    wanted = [form_to_search(phrase) for phrase in phrases]
+    forms = [form_to_search(answer) for answer in answers]
+    return [not form or any(contains(form, phrase) for phrase in wanted) for form in forms]
+
+
+def shares_of(holds: Sequence[bool], counts: Sequence[bool]) -> Scores:
+    """How often something holds, among the samples that count; the others are NOT_APPLICABLE."""
+    return mean_scores(
+        [float(held) if counted else ScoreState.NOT_APPLICABLE for held, counted in zip(holds, counts, strict=True)]
+    )

@@ -1,0 +1,58 @@
+"""Accuracy as the published RGB code computes it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.means import combine_mean, mean_scores
+from components.metrics.references import require_texts_of
+from components.records import Sample, Scores, ScoreState, TextsWithUnits
+
+_REJECTIONS = ("信息不足", "insufficient information")
+
+
+@dataclass(frozen=True)
+class AccuracyRgb:
+    """1 if some wording of every part of the answer is in the text that was generated, letter by letter and in lower
+    case: "12" is found in "112", and a full stop or a blank can make the difference. See `Contains` for the rest.
+
+    A text with one of two phrases ("信息不足", "insufficient information") is a rejection: right for a question that
+    cannot be answered (published: where all passages are noise), wrong for others, whatever else it says.
+    `without_blanks` takes the blanks out of the generated text, as published for the Chinese files.
+    Level: sample. Range: 0 or 1, larger is better. Tokenizer: none. Empty answer: 0. A sample with neither parts nor
+    references is NOT_APPLICABLE unless it cannot be answered.
+    Source: Chen et al. 2024, RGB, its published code (evalue.py).
+    """
+
+    without_blanks: bool = False
+
+    version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
+    names: ClassVar[tuple[str, ...]] = ("accuracy_rgb_compat",)
+    form: ClassVar[None] = None
+
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
+        """Accuracy of each answer. Raises ComponentError on inputs that do not belong together."""
+        require_texts_of(samples, answers, references)
+        outcomes = [self._score(sample, text) for sample, text in zip(samples, answers.texts, strict=True)]
+        return {self.names[0]: mean_scores(outcomes)}
+
+    def _score(self, sample: Sample, text: str) -> float | ScoreState:
+        parts = sample.answer_parts or ((sample.references,) if sample.references else ())
+        if not parts and sample.answerable:
+            return ScoreState.NOT_APPLICABLE
+        said = text.replace(" ", "") if self.without_blanks else text
+        if any(phrase in said for phrase in _REJECTIONS):
+            return float(not sample.answerable)
+        said = said.lower()
+        is_there = [any(wording.lower() in said for wording in wordings) for wordings in parts]
+        return float(bool(is_there) and all(is_there))
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Means, float64[...], from sums float64[..., 2]."""
+        return combine_mean(sums)

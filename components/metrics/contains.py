@@ -1,0 +1,62 @@
+"""Whether an answer contains what was asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.means import combine_mean, mean_scores
+from components.metrics.references import require_texts_of
+from components.records import Sample, Scores, ScoreState, TextsWithUnits
+from components.text.containing import contains, form_to_search
+
+Parts = Sequence[Sequence[str]]
+"""What an answer should contain, each part in any of its wordings."""
+
+
+@dataclass(frozen=True)
+class Contains:
+    """`contains_any`: 1 if the answer contains some part of what is wanted; `contains_all`: 1 if it contains all parts.
+
+    A part is there if one of its wordings is, as whole words, after `answer_form`. The parts are the sample's
+    `answer_parts`; where it has none, its references are the wordings of a single one, and the two metrics are equal.
+    Level: sample. Range: 0 or 1, the mean is a share; larger is better. Tokenizer: none. Empty answer: 0. Wordings that
+    normalise to nothing are left out; a sample without any other is NOT_APPLICABLE. How much else the answer says does
+    not count, so that a long answer has it easier than a short one.
+    Source: Chen et al. 2024, "Benchmarking Large Language Models in Retrieval-Augmented Generation" (RGB), accuracy.
+    """
+
+    version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
+    names: ClassVar[tuple[str, ...]] = ("contains_any", "contains_all")
+    form: ClassVar[None] = None
+
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
+        """Both of each answer. Raises ComponentError on inputs that do not belong together."""
+        require_texts_of(samples, answers, references)
+        found = [_found(_parts(sample), answer) for sample, answer in zip(samples, answers.texts, strict=True)]
+        return {
+            "contains_any": mean_scores([float(any(f)) if f else ScoreState.NOT_APPLICABLE for f in found]),
+            "contains_all": mean_scores([float(all(f)) if f else ScoreState.NOT_APPLICABLE for f in found]),
+        }
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Means, float64[...], from sums float64[..., 2]."""
+        return combine_mean(sums)
+
+
+def _parts(sample: Sample) -> Parts:
+    """In the form in which they are searched for, without those of which nothing remains."""
+    parts = sample.answer_parts or (sample.references,)
+    forms = [[form for wording in wordings if (form := form_to_search(wording))] for wordings in parts]
+    return [wordings for wordings in forms if wordings]
+
+
+def _found(parts: Parts, answer: str) -> list[bool]:
+    """For each part, whether the answer contains it."""
+    form = form_to_search(answer)
+    return [any(contains(form, wording) for wording in wordings) for wordings in parts]
