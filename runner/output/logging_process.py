@@ -18,6 +18,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
 
+from components.errors import RagGridError
 from runner.output.mlflow_runs import CELLS_TOGETHER, Tracker
 
 Order = list[str]
@@ -58,8 +59,9 @@ def _log() -> str:
 
 
 def told(error: Exception) -> str:
-    """Its type and first line."""
-    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
+    """Its first line, with its type unless it is one of ours, which say all."""
+    line = (str(error).splitlines() or [""])[0]
+    return line if isinstance(error, RagGridError) else f"{type(error).__name__}: {line}"
 
 
 def _orders() -> Iterator[Order]:

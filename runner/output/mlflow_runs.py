@@ -8,26 +8,32 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
-
-from filelock import FileLock
 
 from components.json_value import Json
 from components.subsets import OVERALL
 from runner.output.artifacts import Content, log_files
 from runner.output.leaderboard_figure import leaderboard_figure
+from runner.output.mlflow_database import database_file, open_client, tracking_lock
 from runner.output.mlflow_rows import Client, RunValues, log_values
 from runner.output.ranking import ranked
 from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep, varying_axes
 
 _STATUS = {OK: "FINISHED", RUNNING: "RUNNING"}
+_LONGEST_NAME = 250
+_HASH_DIGITS = 12
 CELLS_TOGETHER = 20
 """As many cells are written at once: more of them take no less time each, and are held in memory."""
 
 
 def metric_name(subset: str, metric: str) -> str:
-    """MLflow's names hold no "@": overall/ndcg_at_10."""
-    return f"{subset}/{metric.replace('@', '_at_')}"
+    """MLflow's names hold no "@" (overall/ndcg_at_10), and are no longer than its columns: a long one ends in a hash."""
+    name = f"{subset}/{metric.replace('@', '_at_')}"
+    if len(name) <= _LONGEST_NAME:
+        return name
+    digest = sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
+    return f"{name[: _LONGEST_NAME - _HASH_DIGITS - 1]}-{digest}"
 
 
 class Tracker:
@@ -42,16 +48,14 @@ class Tracker:
         # A server that is away must not hold up a sweep: its results can be logged later.
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
-        from mlflow import MlflowClient
-
         for name in ("mlflow", "alembic"):
             logging.getLogger(name).setLevel(logging.ERROR)
         self._sweep_dir = sweep_dir
-        self._lock = FileLock(sweep_dir.parent / ".mlflow.lock")
+        self._lock = tracking_lock(uri, sweep_dir.parent)
         self._cells: dict[str, CellResult] = {}
         self._logged: dict[str, tuple[str, str]] = {}
         with self._lock:
-            self._client = MlflowClient(uri)
+            self._client = open_client(uri)
             self._experiment_id = self._experiment(uri, experiment)
             self._parent = self._start(read_sweep(sweep_dir))
 
@@ -61,8 +65,8 @@ class Tracker:
         if found:
             return str(found.experiment_id)
         location = None
-        if uri.startswith("sqlite:///"):
-            location = (Path(uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts").as_uri()
+        if file := database_file(uri):
+            location = (file.parent / "mlartifacts").as_uri()
         # The kind decides which pages the UI opens with: runs and charts, not traces of an application.
         tags = {"mlflow.experimentKind": "custom_model_development"}
         return str(self._client.create_experiment(name, artifact_location=location, tags=tags))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
+from mlflow.utils.validation import _validate_metric_name
 
 from runner.output import mlflow_runs
 from runner.output.mlflow_runs import Tracker, metric_name
@@ -62,6 +63,15 @@ def artifacts(uri: str, run: Run, folder: str | None = None) -> set[str]:
 )
 def test_metric_names(subset: str, metric: str, expected: str) -> None:
     assert metric_name(subset, metric) == expected
+
+
+@pytest.mark.parametrize("n_characters", [200, 240, 600])
+def test_names_of_metrics_are_what_mlflow_takes_and_stay_apart(n_characters: int) -> None:
+    topics = [f"topic/{'long_' * (n_characters // 5)}{end}" for end in ("one", "other")]
+    names = {metric_name(topic, "ndcg@10") for topic in topics}
+    assert len(names) == 2
+    for name in names:
+        _validate_metric_name(name)
 
 
 def test_the_database_lies_beside_the_results(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -5,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from runner.engine.store.files import file_name, part_name, read_part, write_part
+from tests.runner.sweeping import REPOSITORY
 
 
 def through_a_file(folder: Path, name: str, value: object) -> object:
@@ -59,6 +62,27 @@ def test_large_arrays_are_not_read_into_memory(tmp_path: Path) -> None:
 def test_tables(tmp_path: Path, n_rows: int) -> None:
     table = pa.table({"text": pa.array([f"第{i}条" for i in range(n_rows)], pa.large_string()), "n": range(n_rows)})
     assert through_a_file(tmp_path, "table", table) == table
+
+
+_COUNTING_THREADS = """
+import os, sys
+from pathlib import Path
+import pyarrow as pa, pyarrow.parquet as pq
+from runner.engine.store.files import read_part, write_part
+path = Path(sys.argv[1])
+write_part(path, pa.table({"text": ["a"] * 1000, "n": range(1000)}))
+before = len(os.listdir("/proc/self/task"))
+read_part(path)
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
+def test_reading_a_table_starts_no_thread(tmp_path: Path) -> None:
+    """A process that ends while one of them still runs is aborted (exit code 134), after all of its work is done."""
+    arguments = [sys.executable, "-c", _COUNTING_THREADS, str(tmp_path / "table.parquet")]
+    done = subprocess.run(arguments, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0"
 
 
 @pytest.mark.parametrize("value", [{"b": [1, 2.5, None], "a": "砚"}, [], 3, "text", True])

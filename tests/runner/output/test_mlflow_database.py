@@ -1,0 +1,67 @@
+import sqlite3
+from pathlib import Path
+
+import pytest
+from mlflow.store.db import utils
+
+from components.errors import DataError
+from runner.output.mlflow_database import database_file, open_client, tracking_lock
+
+pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own queries
+
+
+def experiments_in(file: Path) -> list[str]:
+    with sqlite3.connect(file) as connection:
+        found = [name for (name,) in connection.execute("select name from experiments")]
+    connection.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("sqlite:////a/mlflow.db", Path("/a/mlflow.db")),
+        ("sqlite:////a/mlflow.db?timeout=5", Path("/a/mlflow.db")),
+        ("http://localhost:5000", None),
+    ],
+)
+def test_local_databases_are_files(uri: str, expected: Path | None) -> None:
+    assert database_file(uri) == expected
+
+
+def test_sweeps_of_several_folders_wait_for_each_other_at_one_database(tmp_path: Path) -> None:
+    """`mlflow.db` lies beside the results folders, of which there may be many."""
+    locks = {tracking_lock(f"sqlite:///{tmp_path}/mlflow.db", tmp_path / name).lock_file for name in ("one", "other")}
+    assert len(locks) == 1
+
+
+def test_one_that_was_interrupted_while_it_was_made_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "mlflow.db"
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(utils, "_upgrade_db", _interrupt)  # the first tables are there, the others not
+        with pytest.raises(KeyboardInterrupt):
+            open_client(f"sqlite:///{file}")
+    assert not file.exists()
+    client = open_client(f"sqlite:///{file}")
+    client.create_experiment("mine")
+    assert "mine" in experiments_in(file)
+    assert [path.name for path in tmp_path.iterdir()] == ["mlflow.db"]
+
+
+def _interrupt(_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("content", ["half-made", "damaged"])
+def test_one_that_cannot_be_opened_is_named_with_what_to_do(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "mlflow.db"
+    if content == "damaged":
+        file.write_text("no database at all")
+    else:
+        with sqlite3.connect(file) as connection:
+            connection.execute("create table experiments (name text)")
+        connection.close()
+    with pytest.raises(DataError, match=r"mlflow\.db: MLflow cannot open this database \(.+\)\. .*move it away"):
+        open_client(f"sqlite:///{file}")
