@@ -12,7 +12,9 @@
 A message says where, what came, what was wanted and what to do. `ConfigError` may carry several mistakes at once.
 """
 
+import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 
 class RagGridError(Exception):
@@ -53,8 +55,21 @@ class MissingExtraError(RagGridError):
     def __init__(self, package: str, extra: str, needed_by: str) -> None:
         super().__init__(
             f"{needed_by} needs the package '{package}', which is not installed. "
-            f"Install it with: python -m pip install -c constraints.txt -e '.[{extra}]'"
+            f"Install it with: {install_command(extra)}"
         )
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra from any working directory: with the tested versions where this is a clone,
+    which has the list of them.
+    """
+    root = Path(__file__).resolve().parents[1]
+    constraints = root / "constraints.txt"
+    if not constraints.is_file():
+        return f"python -m pip install 'rag-grid[{extra}]'"
+    if root == Path.cwd():
+        return f"python -m pip install -c constraints.txt -e '.[{extra}]'"
+    return f"python -m pip install -c {shlex.quote(str(constraints))} -e {shlex.quote(f'{root}[{extra}]')}"
 
 
 class ComponentError(RagGridError):

@@ -68,16 +68,19 @@ def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int) -> Bench
     return Benchmark(benchmark.documents, samples, {**benchmark.notes, **counts}, benchmark.labels)
 
 
-def require_gold_in_corpus(benchmark: Benchmark, source: str) -> None:
-    """For data sets in which all gold must be in the corpus. Raises DataError naming the first unit that is not."""
+def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = "") -> None:
+    """For data sets in which all gold must be in the corpus. Raises DataError naming the first unit that is not, and
+    what of the corpus was `not_read`, in words.
+    """
     known = set(benchmark.documents.ids)
     for sample, unit in _units(benchmark.samples):
         if unit.document_id not in known:
             alike = _alike(unit.document_id, benchmark.documents.ids)
             hint = f"did you mean {alike}?" if alike else f"its ids are like '{benchmark.documents.ids[0]}'."
+            left_out = f" Not read, for want of a reader: {not_read}." if not_read else ""
             raise DataError(
                 f"{source}: the gold of sample '{sample.id}' points nowhere: the corpus has no document "
-                f"'{unit.document_id}' with text; {hint} Mend the id, or add the document."
+                f"'{unit.document_id}' with text; {hint}{left_out} Mend the id, or add the document."
             )
 
 

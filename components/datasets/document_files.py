@@ -1,13 +1,14 @@
-"""The documents of a user: a JSON Lines file, a folder of text, Markdown, HTML and PDF files, or one such file.
+"""The documents of a user: a JSON Lines file, a folder of text, markup, HTML and PDF files, or one such file.
 
 HTML is read by Beautiful Soup and PDF by pypdf, the libraries behind llama-index's file readers. That package itself
 requires an older pandas than this project, so the two cannot be installed together.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from components.datasets.html_text import read_html
@@ -16,10 +17,11 @@ from components.datasets.reading import read_bytes, read_lines
 from components.errors import DataError, MissingExtraError
 from components.records import Documents
 
-_EXPECTED_FOLDER = "documents as .txt, .md, .html or .pdf files"
+_EXPECTED_FOLDER = "documents as .txt, .md, .rst, .html or .pdf files"
 _EXPECTED_FILE = 'documents as JSON Lines, {"text"} with "id", "title" and "metadata" if there are any'
 _ID_DIGITS = 12
 _JSON_LINES = "documents.jsonl"
+_NO_SUFFIX = "without extension"
 
 
 class Page(NamedTuple):
@@ -39,7 +41,8 @@ def document_files(path: Path) -> dict[str, Path]:
         raise DataError(f"{path}: no such file or folder. Wanted: {_EXPECTED_FILE}, or a folder of {_EXPECTED_FOLDER}.")
     found = {name: file for name, file in _visible_files(path).items() if file.suffix.lower() in _READERS}
     if not found:
-        raise DataError(f"{path}: no file in it can be read. Wanted: {_EXPECTED_FOLDER}.")
+        there = said(other_files(path)) or "no file at all"
+        raise DataError(f"{path}: no file in it can be read; there is {there}. Wanted: {_EXPECTED_FOLDER}.")
     return found
 
 
@@ -54,7 +57,7 @@ def missing_extras(path: Path) -> list[str]:
     ]
 
 
-def read_documents(path: Path) -> tuple[Documents, dict[str, int]]:
+def read_documents(path: Path) -> tuple[Documents, dict[str, int | str]]:
     """The documents, and counts for the notes.
 
     In a folder, a document's id is its path in it. In JSON Lines it is the document's `id`; if there is none, it is
@@ -67,12 +70,21 @@ def read_documents(path: Path) -> tuple[Documents, dict[str, int]]:
         return _read_jsonl(path)
     pages = {name: _READERS[file.suffix.lower()](file) for name, file in files.items()}
     documents = Documents(list(pages), [page.title for page in pages.values()], [page.text for page in pages.values()])
-    return documents, {"n_files_of_other_kinds": n_other_files(path)}
+    others = other_files(path)
+    return documents, {"n_files_of_other_kinds": others.total(), "files_of_other_kinds": said(others)}
 
 
-def n_other_files(path: Path) -> int:
-    """How many files of a folder are left out because there is no reader for them; 0 for a single file."""
-    return len(_visible_files(path)) - len(document_files(path)) if path.is_dir() else 0
+def other_files(path: Path) -> Counter[str]:
+    """How many files of a folder are left out because there is no reader for them, by extension; none for a file."""
+    names = _visible_files(path) if path.is_dir() else {}
+    suffixes = (PurePosixPath(name).suffix.lower() for name in names)
+    return Counter(suffix or _NO_SUFFIX for suffix in suffixes if suffix not in _READERS)
+
+
+def said(files: Counter[str]) -> str:
+    """Numbers of files by extension, the commonest first, in words."""
+    ordered = sorted(files.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{n} {suffix}" for suffix, n in ordered)
 
 
 def _visible_files(folder: Path) -> dict[str, Path]:
@@ -81,7 +93,7 @@ def _visible_files(folder: Path) -> dict[str, Path]:
     return {name: file for name, file in named.items() if not any(part[0] == "." for part in name.split("/"))}
 
 
-def _read_jsonl(file: Path) -> tuple[Documents, dict[str, int]]:
+def _read_jsonl(file: Path) -> tuple[Documents, dict[str, int | str]]:
     made_of_text: set[str] = set()
     n_repeated = 0
     ids: list[str] = []
@@ -131,6 +143,7 @@ def _read_pdf(file: Path) -> Page:
 _READERS: Mapping[str, Callable[[Path], Page]] = {
     ".txt": _read_text,
     ".md": _read_text,
+    ".rst": _read_text,
     ".html": _read_html,
     ".htm": _read_html,
     ".pdf": _read_pdf,

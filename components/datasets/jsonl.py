@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
-from components.datasets.document_files import document_files, missing_extras, n_other_files, read_documents
+from components.datasets.document_files import document_files, missing_extras, other_files, read_documents, said
 from components.datasets.jsonl_samples import read_samples
 from components.datasets.reading import require_file, sha256_of_files
 from components.errors import ConfigError, DataError
@@ -25,7 +25,7 @@ class Jsonl:
     metrics that need none.
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     documents: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
     samples: str = runtime_only("", "the content of the file counts, through the fingerprint, not its place")
@@ -39,7 +39,7 @@ class Jsonl:
     def check(self) -> list[str]:
         """What is wrong with the fields, and missing libraries that the documents need; reads no file."""
         wanted = {
-            "documents": "a JSON Lines file, or a folder of .txt, .md, .html and .pdf files",
+            "documents": "a JSON Lines file, or a folder of .txt, .md, .rst, .html and .pdf files",
             "samples": _EXPECTED,
         }
         mistakes = [f"{name}: is empty; wanted {what}" for name, what in wanted.items() if not getattr(self, name)]
@@ -53,11 +53,11 @@ class Jsonl:
         return mistakes
 
     def fingerprint(self) -> str:
-        """SHA-256 over all files that are read and the number of those that are not, which the notes report."""
+        """SHA-256 over all files that are read and the numbers of those that are not, which the notes report."""
         files = {f"documents/{name}": file for name, file in document_files(Path(self.documents)).items()}
         files["samples.jsonl"] = require_file(Path(self.samples), _EXPECTED)
-        n_others = n_other_files(Path(self.documents))
-        return hashlib.sha256(f"{sha256_of_files(files, _EXPECTED)} {n_others}".encode()).hexdigest()
+        others = said(other_files(Path(self.documents)))
+        return hashlib.sha256(f"{sha256_of_files(files, _EXPECTED)} {others}".encode()).hexdigest()
 
     def load(self) -> Benchmark:
         """All documents, and questions up to the limit. Raises ConfigError if `check` finds a mistake, DataError."""
@@ -67,5 +67,5 @@ class Jsonl:
         own = read_samples(Path(self.samples), dict(zip(documents.ids, documents.texts, strict=True)))
         notes = {**counts, **own.counts}
         benchmark = assemble(self.samples, documents, own.samples, own.labels, notes, references_required=False)
-        require_gold_in_corpus(benchmark, self.samples)
+        require_gold_in_corpus(benchmark, self.samples, str(counts.get("files_of_other_kinds", "")))
         return limit_and_count(benchmark, self.limit, self.limit_seed)

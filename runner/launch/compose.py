@@ -8,7 +8,7 @@ from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf.errors import OmegaConfBaseException
 
-from components.errors import ConfigError
+from components.errors import ConfigError, install_command
 from components.json_value import Json
 from runner.launch import grid_launcher
 from runner.launch.axes import plain_of
@@ -42,7 +42,7 @@ def told(error: Exception) -> str:
 def hints(message: str) -> list[str]:
     """What to do about one of Hydra's messages, where it does not say so itself."""
     if "hydra/launcher/joblib" in message:
-        return ["It comes with an extra: python -m pip install -c constraints.txt -e '.[joblib]'"]
+        return [f"It comes with an extra: {install_command('joblib')}"]
     unknown = re.search(r"Could not override '([\w.@/]+)'", message)
     close = get_close_matches(unknown[1], list(_keys(compose_config([]))), n=1) if unknown else []
     return [f"Did you mean {close[0]}?"] if close else []

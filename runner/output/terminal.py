@@ -1,6 +1,6 @@
 """What a user sees in the terminal: the plan, the progress, the leaderboard, the failures."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -55,8 +55,8 @@ def _requests(plan: Plan) -> str:
 
 
 _LEFT_OUT = {
-    "n_files_of_other_kinds": "file of another kind",
-    "n_empty_documents": "document without text",
+    "n_files_of_other_kinds": "unsupported file",
+    "n_empty_documents": "empty document",
     "n_documents_repeated": "repeated document",
     "n_items_rejected": "rejected item",
 }
@@ -65,9 +65,17 @@ _LEFT_OUT = {
 
 def _data_line(name: str, data: Data) -> str:
     """Sizes, and what is left out."""
-    left_out = [_count(int(n), what) for note, what in _LEFT_OUT.items() if (n := data.notes.get(note))]
+    left_out = list(_left_out_of_data(data.notes))
     sizes = f"{name}: {_count(data.n_documents, 'document')}, {_count(data.n_samples, 'sample')}"
     return sizes + (f"; left out: {', '.join(left_out)}" if left_out else "")
+
+
+def _left_out_of_data(notes: Mapping[str, Json]) -> Iterator[str]:
+    """What is left out, with details where a note of the same name without the "n_" has some."""
+    for note, what in _LEFT_OUT.items():
+        if n := notes.get(note):
+            details = notes.get(note.removeprefix("n_"))
+            yield _count(int(n), what) + (f" ({details})" if details else "")
 
 
 class StageProgress:

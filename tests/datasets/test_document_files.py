@@ -57,7 +57,30 @@ def test_a_folder(folder: Path) -> None:
     }
     assert dict(zip(documents.ids, documents.titles, strict=True))["more/deep/c.html"] == "A page"
     assert dict(zip(documents.ids, documents.titles, strict=True))["d.pdf"] == "A paper"
-    assert counts == {"n_files_of_other_kinds": 1}
+    assert counts == {"n_files_of_other_kinds": 1, "files_of_other_kinds": "1 .docx"}
+
+
+def test_text_with_markup_is_read_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.rst").write_text("Bridges\n=======\n\nThe *red* one.", encoding="utf-8")
+    documents, counts = read_documents(tmp_path)
+    assert documents.texts == ["Bridges\n=======\n\nThe *red* one."]
+    assert counts["n_files_of_other_kinds"] == 0
+
+
+def test_files_that_are_not_read_are_counted_by_extension(folder: Path) -> None:
+    for name in ("f.csv", "more/g.CSV", "LICENSE"):
+        (folder / name).write_bytes(b"not read")
+    _, counts = read_documents(folder)
+    assert counts["files_of_other_kinds"] == "2 .csv, 1 .docx, 1 without extension"
+    assert counts["n_files_of_other_kinds"] == 4
+
+
+def test_gold_in_a_file_that_is_not_read(folder: Path) -> None:
+    write_lines(folder / ".samples", [{"id": "1", "question": "?", "gold": ["e.docx"]}])
+    with pytest.raises(
+        DataError, match=r"no document 'e\.docx' with text.* Not read, for want of a reader: 1 \.docx\."
+    ):
+        Jsonl(str(folder), str(folder / ".samples")).load()
 
 
 def test_a_file_of_lines(tmp_path: Path) -> None:
@@ -90,7 +113,7 @@ def test_a_single_file_is_a_document(folder: Path, name: str) -> None:
     documents, counts = read_documents(folder / name)
     assert documents.ids == [name]
     assert documents.texts[0].startswith(("Printed", "Plain"))
-    assert counts == {"n_files_of_other_kinds": 0}
+    assert counts == {"n_files_of_other_kinds": 0, "files_of_other_kinds": ""}
 
 
 def test_files_of_other_kinds_count_in_the_fingerprint(folder: Path) -> None:
@@ -135,7 +158,9 @@ def test_a_title_that_is_no_text(tmp_path: Path) -> None:
 def test_documents_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no such file or folder. Wanted: documents as JSON Lines"):
         read_documents(tmp_path / "gone")
-    with pytest.raises(DataError, match=r"no file in it can be read. Wanted: documents as \.txt"):
+    with pytest.raises(
+        DataError, match=r"no file in it can be read; there is no file at all\. Wanted: documents as \.txt"
+    ):
         read_documents(tmp_path)
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4 broken")
     with pytest.raises(DataError, match=r"a\.pdf: cannot be read as PDF"):
@@ -151,7 +176,7 @@ def test_missing_libraries_are_found_before_any_work(folder: Path, monkeypatch: 
     monkeypatch.setattr(document_files, "find_spec", lambda name: None)
     messages = missing_extras(folder)
     assert ["bs4" in messages[0], "pypdf" in messages[1]] == [True, True]
-    assert all("-e '.[readers]'" in message for message in messages)
+    assert all("pip install" in message for message in messages)
     (folder / "d.pdf").unlink()
     (folder / "more" / "deep" / "c.html").unlink()
     assert missing_extras(folder) == []

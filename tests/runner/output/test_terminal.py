@@ -2,14 +2,16 @@
 
 import io
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from runner.output.ranking import HEADLINES, ranked
-from runner.output.terminal import show_leaderboard
+from runner.output.terminal import show_leaderboard, show_plan
 from runner.results import CellResult
+from tests.runner.sweeping import plan_small
 
 
 def entry(value: float | None, n: int = 4, **n_excluded: int) -> dict[str, Any]:
@@ -58,6 +60,18 @@ def test_what_is_left_out_is_said_once() -> None:
     metrics = {"overall": {"rouge_l": entry(0.5), "mrr": entry(0.5, n=1, no_gold_in_corpus=3)}}
     text = shown([cell("bm25", 0.5, metrics=metrics), cell("hybrid", 0.5, metrics=metrics)])
     assert text.count("mrr: over 1 of 4 samples; left out: 3 no_gold_in_corpus") == 1
+
+
+def test_files_that_are_not_read_are_listed_by_extension(tmp_path: Path) -> None:
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    for name in ("a.md", "b.csv", "c.docx", "d.docx"):
+        (documents / name).write_text("A text.")
+    (tmp_path / "samples.jsonl").write_text('{"id": "1", "question": "What?"}')
+    places = (f"dataset.documents={documents}", f"dataset.samples={tmp_path / 'samples.jsonl'}")
+    output = io.StringIO()
+    show_plan(Console(file=output, width=400), plan_small(tmp_path, ("dataset=jsonl", *places)))
+    assert "left out: 3 unsupported files (2 .docx, 1 .csv)" in output.getvalue()
 
 
 def test_without_any_value_there_is_a_row_all_the_same() -> None:
