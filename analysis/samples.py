@@ -128,8 +128,9 @@ def _read(folder: Path, cell: CellResult, metric: SubsetMetric, of_a_corpus: boo
         if missing := [column for column in (*wanted, *more) if column not in columns]:
             raise DataError(f"{path}: has no column {missing[0]!r}; was it written by another version?")
         names = ["id", "question", "subset", "topic", "task", *wanted, *more]
-        # Without threads: a process that ends while one of them still runs is aborted.
-        table = pq.read_table(path, columns=names, use_threads=False, pre_buffer=False)
+        # By this thread alone: a process that ends while one of pq.read_table's threads still runs is aborted.
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            table = file.read(names, use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
     return table.filter(pa.array(_in_subset(table, metric.subset)))

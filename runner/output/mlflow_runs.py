@@ -28,7 +28,7 @@ CELLS_TOGETHER = 20
 
 
 def metric_name(subset: str, metric: str) -> str:
-    """MLflow's names hold no "@" (overall/ndcg_at_10), and are no longer than its columns: a long one ends in a hash."""
+    """MLflow's names hold no "@" (overall/ndcg_at_10), and fit its columns: a long one ends in a hash."""
     name = f"{subset}/{metric.replace('@', '_at_')}"
     if len(name) <= _LONGEST_NAME:
         return name

@@ -43,12 +43,18 @@ def read_part(path: Path) -> Part:
     if path.suffix == ".npy":
         return np.load(path, mmap_mode="r" if path.stat().st_size > 1 << 20 else None, allow_pickle=False)
     if path.suffix == ".parquet":
-        # Without threads and read-ahead: they cost more than they save on files of this size, and a process that ends
-        # while one of them still runs is aborted.
-        return pq.read_table(path, use_threads=False, pre_buffer=False)
+        return read_table(path)
     if path.suffix == ".json":
         return json.loads(path.read_text(encoding="utf-8"))
     return path.read_bytes()
+
+
+def read_table(path: Path) -> pa.Table:
+    """A whole Parquet file, read by this thread alone: the threads that `pq.read_table` starts cost more than they save
+    on files of this size, and a process that ends while one of them still runs is aborted.
+    """
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        return file.read(use_threads=False)
 
 
 def part_name(file: str) -> str:

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from runner.engine.store.files import read_table
+
 
 class PairScores:
     """All scores of one reranker over one set of chunks."""
@@ -70,7 +72,7 @@ def _read(block: Path, place: dict[str, int]) -> tuple[NDArray[np.int64], NDArra
     off by a full disk, say) counts as none: its pairs are scored again.
     """
     try:
-        table = pq.read_table(block, use_threads=False, pre_buffer=False)
+        table = read_table(block)
     except (OSError, pa.ArrowInvalid):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
     column = table["query"].combine_chunks()
