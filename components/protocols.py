@@ -213,7 +213,9 @@ class Reranker(Component, Protocol):
         """How many hits per query are scored; 0 for none at all."""
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
-        """float32[n_pairs], larger is better, for int32[n_pairs, 2] of (query, chunk) positions."""
+        """float32[n_pairs], larger is better, for int32[n_pairs, 2] of (query, chunk) positions. Hits with equal scores
+        keep the order of the ranking before.
+        """
 
 
 @runtime_checkable

@@ -267,7 +267,8 @@ class TextsWithUnits:
 @dataclass(frozen=True)
 class Hits:
     """A ranking per query, best first: `chunk` int32[n_queries, depth] positions padded with -1, `score` float32 of the
-    same shape padded with -inf. Equal scores are ordered by position, which is by id.
+    same shape padded with -inf. Searches and fusions order equal scores by position, which is by id; after a reranker
+    they keep the order of the ranking before it.
     """
 
     chunk: NDArray[np.int32]

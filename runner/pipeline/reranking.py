@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.protocols import Reranker
 from components.records import Hits, Passages, Queries, Spans
-from components.text.ranking import sort_hits
 from runner.engine.codecs import Codec, Columns
 from runner.engine.identity import describe, key_of
 from runner.engine.run import Run
@@ -22,14 +21,15 @@ from runner.pipeline.sub_corpora import SubCorpora
 
 @dataclass(frozen=True, eq=False)
 class RerankedHits(Stage[Hits]):
-    """The first `reranker.depth` hits by their new scores; the others stay behind them in their old order.
+    """The first `reranker.depth` hits by their new scores; the others stay behind them in their old order, and so do
+    hits with equal new scores among themselves: a reranker that cannot tell hits apart does not move them.
 
     Scores are kept by (query, chunk): another depth, another k1 or another fusion has only those pairs scored that no
     earlier ranking held.
     """
 
     kind: ClassVar[str] = "reranked_hits"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 
     reranker: Reranker
@@ -47,11 +47,12 @@ class RerankedHits(Stage[Hits]):
         pairs = np.stack([query.astype(np.int32), head[query, column]], axis=1)
         scored = np.full(head.shape, -np.inf, dtype=np.float32)
         scored[query, column] = self._scores(run, pairs)
-        ranked = sort_hits(head, scored, n_scored)
+        order = np.argsort(-scored, axis=1, kind="stable")  # what pads the head has -inf, and stays last
         lowest = np.where(head >= 0, scored, np.inf).min(axis=1, keepdims=True, initial=np.inf)
         behind = np.where(tail >= 0, np.where(np.isfinite(lowest), lowest, 0) - 1 - np.arange(tail.shape[1]), -np.inf)
-        chunks = np.concatenate([ranked.chunk, tail], axis=1)
-        return Hits(chunks, np.concatenate([ranked.score, behind], axis=1).astype(np.float32))
+        chunks = np.concatenate([np.take_along_axis(head, order, axis=1), tail], axis=1)
+        scores = np.concatenate([np.take_along_axis(scored, order, axis=1), behind], axis=1)
+        return Hits(chunks, scores.astype(np.float32))
 
     @property
     def scores_key(self) -> str:

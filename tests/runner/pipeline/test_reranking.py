@@ -1,4 +1,4 @@
-"""A reranker scores no pair of query and chunk twice."""
+"""Hits by the scores of a reranker, which scores no pair of query and chunk twice."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from components.protocols import WordTokenizer
 from components.records import Hits, Passages
+from runner.engine.stage import Stage
 from runner.engine.store import Store
+from runner.pipeline.fusing import FusedHits
 from runner.pipeline.reranking import RerankedHits
 from tests.runner.pipeline.fixed import bm25, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import read_or_make
@@ -38,19 +40,43 @@ class CountingReranker:
         return np.array([-self.factor * len(chunk) for _, chunk in texts], dtype=np.float32)
 
 
+@dataclass(frozen=True)
+class Constant(CountingReranker):
+    """Cannot tell chunks apart."""
+
+    depth: int = 4
+
+    def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        return np.zeros(len(pairs), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class LikesEvenLengths(CountingReranker):
+    """Gives each chunk one of two scores."""
+
+    depth: int = 5
+
+    def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        return np.array([len(chunks.texts[chunk]) % 2 == 0 for _, chunk in pairs.tolist()], dtype=np.float32)
+
+
 @pytest.fixture(autouse=True)
 def _nothing_scored() -> None:
     CountingReranker.scored.clear()
 
 
+def hits_of(folder: Path, kind: type[Stage[Hits]], **fields: Any) -> Hits:
+    """What a stage of the fixed cell finds."""
+    store = Store(folder)
+    (stage,) = [stage for stage in graph_in(store, fixed_cell(**fields)).result.upstream() if isinstance(stage, kind)]
+    run_all(store, stage)
+    return read_or_make(stage, store)
+
+
 def rerank(folder: Path, reranker: CountingReranker, **fields: Any) -> tuple[Hits, list[Pair]]:
     """The hits, and the pairs that were scored for them."""
     before = len(CountingReranker.scored)
-    store = Store(folder)
-    graph = graph_in(store, fixed_cell(reranker=reranker, **fields))
-    (stage,) = [stage for stage in graph.result.upstream() if isinstance(stage, RerankedHits)]
-    run_all(store, stage)
-    return read_or_make(stage, store), CountingReranker.scored[before:]
+    return hits_of(folder, RerankedHits, reranker=reranker, **fields), CountingReranker.scored[before:]
 
 
 def test_another_depth_scores_the_new_pairs_alone(tmp_path: Path) -> None:
@@ -84,3 +110,20 @@ def test_another_reranker_and_another_chunking_score_anew(tmp_path: Path) -> Non
     chunk = type(fixed_cell().chunk)(size=40, unit=fixed_cell().chunk.unit)  # type: ignore[attr-defined]
     _, shorter = rerank(tmp_path, CountingReranker(depth=2), chunk=chunk)
     assert len(shorter) == 8
+
+
+def test_hits_that_the_reranker_cannot_tell_apart_keep_their_order(tmp_path: Path) -> None:
+    before = hits_of(tmp_path, FusedHits)
+    assert any(row != sorted(row) for row in before.chunk.tolist())  # no ranking by position
+    after = hits_of(tmp_path, RerankedHits, reranker=Constant())
+    np.testing.assert_array_equal(after.chunk, before.chunk)
+
+
+def test_ties_keep_their_order_among_the_hits_of_one_score(tmp_path: Path) -> None:
+    before = hits_of(tmp_path, FusedHits).chunk[:, :5]
+    after = hits_of(tmp_path, RerankedHits, reranker=LikesEvenLengths())
+    assert (before != after.chunk[:, :5]).any()
+    for old, new, scores in zip(before.tolist(), after.chunk.tolist(), after.score.tolist(), strict=True):
+        n_even = scores[:5].count(1.0)
+        even, odd = set(new[:n_even]), set(new[n_even:5])
+        assert new[:5] == [chunk for chunk in old if chunk in even] + [chunk for chunk in old if chunk in odd]
