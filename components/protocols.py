@@ -179,8 +179,24 @@ class SparseArm(Protocol):
         """Searched with the queries' terms."""
 
 
-Arm = DenseArm | SparseArm
-"""One search of a retriever; each gives a ranking of its own."""
+@runtime_checkable
+class PickingArm(Protocol):
+    """No search: what a sample itself names is picked, whatever the query. It is the only arm of its retriever."""
+
+    @property
+    def chunker(self) -> Chunker | None:
+        """Cuts the corpus for this arm; None for the cell's own chunker."""
+
+    @property
+    def picks_for_prompt(self) -> bool:
+        """True if what is picked depends on how many passages the prompt holds: `n` is then top_k, else the depth."""
+
+    def pick(self, samples: Sequence[Sample], documents: Documents, chunks: Spans, n: int) -> Hits:
+        """At most `n` chunks for each sample, by decreasing score; none for a sample that names nothing."""
+
+
+Arm = DenseArm | SparseArm | PickingArm
+"""One search of a retriever (or none, but its result at once); each gives a ranking of its own."""
 
 
 @runtime_checkable

@@ -92,13 +92,15 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the README's reader brings: documents, and the two questions that it shows."""
+    """What the README's reader brings: documents, the two questions that it shows, and one with passages."""
     root = tmp_path_factory.mktemp("own")
     (root / "DOCUMENTS" / "history").mkdir(parents=True)
     text = "The bridge was opened in 1932. It was designed by a team of engineers."
     (root / "DOCUMENTS" / "history" / "bridge.md").write_text(text)
-    (shown,) = {block for page in PAGES for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)}
-    (root / "QUESTIONS").write_text(shown)
+    shown = {block for page in PAGES for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)}
+    with_passages, without = sorted(shown, key=lambda block: '"passages"' not in block)
+    (root / "PASSAGES").write_text(with_passages)
+    (root / "QUESTIONS").write_text(without)
     return root
 
 
@@ -145,7 +147,7 @@ def test_sweep(arguments: list[str], published: Path, own: Path, tmp_path: Path)
     is_tracked = any(command.endswith(shlex.join(arguments)) for command in commands(README))
     if not is_tracked:  # MLflow takes longer than six samples do
         extra.append("tracking=none")
-    for name in ("DOCUMENTS", "QUESTIONS"):
+    for name in ("DOCUMENTS", "PASSAGES", "QUESTIONS"):
         arguments = [word.replace(f"={name}", f"={own / name}") for word in arguments]
     if "limit" not in " ".join(arguments) and "+sweeps=smoke" not in arguments:
         extra.append("dataset.limit=6")

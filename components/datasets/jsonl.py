@@ -7,12 +7,14 @@ from typing import ClassVar
 
 from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
 from components.datasets.document_files import document_files, missing_extras, other_files, read_documents, said
+from components.datasets.given_passages import joined
 from components.datasets.jsonl_samples import read_samples
 from components.datasets.reading import require_file, sha256_of_files
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
-from components.records import Benchmark
+from components.records import Benchmark, Documents
 
+_EXPECTED_DOCUMENTS = "a JSON Lines file, or a folder of .txt, .md, .rst, .html and .pdf files"
 _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 
 
@@ -21,8 +23,9 @@ class Jsonl:
     """`documents` is a JSON Lines file or a folder (see `read_documents`), `samples` a JSON Lines file of questions.
 
     A sample has `id` and `question`, and may have `references` (a text or a list), `gold` (see `read_samples`),
-    `subset`, `topic`, `task`, `history` and `kind`. Questions without references are answered too, and scored by the
-    metrics that need none.
+    `passages`, `answer_parts`, `answerable`, `subset`, `topic`, `task`, `history` and `kind`. Where the questions bring
+    passages, `documents` may be "": the passages are the corpus. Questions without references are answered too, and
+    scored by the metrics that need none.
     """
 
     version: ClassVar[int] = 4
@@ -38,11 +41,9 @@ class Jsonl:
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and missing libraries that the documents need; reads no file."""
-        wanted = {
-            "documents": "a JSON Lines file, or a folder of .txt, .md, .rst, .html and .pdf files",
-            "samples": _EXPECTED,
-        }
-        mistakes = [f"{name}: is empty; wanted {what}" for name, what in wanted.items() if not getattr(self, name)]
+        mistakes = [] if self.samples else [f"samples: is empty; wanted {_EXPECTED}"]
+        if not self.samples and not self.documents:
+            mistakes.insert(0, f"documents: is empty; wanted {_EXPECTED_DOCUMENTS}")
         if self.limit is not None and self.limit < 1:
             mistakes.append(f"limit: came {self.limit}; wanted 1 or more, or null for all samples")
         if self.documents:
@@ -54,18 +55,25 @@ class Jsonl:
 
     def fingerprint(self) -> str:
         """SHA-256 over all files that are read and the numbers of those that are not, which the notes report."""
-        files = {f"documents/{name}": file for name, file in document_files(Path(self.documents)).items()}
-        files["samples.jsonl"] = require_file(Path(self.samples), _EXPECTED)
-        others = said(other_files(Path(self.documents)))
+        files, others = {"samples.jsonl": require_file(Path(self.samples), _EXPECTED)}, ""
+        if self.documents:
+            files |= {f"documents/{name}": file for name, file in document_files(Path(self.documents)).items()}
+            others = said(other_files(Path(self.documents)))
         return hashlib.sha256(f"{sha256_of_files(files, _EXPECTED)} {others}".encode()).hexdigest()
 
     def load(self) -> Benchmark:
         """All documents, and questions up to the limit. Raises ConfigError if `check` finds a mistake, DataError."""
         if mistakes := self.check():
             raise ConfigError(mistakes)
-        documents, counts = read_documents(Path(self.documents))
+        documents, counts = read_documents(Path(self.documents)) if self.documents else (Documents((), (), ()), {})
         own = read_samples(Path(self.samples), dict(zip(documents.ids, documents.texts, strict=True)))
+        if not self.documents and not own.passages:
+            raise DataError(
+                f"{self.samples}: dataset.documents is empty, and no question brings passages; wanted "
+                f"dataset.documents={_EXPECTED_DOCUMENTS}"
+            )
         notes = {**counts, **own.counts}
-        benchmark = assemble(self.samples, documents, own.samples, own.labels, notes, references_required=False)
+        corpus = joined(documents, own.passages)
+        benchmark = assemble(self.samples, corpus, own.samples, own.labels, notes, references_required=False)
         require_gold_in_corpus(benchmark, self.samples, str(counts.get("files_of_other_kinds", "")))
         return limit_and_count(benchmark, self.limit, self.limit_seed)

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from itertools import accumulate
 from pathlib import Path
 
+from components.datasets.given_passages import GivenPassages
 from components.datasets.json_fields import (
     Record,
     as_list,
@@ -20,11 +21,12 @@ from components.datasets.json_fields import (
 )
 from components.datasets.labels import make_slug
 from components.errors import DataError
-from components.records import Evidence, Kind, Sample, Turn
+from components.records import Documents, Evidence, Kind, Sample, Turn
 
 _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 _FIELDS = (
-    "id", "question", "references", "answer_parts", "answerable", "gold", "subset", "topic", "task", "history", "kind",
+    "id", "question", "references", "answer_parts", "answerable", "gold", "passages", "subset", "topic", "task",
+    "history", "kind",
 )  # fmt: skip
 _OTHER_NAMES = {"answer": "references", "answers": "references", "reference": "references", "query": "question"}
 _GOLD_FIELDS = ("document", "quote", "start", "end", "grade")
@@ -33,22 +35,26 @@ _SUBSET = "all"
 
 @dataclass(frozen=True)
 class OwnSamples:
-    """The samples in the order of the file, labels of subsets, topics and tasks, and counts for the notes."""
+    """The samples in the order of the file, labels of subsets, topics and tasks, and counts for the notes. `passages`
+    are those of the samples that are no documents yet.
+    """
 
     samples: Sequence[Sample]
     labels: Mapping[str, str]
     counts: Mapping[str, int]
+    passages: Documents
 
 
 def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     """Reads all lines; `texts` are the documents' texts by id, in which quotes are looked up.
 
     `gold` is a list of document ids, or of {"document"} with a "quote" (which occurs in it once, ignoring line breaks)
-    or "start" and "end" (in characters, end exclusive), each with a "grade" if relevance is graded. `history` is a list
-    of {"question", "answer"}. `answer_parts` is a list of what an answer must contain, each a text or a list of its
-    wordings; `answerable` is false for a question that the documents do not answer. `subset`, `topic` and `task` are
-    free text: each becomes the label of a slug (a subset, of a path of slugs). Unknown fields are ignored and counted,
-    unless they look like a misspelling of a known one. Raises DataError with file and line.
+    or "start" and "end" (in characters, end exclusive), each with a "grade" if relevance is graded. `passages` come
+    with the question: see `GivenPassages`. `history` is a list of {"question", "answer"}. `answer_parts` is a list of
+    what an answer must contain, each a text or a list of its wordings; `answerable` is false for a question that the
+    documents do not answer. `subset`, `topic` and `task` are free text: each becomes the label of a slug (a subset, of
+    a path of slugs). Unknown fields are ignored and counted, unless they look like a misspelling of a known one.
+    Raises DataError with file and line.
     """
     lines = list(read_records(file, _EXPECTED))
     ignored = {name for where, record in lines for name in _ignored(record, where)}
@@ -56,9 +62,15 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
         field: of_field(optional_text(record, field, where) for where, record in lines)
         for field, of_field in (("subset", slugs_of_paths), ("topic", slugs_of), ("task", slugs_of))
     }
-    samples = [_sample(record, slugs, texts, where) for where, record in lines]
+    given = GivenPassages(texts)
+    samples = [_sample(record, slugs, texts, given, where) for where, record in lines]
     labels = {slug: name for of_field in slugs.values() for name, slug in of_field.items() if slug != name}
-    return OwnSamples(samples, labels, {"n_fields_left_aside": len(ignored)})
+    counts = {
+        "n_fields_left_aside": len(ignored),
+        "n_samples_unanswerable": sum(not sample.answerable for sample in samples),
+        "n_passages_added": len(given.added),
+    }
+    return OwnSamples(samples, labels, counts, given.added)
 
 
 def slugs_of(names: Iterable[str]) -> dict[str, str]:
@@ -90,22 +102,28 @@ def _ignored(record: Record, where: str) -> list[str]:
     return unknown
 
 
-def _sample(record: Record, slugs: Mapping[str, Mapping[str, str]], texts: Mapping[str, str], where: str) -> Sample:
+def _sample(
+    record: Record, slugs: Mapping[str, Mapping[str, str]], texts: Mapping[str, str], given: GivenPassages, where: str
+) -> Sample:
     turns = as_list(record.get("history") or [], f"{where}, field 'history'")
     history = tuple(_turn(turn, f"{where}, field 'history'") for turn in turns)
     slug = {field: of_field.get(optional_text(record, field, where)) for field, of_field in slugs.items()}
+    gold = tuple(_evidence(unit, texts, where) for unit in _units_of(record, where))
+    passages, relevant = given.read(record, where)
+    named = {unit.document_id for unit in gold}
     return Sample(
         id=required_id(record, where),
         subset=slug["subset"] or _SUBSET,
         kind=_kind(optional_text(record, "kind", where), bool(history), where),
         question=required_text(record, "question", where),
         references=optional_texts(record, "references", where),
-        gold=tuple(_evidence(unit, texts, where) for unit in _units_of(record, where)),
+        gold=(*gold, *(Evidence(document_id) for document_id in relevant if document_id not in named)),
         topic=slug["topic"],
         task=slug["task"],
         history=history,
         answer_parts=read_answer_parts(record, where),
         answerable=read_answerable(record, where),
+        passages=passages,
     )
 
 

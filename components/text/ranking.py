@@ -1,5 +1,7 @@
 """Turns scores into rankings whose ties break by position, that is, by id."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,3 +36,12 @@ def best_of(score: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int32], 
     order = np.lexsort((positive, -score[positive]))[:depth]
     chosen = positive[order].astype(np.int32)
     return chosen, score[chosen]
+
+
+def hits_in_order(chunks: Sequence[Sequence[int]], depth: int) -> Hits:
+    """Rankings of chunks that were chosen without a score: the first of a row has the reciprocal rank 1."""
+    hits = empty_hits(len(chunks), depth)
+    for row, own in enumerate(chunks):
+        hits.chunk[row, : len(own)] = own
+        hits.score[row, : len(own)] = 1 / np.arange(1, len(own) + 1)
+    return hits

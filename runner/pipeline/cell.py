@@ -29,10 +29,12 @@ from components.protocols import (
     Embedder,
     Expander,
     Metric,
+    PickingArm,
     Prompt,
     RankingMetric,
     Reranker,
     Retriever,
+    SparseArm,
     VectorIndex,
     WordTokenizer,
 )
@@ -48,6 +50,7 @@ from runner.pipeline.dense import dense_hits
 from runner.pipeline.fusing import Ranking, joined_hits
 from runner.pipeline.judging import judged_scores
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
+from runner.pipeline.picking import PickedHits
 from runner.pipeline.queries import SampleQueries
 from runner.pipeline.reranking import reranked_hits
 from runner.pipeline.result import NothingRetrieved, Result, Retrieved
@@ -138,9 +141,16 @@ def _result(cell: Cell, data: Data) -> Result:
 
 def _retrieved(cell: Cell, data: Data) -> _Found:
     corpus, samples = data.corpus, data.samples
-    chunks = Chunks(cell.chunk, corpus, SegmentedCorpus(cell.chunk.length_tokenizer, corpus))
+    picking = next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
+    chunker = (picking and picking.chunker) or cell.chunk
+    chunks = Chunks(chunker, corpus, SegmentedCorpus(chunker.length_tokenizer, corpus))
     queries = tuple(SampleQueries(variant, samples) for variant in cell.expander.variants)
-    hits = reranked_hits(cell.reranker, data, chunks, queries[0], _hits(cell.retriever, data, chunks, queries))
+    if picking:
+        n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
+        found: Stage[Hits] = PickedHits(picking, n, samples, corpus, chunks)
+    else:
+        found = _searched(cell.retriever, data, chunks, queries)
+    hits = reranked_hits(cell.reranker, data, chunks, queries[0], found)
     context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
     interval = cell.metrics.interval
     scorings: list[Stage[Scoring]] = []
@@ -155,17 +165,15 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     )
 
 
-def _hits(retriever: Retriever, data: Data, chunks: Stage[Spans], queries: Iterable[SampleQueries]) -> Stage[Hits]:
+def _searched(retriever: Retriever, data: Data, chunks: Stage[Spans], queries: Iterable[SampleQueries]) -> Stage[Hits]:
     """Every arm searches for every variant of the query; then all rankings are fused."""
     rankings = []
     for arm in retriever.arms:
         for variant in queries:
-            search = (
-                dense_hits(arm, data, chunks, variant, retriever.depth)
-                if isinstance(arm, DenseArm)
-                else sparse_hits(arm, data, chunks, variant, retriever.depth)
-            )
-            rankings.append(Ranking(search, variant))
+            if isinstance(arm, DenseArm):
+                rankings.append(Ranking(dense_hits(arm, data, chunks, variant, retriever.depth), variant))
+            elif isinstance(arm, SparseArm):
+                rankings.append(Ranking(sparse_hits(arm, data, chunks, variant, retriever.depth), variant))
     return joined_hits(retriever.fusion, retriever.depth, rankings)
 
 
@@ -214,7 +222,7 @@ def combination_mistakes(top_k: int | None, retriever: Retriever | None, expande
         )
     if retriever is not None and expander is not None and retriever.fusion is None:
         n_rankings = len(retriever.arms) * len(expander.variants)
-        if n_rankings > 1:
+        if n_rankings > 1 and not any(isinstance(arm, PickingArm) for arm in retriever.arms):
             mistakes.append(
                 f"retriever.fusion: got none for {n_rankings} rankings ({len(retriever.arms)} searches x "
                 f"{len(expander.variants)} variants of the query), wanted a fusion, as retriever=hybrid has one"

@@ -87,6 +87,40 @@ class TestFields:
         parts = [["1932", "nineteen thirty-two"], "team"]
         assert only(tmp_path, answer_parts=parts).answer_parts == (("1932", "nineteen thirty-two"), ("team",))
 
+    def test_passages_become_documents(self, tmp_path: Path) -> None:
+        passages = [
+            {"text": "It was opened in 1932. ", "title": "News", "relevant": True},
+            "It is green.",
+            {"document": "a.md", "relevant": True},
+            "The harbour is deep.",
+            "It is green.",
+        ]
+        benchmark = load(tmp_path, {**QUESTION, "passages": passages, "gold": "a.md"})
+        (sample,) = benchmark.samples
+        title_of = dict(zip(benchmark.documents.ids, benchmark.documents.titles, strict=True))
+        text_of = dict(zip(benchmark.documents.ids, benchmark.documents.texts, strict=True))
+        assert [text_of[passage] for passage in sample.passages] == [
+            "It was opened in 1932.",
+            "It is green.",
+            TEXTS["a.md"],
+            "The harbour is deep.",
+        ]
+        assert sample.passages[2:] == ("a.md", "b.md")
+        assert title_of[sample.passages[0]] == "News"
+        assert sample.gold == (Evidence("a.md"), Evidence(sample.passages[0]))
+        assert benchmark.notes["n_passages_added"] == 2
+
+    def test_passages_can_be_the_whole_corpus(self, tmp_path: Path) -> None:
+        write(tmp_path, {**QUESTION, "passages": ["x", "y"]})
+        benchmark = Jsonl("", str(tmp_path / "samples.jsonl")).load()
+        assert sorted(benchmark.documents.texts) == ["x", "y"]
+        assert benchmark.documents.ids == sorted(benchmark.samples[0].passages)
+
+    def test_neither_documents_nor_passages(self, tmp_path: Path) -> None:
+        write(tmp_path, QUESTION)
+        with pytest.raises(DataError, match=r"dataset\.documents is empty, and no question brings passages"):
+            Jsonl("", str(tmp_path / "samples.jsonl")).load()
+
     def test_a_question_may_have_no_answer(self, tmp_path: Path) -> None:
         assert not only(tmp_path, answerable=False).answerable
 
@@ -96,6 +130,10 @@ class TestFields:
             ({"answerable": "no"}, "field 'answerable' is 'no', wanted true or false"),
             ({"answer_parts": "1932"}, "a string came where a list was wanted"),
             ({"answer_parts": [["1932"], " "]}, "a part is blank"),
+            ({"passages": [" "]}, "a passage is blank"),
+            ({"passages": [{"txt": "x"}]}, "holds the field 'txt'. Known are: text, title, document, relevant"),
+            ({"passages": [{"document": "c.md"}]}, "names the document 'c.md', which is not there"),
+            ({"passages": [{"text": "x", "relevant": 1}]}, "'relevant' is 1, wanted true or false"),
             ({"answer_parts": [3]}, "holds a number, wanted a string or a list of strings"),
         ],
     )

@@ -2,7 +2,7 @@ import pytest
 
 from components.embedders.hashing import Hashing
 from components.fusions.rrf import ReciprocalRank
-from components.protocols import DenseArm, Retriever, SparseArm
+from components.protocols import DenseArm, PickingArm, Retriever, SparseArm
 from components.retrievers.closed_book import ClosedBook
 from components.retrievers.dense import Dense
 from components.retrievers.hybrid import Hybrid
@@ -22,7 +22,11 @@ class RetrieverContract(ComponentContract):
 
     def test_every_arm_is_of_one_kind(self) -> None:
         for arm in self.component.arms:
-            assert isinstance(arm, DenseArm) != isinstance(arm, SparseArm)
+            assert [isinstance(arm, kind) for kind in (DenseArm, SparseArm, PickingArm)].count(True) == 1
+
+    def test_picks_or_searches(self) -> None:
+        picks = [isinstance(arm, PickingArm) for arm in self.component.arms]
+        assert not any(picks) or len(picks) == 1
 
     def test_has_a_fusion_if_there_are_several_rankings(self) -> None:
         assert len(self.component.arms) < 2 or self.component.fusion is not None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from components.chunkers.budget import Unit
 from components.chunkers.sentence import SentencePacking
+from components.chunkers.whole import WholeDocuments
 from components.contexts.packed import PackedContext
 from components.expanders.none import NoExpander
 from components.fusions.rrf import ReciprocalRank
@@ -29,7 +30,9 @@ from components.records import Benchmark, Documents, Evidence, Kind, Passages, S
 from components.rerankers.lexical import LexicalCoverage
 from components.rerankers.none import NoReranker
 from components.retrievers.closed_book import ClosedBook
+from components.retrievers.given import Given
 from components.retrievers.hybrid import Hybrid
+from components.retrievers.oracle import Oracle
 from components.retrievers.sparse import Sparse
 from components.sparse_indexes.bm25 import Bm25
 from components.tokenizers.character_bigrams import CharacterBigrams
@@ -56,7 +59,15 @@ _TEXTS = {
     "west/tower": "The tower was built of red bricks. From its top one sees the bridge and the harbour.",
 }
 _SAMPLES = (
-    Sample("q1", "east", Kind.QA, "When was the bridge opened?", ("In 1932",), (Evidence("east/bridge", 0, 30),)),
+    Sample(
+        "q1",
+        "east",
+        Kind.QA,
+        "When was the bridge opened?",
+        ("In 1932",),
+        (Evidence("east/bridge", 0, 30),),
+        passages=("east/bridge", "west/mill", "west/tower"),
+    ),
     Sample("q2", "east", Kind.QA, "Who dug the harbour?", ("Who dug the harbour?",), (Evidence("east/harbour"),)),
     Sample("q3", "west", Kind.QA, "Until when did the mill grind corn?", ("1901",), (Evidence("west/mill", 0, 32),)),
     Sample(
@@ -71,7 +82,7 @@ class FixedData:
 
     side_by_side: bool = False
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @property
     def name(self) -> str:
@@ -194,6 +205,8 @@ CELLS = {
         "llm": NoGenerator(),
     },
     "closed book": {"retriever": ClosedBook()},
+    "given passages": {"retriever": Given(WholeDocuments(), noise_rate=0.5)},
+    "oracle": {"retriever": Oracle()},
 }
 """Cells that have, taken together, a stage of every kind."""
 

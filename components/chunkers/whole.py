@@ -1,0 +1,24 @@
+"""Documents as they are."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from components.chunkers.token_window import tidy
+from components.records import Documents, Segments, Spans
+
+
+@dataclass(frozen=True)
+class WholeDocuments:
+    """Each document is one chunk: for passages that were cut already, as those that come with a question."""
+
+    version: ClassVar[int] = 1
+    length_tokenizer: ClassVar[None] = None
+
+    def chunk(self, documents: Documents, segments: Segments) -> Spans:
+        """One span per document that is not blank."""
+        n_documents = len(documents)
+        lengths = np.array([len(text) for text in documents.texts], dtype=np.int32)
+        whole = Spans(np.arange(n_documents, dtype=np.int32), np.zeros(n_documents, dtype=np.int32), lengths)
+        return tidy(documents, whole)

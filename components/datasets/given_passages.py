@@ -1,0 +1,77 @@
+"""Passages that come with a question, as documents of the corpus."""
+
+import hashlib
+from collections.abc import Mapping
+
+from components.datasets.json_fields import Record, as_list, as_record, optional_text, required_text
+from components.errors import DataError
+from components.records import Documents
+
+_FIELDS = ("text", "title", "document", "relevant")
+_ID_DIGITS = 12
+
+
+class GivenPassages:
+    """Reads the field `passages` of one question after the other; equal texts are one document."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        """`texts` are those of the corpus by id: a passage with the text of a document is that document."""
+        self._texts = texts
+        self._id_of = {text.strip(): document_id for document_id, text in texts.items()}
+        self._added: dict[str, tuple[str, str]] = {}
+
+    @property
+    def added(self) -> Documents:
+        """The passages so far that were no documents of the corpus."""
+        titles, texts = [title for title, _ in self._added.values()], [text for _, text in self._added.values()]
+        return Documents(list(self._added), titles, texts)
+
+    def read(self, record: Record, where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Ids of the documents that the passages are, in order, and of those that are relevant.
+
+        A passage is a text, or {"text"} with a "title" if it has one, or {"document"}, the id of a document; the last
+        two may say whether it is "relevant". Raises DataError.
+        """
+        where = f"{where}, field 'passages'"
+        passages: dict[str, bool] = {}
+        for item in as_list(record.get("passages") or [], where):
+            passage = {"text": item} if isinstance(item, str) else as_record(item, where)
+            if unknown := [name for name in passage if name not in _FIELDS]:
+                raise DataError(f"{where}: holds the field '{unknown[0]}'. Known are: {', '.join(_FIELDS)}.")
+            document_id = self._document(passage, where)
+            passages[document_id] = passages.get(document_id, False) or _is_relevant(passage, where)
+        return tuple(passages), tuple(document_id for document_id, relevant in passages.items() if relevant)
+
+    def _document(self, passage: Record, where: str) -> str:
+        """The id of the document that a passage is."""
+        if "document" in passage:
+            document_id = required_text(passage, "document", where)
+            if document_id not in self._texts:
+                raise DataError(f"{where}: names the document '{document_id}', which is not there. Give its text.")
+            return document_id
+        text = required_text(passage, "text", where).strip()
+        if not text:
+            raise DataError(f"{where}: a passage is blank. Give its text, or leave it out.")
+        if text not in self._id_of:
+            document_id = f"passage-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:_ID_DIGITS]}"
+            self._id_of[text] = document_id
+            self._added[document_id] = (optional_text(passage, "title", where), text)
+        return self._id_of[text]
+
+
+def joined(documents: Documents, passages: Documents) -> Documents:
+    """The documents with passages behind them, which have no metadata."""
+    metadata = [*documents.metadata, *({} for _ in passages.ids)] if documents.metadata else ()
+    return Documents(
+        [*documents.ids, *passages.ids],
+        [*documents.titles, *passages.titles],
+        [*documents.texts, *passages.texts],
+        metadata,
+    )
+
+
+def _is_relevant(passage: Record, where: str) -> bool:
+    relevant = passage.get("relevant", False)
+    if not isinstance(relevant, bool):
+        raise DataError(f"{where}: 'relevant' is {relevant!r}, wanted true or false.")
+    return relevant

@@ -1,0 +1,97 @@
+"""The ceiling of any retriever: the gold itself."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import ClassVar
+
+from components.records import Documents, Evidence, Hits, Sample, Spans
+from components.retrievers.arms import depth_mistakes
+from components.text.ranking import hits_in_order
+
+Piece = tuple[int, int]
+"""A range of characters [start, end) of a document."""
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """No search: the chunks that hold a sample's gold evidence, and no others. No retriever can be expected to surpass
+    what a cell reaches with it; what is lacking then is the fault of chunking, context, prompt or model.
+
+    The gold units take turns, higher grades first, and each gives the chunk that adds most of its characters, until all
+    of it is there. Samples without gold in the corpus have no chunk.
+    """
+
+    depth: int = 100
+
+    version: ClassVar[int] = 1
+    fusion: ClassVar[None] = None
+    chunker: ClassVar[None] = None
+    picks_for_prompt: ClassVar[bool] = False
+
+    def check(self) -> list[str]:
+        """Mistakes of depth."""
+        return depth_mistakes(self.depth)
+
+    @property
+    def arms(self) -> tuple["Oracle"]:
+        """Itself."""
+        return (self,)
+
+    def pick(self, samples: Sequence[Sample], documents: Documents, chunks: Spans, n: int) -> Hits:
+        """The chunks of the gold."""
+        place = {document_id: position for position, document_id in enumerate(documents.ids)}
+        pieces_of: dict[int, list[tuple[int, Piece]]] = {}
+        rows = zip(chunks.document.tolist(), chunks.start.tolist(), chunks.end.tolist(), strict=True)
+        for chunk, (document, start, end) in enumerate(rows):
+            pieces_of.setdefault(document, []).append((chunk, (start, end)))
+        chosen = []
+        for sample in samples:
+            units = [unit for unit in sample.gold if unit.document_id in place]
+            units.sort(key=lambda unit: -unit.grade)
+            found = _in_turn([_best_first(unit, pieces_of.get(place[unit.document_id], [])) for unit in units])
+            chosen.append([chunk for chunk, _ in zip(dict.fromkeys(found), range(n), strict=False)])
+        return hits_in_order(chosen, n)
+
+
+def _in_turn(queues: Sequence[Iterator[int]]) -> Iterator[int]:
+    """The first of each, then the second of each, and so on."""
+    waiting = list(queues)
+    while waiting:
+        still = []
+        for queue in waiting:
+            if (chunk := next(queue, None)) is not None:
+                yield chunk
+                still.append(queue)
+        waiting = still
+
+
+def _best_first(unit: Evidence, pieces: Sequence[tuple[int, Piece]]) -> Iterator[int]:
+    """The chunks of a unit's document, each by what it adds of the unit to those before it; those that add nothing are
+    left out.
+    """
+    whole = (0, max((end for _, (_, end) in pieces), default=0))
+    start, end = whole if unit.start is None or unit.end is None else (unit.start, unit.end)
+    held: list[Piece] = []
+    heap = [
+        (-_n_new((max(s, start), min(e, end)), held), chunk, (max(s, start), min(e, end))) for chunk, (s, e) in pieces
+    ]
+    heapify(heap)
+    while heap:
+        _, chunk, piece = heappop(heap)
+        n_new = _n_new(piece, held)  # what was added since can only have made it smaller
+        if n_new and heap and -n_new > heap[0][0]:
+            heappush(heap, (-n_new, chunk, piece))
+        elif n_new:
+            held.append(piece)
+            yield chunk
+
+
+def _n_new(piece: Piece, held: Sequence[Piece]) -> int:
+    """Characters of a piece that are in none of those held."""
+    position, end = piece
+    n_new = 0
+    for other_start, other_end in sorted(held):
+        n_new += max(0, min(other_start, end) - position)
+        position = max(position, other_end)
+    return n_new + max(0, end - position)

@@ -1,0 +1,31 @@
+"""Chunks that samples name themselves, in the place of a search."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.protocols import PickingArm
+from components.records import Documents, Hits, Spans
+from runner.engine.codecs import Codec, Columns
+from runner.engine.run import Run
+from runner.engine.stage import Stage
+from runner.pipeline.data import Samples
+
+
+@dataclass(frozen=True, eq=False)
+class PickedHits(Stage[Hits]):
+    """What an arm picks for every sample: at most `n` chunks."""
+
+    kind: ClassVar[str] = "picked_hits"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    arm: PickingArm
+    n: int
+    samples: Samples
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+
+    def make(self, run: Run) -> Hits:
+        """Picks them."""
+        samples, documents = run.read(self.samples).samples, run.read(self.corpus)
+        return self.arm.pick(samples, documents, run.read(self.chunks), self.n)

@@ -1,0 +1,68 @@
+"""Retrievers that search for nothing, in whole cells."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from runner.pipeline.cell import combination_mistakes
+from tests.runner.sweeping import FEW_METRICS, cells_in, run_small, small_graph, small_request
+
+QUESTIONS = [
+    {
+        "id": str(i),
+        "question": f"When was bridge {i} opened?",
+        "references": [f"19{i}2"],
+        "passages": [
+            {"text": f"Bridge {i} was opened in 19{i}2. " * 20, "relevant": True},
+            *(f"Noise {j} of bridge {i}." for j in range(4)),
+        ],
+    }
+    for i in range(1, 4)
+]
+
+
+def test_an_oracle_finds_all_gold_and_nothing_else(tmp_path: Path) -> None:
+    assert run_small(tmp_path, ["retriever=oracle", "top_k=50", *FEW_METRICS], ["retriever=bm25", *FEW_METRICS]) == 0
+    oracle, bm25 = cells_in(tmp_path)
+    assert oracle.value("ndcg@10") == 1.0
+    assert oracle.value("passage_coverage") == 1.0
+    assert (oracle.value("context_tokens") or 0) > 0
+    assert (bm25.value("passage_coverage") or 0) < 1.0
+
+
+def test_given_passages_with_noise(tmp_path: Path) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text("\n".join(map(json.dumps, QUESTIONS)), encoding="utf-8")
+    own = ["dataset=jsonl", f"dataset.samples={file}", "~dataset.limit", *FEW_METRICS, "retriever=given", "top_k=3"]
+    rates = ["0.0", "0.4", "1.0"]
+    assert run_small(tmp_path, *([*own, f"retriever.noise_rate={rate}"] for rate in rates)) == 0
+    n_relevant = []
+    for cell in cells_in(tmp_path):
+        rows = pq.read_table(tmp_path / "results" / "a-sweep" / cell.cell_id / "samples.parquet").to_pylist()
+        for row in rows:
+            gold = {unit["document_id"] for unit in row["gold"]}
+            assert len(row["retrieved"]) == 3
+            assert all(hit["in_context"] and hit["start"] == 0 for hit in row["retrieved"])
+            n_relevant.append(sum(hit["document_id"] in gold for hit in row["retrieved"]))
+    assert n_relevant == [1] * 6 + [0] * 3
+
+
+def test_top_k_counts_where_a_share_of_it_is_noise_and_the_chunking_never() -> None:
+    def key(*overrides: str) -> str:
+        stages = small_graph("retriever=given", *overrides).result.upstream()
+        return next(stage.key for stage in stages if stage.kind == "picked_hits")
+
+    assert key("top_k=3") == key("top_k=4") == key("chunk.size=64") == key("chunk=token")
+    assert key("top_k=3", "retriever.noise_rate=0.5") != key("top_k=4", "retriever.noise_rate=0.5")
+    assert "chunk" not in small_graph("retriever=given").used
+    assert "chunk" in small_graph("retriever=oracle").used
+
+
+def test_several_variants_of_the_query_need_no_fusion() -> None:
+    cell = small_request("retriever=oracle").cell
+
+    class Twice:
+        variants = (cell.expander.variants[0],) * 2
+
+    assert combination_mistakes(5, cell.retriever, Twice()) == []  # type: ignore[arg-type]
