@@ -15,6 +15,7 @@ from components.errors import ComponentError
 from components.protocols import LLM, AnswersFrom
 from components.records import Answer, AnswerState, Request
 from runner.engine.identity import describe, key_of
+from runner.engine.source_code import module_code
 from runner.engine.store.replies import Replies
 
 Report = Callable[[int, int], None]
@@ -127,8 +128,11 @@ class CountingAsker:
 
 
 def replies_key(llm: LLM, purpose: str) -> str:
-    """Of the file that holds a model's replies for one purpose ("answers", or the metric of a judge)."""
-    return key_of([purpose, describe(llm)])
+    """Of the file that holds a model's replies for one purpose ("answers", or the metric of a judge).
+
+    Of the code of a user's model its own module counts alone: an edit elsewhere in the package pays for nothing again.
+    """
+    return key_of([purpose, describe(llm, code_of=module_code)])
 
 
 def request_keys(llm: LLM, requests: Sequence[Request]) -> list[str]:

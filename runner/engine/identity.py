@@ -3,15 +3,20 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
 
 from components.fields import is_runtime_only
 from components.json_value import Json
+from runner.engine.source_code import package_code
+
+CodeOf = Callable[[type], str]
+"""What stands for the code of a class; "" for a class whose version says all."""
 
 
-def describe(value: object, *, without: Collection[str] = ()) -> Json:
-    """A JSON value that stands for `value`: for a component its class, version and meaningful fields.
+def describe(value: object, *, without: Collection[str] = (), code_of: CodeOf = package_code) -> Json:
+    """A JSON value that stands for `value`: for a component its class, version and meaningful fields, and for one of a
+    user's the code of its package, whose edits no version tells of.
 
     Fields marked runtime-only are left out, and those named by `without`; a component that reads files has
     `content_hash() -> str`, which stands for what is in them. Raises TypeError for what has no canonical form.
@@ -19,26 +24,28 @@ def describe(value: object, *, without: Collection[str] = ()) -> Json:
     if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
         return value
     if isinstance(value, Enum):
-        return describe(value.value)
+        return describe(value.value, code_of=code_of)
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, list | tuple):
-        return [describe(item) for item in value]
+        return [describe(item, code_of=code_of) for item in value]
     if isinstance(value, Mapping):
-        return {str(name): describe(item) for name, item in value.items()}
+        return {str(name): describe(item, code_of=code_of) for name, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _describe_component(value, without)
+        return _describe_component(value, without, code_of)
     raise TypeError(f"no canonical form for {type(value).__name__}: {value!r}")
 
 
-def _describe_component(component: object, without: Collection[str]) -> dict[str, Json]:
+def _describe_component(component: object, without: Collection[str], code_of: CodeOf) -> dict[str, Json]:
     described: dict[str, Json] = {
         "class": f"{type(component).__module__}.{type(component).__qualname__}",
         "version": getattr(component, "version", 0),
     }
     for name in _meaningful_fields(component):
         if name not in without:
-            described[f"field {name}"] = describe(getattr(component, name))
+            described[f"field {name}"] = describe(getattr(component, name), code_of=code_of)
+    if code := code_of(type(component)):
+        described["code"] = code
     if content := getattr(component, "content_hash", str)():
         described["content"] = content
     return described

@@ -18,6 +18,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from components.errors import ConfigError
 from components.json_value import Json
+from runner.engine.source_code import has_code
 from runner.pipeline.cell import Cell, combination_mistakes
 
 _ROOT = "components"
@@ -153,6 +154,11 @@ class _Builder:
             raise self._refuse(f"{path}._target_", target, what) from error
         if not (isinstance(found, type) and dataclasses.is_dataclass(found) and _is_frozen(found)):
             raise self._refuse(f"{path}._target_", target, "a frozen dataclass")
+        if not has_code(found):
+            what = (
+                "a class in a file, e.g. my_package/parts.py: an edit of this one could not be told from what is kept"
+            )
+            raise self._refuse(f"{path}._target_", target, what)
         return found
 
     def _allowed(self, target: object) -> str:

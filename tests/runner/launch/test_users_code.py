@@ -1,5 +1,7 @@
 """What users add without a change here: classes, presets, prompts, each from a folder of their own."""
 
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from runner.launch.compose import compose_config
 from runner.launch.schema import build_cell
 from runner.loaded import load
 from runner.results import combiner
-from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
+from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, cells_in, only_sweep, run_command, run_small, sweep_in
 
 CODE = '''
 from dataclasses import dataclass, field
@@ -94,6 +96,25 @@ class TestClasses:
         done = run_command(folder, "-m", *arguments, "top_k=2,4")
         assert done.returncode == 0, done.stderr
         assert [cell.value("answered") for cell in load(only_sweep(folder)).cells] == [1.0, 1.0]
+
+    def test_an_edit_computes_anew_what_depends_on_it(self, importable: Path) -> None:
+        mine = "+metrics.scores.mine={_target_: users_code.parts.Answered}"
+        job = ("llm=scripted", mine, "run.plugins=[users_code]", "run.workers=1")
+        assert run_small(importable, job, sweep_id="before") == 0
+        parts = importable / "users_code" / "parts.py"
+        parts.write_text(CODE.replace("float(bool(text))", "0.25 * bool(text)"), encoding="utf-8")
+        for name in ("users_code.parts", "users_code"):  # as in another process
+            del sys.modules[name]
+        assert run_small(importable, job, sweep_id="after") == 0
+        values = [cells_in(importable, sweep_id)[0].value("answered") for sweep_id in ("before", "after")]
+        assert values == [1.0, 0.25]
+        kept = sweep_in(importable, "after").plan["stages"]
+        assert kept["answers"]["n_kept"] == kept["sparse_hits"]["n_kept"] == 1
+
+    def test_typed_into_a_notebook(self, importable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        module = importlib.import_module("users_code.parts")
+        monkeypatch.setattr(module, "__file__", None)
+        assert "wanted a class in a file" in mistake("users_code.parts.Answered", "run.plugins=[users_code]")
 
     def test_are_rebuilt_from_a_result(self, importable: Path) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Answered}"
