@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 
 from components.datasets.html_text import read_html
@@ -22,6 +22,7 @@ _EXPECTED_FILE = 'documents as JSON Lines, {"text"} with "id", "title" and "meta
 _ID_DIGITS = 12
 _JSON_LINES = "documents.jsonl"
 _NO_SUFFIX = "without extension"
+_LINK_OUT = "leading out of the folder"
 
 
 class Page(NamedTuple):
@@ -39,7 +40,7 @@ def document_files(path: Path) -> dict[str, Path]:
         return {path.name if path.suffix.lower() in _READERS else _JSON_LINES: path}
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder. Wanted: {_EXPECTED_FILE}, or a folder of {_EXPECTED_FOLDER}.")
-    found = {name: file for name, file in _visible_files(path).items() if file.suffix.lower() in _READERS}
+    found = {name: file for name, file in _visible_files(path).items() if not _unread_kind(file, path)}
     if not found:
         there = said(other_files(path)) or "no file at all"
         raise DataError(f"{path}: no file in it can be read; there is {there}. Wanted: {_EXPECTED_FOLDER}.")
@@ -75,10 +76,19 @@ def read_documents(path: Path) -> tuple[Documents, dict[str, int | str]]:
 
 
 def other_files(path: Path) -> Counter[str]:
-    """How many files of a folder are left out because there is no reader for them, by extension; none for a file."""
-    names = _visible_files(path) if path.is_dir() else {}
-    suffixes = (PurePosixPath(name).suffix.lower() for name in names)
-    return Counter(suffix or _NO_SUFFIX for suffix in suffixes if suffix not in _READERS)
+    """How many files of a folder are left out, by extension: those without a reader, and links to files outside it."""
+    files = _visible_files(path).values() if path.is_dir() else ()
+    return Counter(kind for file in files if (kind := _unread_kind(file, path)))
+
+
+def _unread_kind(file: Path, folder: Path) -> str:
+    """What to call a file that is not read; "" for one that is. A link must not lead out: a folder that came from
+    somebody else would bring other files of this machine into prompts and results.
+    """
+    if file.is_symlink() and not file.resolve().is_relative_to(folder.resolve()):
+        return _LINK_OUT
+    suffix = file.suffix.lower()
+    return "" if suffix in _READERS else suffix or _NO_SUFFIX
 
 
 def said(files: Counter[str]) -> str:

@@ -202,6 +202,11 @@ def _mistakes_of_key(variable: str) -> list[str]:
 def _mistakes_of_url(url: str) -> list[str]:
     if "@" in url:
         return ["base_url: holds a user name or password; give the key by api_key_env instead"]
+    if "?" in url or "#" in url:  # the address goes into results, where a key in it could be read
+        return [
+            'base_url: has a part behind "?" or "#", wanted an address such as http://localhost:8000/v1; give a key by '
+            "api_key_env instead"
+        ]
     try:
         parts = urlsplit(url or _OPENAI)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

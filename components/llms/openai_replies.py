@@ -7,7 +7,8 @@ from components.records import Answer, AnswerState
 
 
 def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
-    """The answer in a completion. Raises Malformed for something else.
+    """The answer in a completion. Raises Malformed for something else, such as a finish reason "error": routers send it
+    with status 200 when the provider behind them broke off.
 
     A refusal, or a finish reason that names a content filter, is REFUSED; a text of nothing but white space is EMPTY; a
     text that was cut off at the maximum length is OK. Token counts are None if the server does not report them.
@@ -16,9 +17,12 @@ def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
     try:
         choice = completion.choices[0]
         text = (choice.message.content or "").strip()
+        failed = choice.finish_reason == "error"
         refused = bool(choice.message.refusal) or choice.finish_reason == "content_filter"
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise Malformed(_as_sent(completion)) from error
+    if failed:
+        raise Malformed(_as_sent(completion))
     state = AnswerState.REFUSED if refused else AnswerState.OK if text else AnswerState.EMPTY
     return Answer(
         request_id,

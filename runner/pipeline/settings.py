@@ -4,10 +4,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from components.metrics.interval import Bootstrap
 from components.protocols import LLM, AnswerMetric, ContextMetric, JudgedMetric, Metric, RankingMetric
+
+_SECRET = ("user", "pass", "pwd", "token", "secret", "key")
+"""Parts of the names of parameters in an address that hold credentials."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,9 @@ class TrackingSettings:
 
     def check(self) -> list[str]:
         """A password, which would end up in the results."""
-        if "@" not in urlsplit(self.uri).netloc:
+        parts = urlsplit(self.uri)
+        names = [name.lower() for name, _ in parse_qsl(f"{parts.query}&{parts.fragment}", keep_blank_values=True)]
+        if "@" not in parts.netloc and not any(word in name for name in names for word in _SECRET):
             return []
         return ["uri: holds a user name or password; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead"]
 

@@ -75,6 +75,19 @@ def test_files_that_are_not_read_are_counted_by_extension(folder: Path) -> None:
     assert counts["n_files_of_other_kinds"] == 4
 
 
+def test_links_that_lead_out_are_not_followed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "secret.txt").write_text("a key", encoding="utf-8")
+    (folder / "link.txt").symlink_to(outside / "secret.txt")
+    (folder / "up.txt").symlink_to("../outside0/secret.txt")
+    (folder / "linked_folder").symlink_to(outside)
+    (folder / "more" / "same.txt").symlink_to("../a.txt")
+    documents, counts = read_documents(folder)
+    assert "a key" not in documents.texts
+    assert dict(zip(documents.ids, documents.texts, strict=True))["more/same.txt"].startswith("Plain text")
+    assert counts["files_of_other_kinds"] == "2 leading out of the folder, 1 .docx"
+
+
 def test_gold_in_a_file_that_is_not_read(folder: Path) -> None:
     write_lines(folder / ".samples", [{"id": "1", "question": "?", "gold": ["e.docx"]}])
     with pytest.raises(

@@ -100,8 +100,9 @@ class TestRetries:
         [
             Reply(status=429), Reply(status=500), Reply(status=503), Reply(status=408), Reply(cut=True, text="x" * 500),
             Reply(body=b'{"not json'), Reply(body=b"<html>"), Reply(body=b'{"id": "x", "choices": []}'),
+            Reply("half an ans", finish_reason="error"),
         ],
-        ids=lambda reply: f"{reply.status} cut={reply.cut} {reply.body!r}",
+        ids=lambda reply: f"{reply.status} cut={reply.cut} {reply.finish_reason} {reply.body!r}",
     )  # fmt: skip
     def test_what_may_go_away_is_tried_again(self, failure: Reply) -> None:
         answers, server = ask(lambda _, attempt: Reply("ok") if attempt == 3 else failure)
@@ -353,6 +354,8 @@ class TestKey:
         ({"base_url": "http://[::1"}, "base_url: got 'http://[::1'"),
         ({"base_url": "http://host:port/v1"}, "base_url: got 'http://host:port/v1'"),
         ({"base_url": "http://me:secret@host/v1"}, "base_url: holds a user name or password"),
+        ({"base_url": "http://host/v1?key=secret"}, 'base_url: has a part behind "?" or "#"'),
+        ({"base_url": "http://host/v1#secret"}, 'base_url: has a part behind "?" or "#"'),
         ({"temperature": -1.0}, "temperature: got -1.0"),
         ({"temperature": float("nan")}, "temperature: got nan"),
         ({"top_p": 0.0}, "top_p: got 0.0"),
@@ -365,3 +368,4 @@ class TestKey:
 def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
     (found,) = OpenAIChat(**{"model": "m", "api_key_env": "", **fields}).check()
     assert found.startswith(mistake)
+    assert "secret" not in found

@@ -126,6 +126,7 @@ class TestConfiguration:
             (["dataset.limit=0"], "dataset.limit:"),
             (["run.workers=-1"], "run.workers: got -1, wanted at least 1"),
             (["tracking.uri=https://me:secret@mlflow.example"], "tracking.uri: holds a user name or password"),
+            (["tracking.uri='postgresql://host/db?password=x'"], "tracking.uri: holds a user name or password"),
             (
                 ["+metrics.scores.again={_target_: components.metrics.em.ExactMatch}"],
                 "metrics.scores: 'em' is computed by em and by again",
