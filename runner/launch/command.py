@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import hydra
@@ -14,6 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from runner.launch import grid_launcher
 from runner.launch.axes import job_of
 from runner.launch.compose import told
+from runner.launch.composed_jobs import CONFIG_FOLDER, composed_job, write_jobs
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
 grid_launcher.register()
@@ -31,11 +33,14 @@ def main(config: DictConfig) -> None:
     if not in_sweep and "sweeps" in settings.runtime.choices:
         print("+sweeps=... is a sweep of several cells: add -m", file=sys.stderr)
         sys.exit(EXIT_NOT_RUN)
-    sweep_dir = Path(settings.sweep.dir if in_sweep else settings.run.dir)
+    sweep_dir = Path(settings.sweep.dir)
     overrides = list(settings.overrides.task)
     if in_sweep:  # the sweeper's file has those of the whole sweep
         overrides = list(OmegaConf.load(sweep_dir / "multirun.yaml").hydra.overrides.task)
-    code = run_sweep([job_of(config)], sweep_dir.name, overrides)
+    job = job_of(config)
+    folder = Path(settings.sweep.subdir if in_sweep else "") / CONFIG_FOLDER
+    keep = partial(write_jobs, [composed_job(config, job, folder)])
+    code = run_sweep([job], sweep_dir.name, overrides, keep)
     if code and in_sweep:
         raise CellFailed(f"the cell {' '.join(settings.overrides.task)} ended with exit code {code}")
     if code:

@@ -22,6 +22,7 @@ from components.json_value import Json
 from runner.launch.axes import axes_of, plain_of
 from runner.pipeline.planned import Job
 
+CONFIG_FOLDER = ".hydra"
 _NO_VALUE = object()
 
 
@@ -118,17 +119,28 @@ class _Composition:
         with open_dict(job):
             job.override_dirname = get_overrides_dirname(overrides=overrides, **self._dirname_settings)
             job.id, job.num = str(number), number
-        return Path(str(self._hydra.sweep.subdir)) / str(self._hydra.output_subdir)
+        return Path(str(self._hydra.sweep.subdir)) / CONFIG_FOLDER
 
     @cached_property
     def _dirname_settings(self) -> Json:
         return OmegaConf.to_container(self._hydra.job.config.override_dirname)
 
 
-def write_jobs(sweep_dir: Path, jobs: Sequence[ComposedJob]) -> None:
-    """What Hydra keeps of each job: its configuration and its overrides. Hydra's own settings are those of the whole
-    sweep, and lie in its multirun.yaml.
-    """
+def composed_job(config: DictConfig, job: Job, folder: Path) -> ComposedJob:
+    """One that Hydra composed."""
+    overrides: Json = OmegaConf.to_container(config.hydra.overrides.task)
+    unresolved = {name: node for name, node in _unresolved(config).items() if name != "hydra"}
+    return ComposedJob(job, unresolved, tuple(overrides), folder)
+
+
+def write_sweep_jobs(master: DictConfig, jobs: Sequence[ComposedJob], sweep_dir: Path) -> None:
+    """What Hydra would keep of a sweep: its own configuration of it as multirun.yaml, and each job's."""
+    write_jobs(jobs, sweep_dir)
+    OmegaConf.save(master, sweep_dir / "multirun.yaml")
+
+
+def write_jobs(jobs: Sequence[ComposedJob], sweep_dir: Path) -> None:
+    """What Hydra would keep of each job: its configuration and its overrides. We write them, once they are accepted."""
     texts: dict[str, str] = {}
     for job in jobs:
         folder = sweep_dir / job.folder

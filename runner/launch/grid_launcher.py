@@ -5,12 +5,15 @@ Hydra's own launchers work too (`hydra/launcher=basic`, `joblib`, ...): they run
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
@@ -20,10 +23,11 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from components.errors import ConfigError
-from runner.launch.composed_jobs import ComposedJob, JobComposer, write_jobs
+from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jobs
 from runner.launch.grid_sweeper import SweeperSettings, expand
 from runner.launch.preset_source import PackageAsGroup, PresetSearchPath
-from runner.launch.sweep import EXIT_INTERRUPTED, run_sweep
+from runner.launch.request import check_jobs
+from runner.launch.sweep import EXIT_INTERRUPTED, Keep, run_sweep
 from runner.pipeline.planned import Job
 
 
@@ -35,7 +39,7 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         self.ends_process = True
         self._config: DictConfig | None = None
         self._composer: JobComposer | None = None
-        self._run_jobs: Callable[[Sequence[Job], str, Sequence[str]], int] = run_sweep
+        self._run_jobs: Callable[[Sequence[Job], str, Sequence[str], Keep], int] = run_sweep
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Hydra hands over what it has. The task function is not called: if it has a `run_jobs`, that takes all jobs in
@@ -51,10 +55,11 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         """
         assert self._config is not None
         assert self._composer is not None
-        sweep_dir = Path(self._config.hydra.sweep.dir)
+        hydra = self._config.hydra
         composed = [self._composer.compose(overrides, initial_job_idx + i) for i, overrides in enumerate(job_overrides)]
-        write_jobs(sweep_dir, composed)
-        code = self._run_jobs([each.job for each in composed], sweep_dir.name, list(self._config.hydra.overrides.task))
+        jobs = [each.job for each in composed]
+        keep = partial(write_sweep_jobs, self._config, composed)
+        code = self._run_jobs(jobs, Path(hydra.sweep.dir).name, list(hydra.overrides.task), keep)
         self.exit_code = max(self.exit_code, code)
         if code and (self.ends_process or code == EXIT_INTERRUPTED):
             raise SystemExit(code)
@@ -62,8 +67,8 @@ class GridLauncher(Launcher):  # type: ignore[misc]
 
 
 def make_grid_sweeper() -> type:
-    """Hydra's basic sweeper with axes that can be coupled or varied one at a time (see `grid_sweeper.expand`), less its
-    check that composes every job once more: our launcher composes all of them before it runs any.
+    """Hydra's basic sweeper with axes that can be coupled or varied one at a time (see `grid_sweeper.expand`). All jobs
+    are composed and checked before any is run, and under our launcher nothing is written before that.
 
     Made late: Hydra loads its own plugins anew when it first looks for plugins, which unmakes earlier subclasses.
     """
@@ -88,28 +93,52 @@ def make_grid_sweeper() -> type:
             for override in overrides:
                 (values,) = BasicSweeper.split_arguments([override], None)
                 axes[override.get_key_element()] = [value for (value,) in values]
-            try:
+            with _mistakes_on_the_command_line():
                 jobs = expand(axes, self._coupled, one_at_a_time=self._one_at_a_time)
-            except ConfigError as error:  # as what a mistake on the command line is, to Hydra
-                raise HydraException(str(error)) from None
             return list(self.split_overrides_to_chunks(jobs, max_batch_size))
 
         def sweep(self, arguments: list[str]) -> Any:
             """Runs all batches, also behind one with a failed cell, and then ends the process with their exit code."""
             launcher = self.launcher
             if not isinstance(launcher, GridLauncher):
+                _check(self._batches(arguments), JobComposer(self.hydra_context.config_loader, self.config))
                 return super().sweep(arguments)
             launcher.ends_process = False
-            returned = super().sweep(arguments)
+            returned: list[Sequence[JobReturn]] = []
+            for batch in self._batches(arguments):
+                returned += [launcher.launch(batch, initial_job_idx=sum(map(len, returned)))]
             if launcher.exit_code:
                 raise SystemExit(launcher.exit_code)
             return returned
 
+        def _batches(self, arguments: list[str]) -> list[list[list[str]]]:
+            parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
+            return self.split_arguments(
+                parser.parse_overrides([*self._parse_config(), *arguments]), self.max_batch_size
+            )
+
         def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
-            if not isinstance(self.launcher, GridLauncher):
-                super().validate_batch_is_legal(batch)
+            """Nothing: all jobs were composed before."""
 
     return GridSweeper
+
+
+def _check(batches: Sequence[Sequence[Sequence[str]]], composer: JobComposer) -> None:
+    """Of all cells that Hydra's other launchers are going to run: Hydra writes their configurations down before it runs
+    them, and a refused one, which may hold a secret where none belongs, must not be kept.
+    """
+    overrides = [each for batch in batches for each in batch]
+    with _mistakes_on_the_command_line():
+        check_jobs([composer.compose(each, number).job for number, each in enumerate(overrides)])
+
+
+@contextmanager
+def _mistakes_on_the_command_line() -> Iterator[None]:
+    """Our errors as what they are to Hydra."""
+    try:
+        yield
+    except ConfigError as error:
+        raise HydraException(str(error)) from None
 
 
 def _returned(composed: ComposedJob) -> JobReturn:

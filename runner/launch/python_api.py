@@ -14,7 +14,7 @@ from components.errors import ConfigError, StoreError
 from runner.launch import grid_launcher
 from runner.launch.compose import told
 from runner.launch.hydra_state import own_hydra
-from runner.launch.sweep import EXIT_INTERRUPTED, start_sweep
+from runner.launch.sweep import EXIT_INTERRUPTED, Keep, start_sweep
 from runner.loaded import LoadedSweep, load
 from runner.pipeline.planned import Job
 
@@ -44,10 +44,10 @@ class _Jobs:
     def __init__(self) -> None:
         self.folder: Path | None = None
 
-    def run_jobs(self, jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:
+    def run_jobs(self, jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str], keep: Keep) -> int:
         """The exit code of the sweep. Raises what it was refused for."""
         self.folder = Path(jobs[0].config["run"]["results_dir"]) / sweep_id
-        return start_sweep(jobs, sweep_id, overrides)
+        return start_sweep(jobs, sweep_id, overrides, keep)
 
     def __call__(self, config: DictConfig) -> Any:
         """From another launcher."""

@@ -3,7 +3,7 @@
 import shlex
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,10 +31,18 @@ class CellFailed(Exception):
     """A cell that one of Hydra's other launchers ran ended with a failure; Hydra runs the others before it says so."""
 
 
-def run_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:
+Keep = Callable[[Path], None]
+"""Writes what a sweep was asked for into its folder."""
+
+
+def keep_nothing(sweep_dir: Path) -> None:
+    """For sweeps that leave their results alone."""
+
+
+def run_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str], keep: Keep = keep_nothing) -> int:
     """As `start_sweep`, with what it raises as one message: returns the exit code, 2 if nothing was run."""
     try:
-        return start_sweep(jobs, sweep_id, overrides)
+        return start_sweep(jobs, sweep_id, overrides, keep)
     except RagGridError as error:
         print(error, file=sys.stderr)
         return EXIT_NOT_RUN
@@ -43,21 +51,27 @@ def run_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> i
         return EXIT_INTERRUPTED
 
 
-def start_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str]) -> int:
+def start_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str], keep: Keep = keep_nothing) -> int:
     """Runs all cells; returns the exit code: 0 all fine, 1 a cell failed, 130 interrupted. Raises RagGridError.
 
-    `sweep_id` names the results folder; `overrides` are those of the whole sweep, for the record.
+    `sweep_id` names the results folder; `overrides` are those of the whole sweep, for the record. `keep` is called once
+    the configuration and the data are accepted: a refused one, which may hold a secret where none belongs, is not kept.
     """
-    return Sweep(check_jobs(jobs), sweep_id, overrides, terminal.make_console()).run()
+    return Sweep(check_jobs(jobs), sweep_id, overrides, terminal.make_console(), keep).run()
 
 
 class Sweep:
     """A sweep under way: where its results go, and which cells are done."""
 
     def __init__(
-        self, requests: Sequence[CellRequest], sweep_id: str, overrides: Sequence[str], console: Console
+        self,
+        requests: Sequence[CellRequest],
+        sweep_id: str,
+        overrides: Sequence[str],
+        console: Console,
+        keep: Keep = keep_nothing,
     ) -> None:
-        """Checks that the store can be written. Raises StoreError."""
+        """Checks that results and store can be written. Raises StoreError."""
         cell = requests[0].cell
         self._requests = requests
         self._run = cell.run
@@ -65,7 +79,8 @@ class Sweep:
         self._console = console
         self._sweep_id = sweep_id
         self._overrides = tuple(overrides)
-        self._sweep_dir = Path(cell.run.results_dir) / sweep_id
+        self._keep = keep
+        self._sweep_dir = _made(Path(cell.run.results_dir)) / sweep_id
         self._started = _now()
         self._store = Store(Path(cell.run.store_dir), run_id=uuid.uuid4().hex)
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
@@ -108,6 +123,7 @@ class Sweep:
 
     def _begin(self, plan: SweepPlan) -> None:
         results.write_sweep(self._sweep_dir, self._describe(plan, RUNNING))
+        self._keep(self._sweep_dir)
         self._tracker.start()
 
     def _execute(self, plan: SweepPlan) -> None:
@@ -183,6 +199,17 @@ class Sweep:
             )
         elif self._tracker.enabled:
             self._console.print(f"compare:  mlflow ui --backend-store-uri {self._tracker.uri}")
+
+
+def _made(results_dir: Path) -> Path:
+    try:
+        results_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"run.results_dir: cannot make the folder {results_dir}: {error.strerror or error}; choose another "
+            "run.results_dir"
+        ) from error
+    return results_dir
 
 
 def _now() -> str:

@@ -105,6 +105,15 @@ class TestCommandLine:
         assert code == EXIT_NOT_RUN
         assert "run.results_dir" in error
 
+    @pytest.mark.parametrize("how", [["-m"], [], ["-m", "hydra/launcher=basic"]], ids=["grid", "single", "basic"])
+    def test_nothing_of_a_refused_configuration_is_kept(self, tmp_path: Path, how: list[str]) -> None:
+        """It may hold a secret where none belongs."""
+        secret = ["llm=openai", "llm.model=m", "llm.api_key_env=", "llm.base_url='http://host/v1?key=sk-secret'"]
+        code, error = self.run(tmp_path, *how, "top_k=3", *secret)
+        assert code == EXIT_NOT_RUN
+        assert 'llm.base_url: has a part behind "?" or "#"' in error
+        assert list(tmp_path.iterdir()) == []
+
     def test_settings_of_the_sweep_that_differ_between_its_cells(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "-m", "run.workers=1,2")
         assert code == EXIT_NOT_RUN
