@@ -18,6 +18,7 @@ def describe(value: object, *, without: Collection[str] = (), code_of: CodeOf = 
     """A JSON value that stands for `value`: for a component its class, version and meaningful fields, and for one of a
     user's the code of its package, whose edits no version tells of.
 
+    The order of a mapping counts: whoever writes it out, as prompts do with metadata, writes in that order.
     Fields marked runtime-only are left out, and those named by `without`; a component that reads files has
     `content_hash() -> str`, which stands for what is in them. Raises TypeError for what has no canonical form.
     """
@@ -30,7 +31,7 @@ def describe(value: object, *, without: Collection[str] = (), code_of: CodeOf = 
     if isinstance(value, list | tuple):
         return [describe(item, code_of=code_of) for item in value]
     if isinstance(value, Mapping):
-        return {str(name): describe(item, code_of=code_of) for name, item in value.items()}
+        return {"in this order": [[str(name), describe(item, code_of=code_of)] for name, item in value.items()]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _describe_component(value, without, code_of)
     raise TypeError(f"no canonical form for {type(value).__name__}: {value!r}")

@@ -30,7 +30,8 @@ class BenchmarkCodec:
         samples = encode_samples(result.samples)
         labels = [list(item) for item in result.labels.items()]
         texts = [list(documents.ids), list(documents.titles), list(documents.texts)]
-        metadata = [dict(facts) for facts in documents.metadata]
+        # Pairs, since prompts show them in their order. No facts at all are none, however they came: see `_documents`.
+        metadata = [list(facts.items()) for facts in documents.metadata] if any(documents.metadata) else []
         return {
             "content": {
                 "documents": key_of([*texts, metadata] if metadata else texts),
@@ -110,7 +111,7 @@ class LoadedBenchmark(Stage[Benchmark]):
     """The data set as its loader gives it; `fingerprint` is the hash of the files that it reads."""
 
     kind: ClassVar[str] = "data"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     codec: ClassVar[Codec[Benchmark]] = BenchmarkCodec()
 
     dataset: Dataset

@@ -13,6 +13,8 @@ from components.records import Hits, Queries, Spans
 from runner.engine.codecs import Codec, Columns, Named, Parts, Single
 from runner.engine.run import Run
 from runner.engine.stage import Stage
+from runner.engine.store.blocks import read_block, write_block
+from runner.engine.store.files import keeping, read_part
 from runner.pipeline import sub_corpora
 from runner.pipeline.data import Data
 from runner.pipeline.passages import ChunkPassages, DocumentPassages, QueryPassages, corpus_terms, query_terms
@@ -60,11 +62,13 @@ class ChunkVectors(Stage[Vectors]):
         blocks = []
         for first in range(0, len(chunks), BLOCK_CHUNKS):
             rows = slice(first, min(first + BLOCK_CHUNKS, len(chunks)))
-            path = run.workspace / f"{rows.start}-{rows.stop}.npy"  # other blocks have other names
-            if not path.exists():
-                block = self.embedder.embed_chunks(sub_corpora.rows(chunks, rows), state)
-                _save(path, _checked(block, rows.stop - rows.start, self.embedder))
-            blocks.append(np.load(path, mmap_mode="r", allow_pickle=False))
+            name = f"{rows.start}-{rows.stop}"  # other blocks have other names
+            block = read_block(run.workspace, name)
+            if block is None:
+                made = self.embedder.embed_chunks(sub_corpora.rows(chunks, rows), state)
+                path = write_block(run.workspace, name, _checked(made, rows.stop - rows.start, self.embedder))
+                block = read_part(path)  # from the disk: the memory is for the next one
+            blocks.append(block)
             run.report(rows.stop, len(chunks))
         return _joined(run.workspace / "vectors.npy", blocks, len(chunks))
 
@@ -77,22 +81,17 @@ def _checked(vectors: Vectors, n_wanted: int, embedder: Embedder) -> Vectors:
     return vectors
 
 
-def _save(path: Path, block: Vectors) -> None:
-    """Whole or not at all."""
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("wb") as file:
-        np.save(file, block, allow_pickle=False)
-    temporary.replace(path)
-
-
 def _joined(path: Path, blocks: list[Vectors], n_rows: int) -> Vectors:
-    """All blocks in one file: the whole is never held in memory."""
-    whole = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n_rows, blocks[0].shape[1]))
-    first = 0
-    for block in blocks:
-        whole[first : first + len(block)] = block
-        first += len(block)
-    whole.flush()
+    """All blocks in one file: the whole is never held in memory. Raises StoreError.
+
+    Written and not mapped: a full disk is an error then, where a mapped page that finds no room kills the process.
+    """
+    header = {"descr": "<f4", "fortran_order": False, "shape": (n_rows, blocks[0].shape[1])}
+    with keeping("half-done work", path.parent), path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks:
+            file.write(np.ascontiguousarray(block, dtype="<f4").data)
+    whole: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     return whole
 
 

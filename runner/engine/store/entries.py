@@ -1,9 +1,6 @@
 """Reading, writing, locking and listing the entries of a store."""
 
-import errno
-import hashlib
 import json
-import os
 import shutil
 import time
 import uuid
@@ -15,7 +12,17 @@ from filelock import FileLock
 
 from components.errors import DamagedEntryError, StoreError
 from components.json_value import Json
-from runner.engine.store.files import Part, Payload, file_name, part_name, read_part, write_part
+from runner.engine.store.files import (
+    Part,
+    Payload,
+    checksum,
+    file_name,
+    keeping,
+    part_name,
+    read_part,
+    sync,
+    write_part,
+)
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.replies import Replies
 
@@ -59,13 +66,13 @@ class Entry:
         """What of some (or all) files does not match the manifest; without `contents` only the sizes are compared."""
         found = []
         for name in self.manifest.files if files is None else files:
-            checksum, size = self.manifest.files[name]
+            expected, size = self.manifest.files[name]
             path = self.folder / name
             if not path.is_file():
                 found.append(f"{name} is missing")
             elif path.stat().st_size != size:
                 found.append(f"{name} has {path.stat().st_size} bytes, the manifest says {size}")
-            elif contents and _checksum(path) != checksum:
+            elif contents and checksum(path) != expected:
                 found.append(f"{name} does not match its checksum")
         return found
 
@@ -169,7 +176,7 @@ class Store:
         """None without a manifest; one that cannot be read counts as none, since its result will be computed again."""
         try:
             raw = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-            files = {name: (str(checksum), int(size)) for name, (checksum, size) in raw.pop("files").items()}
+            files = {name: (str(digest), int(size)) for name, (digest, size) in raw.pop("files").items()}
             return Entry(folder, Manifest(**raw, files=files))
         except FileNotFoundError:
             return None
@@ -197,34 +204,29 @@ class Store:
         """
         temporary = self.root / "tmp" / uuid.uuid4().hex
         try:
-            temporary.mkdir()
-            files = {}
-            for name, value in payload.items():
-                path = temporary / file_name(name, value)
-                write_part(path, value)
+            with keeping(f"the result of stage '{kind}'", self.root):
+                temporary.mkdir()
+                files = {}
+                for name, value in payload.items():
+                    path = temporary / file_name(name, value)
+                    write_part(path, value)
+                    if synced:
+                        sync(path)
+                    files[path.name] = (checksum(path), path.stat().st_size)
+                manifest = Manifest(
+                    kind, key, seconds, time.time(), self.run_id, partial, files, made_from, made_with or {}
+                )
+                path = temporary / _MANIFEST
+                path.write_text(json.dumps(vars(manifest), ensure_ascii=False), encoding="utf-8")
                 if synced:
-                    _sync(path)
-                files[path.name] = (_checksum(path), path.stat().st_size)
-            manifest = Manifest(
-                kind, key, seconds, time.time(), self.run_id, partial, files, made_from, made_with or {}
-            )
-            path = temporary / _MANIFEST
-            path.write_text(json.dumps(vars(manifest), ensure_ascii=False), encoding="utf-8")
-            if synced:
-                _sync(path)
-            folder = self._move_in(temporary, self.folder(kind, key, partial=partial), synced=synced)
-            entry = Entry(folder, manifest, set(files))
-            if not partial:
-                self._found[kind, key] = entry
-            return entry
-        except OSError as error:
-            what = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error.strerror or error)
-            raise StoreError(
-                f"{self.root}: cannot keep the result of stage '{kind}': {what}. Free some space "
-                "(python -m runner.store prune), then give the same command again: finished stages are kept"
-            ) from error
+                    sync(path)
+                folder = self._move_in(temporary, self.folder(kind, key, partial=partial), synced=synced)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)  # gone already if it was moved to its place
+        entry = Entry(folder, manifest, set(files))
+        if not partial:
+            self._found[kind, key] = entry
+        return entry
 
     def _move_in(self, temporary: Path, folder: Path, *, synced: bool) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -233,7 +235,7 @@ class Store:
             folder.replace(replaced)
         temporary.replace(folder)
         if synced:
-            _sync(folder.parent)
+            sync(folder.parent)
         shutil.rmtree(replaced, ignore_errors=True)
         return folder
 
@@ -277,16 +279,3 @@ class Store:
         """Folders that hold no readable result."""
         folders = sorted(path for path in (self.root / "entries").glob("*/*/*") if path.is_dir())
         return [folder for folder in folders if self._entry(folder) is None]
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,13 +1,19 @@
 """How the parts of a stage's result become files: arrays, tables, JSON and raw bytes. Nothing is ever unpickled."""
 
+import errno
+import hashlib
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from components.errors import StoreError
 
 Part = Any  # a numpy array, a pyarrow table, bytes (the name has the file's ending), or a JSON value
 
@@ -61,3 +67,33 @@ def part_name(file: str) -> str:
     """The name under which `read_part`'s value is known: without the endings that `file_name` adds."""
     path = Path(file)
     return path.stem if path.suffix in (".npy", ".parquet", ".json") else file
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 (hex) of a file. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Returns when the disk has a file, or the names in a folder. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def keeping(what: str, place: Path) -> Iterator[None]:
+    """For the writing of something into a store. Raises StoreError for a disk that is full or refuses: whatever came
+    next could not be kept either.
+    """
+    try:
+        yield
+    except OSError as error:
+        why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error.strerror or error)
+        raise StoreError(
+            f"{place}: cannot keep {what}: {why}. Free some space (python -m runner.store prune), then give the same "
+            "command again: finished stages are kept"
+        ) from error

@@ -1,18 +1,18 @@
 """Scores of (query, chunk) pairs, kept so that no pair is scored twice: another depth asks for new pairs alone.
 
-A folder of blocks, each a table of query texts, chunk positions and scores. A block is written whole and never changed.
+A folder of blocks, each a table of query texts, chunk positions and scores. A block is never changed.
 """
 
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from runner.engine.store.files import read_table
+from runner.engine.store.blocks import read_blocks, write_block
+
+_BLOCK = "scores"
 
 
 class PairScores:
@@ -25,16 +25,15 @@ class PairScores:
     def look_up(self, queries: Sequence[str], pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """float32[n_pairs] for int32[n_pairs, 2] of (query, chunk) positions; NaN for a pair without a score."""
         scores = np.full(len(pairs), np.nan, dtype=np.float32)
-        blocks = sorted(self._folder.glob("*.parquet"))
-        if not blocks or not len(pairs):
+        if not len(pairs):
             return scores
         place = {text: number for number, text in enumerate(queries)}
         # Equal texts are one query: all their positions are looked up under the last of them.
         same = np.array([place[text] for text in queries], dtype=np.int64)
         wanted = _numbers(np.stack([same[pairs[:, 0]], pairs[:, 1]], axis=1))
         order = np.argsort(wanted, kind="stable")
-        for block in blocks:
-            known, values = _read(block, place)
+        for block in read_blocks(self._folder, _BLOCK):
+            known, values = _numbered(block, place)
             if not len(known):
                 continue
             found = np.searchsorted(known, wanted[order])
@@ -46,7 +45,6 @@ class PairScores:
         """Keeps the scores of pairs."""
         if not len(pairs):
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
         used, query = np.unique(pairs[:, 0], return_inverse=True)
         table = pa.table(
             {
@@ -57,9 +55,7 @@ class PairScores:
                 "score": pa.array(scores, pa.float32()),
             }
         )
-        temporary = self._folder / f".{uuid.uuid4().hex}"
-        pq.write_table(table, temporary, compression="zstd")
-        temporary.replace(self._folder / f"{uuid.uuid4().hex}.parquet")
+        write_block(self._folder, _BLOCK, table)
 
 
 def _numbers(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -67,14 +63,8 @@ def _numbers(pairs: NDArray[np.integer]) -> NDArray[np.int64]:
     return pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1].astype(np.int64)
 
 
-def _read(block: Path, place: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Sorted pair numbers and scores of a block, of the queries that have a place. A block that cannot be read (cut
-    off by a full disk, say) counts as none: its pairs are scored again.
-    """
-    try:
-        table = read_table(block)
-    except (OSError, pa.ArrowInvalid):
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
+def _numbered(table: pa.Table, place: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Sorted pair numbers and scores of a block, of the queries that have a place."""
     column = table["query"].combine_chunks()
     column = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
     places = np.array([place.get(text, -1) for text in column.dictionary.to_pylist()], dtype=np.int64)

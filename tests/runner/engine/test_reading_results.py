@@ -72,7 +72,7 @@ def test_a_result_that_several_stages_read_is_decoded_once(tmp_path: Path) -> No
 
 def test_files_are_hashed_once_per_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: Counter[Path] = Counter()
-    checksum = entries._checksum
+    checksum = entries.checksum
 
     def counting(path: Path) -> str:
         hashed[path] += 1
@@ -80,7 +80,7 @@ def test_files_are_hashed_once_per_process(tmp_path: Path, monkeypatch: pytest.M
 
     first = Store(tmp_path)
     run_all(first, graph_in(first, fixed_cell(top_k=2)).result)
-    monkeypatch.setattr(entries, "_checksum", counting)
+    monkeypatch.setattr(entries, "checksum", counting)
     later = Store(tmp_path)  # as another process has
     for top_k in (1, 2, 3):
         result = graph_in(later, fixed_cell(top_k=top_k)).result

@@ -106,3 +106,17 @@ def test_blocks_of_another_size_are_not_mistaken(tmp_path: Path, monkeypatch: py
     run_all(store, vectors_in(store))
     run_all(whole, vectors_in(whole))
     assert kept_bytes(store) == kept_bytes(whole)
+
+
+@pytest.mark.parametrize("content", [None, b""], ids=["zeros behind the header", "empty"])
+def test_a_block_that_a_power_cut_damaged_is_embedded_again(tmp_path: Path, content: bytes | None) -> None:
+    store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
+    _break_off(store, KeyboardInterrupt)
+    first = min(store.workspace(vectors_in(store).key).iterdir())
+    n_header = 128
+    first.write_bytes(
+        first.read_bytes()[:n_header] + bytes(first.stat().st_size - n_header) if content is None else content
+    )
+    run_all(store, vectors_in(store))
+    run_all(whole, vectors_in(whole))
+    assert kept_bytes(store) == kept_bytes(whole)

@@ -152,8 +152,8 @@ class TestDamage:
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         compared: list[Path] = []
-        checksum = entries._checksum
-        monkeypatch.setattr(entries, "_checksum", lambda path: compared.append(path) or checksum(path))
+        checksum = entries.checksum
+        monkeypatch.setattr(entries, "checksum", lambda path: compared.append(path) or checksum(path))
         write(store)
         compared.clear()
         reader = Store(store.root)

@@ -66,6 +66,17 @@ def test_a_damaged_block_counts_as_none(kept: PairScores, tmp_path: Path) -> Non
     assert looked_up(kept, QUERIES, (0, 7)) == [2]
 
 
+def test_no_flipped_bit_becomes_a_score(kept: PairScores, tmp_path: Path) -> None:
+    (block,) = (tmp_path / "scores").iterdir()
+    content = block.read_bytes()
+    for place in range(0, len(content), 7):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << place % 8
+        block.write_bytes(bytes(damaged))
+        assert looked_up(kept, QUERIES, (2, 5), (0, 7), (0, 3)) == [None, None, None]
+        assert not block.exists()
+
+
 def test_many_pairs_against_a_plain_dictionary(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     queries = tuple(f"query {i}" for i in range(20))

@@ -1,0 +1,67 @@
+import errno
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.errors import StoreError
+from runner.engine.store import files
+from runner.engine.store.blocks import read_block, read_blocks, write_block
+
+VALUE = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    assert read_block(tmp_path / "none", "0-2") is None
+    path = write_block(tmp_path, "0-2", VALUE)
+    np.testing.assert_array_equal(read_block(tmp_path, "0-2"), VALUE)
+    assert read_block(tmp_path, "0-20") is None
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_equal_blocks_are_one_and_others_stand_beside_it(tmp_path: Path) -> None:
+    for value in (VALUE, VALUE, VALUE + 1):
+        write_block(tmp_path, "scores", value)
+    assert sorted(block[0, 0] for block in read_blocks(tmp_path, "scores")) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda content: b"", lambda content: content[:-1], lambda content: content[:-4] + bytes(4)],
+    ids=["empty", "cut off", "zeros behind the header"],
+)
+def test_a_damaged_block_is_absent_and_goes_with_a_word(
+    tmp_path: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write_block(tmp_path, "0-2", VALUE)
+    path.write_bytes(damage(path.read_bytes()))
+    with caplog.at_level(logging.WARNING):
+        assert read_block(tmp_path, "0-2") is None
+    assert str(path) in caplog.text
+    assert not path.exists()
+
+
+def test_the_disk_has_a_block_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names_at_sync: list[list[str]] = []
+    sync = os.fsync
+
+    def note_and_sync(descriptor: int) -> None:
+        names_at_sync.append([path.name for path in tmp_path.glob("[!.]*")])
+        sync(descriptor)
+
+    monkeypatch.setattr("os.fsync", note_and_sync)
+    write_block(tmp_path, "0-2", VALUE)
+    assert names_at_sync == [[]]
+
+
+def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_space(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.np, "save", no_space)
+    with pytest.raises(StoreError, match="the disk is full"):
+        write_block(tmp_path, "0-2", VALUE)
+    assert list(tmp_path.iterdir()) == []
