@@ -379,8 +379,11 @@ class JudgedMetric(Metric, Protocol):
         """False for a judge of passages alone: `JudgeInput.answer` is "", and cells with equal contexts share it."""
 
     @property
-    def asks_to_prepare(self) -> bool:
-        """True if `prepare` asks the model about samples, as the plan wants to know."""
+    def n_rounds_to_prepare(self) -> int:
+        """How often `prepare` asks the model about a sample, each time after the reply before; 0 if not at all."""
+
+    def n_requests_per_sample(self, n_passages: int) -> int:
+        """Requests that `judge` makes at most for a sample with this many passages, if every reply can be read."""
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
         """What all answers share: decided once, from question and references, and kept; {} if there is nothing."""

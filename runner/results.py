@@ -40,7 +40,8 @@ class CellResult:
 
     `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded,
     ci_low, ci_high}}}`; `larger_is_better` is by metric, None where neither is (such a metric ranks nothing).
-    `own_metrics` are those of the user's own packages.
+    `own_metrics` are those of the user's own packages. `judges` is `{judge: {n_judged, n_unparsable, commonest}}`: of
+    how many samples no reply could be read, and the commonest of these replies.
     `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were in
     the store; `versions` are those that they were computed with. `signatures` are by metric, such as sacreBLEU's.
     `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
@@ -57,6 +58,7 @@ class CellResult:
     larger_is_better: Mapping[str, bool | None] = field(default_factory=dict)
     own_metrics: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    judges: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     tokens: Mapping[str, int | None] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     reused: Mapping[str, bool] = field(default_factory=dict)

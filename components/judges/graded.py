@@ -103,9 +103,15 @@ class Graded:
         return "{answer}" in self.instruction
 
     @property
-    def asks_to_prepare(self) -> bool:
-        """True if there is an `applicability` to ask about."""
-        return bool(self.applicability)
+    def n_rounds_to_prepare(self) -> int:
+        """1 if there is an `applicability` to ask about."""
+        return 1 if self.applicability else 0
+
+    def n_requests_per_sample(self, n_passages: int) -> int:
+        """One, or one per passage; none for an instruction that shows passages where there are none."""
+        if "{passage}" in self.instruction:
+            return n_passages
+        return 0 if "{passages}" in self.instruction and not n_passages else 1
 
     def lacks(self, item: JudgeInput) -> str:
         """What the instruction shows and the item does not have: "reference" or "passages"; "" if nothing."""

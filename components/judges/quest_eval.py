@@ -88,9 +88,13 @@ class QuestEval:
         return True
 
     @property
-    def asks_to_prepare(self) -> bool:
-        """True unless published questions are read."""
-        return not self.questions_file
+    def n_rounds_to_prepare(self) -> int:
+        """2, questions and then the reference's answers to them; 0 if published ones are read."""
+        return 0 if self.questions_file else 2
+
+    def n_requests_per_sample(self, n_passages: int) -> int:
+        """One: all questions together."""
+        return 1
 
     def prepare(self, samples: Sequence[Sample], ask: Ask) -> JudgePreparation:
         """By sample id, its `questions` and the `answers` that the reference gives, or why there are none.

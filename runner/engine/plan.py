@@ -32,12 +32,14 @@ class KindCount:
 @dataclass(frozen=True)
 class RequestCount:
     """Requests to models that the stages of one kind will make. `is_exact` if they were counted from prompts that are
-    kept; else they are estimated, kept replies not taken off.
+    kept; else as many at most: kept replies are not taken off, nor what turns out to be equal or not applicable.
+    `must_read_replies`: those that cannot be read come on top, as they are asked for again.
     """
 
     kind: str
     n_requests: int
     is_exact: bool
+    must_read_replies: bool = False
 
 
 @dataclass(frozen=True)
@@ -192,17 +194,19 @@ def _request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store
     """
     exact: dict[str, set[tuple[str, str]]] = defaultdict(set)
     estimated: Counter[str] = Counter()
+    asking = [stage for stage in needed.values() if stage.n_requests]
     cache = Cache()
-    for stage in needed.values():
-        if stage.n_requests:
-            missing = _missing(stage, store, cache) if all(before.key in kept for before in stage.inputs) else None
-            if missing is None:
-                estimated[stage.kind] += stage.n_requests
-            else:
-                exact[stage.kind] |= missing
+    for stage in asking:
+        missing = _missing(stage, store, cache) if all(before.key in kept for before in stage.inputs) else None
+        if missing is None:
+            estimated[stage.kind] += stage.n_requests
+        elif missing and stage.n_rounds > 1:  # any of them may be the first of its rounds
+            estimated[stage.kind] += min(stage.n_requests, stage.n_rounds * len(missing))
+        else:
+            exact[stage.kind] |= missing
     return tuple(
-        RequestCount(kind, estimated[kind] + len(exact[kind]), is_exact=kind not in estimated)
-        for kind in dict.fromkeys([*exact, *estimated])
+        RequestCount(kind, estimated[kind] + len(exact[kind]), kind not in estimated, must_read_replies)
+        for kind, must_read_replies in {stage.kind: stage.must_read_replies for stage in asking}.items()
     )
 
 

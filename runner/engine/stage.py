@@ -49,6 +49,8 @@ class Stage(ABC, Generic[T]):
     kind: ClassVar[str]
     version: ClassVar[int]
     resources: ClassVar[Resources] = Resources()
+    must_read_replies: ClassVar[bool] = False
+    """True if a reply that it cannot read is asked for again, which no count of requests knows ahead."""
 
     def __post_init__(self) -> None:
         """Copies what is a mapping: a caller's may change after the key is made."""
@@ -67,8 +69,13 @@ class Stage(ABC, Generic[T]):
 
     @property
     def n_requests(self) -> int:
-        """Requests to a model if nothing is kept, as far as the graph tells; 0 for a stage that asks nothing."""
+        """Requests to a model if nothing is kept, at most; 0 for a stage that asks nothing."""
         return 0
+
+    @property
+    def n_rounds(self) -> int:
+        """How often it asks about one thing, each time after the reply before: only the first can be counted ahead."""
+        return 1
 
     @cached_property
     def key(self) -> str:

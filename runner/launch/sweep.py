@@ -148,7 +148,7 @@ class Sweep:
                     self._finish_cell(by_result[run.key], runs)
 
     def _finish_cell(self, cell: PlannedCell, runs: Mapping[str, StageRun]) -> None:
-        result, files = collect_cell(cell, runs, self._store, self._run.max_failure_rate)
+        result, files = collect_cell(cell, runs, self._store, self._run)
         folder = results.write_cell(self._sweep_dir, result, files)
         self._done[cell.cell_id] = result
         self._tracker.log_cell(folder)
@@ -189,6 +189,7 @@ class Sweep:
         cells = list(results.read_cells(self._sweep_dir))
         terminal.show_leaderboard(self._console, cells)
         terminal.show_subsets(self._console, cells)
+        terminal.show_unread_judgements(self._console, cells)
         terminal.show_failures(self._console, cells)
         self._console.print(f"results:  {self._sweep_dir}")
         self._tracker.finish()

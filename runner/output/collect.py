@@ -11,17 +11,18 @@ from runner.engine.store import Store
 from runner.engine.worker import find_or_make
 from runner.output.matrices import matrix_files
 from runner.pipeline.planned import PlannedCell
+from runner.pipeline.settings import RunSettings
 from runner.results import FAILED, OK, CellResult
 
 Files = dict[str, bytes]
 
 
 def collect_cell(
-    cell: PlannedCell, runs: Mapping[str, StageRun], store: Store, max_failure_rate: float
+    cell: PlannedCell, runs: Mapping[str, StageRun], store: Store, limits: RunSettings
 ) -> tuple[CellResult, Files]:
     """The result and the files beside it. A cell whose last stage failed has a reason and a trace instead of numbers.
 
-    `runs` are the stages that this sweep looked at, by key.
+    `runs` are the stages that this sweep looked at, by key; `limits` say how much may fail in a cell that is OK.
     """
     data = cell.graph.data
     facts: dict[str, Json] = {
@@ -51,8 +52,9 @@ def collect_cell(
     facts["dataset"]["labels"] = summary["labels"]
     samples = (made.folder / "samples.parquet").read_bytes()  # as it is: reading the table would only cost time
     files = {"samples.parquet": samples, **matrix_files(summary["metrics"], summary["labels"])}
-    reason = _too_many_failures(summary, max_failure_rate)
-    numbers = {name: summary[name] for name in ("metrics", "counts", "tokens")}
+    reasons = [*_too_many_failures(summary, limits.max_failure_rate), *_too_many_unread(summary, limits)]
+    reason = "; ".join(reasons)
+    numbers = {name: summary[name] for name in ("metrics", "counts", "judges", "tokens")}
     return CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason), files
 
 
@@ -75,18 +77,29 @@ def _signatures(cell: PlannedCell) -> dict[str, str]:
     return {name: metric.signature for name, metric in metrics.items() if hasattr(metric, "signature")}
 
 
-def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> str:
+def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> list[str]:
     """Of answers, or of a metric's judgements."""
     n_samples = summary["n_samples"]
     failed = {"answers": summary["counts"].get("error", 0)}
     for name, entry in summary["metrics"].get(OVERALL, {}).items():
         failed[name] = entry["n_excluded"].get(ScoreState.FAILED, 0)
-    return "; ".join(
+    return [
         f"{n_failed} of {n_samples} {'answers' if what == 'answers' else f'judgements of {what}'} failed, more than "
         f"run.max_failure_rate={max_failure_rate:g} allows{_cause(summary['commonest_errors'].get(what, ''))}"
         for what, n_failed in failed.items()
         if n_failed > max_failure_rate * n_samples
-    )
+    ]
+
+
+def _too_many_unread(summary: Mapping[str, Json], limits: RunSettings) -> list[str]:
+    """Judges whose replies could not be read: their metrics are over what few samples they were clear about."""
+    return [
+        f"{of['n_unparsable']} of {of['n_judged']} judgements of {judge} could not be read, more than "
+        f"run.max_unparsable_rate={limits.max_unparsable_rate:g} allows{_cause(of['commonest'])}. A reply that is cut "
+        f"off wants a larger judge.llm.max_new_tokens, one that is no JSON another judge.llm.json_mode or model"
+        for judge, of in summary["judges"].items()
+        if of["n_unparsable"] > limits.max_unparsable_rate * of["n_judged"]
+    ]
 
 
 def _cause(error: str) -> str:

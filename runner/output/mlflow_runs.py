@@ -118,7 +118,7 @@ class Tracker:
         self._client.set_terminated(run_id, _STATUS.get(cell.status, "FAILED"))
         self._logged[cell.cell_id] = (cell.status, run_id)
         params = {name: str(value) for name, value in cell.axes.items() if value is not None}
-        return RunValues(run_id, params, dict(_metrics(cell)), {"status": cell.status})
+        return RunValues(run_id, params, dict(logged_metrics(cell)), {"status": cell.status})
 
     def _log_data_set(self, run_id: str, facts: Mapping[str, Json]) -> None:
         from mlflow.entities import Dataset, DatasetInput, InputTag
@@ -208,7 +208,7 @@ def _tags(cell: CellResult, parent_id: str, axes: list[str]) -> dict[str, str]:
     }
 
 
-def _metrics(cell: CellResult) -> Iterator[tuple[str, float]]:
+def logged_metrics(cell: CellResult) -> Iterator[tuple[str, float]]:
     """All metrics but those of matrix cells, which are in the tables; then what the cell cost."""
     for subset, values in cell.metrics.items():
         if not subset.startswith("matrix/"):
@@ -218,3 +218,6 @@ def _metrics(cell: CellResult) -> Iterator[tuple[str, float]]:
     yield from ((f"cost/{name}_tokens", float(n)) for name, n in cell.tokens.items() if n is not None)
     yield from ((f"seconds/{kind}", seconds) for kind, seconds in cell.seconds.items())
     yield from ((f"answers/{state}", float(n)) for state, n in cell.counts.items())
+    yield from (
+        (f"unparsable/{judge}", of["n_unparsable"] / max(1, of["n_judged"])) for judge, of in cell.judges.items()
+    )

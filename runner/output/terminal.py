@@ -8,7 +8,7 @@ from rich.table import Table
 
 from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
-from runner.engine.plan import Plan
+from runner.engine.plan import Plan, RequestCount
 from runner.engine.stage import Stage
 from runner.output.ranking import best_value, direction_sign, ranked
 from runner.pipeline.data import Data
@@ -44,14 +44,20 @@ def show_plan(console: Console, sweep: SweepPlan) -> None:
 
 
 def _requests(plan: Plan) -> str:
-    """How often models will be asked, and what for; "about" where prompts are not made yet."""
+    """How often models will be asked, and what for; "about" and "at most" where prompts are not made yet."""
     if not plan.n_requests:
         return "nothing to ask a model"
-    return ", ".join(
-        f"{'' if count.is_exact else 'about '}{_count(count.n_requests, 'request')} for {count.kind}"
-        for count in plan.requests
-        if count.n_requests
-    )
+    counts = [count for count in plan.requests if count.n_requests]
+    text = ", ".join(f"{_how_sure(count)}{_count(count.n_requests, 'request')} for {count.kind}" for count in counts)
+    repeated = any(count.must_read_replies for count in counts)
+    return text + ("; a reply that cannot be read is asked for again" if repeated else "")
+
+
+def _how_sure(count: RequestCount) -> str:
+    """Judges have often less to judge than they could: fewer passages than top_k, samples without a reference."""
+    if count.is_exact:
+        return ""
+    return "at most " if count.must_read_replies else "about "
 
 
 _LEFT_OUT = {
@@ -224,6 +230,20 @@ def _left_out(cells: Sequence[CellResult], metrics: Sequence[str]) -> list[str]:
                 if name not in names:
                     names.append(name)
     return [f"{', '.join(names)}: {text}" for text, names in lines.items()]
+
+
+def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> None:
+    """A line for every judge whose replies could not all be read, with the worst cell."""
+    for judge in dict.fromkeys(judge for cell in cells for judge in cell.judges):
+        unread = [cell.judges[judge] for cell in cells if cell.judges.get(judge, {}).get("n_unparsable")]
+        if unread:
+            worst = max(unread, key=lambda of: of["n_unparsable"] / of["n_judged"])
+            console.print(
+                f"{judge}: replies of the judge that cannot be read in {len(unread)} of {_count(len(cells), 'cell')}, "
+                f"for up to {worst['n_unparsable']} of {worst['n_judged']} samples (most often: {worst['commonest']})",
+                markup=False,
+                style="yellow",
+            )
 
 
 def show_failures(console: Console, cells: Iterable[CellResult]) -> None:

@@ -112,9 +112,12 @@ def graph_of(cell: Cell, data: Data) -> Graph:
 
 @dataclass(frozen=True)
 class _Found:
-    """What retrieval hands on: what the prompts hold, what the results show of it, and how it scores."""
+    """What retrieval hands on: what the prompts hold (`n_passages` each, at most), what the results show of it, and how
+    it scores.
+    """
 
     passages: PromptPassages
+    n_passages: int
     shown: Retrieved | NothingRetrieved
     scorings: tuple[Stage[Scoring], ...]
 
@@ -133,7 +136,7 @@ def _result(cell: Cell, data: Data) -> Result:
     groups = [quick, *({name: metric} for name, metric in metrics.items() if name not in quick)]
     scored = [answer_scores(group, interval, data.samples, answers) for group in groups if group]
     judged = [
-        judged_scores(name, metric, interval, data.samples, found.passages, answers, data.n_samples)
+        judged_scores(name, metric, interval, data.samples, found.passages, answers, data.n_samples, found.n_passages)
         for name, metric in cell.judge.scores.items()
     ]
     return Result(data.samples, found.shown, prompts, answers, (*found.scorings, *scored, *judged))
@@ -160,6 +163,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
         scorings.append(ContextScores(of_context, interval, samples, corpus, chunks, context))
     return _Found(
         RetrievedPassages(corpus, chunks, context),
+        cell.top_k,
         Retrieved(queries, corpus, chunks, hits, context),
         tuple(scorings),
     )
@@ -182,7 +186,7 @@ def _closed_book(cell: Cell, data: Data) -> _Found:
     context = EmptyContext(data.samples)
     of_retrieval = _of_kind(cell.metrics.scores, RankingMetric) | _of_kind(cell.metrics.scores, ContextMetric)
     scorings = (NotApplicableScores(of_retrieval, cell.metrics.interval, data.samples),) if of_retrieval else ()
-    return _Found(NoPassages(context), NothingRetrieved(), scorings)
+    return _Found(NoPassages(context), 0, NothingRetrieved(), scorings)
 
 
 def _of_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:

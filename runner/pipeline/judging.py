@@ -1,6 +1,5 @@
 """What a judge says: once per question what it decides before it sees an answer, then of each answer."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -9,10 +8,11 @@ import pyarrow as pa
 from components.fields import runtime_only
 from components.metrics.interval import Bootstrap
 from components.protocols import JudgedMetric, JudgePreparation
-from components.records import Answer, JudgeInput, ScoreState
+from components.records import JudgeInput, ScoreState
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
+from runner.pipeline.answering import Answers, NoAnswers
 from runner.pipeline.data import Samples
 from runner.pipeline.passages import PromptPassages
 from runner.pipeline.scores import SCORING, Scoring, rows_to_score, scoring, spread
@@ -45,10 +45,17 @@ class PreparedJudge(Stage[JudgeDecisions]):
     samples: Samples
     n_samples: int = runtime_only(0, "the samples stand in the key themselves")
 
+    must_read_replies: ClassVar[bool] = True
+
     @property
     def n_requests(self) -> int:
-        """One per sample, for a judge that asks before it judges."""
-        return self.n_samples if self.metric.asks_to_prepare else 0
+        """One per sample and round."""
+        return self.n_samples * self.n_rounds
+
+    @property
+    def n_rounds(self) -> int:
+        """As the judge says; 0 for one that does not ask before it judges."""
+        return self.metric.n_rounds_to_prepare
 
     def make(self, run: Run) -> JudgeDecisions:
         """Asks the judge."""
@@ -61,7 +68,12 @@ class PreparedJudge(Stage[JudgeDecisions]):
 class JudgedAnswers(StageGroup):
     """For a judge of answers. Answers that failed are not judged, and counted."""
 
-    answers: Stage[Sequence[Answer]]
+    answers: Answers | NoAnswers
+
+    @property
+    def is_there(self) -> bool:
+        """False in a cell without a generator."""
+        return isinstance(self.answers, Answers)
 
     def read(self, run: Run, n_samples: int) -> tuple[list[str], list[int], list[ScoreState]]:
         """The texts, the rows to judge, and the states of the others."""
@@ -72,6 +84,8 @@ class JudgedAnswers(StageGroup):
 @dataclass(frozen=True)
 class JudgedPassages(StageGroup):
     """For a judge of passages alone: cells with equal contexts share it."""
+
+    is_there: ClassVar[bool] = True
 
     def read(self, run: Run, n_samples: int) -> tuple[list[str], list[int], list[ScoreState]]:
         """No texts, all rows."""
@@ -94,11 +108,16 @@ class JudgedScores(Stage[Scoring]):
     judged: JudgedAnswers | JudgedPassages
     preparation: PreparedJudge
     n_samples: int = runtime_only(0, "the samples stand in the key themselves")
+    n_passages: int = runtime_only(0, "the passages stand in the key themselves")
+    """In a prompt, at most."""
+
+    must_read_replies: ClassVar[bool] = True
 
     @property
     def n_requests(self) -> int:
-        """One per sample; a judge of passages, or one that asks again, needs more."""
-        return self.n_samples
+        """As many as the judge makes for a sample, for each that has something to judge."""
+        n_judged = self.n_samples if self.judged.is_there else 0
+        return n_judged * self.metric.n_requests_per_sample(self.n_passages)
 
     def make(self, run: Run) -> Scoring:
         """Asks the judge."""
@@ -123,10 +142,11 @@ def judged_scores(
     interval: Bootstrap,
     samples: Samples,
     passages: PromptPassages,
-    answers: Stage[Sequence[Answer]],
+    answers: Answers | NoAnswers,
     n_samples: int,
+    n_passages: int,
 ) -> JudgedScores:
-    """The scores of one judged metric."""
+    """The scores of one judged metric; `n_passages` are those in a prompt, at most."""
     judged = JudgedAnswers(answers) if metric.reads_answers else JudgedPassages()
     preparation = PreparedJudge(metric, samples, n_samples)
-    return JudgedScores(name, metric, interval, samples, passages, judged, preparation, n_samples)
+    return JudgedScores(name, metric, interval, samples, passages, judged, preparation, n_samples, n_passages)

@@ -18,6 +18,7 @@ from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
 from runner.pipeline.answering import Prompts
 from runner.pipeline.data import Samples
+from runner.pipeline.judge_counts import judge_counts
 from runner.pipeline.scores import Scoring
 
 _HITS_TYPE = pa.list_(
@@ -39,7 +40,9 @@ _GOLD_TYPE = pa.list_(
 
 @dataclass(frozen=True)
 class Summary:
-    """`summary` holds metrics, counts, tokens, the commonest errors and labels as JSON; `samples` a row per sample."""
+    """`summary` holds metrics, counts (of answers, and by judge), tokens, the commonest errors and labels as JSON;
+    `samples` a row per sample.
+    """
 
     summary: Mapping[str, Json]
     samples: pa.Table
@@ -85,7 +88,7 @@ class Result(Stage[Summary]):
     """All that a cell found."""
 
     kind: ClassVar[str] = "result"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     codec: ClassVar[Codec[Summary]] = Columns(Summary)
 
     samples: Samples
@@ -114,6 +117,7 @@ class Result(Stage[Summary]):
         summary = {
             "metrics": metrics,
             "counts": dict(sorted(Counter(answer.state.value for answer in answers).items())),
+            "judges": judge_counts(scoring.scores for scoring in scorings),
             "n_samples": len(samples),
             "tokens": _tokens(answers, scorings),
             "commonest_errors": _commonest_errors(columns),

@@ -91,6 +91,7 @@ class RunSettings:
     plan_only: bool
     progress: bool
     plugins: tuple[str, ...] = ()
+    max_unparsable_rate: float = 0.1
 
     is_axis: ClassVar[bool] = False
 
@@ -107,8 +108,9 @@ class RunSettings:
             if not all(part.isidentifier() for part in name.split("."))
         ]
         mistakes += [] if self.workers >= 0 else [f"workers: got {self.workers}, wanted at least 1, or 0 to choose"]
-        if not 0 <= self.max_failure_rate <= 1:
-            mistakes.append(f"max_failure_rate: got {self.max_failure_rate}, wanted a share in [0, 1]")
+        for name in ("max_failure_rate", "max_unparsable_rate"):
+            if not 0 <= getattr(self, name) <= 1:
+                mistakes.append(f"{name}: got {getattr(self, name)}, wanted a share in [0, 1]")
         return mistakes
 
 

@@ -94,10 +94,15 @@ class Asked(Sum):
     llm: Scripted = Scripted()
     texts: tuple[str, ...] = ("a", "b")
     needs: int = 0
+    rounds: int = 1
 
     @property
     def n_requests(self) -> int:
-        return len(self.texts)
+        return len(self.texts) * self.rounds
+
+    @property
+    def n_rounds(self) -> int:
+        return self.rounds
 
     def make(self, run: Run) -> int:
         for other in self.inputs:
@@ -146,6 +151,12 @@ class TestRequests:
     def test_a_stage_whose_requests_cannot_be_told_is_estimated(self, store: Store) -> None:
         plan = make_plan([(Asked(needs=1), 1)], store)
         assert requests(plan) == [("asked", 2, False)]
+
+    def test_what_is_asked_after_a_reply_is_expected_for_every_first_request(self, store: Store) -> None:
+        stage = Asked(texts=("a", "b", "c"), rounds=2)
+        assert requests(make_plan([(stage, 1)], store)) == [("asked", 6, False)]
+        run_all(make_plan([(Asked(texts=("a", "b")), 1)], store), store)
+        assert requests(make_plan([(stage, 1)], store)) == [("asked", 2, False)]
 
     def test_exact_and_estimated_ones_of_a_kind_are_added(self, store: Store) -> None:
         stages: list[Stage[int]] = [Asked(texts=("a",)), Asked(others={"a": Source(Adder(0))}, texts=("a", "b"))]

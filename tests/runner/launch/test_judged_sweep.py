@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from runner.judge_agreement.__main__ import main as judge_agreement
+from runner.output.mlflow_runs import logged_metrics
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
-from tests.runner.sweeping import QUIET, SWEEP_ID, cells_in, run_small
+from tests.runner.sweeping import QUIET, SWEEP_ID, cells_in, plan_small, run_small
 
 JUDGED = ("accuracy", "completeness", "hallucination", "utilization", "numerical_accuracy")
 FEW = ("dataset.limit=20", "metrics=retrieval", "metrics.interval.n_resamples=100", *QUIET)
@@ -100,26 +101,83 @@ def test_failed_judgements_fail_the_cell_and_are_tried_again(tmp_path: Path) -> 
         assert asked > failed
 
 
-def test_unreadable_replies_are_asked_again_then_counted(tmp_path: Path) -> None:
+def test_unreadable_replies_are_asked_again_then_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chat_server(lambda *_: Reply("No idea.")) as server:
-        assert run_small(tmp_path, judge(server, *only_metrics("accuracy"))) == 0
+        assert run_small(tmp_path, judge(server, *only_metrics("accuracy"))) == 1
         asked = len(server.requests)
     (cell,) = cells_in(tmp_path)
     entry = cell.metrics["overall"]["accuracy"]
     assert (entry["value"], entry["n"]) == (None, 0)
-    assert asked == 3 * entry["n_excluded"]["unparsable"] > 0
+    assert asked == 3 * entry["n_excluded"]["unparsable"] == 60
+    reason = "20 of 20 judgements of accuracy could not be read, more than run.max_unparsable_rate=0.1 allows"
+    assert cell.reason.startswith(f"{reason} (most often: cannot be read: No idea.)")
+    assert reason in capsys.readouterr().out
+
+
+def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of two samples of 20: no more than a tenth."""
+    unclear: set[str] = set()
+
+    def script(request: dict[str, Any], attempt: int) -> Reply:
+        first = str(request["messages"][1]["content"])
+        if len(unclear) < 2:
+            unclear.add(first)
+        return Reply("Perhaps.") if first in unclear else _grade(request, attempt)
+
+    with chat_server(script) as server:
+        assert run_small(tmp_path, judge(server, *only_metrics("accuracy"))) == 0
+        strict = judge(server, *only_metrics("accuracy"), "run.max_unparsable_rate=0.05")
+        assert run_small(tmp_path, strict, sweep_id="strict") == 1
+        few = judge(server, *only_metrics("accuracy"), "run.max_unparsable_rate=1")
+        assert run_small(tmp_path, few, sweep_id="all") == 0
+    (cell,) = cells_in(tmp_path)
+    assert cell.judges["accuracy"] == {"n_judged": 20, "n_unparsable": 2, "commonest": "cannot be read: Perhaps."}
+    said = "accuracy: replies of the judge that cannot be read in 1 of 1 cell, for up to 2 of 20 samples (most often: "
+    assert capsys.readouterr().out.count(f"{said}cannot be read: Perhaps.)") == 3
+    assert ("unparsable/accuracy", 0.1) in set(logged_metrics(cell))
+
+
+class TestPlan:
+    def planned(self, folder: Path, overrides: tuple[str, ...]) -> dict[str, int]:
+        counts: dict[str, int] = plan_small(folder, overrides).summary()["requests"]
+        return counts
+
+    def test_judges_of_passages_are_asked_about_each(
+        self, tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        overrides = judge(server, *only_metrics("relevance", "necessity"), "llm=none", "top_k=8", "dataset.limit=5")
+        assert self.planned(tmp_path, overrides) == {"judged_scores": 2 * 5 * 8}
+        assert run_small(tmp_path, overrides) == 0
+        assert len(server.requests) == 2 * 5 * 8
+        said = "at most 80 requests for judged_scores; a reply that cannot be read is asked for again"
+        assert said in capsys.readouterr().out
+
+    def test_nothing_is_asked_about_what_is_not_there(self, tmp_path: Path, server: ChatServer) -> None:
+        overrides = judge(server, *only_metrics("relevance", "hallucination", "accuracy"))
+        assert self.planned(tmp_path, (*overrides, "llm=none"))["judged_scores"] == 20 * 5
+        assert self.planned(tmp_path, (*overrides, "retriever=closed_book"))["judged_scores"] == 20
+        assert self.planned(tmp_path, (*overrides, "retriever=closed_book", "llm=none")) == {}
+
+    def test_what_is_asked_after_a_reply_is_counted_too(self, tmp_path: Path) -> None:
+        with chat_server(quest_eval_script) as server:
+            overrides = (*judge(server)[:-1], "judge=quest_eval")
+            planned = self.planned(tmp_path, overrides)
+            assert (planned["judge_preparation"], planned["judged_scores"]) == (40, 20)
+            assert run_small(tmp_path, overrides) == 0
+            assert len(server.requests) == 60
+
+
+def quest_eval_script(request: dict[str, Any], attempt: int) -> Reply:
+    """Two questions about every text, of which it answers one."""
+    if "answers" not in json.dumps(request["response_format"]):
+        return Reply('{"questions": ["何时？", "何地？"]}')
+    numbers = json.dumps([{"number": n, "answer": "北京" if n == 1 else "无法推断"} for n in (1, 2)])
+    return Reply(f'{{"answers": {numbers}}}')
 
 
 class TestRagQuestEval:
     def test_end_to_end(self, tmp_path: Path) -> None:
-        def script(request: dict[str, Any], attempt: int) -> Reply:
-            text = last_message(request)
-            if "answers" not in json.dumps(request["response_format"]):
-                return Reply('{"questions": ["何时？", "何地？"]}')
-            numbers = json.dumps([{"number": n, "answer": "北京" if n == 1 else "无法推断"} for n in (1, 2)])
-            return Reply(f'{{"answers": {numbers}}}' if text else "")
-
-        with chat_server(script) as server:
+        with chat_server(quest_eval_script) as server:
             overrides = (*judge(server)[:-1], "judge.llm.backoff_s=0.01", "judge=quest_eval")
             assert run_small(tmp_path, overrides) == 0
         (cell,) = cells_in(tmp_path)

@@ -204,9 +204,10 @@ class TestChecks:
         assert {mistake.partition(":")[0] for mistake in found} == {"retriever.fusion.k", "retriever.sparse_index.b"}
 
     @pytest.mark.parametrize("rate", [-0.1, 1.5])
-    def test_a_failure_rate_is_a_share(self, default: Any, rate: float) -> None:
-        (mistake,) = mistakes_of(default, run__max_failure_rate=rate)
-        assert mistake.startswith("run.max_failure_rate:")
+    @pytest.mark.parametrize("name", ["max_failure_rate", "max_unparsable_rate"])
+    def test_a_rate_is_a_share(self, default: Any, name: str, rate: float) -> None:
+        (mistake,) = mistakes_of(default, **{f"run__{name}": rate})
+        assert mistake.startswith(f"run.{name}:")
 
     def test_an_experiment_without_name(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, experiment__name=" ")
