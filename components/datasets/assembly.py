@@ -4,9 +4,11 @@ All errors are DataError. `source` says where the data came from, for the error 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from components.datasets.sampling import limit_samples
+from components.datasets.smaller_corpus import limit_documents
 from components.errors import DataError
 from components.records import LARGEST_GRADE, Benchmark, Documents, Evidence, Sample
 from components.subsets import AVERAGE, GROUPINGS, MACRO, OVERALL
@@ -49,23 +51,29 @@ def assemble(
     return Benchmark(kept, tuple(samples), {**notes, **counts}, labels)
 
 
-def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int) -> Benchmark:
-    """The benchmark with at most `limit` samples and, in its notes, how many of them lack gold in the corpus.
+def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int, max_documents: int | None = None) -> Benchmark:
+    """The benchmark with at most `limit` samples and `max_documents` documents (all of their gold is kept), and in its
+    notes how many samples lack gold in the corpus.
 
     `n_samples_without_gold_in_corpus` counts the samples that have no gold unit in the corpus (or no unit at all),
-    `n_gold_units_not_in_corpus` the units of all samples that are not in it. The corpus does not depend on the limit:
-    with fewer documents, retrieval would be an easier task.
+    `n_gold_units_not_in_corpus` the units of all samples that are not in it, `n_documents_left_aside` the documents
+    beyond the maximum. The limit on samples leaves the corpus as it is: with fewer documents, retrieval is an easier
+    task.
     """
     samples = limit_samples(benchmark.samples, limit, seed)
-    known = set(benchmark.documents.ids)
+    documents = limit_documents(benchmark.documents, samples, max_documents, seed)
+    known = set(documents.ids)
     counts = {
+        "n_documents": len(documents),
         "n_samples": len(samples),
         "n_samples_without_gold_in_corpus": sum(
             all(unit.document_id not in known for unit in sample.gold) for sample in samples
         ),
         "n_gold_units_not_in_corpus": sum(unit.document_id not in known for _, unit in _units(samples)),
     }
-    return Benchmark(benchmark.documents, samples, {**benchmark.notes, **counts}, benchmark.labels)
+    if max_documents is not None:
+        counts["n_documents_left_aside"] = len(benchmark.documents) - len(documents)
+    return replace(benchmark, documents=documents, samples=samples, notes={**benchmark.notes, **counts})
 
 
 def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = "") -> None:

@@ -8,7 +8,9 @@ from typing import ClassVar
 from components.datasets.assembly import assemble, limit_and_count, require_some_gold_in_corpus
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
 from components.datasets.beir_set import BeirFiles, labelled, read_set
+from components.datasets.labels import name_mistakes
 from components.datasets.reading import require_folder, sha256_of_files
+from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark
@@ -37,19 +39,15 @@ class Beir:
     title_separator: str | None = "\n"
     limit: int | None = None
     limit_seed: int = 0
-
-    @property
-    def name(self) -> str:
-        return "beir"
+    max_documents: int | None = None
+    name: str = runtime_only("beir", "what the data set is called changes nothing about it")
 
     def check(self) -> list[str]:
         """What is wrong with the fields; reads no file."""
         mistakes = [] if self.root else [f"root: is empty; wanted the folder of {_EXPECTED}"]
         if not re.fullmatch(r"[a-z0-9_]+(/[a-z0-9_]+)*", self.subset):
             mistakes.append(f"subset: came '{self.subset}'; wanted a name of a-z, 0-9 and _, such as nfcorpus")
-        if self.limit is not None and self.limit < 1:
-            mistakes.append(f"limit: came {self.limit}; wanted 1 or more, or null for all samples")
-        return mistakes
+        return [*mistakes, *limit_mistakes(self.limit, self.max_documents), *name_mistakes(self.name)]
 
     def fingerprint(self) -> str:
         """SHA-256 over the files that are read."""
@@ -67,7 +65,7 @@ class Beir:
         notes = {**labelled(own.samples), **own.counts}
         benchmark = assemble(self.root, own.documents, own.samples, {}, notes, references_required=False)
         require_some_gold_in_corpus(benchmark, self.root, "Choose the judgements of this corpus by qrels_file.")
-        return limit_and_count(benchmark, self.limit, self.limit_seed)
+        return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
     def _files(self) -> BeirFiles:
         root = require_folder(Path(self.root), _EXPECTED)

@@ -15,6 +15,7 @@ from components.datasets.crud_split import EXPECTED as EXPECTED_SPLIT
 from components.datasets.crud_split import SUBSETS, read_split
 from components.datasets.labels import CRUD_LABELS
 from components.datasets.reading import read_lines, require_folder, sha256_of_files
+from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents
@@ -44,6 +45,7 @@ class CrudRag:
     corpus_folder: str = "80000_docs"
     limit: int | None = None
     limit_seed: int = 0
+    max_documents: int | None = None
 
     @property
     def name(self) -> str:
@@ -58,9 +60,7 @@ class CrudRag:
             mistakes.append(f"subsets: came {list(self.subsets)}; wanted one or more, each once, of {known}")
         if not 0 < self.gold_overlap <= 1:
             mistakes.append(f"gold_overlap: came {self.gold_overlap}; wanted a share above 0 and up to 1")
-        if self.limit is not None and self.limit < 1:
-            mistakes.append(f"limit: came {self.limit}; wanted 1 or more, or null for all samples")
-        return mistakes
+        return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:
         """SHA-256 over the names and contents of the split file and the corpus files."""
@@ -86,7 +86,7 @@ class CrudRag:
             **gold.counts(),
         }
         benchmark = assemble(self.root, _with_documents(documents, gold.added), samples, CRUD_LABELS, notes)
-        return limit_and_count(benchmark, self.limit, self.limit_seed)
+        return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
     @property
     def _split_path(self) -> Path:

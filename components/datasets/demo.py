@@ -23,6 +23,7 @@ from components.datasets.json_fields import (
 )
 from components.datasets.labels import CRUD_LABELS, FINANCE_LABELS, TASK_LABELS, TOPIC_LABELS
 from components.datasets.reading import sha256_of_files
+from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
 from components.records import Benchmark, Documents, Evidence, Kind, Sample, Turn
 
@@ -48,6 +49,7 @@ class Demo:
 
     limit: int | None = None
     limit_seed: int = 0
+    max_documents: int | None = None
 
     @property
     def name(self) -> str:
@@ -55,9 +57,7 @@ class Demo:
 
     def check(self) -> list[str]:
         """What is wrong with the fields."""
-        if self.limit is not None and self.limit < 1:
-            return [f"limit: came {self.limit}; wanted 1 or more, or null for all samples"]
-        return []
+        return limit_mistakes(self.limit, self.max_documents)
 
     def fingerprint(self) -> str:
         """SHA-256 over both files."""
@@ -71,7 +71,7 @@ class Demo:
             raise ConfigError(mistakes)
         with ExitStack() as stack:
             benchmark = read_demo(_packaged("documents.jsonl", stack), _packaged("samples.jsonl", stack))
-        return limit_and_count(benchmark, self.limit, self.limit_seed)
+        return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
 
 def read_demo(documents_file: Path, samples_file: Path) -> Benchmark:

@@ -13,6 +13,7 @@ from components.datasets.assembly import assemble, limit_and_count
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
 from components.datasets.beir_set import BeirFiles, BeirSet, labelled, read_set
 from components.datasets.reading import require_folder, sha256_of_files
+from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents
@@ -57,6 +58,7 @@ class FinanceRag:
     title_separator: str | None = "\n"
     limit: int | None = None
     limit_seed: int = 0
+    max_documents: int | None = None
 
     @property
     def name(self) -> str:
@@ -68,9 +70,7 @@ class FinanceRag:
         if not self.sets or len(set(self.sets)) < len(self.sets) or not set(self.sets) <= set(SETS):
             known = ", ".join(SETS)
             mistakes.append(f"sets: came {list(self.sets)}; wanted one or more, each once, of {known}")
-        if self.limit is not None and self.limit < 1:
-            mistakes.append(f"limit: came {self.limit}; wanted 1 or more, or null for all samples")
-        return mistakes
+        return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:
         """SHA-256 over the files of all sets that are read."""
@@ -91,7 +91,7 @@ class FinanceRag:
         labels = {name.lower(): name for name in loaded}
         documents, notes = _union(loaded.values()), self._notes(loaded)
         benchmark = assemble(self.root, documents, samples, labels, notes, references_required=False)
-        return limit_and_count(benchmark, self.limit, self.limit_seed)
+        return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
     def _present(self) -> list[str]:
         """The sets that have a corpus. Raises DataError for one without (unless those are skipped), or if none has."""

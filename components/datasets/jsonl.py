@@ -9,7 +9,9 @@ from components.datasets.assembly import assemble, limit_and_count, require_gold
 from components.datasets.document_files import document_files, missing_extras, other_files, read_documents, said
 from components.datasets.given_passages import joined
 from components.datasets.jsonl_samples import read_samples
+from components.datasets.labels import name_mistakes
 from components.datasets.reading import require_file, sha256_of_files
+from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents
@@ -34,18 +36,15 @@ class Jsonl:
     samples: str = runtime_only("", "the content of the file counts, through the fingerprint, not its place")
     limit: int | None = None
     limit_seed: int = 0
-
-    @property
-    def name(self) -> str:
-        return "jsonl"
+    max_documents: int | None = None
+    name: str = runtime_only("jsonl", "what the data set is called changes nothing about it")
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and missing libraries that the documents need; reads no file."""
         mistakes = [] if self.samples else [f"samples: is empty; wanted {_EXPECTED}"]
         if not self.samples and not self.documents:
             mistakes.insert(0, f"documents: is empty; wanted {_EXPECTED_DOCUMENTS}")
-        if self.limit is not None and self.limit < 1:
-            mistakes.append(f"limit: came {self.limit}; wanted 1 or more, or null for all samples")
+        mistakes += [*limit_mistakes(self.limit, self.max_documents), *name_mistakes(self.name)]
         if self.documents:
             try:
                 mistakes += missing_extras(Path(self.documents))
@@ -76,4 +75,4 @@ class Jsonl:
         corpus = joined(documents, own.passages)
         benchmark = assemble(self.samples, corpus, own.samples, own.labels, notes, references_required=False)
         require_gold_in_corpus(benchmark, self.samples, str(counts.get("files_of_other_kinds", "")))
-        return limit_and_count(benchmark, self.limit, self.limit_seed)
+        return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)

@@ -92,6 +92,13 @@ def slug_of_task(name: str) -> tuple[str, str]:
     return (_TASKS | _OLDER_TASKS).get(_plain(name)) or (make_slug(name), name)
 
 
+def name_mistakes(name: str) -> list[str]:
+    """What is wrong with the name that a user gave to a data set: it stands in tables and in MLflow."""
+    if re.fullmatch(r"\w[\w.-]{0,59}", name):
+        return []
+    return [f"name: came {name!r}; wanted up to 60 letters, digits, hyphens, dots and underscores, such as our_manuals"]
+
+
 def make_slug(name: str) -> str:
     """A slug for any name: its ASCII letters and digits, then 8 hex digits of its SHA-256 to keep names distinct."""
     plain = _plain(name)

@@ -15,6 +15,7 @@ from components.datasets.json_fields import optional_text, read_records, require
 from components.datasets.omnieval_items import EXPECTED as EXPECTED_ITEMS
 from components.datasets.omnieval_items import EXPECTED_FLAT, item_files, read_flat_items, read_items
 from components.datasets.reading import require_file, require_folder, sha256_of_files
+from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark, Documents
@@ -49,6 +50,7 @@ class OmniEval:
     human_file: str = ""
     limit: int | None = None
     limit_seed: int = 0
+    max_documents: int | None = None
 
     @property
     def name(self) -> str:
@@ -57,9 +59,7 @@ class OmniEval:
     def check(self) -> list[str]:
         """What is wrong with the fields; reads no file."""
         mistakes = [] if self.root else ["root: is empty; wanted the folder that holds OmniEval's data"]
-        if self.limit is not None and self.limit < 1:
-            mistakes.append(f"limit: came {self.limit}; wanted 1 or more, or null for all samples")
-        return mistakes
+        return [*mistakes, *limit_mistakes(self.limit, self.max_documents)]
 
     def fingerprint(self) -> str:
         """SHA-256 over the corpus file, and over the names (topics and tasks) and contents of all item files."""
@@ -87,7 +87,7 @@ class OmniEval:
             items = read_items(place, texts)
         benchmark = assemble(self.root, documents, items.samples, items.labels, items.counts)
         require_some_gold_in_corpus(benchmark, str(place), "Choose the corpus of these items by corpus_folder.")
-        return limit_and_count(benchmark, self.limit, self.limit_seed)
+        return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
     def _find_corpus_file(self) -> Path:
         nodes = Path(self.root) / "corpus" / "nodes_dir"

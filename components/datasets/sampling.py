@@ -13,6 +13,16 @@ _STRATA: tuple[Callable[[Sample], str], ...] = (
 """Samples are allocated to subsets first, and within each to the fields of the topic x task matrix."""
 
 
+def limit_mistakes(limit: int | None, max_documents: int | None) -> list[str]:
+    """What is wrong with the two limits of a data set."""
+    of_what = {"limit": (limit, "samples"), "max_documents": (max_documents, "documents")}
+    return [
+        f"{name}: came {value}; wanted 1 or more, or null for all {what}"
+        for name, (value, what) in of_what.items()
+        if value is not None and value < 1
+    ]
+
+
 def limit_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> tuple[Sample, ...]:
     """At most `limit` samples (>= 1; None for all), in their original order.
 
@@ -32,17 +42,17 @@ def allocate(sizes: Mapping[str, int], limit: int, seed: int) -> dict[str, int]:
     must not exceed the sum of `sizes`.
     """
     if limit <= len(sizes):
-        first = sorted(sizes, key=lambda name: (-sizes[name], _draw(seed, name)))[:limit]
+        first = sorted(sizes, key=lambda name: (-sizes[name], draw(seed, name)))[:limit]
         return {name: int(name in first) for name in sizes}
     total = sum(sizes.values())
     wanted = {name: size * limit / total for name, size in sizes.items()}
     shares = {name: max(1, int(want)) for name, want in wanted.items()}
     while sum(shares.values()) < limit:
         open_strata = [name for name in sizes if shares[name] < sizes[name]]
-        shares[max(open_strata, key=lambda name: (wanted[name] - shares[name], _draw(seed, name)))] += 1
+        shares[max(open_strata, key=lambda name: (wanted[name] - shares[name], draw(seed, name)))] += 1
     while sum(shares.values()) > limit:
         reducible = [name for name in sizes if shares[name] > 1]
-        shares[min(reducible, key=lambda name: (wanted[name] - shares[name], -shares[name], _draw(seed, name)))] -= 1
+        shares[min(reducible, key=lambda name: (wanted[name] - shares[name], -shares[name], draw(seed, name)))] -= 1
     return shares
 
 
@@ -50,7 +60,7 @@ def _choose(
     samples: Sequence[Sample], limit: int, seed: int, strata: Sequence[Callable[[Sample], str]]
 ) -> list[Sample]:
     if not strata:
-        return sorted(samples, key=lambda sample: _draw(seed, sample.id))[:limit]
+        return sorted(samples, key=lambda sample: draw(seed, sample.id))[:limit]
     members: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         members[strata[0](sample)].append(sample)
@@ -58,6 +68,6 @@ def _choose(
     return [sample for name, group in members.items() for sample in _choose(group, shares[name], seed, strata[1:])]
 
 
-def _draw(seed: int, name: str) -> str:
+def draw(seed: int, name: str) -> str:
     """A random-looking text for `name`, the same on every machine; the smallest are drawn."""
     return hashlib.sha256(f"{seed}\0{name}".encode()).hexdigest()

@@ -63,6 +63,7 @@ def _how_sure(count: RequestCount) -> str:
 _LEFT_OUT = {
     "n_files_of_other_kinds": "unsupported file",
     "n_empty_documents": "empty document",
+    "n_documents_left_aside": "undrawn document",
     "n_documents_repeated": "repeated document",
     "n_items_rejected": "rejected item",
 }

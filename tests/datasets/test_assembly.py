@@ -105,6 +105,33 @@ def test_limit_keeps_the_corpus() -> None:
     assert (benchmark.notes["n_samples_read"], benchmark.notes["n_samples"], len(benchmark.samples)) == (9, 4, 4)
 
 
+def test_a_smaller_corpus_keeps_the_gold() -> None:
+    ids = [f"d{n:02}" for n in range(40)]
+    documents = Documents(ids, [""] * 40, ["甲"] * 40, [{"n": an_id} for an_id in ids])
+    benchmark = assembled(documents, replace(SAMPLE, gold=(Evidence("d07"), Evidence("gone")), passages=("d33",)))
+
+    def kept(most: int | None, seed: int = 0) -> set[str]:
+        limited = limit_and_count(benchmark, None, seed, most)
+        assert list(limited.documents.ids) == sorted(limited.documents.ids)
+        assert [facts["n"] for facts in limited.documents.metadata] == limited.documents.ids
+        assert limited.notes["n_documents"] == len(limited.documents)
+        assert limited.notes.get("n_documents_left_aside", 0) == 40 - len(limited.documents)
+        return set(limited.documents.ids)
+
+    assert kept(1) == {"d07", "d33"}
+    assert kept(None) == kept(40) == kept(50) == set(ids)
+    assert {"d07", "d33"} < kept(10) < kept(20)
+    assert (len(kept(10)), len(kept(20))) == (10, 20)
+    assert kept(10, seed=1) != kept(10)
+
+
+def test_corpora_side_by_side_shrink_alike() -> None:
+    ids = [*(f"a/{n:02}" for n in range(30)), *(f"b/{n:02}" for n in range(10))]
+    samples = [replace(SAMPLE, id=name, gold=(), corpus_prefix=f"{name}/") for name in ("a", "b")]
+    limited = limit_and_count(assembled(Documents(ids, [""] * 40, ["甲"] * 40), *samples), None, 0, 8)
+    assert [an_id[0] for an_id in limited.documents.ids] == [*"aaaaaabb"]
+
+
 def test_half_a_character_is_named_with_its_place() -> None:
     half = "\ud83d"
     with pytest.raises(DataError, match=r"document 'a' holds half a character, '\\ud83d', at 1"):

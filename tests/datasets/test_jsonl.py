@@ -307,6 +307,13 @@ class TestBadInput:
         with pytest.raises(ConfigError, match=r"needs the package 'bs4'.* -e '\.\[readers\]'"):
             Jsonl(str(tmp_path / "docs"), str(tmp_path / "samples.jsonl")).load()
 
+    @pytest.mark.parametrize("name", ["", "two words", "x" * 61, "a/b", "-x"])
+    def test_names(self, tmp_path: Path, name: str) -> None:
+        root = write(tmp_path)
+        (mistake,) = Jsonl(str(root / "docs"), str(root / "samples.jsonl"), name=name).check()
+        assert mistake.startswith(f"name: came {name!r}")
+        assert Jsonl(str(root / "docs"), str(root / "samples.jsonl"), name="手册-2.1").check() == []
+
     def test_settings(self, tmp_path: Path) -> None:
         mistakes = Jsonl("", "", limit=0).check()
         assert [mistake.split(":")[0] for mistake in mistakes] == ["documents", "samples", "limit"]

@@ -48,6 +48,18 @@ def test_given_passages_with_noise(tmp_path: Path) -> None:
     assert n_relevant == [1] * 6 + [0] * 3
 
 
+def test_data_of_ones_own_has_the_name_that_one_gives_it(tmp_path: Path) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text("\n".join(map(json.dumps, QUESTIONS)), encoding="utf-8")
+    own = ["dataset=jsonl", f"dataset.samples={file}", "~dataset.limit", *FEW_METRICS, "llm=none"]
+    assert run_small(tmp_path, [*own, "dataset.name=bridges"]) == 0
+    assert run_small(tmp_path, [*own, "dataset.name=viaducts"], sweep_id="again") == 0
+    (cell,), (again,) = cells_in(tmp_path), cells_in(tmp_path, "again")
+    assert (cell.dataset["name"], again.dataset["name"]) == ("bridges", "viaducts")
+    assert again.cell_id == cell.cell_id
+    assert all(again.reused.values())
+
+
 def test_top_k_counts_where_a_share_of_it_is_noise_and_the_chunking_never() -> None:
     def key(*overrides: str) -> str:
         stages = small_graph("retriever=given", *overrides).result.upstream()
