@@ -3,31 +3,29 @@
 import argparse
 import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 
 from analysis import comparison, terminal
-from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row
-from analysis.statistics import Method, PairedTest
+from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row, Standing
+from analysis.statistics import PairedTest
 from analysis.terminal import UNKNOWN, Column
 from runner import loaded
 from runner.results import CellResult
 
+_FEW_CLUSTERS = 50
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser.add_argument("sweep", nargs="+", help="a sweep's folder, or its id in results/; several are one family")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
     parser.add_argument(
         "--baseline", default="", metavar="CELL", help="a cell's id or axis values, e.g. retriever=bm25 (default: best)"
     )
     parser.add_argument("--alpha", type=_share, default=0.05, help="chance of a false call (default: %(default)s)")
-    parser.add_argument(
-        "--method", type=Method, choices=tuple(Method), default=Method.PERMUTATION, help="of p-values with --baseline"
-    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything there")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table there")
 
@@ -44,9 +42,9 @@ def _share(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the comparison and writes the files that were asked for; returns 0. Raises DataError."""
-    sweep = loaded.load(options.sweep)
+    sweep = loaded.load_together(options.sweep)
     metric = loaded.find_metric(options.metric, sweep.cells)
-    test = PairedTest(options.method, confidence=1 - options.alpha)
+    test = PairedTest(confidence=1 - options.alpha)
     family = comparison.compare_cells(sweep, metric, test, baseline=options.baseline, alpha=options.alpha)
     show(terminal.make_console(), family)
     if options.json:
@@ -62,29 +60,30 @@ def show(console: Console, family: Family) -> None:
     against = "the best cell" if family.is_picked else "the baseline"
     direction = "larger" if family.metric.larger_is_better else "smaller"
     terminal.show_table(console, f"{family.metric} against {against} ({direction} is better)", _columns(family))
-    for line in _sample_lines(family.rows):
+    for line in (*_same_lines(family), *_sample_lines(family), *_trust_lines(family)):
         console.print(f"[dim]{escape(line)}[/]")
-    console.print(escape(_conclusion(family)))
-    if line := _detectable(family):
-        console.print(line)
+    for line in (_over_own_samples(family), _conclusion(family), _detectable(family)):
+        if line:
+            console.print(escape(line))
     for cell in family.failed:
         console.print(f"[red]FAILED[/], not compared: {escape(_name(family, cell))}: {escape(cell.reason)}")
     for cell in family.without_value:
         console.print(f"no value, not compared: {escape(_name(family, cell))}")
+    for cell in family.apart:
+        console.print(f"no sample in common with the others, not compared: {escape(_name(family, cell))}")
     if family.sweep.unfinished:
         console.print(f"no result yet, not compared: {', '.join(family.sweep.unfinished)}")
 
 
 def _columns(family: Family) -> list[Column]:
-    rows, metric = family.rows, family.metric
-    cells = [family.baseline, *(row.cell for row in rows)]
-    digits = terminal.n_digits(value for cell in cells if (value := metric.value(cell)) is not None)
-    axes = {axis: [escape(loaded.shown(cell.axes.get(axis))) for cell in cells] for axis in family.axes()}
+    rows, standings = family.rows, family.standings
+    digits = terminal.n_digits(standing.mean for standing in standings)
+    axes = {axis: [escape(standing.level(axis)) for standing in standings] for axis in family.axes()}
     differences = [terminal.number(row.comparison.difference, digits, "+") for row in rows]
     columns = [
-        Column("cell", [cell.cell_id[:8] for cell in cells], is_number=False),
+        Column("cell", [_short(standing) for standing in standings], is_number=False),
         *(Column(axis, levels, is_number=False) for axis, levels in axes.items()),
-        Column("mean", [terminal.number(metric.value(cell), digits) for cell in cells]),
+        Column("mean", [terminal.number(standing.mean, digits) for standing in standings]),
         Column("difference", ["", *differences]),
         Column(
             f"{100 * family.test.confidence:.4g}% interval",
@@ -96,9 +95,17 @@ def _columns(family: Family) -> list[Column]:
             "verdict", ["best" if family.is_picked else "baseline", *(row.verdict for row in rows)], is_number=False
         ),
     ]
-    if len({_size(row) for row in rows}) > 1:
-        columns.append(Column("n", ["", *(str(row.comparison.n) for row in rows)]))
+    if family.left_out_differ:
+        columns += [
+            Column("own mean", [terminal.number(standing.own_mean, digits) for standing in standings], optional=True),
+            Column("own n", [str(standing.n_own) for standing in standings], optional=True),
+        ]
     return columns
+
+
+def _short(standing: Standing) -> str:
+    """A cell's id, and how many others are the same."""
+    return standing.cell.cell_id[:8] + (f" +{len(standing.same)}" if standing.same else "")
 
 
 def _p_columns(family: Family) -> list[Column]:
@@ -115,65 +122,98 @@ def _interval(row: Row, digits: int) -> str:
     return f"{terminal.number(low, digits, '+')} {terminal.number(high, digits, '+')}" if low is not None else UNKNOWN
 
 
-def _size(row: Row) -> tuple[int, int]:
-    return row.comparison.n, row.comparison.n_clusters
+def _same_lines(family: Family) -> list[str]:
+    """Rows that stand for several cells: those of a ranking metric under several top_k, say."""
+    return [
+        f"the same for every sample: {', '.join(cell.cell_id[:8] for cell in standing.cells)}"
+        for standing in family.standings
+        if standing.same
+    ]
 
 
-def _sample_lines(rows: Sequence[Row]) -> list[str]:
-    """How many samples the comparisons are over, what was left out and why; cells with equal numbers share a line."""
+def _sample_lines(family: Family) -> list[str]:
+    """How many samples the comparisons are over, what was left out and why; cells with equal reasons share a line."""
+    of = f" of {family.n_known}" if family.n < family.n_known else ""
+    lines = [f"over {family.n}{of} samples in {family.n_clusters} groups that belong together"]
     cells: dict[str, list[str]] = {}
-    for row in rows:
-        n, n_clusters = _size(row)
-        why = comparison.why_left_out(row.left_out)
-        text = f"over {n} samples in {n_clusters} groups by source document" + (f"; left out: {why}" if why else "")
-        cells.setdefault(text, []).append(row.cell.cell_id[:8])
-    if len(cells) == 1:
-        return list(cells)
-    return [f"{', '.join(ids)}: {text}" for text, ids in cells.items()]
+    for standing in family.standings:
+        if why := comparison.why_left_out(standing.left_out):
+            cells.setdefault(why, []).append(standing.cell.cell_id[:8])
+    if list(map(len, cells.values())) == [len(family.standings)] and not family.left_out_differ:
+        return [f"{lines[0]}; left out: {next(iter(cells))}"]
+    return lines + [f"left out because of {', '.join(ids)}: {why}" for why, ids in cells.items()]
+
+
+def _trust_lines(family: Family) -> list[str]:
+    """Where the numbers hold less than they seem to."""
+    if not family.rows:
+        return []
+    if family.n_clusters == 1:
+        return ["all samples belong together, which says nothing of others: nothing can be shown"]
+    lines = []
+    if family.n_clusters < _FEW_CLUSTERS:
+        lines.append(
+            f"with {family.n_clusters} groups the rate of false calls is known by simulation alone (at most .06, also "
+            "with skewed differences and groups of unequal size)"
+        )
+    if family.rows[0].comparison.standard_error is None:
+        lines.append(
+            "a subset has samples of one group only, which says nothing of others: no interval, no detectable "
+            "difference; p-values are by sign changes alone"
+        )
+    return lines
+
+
+def _over_own_samples(family: Family) -> str:
+    """What the table would say if each cell were judged by its own samples."""
+    if not family.left_out_differ:
+        return ""
+    own, common = (
+        [standing.cell.cell_id[:8] for standing in order] for order in (family.by_own_means(), family.by_means())
+    )
+    reading = "the order would be the same" if own == common else f"the order would be {', '.join(own)}"
+    return f"Cells leave out different samples; over each cell's own {reading}."
 
 
 def _conclusion(family: Family) -> str:
     """The cells that may be the best, or how many are better and worse than the baseline."""
+    if not family.rows:
+        return f"All {len(family.baseline.cells)} cells have the same value for every sample."
     return _may_be_best(family) if family.is_picked else _against_baseline(family)
 
 
 def _may_be_best(family: Family) -> str:
     """The model confidence set: the best cell on these samples, and those that the test could not rule out."""
-    n_tested = _n_tested(family)
-    how = f"corrected for any two of {n_tested + 1} cells"
+    n_cells = len(family.standings)
+    how = f"corrected for any two of {n_cells} cells"
     confidence = f"With {100 * (1 - family.alpha):.4g} % confidence"
-    name, undecided = _name(family, family.baseline), [row.cell for row in family.not_distinguishable]
+    name, undecided = _name(family, family.baseline.cell), [row.standing for row in family.not_distinguishable]
     if not undecided:
         return f"{confidence} the best cell is {name} ({how})."
-    ids = ", ".join(cell.cell_id[:8] for cell in undecided)
-    return f"{confidence} the best cell is one of these: {name}, {ids} ({len(undecided) + 1} of {n_tested + 1}; {how})."
+    ids = ", ".join(standing.cell.cell_id[:8] for standing in undecided)
+    return f"{confidence} the best cell is one of these: {name}, {ids} ({len(undecided) + 1} of {n_cells}; {how})."
 
 
 def _against_baseline(family: Family) -> str:
-    n_tested = _n_tested(family)
+    n_tested = len(family.rows)
     found = Counter(row.verdict for row in family.rows)
     verdicts = ", ".join(f"{found[verdict]} {verdict}" for verdict in (BETTER, WORSE, UNDECIDED))
     comparisons = f"{n_tested} comparison{'s' if n_tested != 1 else ''}"
-    return f"Against {_name(family, family.baseline)}: {verdicts} (alpha {family.alpha:g}, Holm over {comparisons})."
-
-
-def _n_tested(family: Family) -> int:
-    return sum(row.p_adjusted is not None for row in family.rows)
+    name = _name(family, family.baseline.cell)
+    return f"Against {name}: {verdicts} (alpha {family.alpha:g}, Holm over {comparisons})."
 
 
 def _detectable(family: Family) -> str:
     """What this many questions can show. It differs between cells, because some differ from the baseline by much the
     same amount on every question and others do not.
     """
-    rows = [row for row in family.rows if row.detectable is not None]
-    if not rows:
+    sizes = [row.detectable for row in family.rows if row.detectable is not None]
+    if not sizes:
         vary = any(row.comparison.standard_error for row in family.rows)
         return "There are too few groups of samples for a difference of any size to show up." if vary else ""
-    sizes = [row.detectable for row in rows if row.detectable is not None]
     low, high = (f"{size:.2g}" for size in (min(sizes), max(sizes)))
     span = low if low == high else f"{low} to {high}, depending on the cell,"
-    n = max(row.comparison.n for row in rows)
-    questions = "1 question" if n == 1 else f"{n} questions"
+    questions = "1 question" if family.n == 1 else f"{family.n} questions"
     return f"With {questions}, only differences above about {span} show up reliably ({comparison.POWER:.0%} power)."
 
 

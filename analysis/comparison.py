@@ -1,25 +1,28 @@
-"""All cells of a sweep against one of them, on the same samples."""
+"""All cells of a sweep against one of them, on the samples that all of them have."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import samples
 from analysis.statistics import (
     Comparison,
     PairedTest,
     SampleScores,
     best_cells,
-    critical_value,
     holm,
     minimum_detectable_difference,
 )
 from components.errors import DataError
-from runner.loaded import LoadedSweep, SubsetMetric, find_cell, varying_axes
+from runner.common_samples import CommonSamples, common_samples
+from runner.loaded import LoadedSweep, SubsetMetric, find_cell, shown, varying_axes
 from runner.results import OK, CellResult
+
+_DIGITS = 12
+"""Means that differ in later ones differ by rounding alone."""
 
 POWER = 0.8
 """The probability with which a difference of the size called detectable is found."""
@@ -27,51 +30,93 @@ POWER = 0.8
 CORRECTIONS = {True: "largest difference between any two cells", False: "Holm"}
 """How p-values are adjusted: with the best cell as baseline (True), and with a named one (False)."""
 
-BETTER, WORSE, UNDECIDED, NOT_COMPARED = "better", "worse", "undecided", "no common sample"
+BETTER, WORSE, UNDECIDED = "better", "worse", "undecided"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A cell, and cells that have the same value for every sample. `mean` is over the samples that all compared cells
+    have, `own_mean` over the `n_own` samples for which this one has a value; `left_out` says why it lacks the others.
+    """
+
+    cell: CellResult
+    same: tuple[CellResult, ...]
+    mean: float
+    own_mean: float
+    n_own: int
+    left_out: Mapping[str, int]
+
+    @property
+    def cells(self) -> tuple[CellResult, ...]:
+        """All cells that this stands for."""
+        return self.cell, *self.same
+
+    def level(self, axis: str) -> str:
+        """The value of an axis, or those of several cells, e.g. "2, 8"."""
+        return ", ".join(dict.fromkeys(shown(cell.axes.get(axis)) for cell in self.cells))
 
 
 @dataclass(frozen=True)
 class Row:
-    """A cell against the baseline. `mean` is the cell's own, over all of its samples that have a value.
+    """A cell against the baseline, over the samples that all cells have.
 
-    `p_adjusted` is corrected for the size of the family; None without a test. `detectable` is the true difference that
-    would have been found with probability `POWER` at the family's strictest level; None if the paired differences do
-    not vary, or if there are too few clusters for any p-value at that level.
+    `p_adjusted` is corrected for the size of the family. `detectable` is the true difference that would have been found
+    with probability `POWER`, by the test that was made; None if the paired differences do not vary, if their spread is
+    not known, or if there are too few clusters for any p-value at that level.
     """
 
-    cell: CellResult
-    mean: float
+    standing: Standing
     comparison: Comparison
-    p_adjusted: float | None
+    p_adjusted: float
     verdict: str
     detectable: float | None
-    left_out: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Family:
-    """The comparisons of one table: every cell but the baseline, best first.
+    """The comparisons of one table: every cell but the baseline, best first, over the `n` samples of `n_known` for
+    which all of them have a value, in `n_clusters` clusters.
 
-    With a named baseline (`is_picked` False), "better" and "worse" follow Holm's correction over all cells that could
-    be tested: the probability that any cell is wrongly called so is at most alpha. With the best cell as baseline,
-    picked by the same samples, "worse" means that a cell is not the best, by `best_cells`: the probability that this is
-    said of any truly best cell is at most alpha.
+    With a named baseline (`is_picked` False), "better" and "worse" follow Holm's correction over all cells: the
+    probability that any cell is wrongly called so is at most alpha. With the best cell as baseline, picked by the same
+    samples, "worse" means that a cell is not the best, by `best_cells`: the probability that this is said of any truly
+    best cell is at most alpha. `left_out_differ` says that own means are over other samples than those compared.
     """
 
     sweep: LoadedSweep
     metric: SubsetMetric
-    baseline: CellResult
+    baseline: Standing
     is_picked: bool
     alpha: float
     test: PairedTest
     rows: tuple[Row, ...]
+    n: int
+    n_known: int
+    n_clusters: int
+    left_out_differ: bool
     failed: tuple[CellResult, ...]
     without_value: tuple[CellResult, ...]
+    apart: tuple[CellResult, ...]
 
     @property
     def not_distinguishable(self) -> list[Row]:
         """Rows that were tested without a decision."""
         return [row for row in self.rows if row.verdict == UNDECIDED]
+
+    @property
+    def standings(self) -> list[Standing]:
+        """Of all rows, the baseline first."""
+        return [self.baseline, *(row.standing for row in self.rows)]
+
+    def by_own_means(self) -> list[Standing]:
+        """All standings in the order that each cell's own samples would give."""
+        sign = 1 if self.metric.direction() else -1
+        return sorted(self.standings, key=lambda standing: -sign * standing.own_mean)
+
+    def by_means(self) -> list[Standing]:
+        """All standings, best first."""
+        sign = 1 if self.metric.direction() else -1
+        return sorted(self.standings, key=lambda standing: -sign * standing.mean)
 
     def axes(self) -> list[str]:
         """Those that tell the cells of the sweep apart."""
@@ -86,61 +131,76 @@ def compare_cells(
     Raises DataError if fewer than two cells have a value, if the baseline has none, if no sample has one, or if neither
     larger nor smaller values are better.
     """
-    sign = 1 if metric.direction() else -1
+    metric.direction()
     sound = [cell for cell in sweep.cells if cell.status == OK]
-    means = {cell.cell_id: value for cell in sound if (value := metric.value(cell)) is not None}
-    chosen = find_cell(baseline, sweep.cells) if baseline else None
-    if chosen and chosen.cell_id not in means:
-        why = f"it is {chosen.status}" if chosen.status != OK else f"it has no value of {metric}"
-        raise DataError(f"--baseline {baseline}: {chosen.cell_id} cannot be compared with: {why}")
-    if len(means) < 2:
-        raise DataError(f"{sweep.folder}: {len(means)} cell(s) with a value of {metric}, wanted two to compare")
-    ordered = sorted((cell for cell in sound if cell.cell_id in means), key=lambda cell: -sign * means[cell.cell_id])
-    chosen = chosen or ordered[0]
-    others = [cell for cell in ordered if cell is not chosen]
-    return Family(
+    valued = [cell for cell in sound if metric.value(cell) is not None]
+    named = find_cell(baseline, sweep.cells) if baseline else None
+    if named and named not in valued:
+        why = f"it is {named.status}" if named.status != OK else f"it has no value of {metric}"
+        raise DataError(f"--baseline {baseline}: {named.cell_id} cannot be compared with: {why}")
+    if len(valued) < 2:
+        raise DataError(f"{sweep.name}: {len(valued)} cell(s) with a value of {metric}, wanted two to compare")
+    first = named or max(valued, key=lambda cell: int(cell.metrics[metric.subset][metric.metric]["n"]))
+    others = [cell for cell in valued if cell is not first]
+    joined = common_samples([first, *others], sweep.folder_of, metric.metric, metric.subset)
+    if len(joined.cells) < 2:
+        raise DataError(f"{sweep.name}: no two cells have a value of {metric} for the same sample")
+    table = _Table(*_ordered(joined, metric, named))
+    family = Family(
         sweep=sweep,
         metric=metric,
-        baseline=chosen,
-        is_picked=not baseline,
+        baseline=table.standings[0],
+        is_picked=named is None,
         alpha=alpha,
         test=test,
-        rows=_rows(sweep, metric, chosen, others, test, alpha, is_picked=not baseline),
+        rows=(),
+        n=joined.n,
+        n_known=joined.n_known,
+        n_clusters=len(np.unique(joined.clusters)),
+        left_out_differ=joined.left_out_differ,
         failed=tuple(cell for cell in sweep.cells if cell.status != OK),
-        without_value=tuple(cell for cell in sound if cell.cell_id not in means),
+        without_value=tuple(cell for cell in sound if cell not in valued),
+        apart=joined.apart,
     )
+    return replace(family, rows=_rows(family, table)) if len(table.standings) > 1 else family
 
 
-def _rows(
-    sweep: LoadedSweep,
-    metric: SubsetMetric,
-    baseline: CellResult,
-    others: Sequence[CellResult],
-    test: PairedTest,
-    alpha: float,
-    *,
-    is_picked: bool,
-) -> tuple[Row, ...]:
-    joined = samples.join(sweep.folder, metric, baseline, others)
-    comparisons = test.compare(joined.scores)
-    if is_picked:
-        family = _among_the_best(joined.scores, metric, test, alpha)
-    else:
-        family = _against_the_baseline(comparisons, alpha)
-    rows = []
-    for place, (cell, comparison, left_out) in enumerate(zip(others, comparisons, joined.left_out, strict=True)):
-        mean = metric.value(cell)
-        assert mean is not None, "cells without a value are listed apart"
-        p = float(family.p[place])
-        verdict = _verdict(comparison, is_shown=p <= alpha, is_picked=is_picked, larger_is_better=metric.direction())
-        detectable = _detectable(comparison, test, family)
-        rows.append(Row(cell, mean, comparison, None if np.isnan(p) else p, verdict, detectable, left_out))
-    return tuple(rows)
+class _Table(NamedTuple):
+    """Cells that differ in some sample, the baseline first, then the best, and their scores in the same order."""
+
+    standings: list[Standing]
+    scores: SampleScores
+
+
+def _ordered(
+    joined: CommonSamples, metric: SubsetMetric, named: CellResult | None
+) -> tuple[list[Standing], SampleScores]:
+    sign = 1 if metric.direction() else -1
+    means = joined.means().round(_DIGITS)
+    order = sorted(range(len(joined.cells)), key=lambda place: (joined.cells[place] is not named, -sign * means[place]))
+    groups: dict[bytes, list[int]] = {}
+    for place in order:
+        groups.setdefault(_values_of(joined, place), []).append(place)
+    standings = [_standing(joined, metric, places, float(means[places[0]])) for places in groups.values()]
+    statistics = joined.statistics[:, [places[0] for places in groups.values()]]
+    return standings, SampleScores(statistics, joined.clusters, joined.strata, joined.combine)
+
+
+def _values_of(joined: CommonSamples, place: int) -> bytes:
+    """Equal for cells that have the same values, and lack the same samples."""
+    return joined.statistics[:, place].tobytes() + repr(sorted(joined.left_out[place].items())).encode()
+
+
+def _standing(joined: CommonSamples, metric: SubsetMetric, places: Sequence[int], mean: float) -> Standing:
+    cell, *same = (joined.cells[place] for place in places)
+    own_mean = metric.value(cell)
+    assert own_mean is not None, "cells without a value are listed apart"
+    return Standing(cell, tuple(same), mean, own_mean, joined.n_own(places[0]), joined.left_out[places[0]])
 
 
 class _Correction(NamedTuple):
-    """Adjusted p-values of all rows, NaN without a test; the strictest level that a p-value has to meet; and what a
-    difference must exceed at that level, in standard errors (None: it depends on the number of its clusters).
+    """Adjusted p-values of all rows, the strictest level that a p-value has to meet, and what a difference must exceed
+    at that level, in standard errors (None: it is by row).
     """
 
     p: NDArray[np.float64]
@@ -148,38 +208,52 @@ class _Correction(NamedTuple):
     critical: float | None
 
 
-def _among_the_best(scores: SampleScores, metric: SubsetMetric, test: PairedTest, alpha: float) -> _Correction:
+def _rows(family: Family, table: _Table) -> tuple[Row, ...]:
+    n_rows = len(table.standings) - 1
+    comparisons = family.test.compare(table.scores, family.alpha / n_rows)
+    correction = (
+        _among_the_best(family, table.scores)
+        if family.is_picked
+        else _Correction(holm([_number(own.p) for own in comparisons]), family.alpha / n_rows, None)
+    )
+    rows = []
+    for standing, comparison, p in zip(table.standings[1:], comparisons, correction.p.tolist(), strict=True):
+        verdict = _verdict(family, comparison, is_shown=p <= family.alpha)
+        rows.append(Row(standing, comparison, p, verdict, _detectable(comparison, family.test, correction)))
+    return tuple(rows)
+
+
+def _number(value: float | None) -> float:
+    assert value is not None, "the cells have samples in common"
+    return value
+
+
+def _among_the_best(family: Family, scores: SampleScores) -> _Correction:
     found = best_cells(
         scores,
-        larger_is_better=metric.direction(),
-        alpha=alpha,
-        n_resamples=test.n_resamples,
-        seed=test.seed,
+        larger_is_better=family.metric.direction(),
+        alpha=family.alpha,
+        n_resamples=family.test.n_resamples,
+        seed=family.test.seed,
     )
-    return _Correction(found.p[1:], alpha, found.critical)
+    return _Correction(found.p[1:], family.alpha, found.critical)
 
 
-def _against_the_baseline(comparisons: Sequence[Comparison], alpha: float) -> _Correction:
-    p = holm([np.nan if comparison.p is None else comparison.p for comparison in comparisons])
-    return _Correction(p, alpha / max(int((~np.isnan(p)).sum()), 1), None)
-
-
-def _verdict(comparison: Comparison, *, is_shown: bool, is_picked: bool, larger_is_better: bool) -> str:
-    if comparison.difference is None:
-        return NOT_COMPARED
+def _verdict(family: Family, comparison: Comparison, *, is_shown: bool) -> str:
     if not is_shown:
         return UNDECIDED
-    # Whatever the sign of its difference on the common samples, no cell can be better than the best.
-    return BETTER if not is_picked and (comparison.difference > 0) == larger_is_better else WORSE
+    return BETTER if (_number(comparison.difference) > 0) == family.metric.direction() else WORSE
 
 
-def _detectable(comparison: Comparison, test: PairedTest, family: _Correction) -> float | None:
-    error, n_clusters = comparison.standard_error, comparison.n_clusters
+def _detectable(comparison: Comparison, test: PairedTest, correction: _Correction) -> float | None:
+    error = comparison.standard_error
     # No difference can be shown if even the most extreme data would not reach the level.
-    if not error or test.smallest_p(n_clusters) > family.level:
+    if not error or test.smallest_p(comparison.n_clusters) > correction.level:
         return None
-    critical = family.critical or critical_value(n_clusters, family.level)
-    return minimum_detectable_difference(error, n_clusters, critical=critical, power=POWER)
+    critical = correction.critical if correction.critical is not None else comparison.critical
+    if critical is None or not np.isfinite(critical):
+        return None
+    return minimum_detectable_difference(error, comparison.df, critical=critical, power=POWER)
 
 
 def as_record(family: Family) -> dict[str, Any]:
@@ -189,26 +263,40 @@ def as_record(family: Family) -> dict[str, Any]:
         "metric": family.metric.metric,
         "subset": family.metric.subset,
         "larger_is_better": family.metric.larger_is_better,
-        "baseline": family.baseline.cell_id,
-        "baseline_mean": family.metric.value(family.baseline),
+        "n": family.n,
+        "n_of_all_cells": family.n_known,
+        "n_clusters": family.n_clusters,
+        "left_out_differ": family.left_out_differ,
         "baseline_is_the_best_found": family.is_picked,
+        "baseline": _standing_record(family.baseline),
         "alpha": family.alpha,
         "power": POWER,
         "correction": CORRECTIONS[family.is_picked],
         **asdict(family.test),
         "cells": [_row_record(row) for row in family.rows],
-        "not_distinguishable": [row.cell.cell_id for row in family.not_distinguishable],
+        "not_distinguishable": [row.standing.cell.cell_id for row in family.not_distinguishable],
         "failed": {cell.cell_id: cell.reason for cell in family.failed},
         "without_value": [cell.cell_id for cell in family.without_value],
+        "without_common_sample": [cell.cell_id for cell in family.apart],
+    }
+
+
+def _standing_record(standing: Standing) -> dict[str, Any]:
+    return {
+        "cell_id": standing.cell.cell_id,
+        "same": [cell.cell_id for cell in standing.same],
+        "axes": dict(standing.cell.axes),
+        "mean": standing.mean,
+        "own_mean": standing.own_mean,
+        "n_own": standing.n_own,
+        "n_left_out": dict(standing.left_out),
     }
 
 
 def _row_record(row: Row) -> dict[str, Any]:
     found = row.comparison
     return {
-        "cell_id": row.cell.cell_id,
-        "axes": dict(row.cell.axes),
-        "mean": row.mean,
+        **_standing_record(row.standing),
         "difference": found.difference,
         "ci_low": found.low,
         "ci_high": found.high,
@@ -217,24 +305,29 @@ def _row_record(row: Row) -> dict[str, Any]:
         "verdict": row.verdict,
         "n": found.n,
         "n_clusters": found.n_clusters,
-        "n_left_out": dict(row.left_out),
         "standard_error": found.standard_error,
         "detectable_difference": row.detectable,
     }
 
 
 def as_table(family: Family) -> list[dict[str, Any]]:
-    """One flat row per cell, the axes that vary as "axis/<name>"; left-out samples as "3 answer_error, 1 failed"."""
+    """One flat row per cell but the baseline, cells that are the same included; the axes that vary as "axis/<name>",
+    left-out samples as "3 answer_error, 1 failed".
+    """
     axes = family.axes()
     rows = []
     for row in family.rows:
         record = _row_record(row)
-        record["n_left_out"] = why_left_out(row.left_out)
-        own = record.pop("axes")
-        rows.append({"cell_id": record.pop("cell_id"), **{f"axis/{name}": own.get(name) for name in axes}, **record})
+        for name in ("cell_id", "same", "axes"):
+            del record[name]
+        record["n_left_out"] = why_left_out(row.standing.left_out)
+        rows += [
+            {"cell_id": cell.cell_id, **{f"axis/{name}": cell.axes.get(name) for name in axes}, **record}
+            for cell in row.standing.cells
+        ]
     return rows
 
 
 def why_left_out(left_out: Mapping[str, int]) -> str:
     """E.g. "3 answer_error, 1 not in this cell"; empty if nothing is left out."""
-    return ", ".join(f"{n} {reason}" for reason, n in sorted(left_out.items()))
+    return ", ".join(f"{n} {reason}" for reason, n in sorted(Counter(left_out).items()))

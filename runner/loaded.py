@@ -1,13 +1,13 @@
 """A sweep read back from its files, and what may be named in it: `runner.run` and `analysis.load` return it."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.errors import DataError
 from components.json_value import Json
-from components.subsets import MACRO, OVERALL
+from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner import results
 from runner.results import FAILED, OK, RESULTS_DIR, CellResult
 
@@ -16,15 +16,28 @@ _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
 
 @dataclass(frozen=True, repr=False)
 class LoadedSweep:
-    """A sweep's folder, the results of its cells that ended, in the order of the sweep, and the ids of the others."""
+    """A sweep's folder, the results of its cells that ended, in the order of the sweep, and the ids of the others.
+
+    Of sweeps that were loaded together, `elsewhere` has the folders of the cells that lie in another one.
+    """
 
     folder: Path
     cells: tuple[CellResult, ...]
     unfinished: tuple[str, ...] = ()
+    elsewhere: Mapping[str, Path] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         counts = f"{len(self.cells)} cells, {len(self.failed)} of them failed, {len(self.unfinished)} unfinished"
-        return f"<{type(self).__name__} {self.folder}: {counts}>"
+        return f"<{type(self).__name__} {self.name}: {counts}>"
+
+    @property
+    def name(self) -> str:
+        """The folder, or all of them."""
+        return ", ".join(map(str, dict.fromkeys((self.folder, *self.elsewhere.values()))))
+
+    def folder_of(self, cell: CellResult) -> Path:
+        """Where the cell's files lie."""
+        return self.elsewhere.get(cell.cell_id, self.folder) / cell.cell_id
 
     @property
     def failed(self) -> tuple[CellResult, ...]:
@@ -54,7 +67,7 @@ class LoadedSweep:
     def best(self, metric: str) -> CellResult:
         """The first of `ranked`; whether others are worse, `python -m analysis compare` tells. Raises DataError."""
         if not (cells := self.ranked(metric)):
-            raise DataError(f"{self.folder}: no cell with a value of {metric}; did all of them fail?")
+            raise DataError(f"{self.name}: no cell with a value of {metric}; did all of them fail?")
         return cells[0]
 
     def table(self, *metrics: str) -> list[dict[str, Json]]:
@@ -111,23 +124,63 @@ def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep
     return LoadedSweep(folder, cells, tuple(sorted(set(ids) - {cell.cell_id for cell in cells})))
 
 
+def load_together(texts: Sequence[str | Path], results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
+    """The cells of several sweeps as one sweep. An experiment that is in several of them is one cell: of the first that
+    it did not fail in. Raises DataError.
+    """
+    sweeps = [load(text, results_dir) for text in texts]
+    found: dict[str, tuple[CellResult, Path]] = {}
+    for sweep in sweeps:
+        for cell in sweep.cells:
+            if cell.cell_id not in found or found[cell.cell_id][0].status != OK:
+                found[cell.cell_id] = cell, sweep.folder
+    folder = sweeps[0].folder
+    unfinished = {cell_id for sweep in sweeps for cell_id in sweep.unfinished} - set(found)
+    return LoadedSweep(
+        folder,
+        tuple(cell for cell, _ in found.values()),
+        tuple(sorted(unfinished)),
+        {cell_id: own for cell_id, (_, own) in found.items() if own != folder},
+    )
+
+
 def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
     """What "[subset:]metric" stands for. Raises DataError naming the metrics or subsets that the cells have."""
     cells = tuple(cells)
     subset, _, metric = text.rpartition(":")
-    wanted = SubsetMetric(subset or OVERALL, metric, results.larger_is_better(metric, cells))
     metrics: dict[str, set[str]] = {}
     for cell in cells:
         for name, entries in cell.metrics.items():
             metrics.setdefault(name, set()).update(entries)
     if not metrics:
         raise DataError(f"--metric {text}: no cell of this sweep has any metric; did all of them fail?")
-    if wanted.subset not in metrics:
-        raise DataError(f"--metric {text}: no subset {wanted.subset!r}; there are: {_listed(metrics, wanted.subset)}")
-    if metric not in metrics[wanted.subset]:
-        known = ", ".join(sorted(metrics[wanted.subset]))
-        raise DataError(f"--metric {text}: no metric {metric!r} in {wanted.subset}; there are: {known}")
-    return wanted
+    subset = _subset_named(subset or OVERALL, metrics, cells, text)
+    if metric not in metrics[subset]:
+        known = ", ".join(sorted(metrics[subset]))
+        raise DataError(f"--metric {text}: no metric {metric!r} in {subset}; there are: {known}")
+    return SubsetMetric(subset, metric, results.larger_is_better(metric, cells))
+
+
+def _subset_named(wanted: str, subsets: Iterable[str], cells: Iterable[CellResult], text: str) -> str:
+    """The subset of that name, or the only one of that label, such as "matrix/Funds/Comparison". Raises DataError."""
+    if wanted in (names := set(subsets)):
+        return wanted
+    labels = {slug: label for cell in cells for slug, label in cell.dataset.get("labels", {}).items()}
+    found = sorted(name for name in names if wanted.casefold() in _labels_of(name, labels))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise DataError(f"--metric {text}: several subsets are called {wanted!r}: {', '.join(found)}; name one of them")
+    raise DataError(f"--metric {text}: no subset {wanted!r}; there are: {_listed(names, wanted)}")
+
+
+def _labels_of(subset: str, labels: Mapping[str, str]) -> set[str]:
+    """What a subset may be called besides its name: its label, alone or behind the kind of group that it is."""
+    group, _, slugs = subset.partition("/")
+    if group not in GROUPINGS:
+        return {labels[subset].casefold()} if subset in labels else set()
+    label = "/".join(labels.get(slug, slug) for slug in slugs.split("/"))
+    return {label.casefold(), f"{group}/{label}".casefold()}
 
 
 def _listed(subsets: Iterable[str], wanted: str) -> str:

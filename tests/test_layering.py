@@ -129,6 +129,7 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "analysis",
         "runner.results",
         "runner.loaded",
+        "runner.common_samples",
         "components.records",
         "components.errors",
         "components.clusters",
@@ -147,7 +148,7 @@ FLOORS = {
 }
 """What each package of the runner may import besides itself and components; on top are the commands."""
 
-READING = ("runner.results", "runner.loaded")
+READING = ("runner.results", "runner.loaded", "runner.common_samples")
 """How results are written and read: for every floor above the pipeline, and for the analysis."""
 
 COMMANDS = {"runner.datasets", "runner.judge_agreement", "runner.score", "runner.store", "runner.track"}

@@ -1,6 +1,7 @@
 """What the numbers of a sweep can and cannot show. Arrays in, small records out; nothing here reads a file.
 
 contributions  what each group of samples adds to a metric of each cell
+chance         how far apart chance drives cells that are equally good
 paired         two cells on the same samples: difference, interval, p-value
 multiplicity   many comparisons with one baseline
 best           which cells may be the best of all
@@ -13,7 +14,7 @@ from analysis.statistics.best import BestCells, best_cells
 from analysis.statistics.contributions import Combine, SampleScores
 from analysis.statistics.front import dominators, pareto_front
 from analysis.statistics.multiplicity import holm
-from analysis.statistics.paired import Comparison, Method, PairedTest
+from analysis.statistics.paired import Comparison, PairedTest
 from analysis.statistics.power import critical_value, minimum_detectable_difference
 from analysis.statistics.variance import Term, VarianceShares, determined_axes, variance_shares
 
@@ -21,7 +22,6 @@ __all__ = [
     "BestCells",
     "Combine",
     "Comparison",
-    "Method",
     "PairedTest",
     "SampleScores",
     "Term",

@@ -1,18 +1,22 @@
 """Which cells may be the best, when the same samples pick the best and test it."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics.contributions import SampleScores, own_contributions
-from analysis.statistics.resampling import TOLERANCE, resampled_sums, swaps
+from analysis.statistics import chance
+from analysis.statistics.contributions import Contributions, SampleScores, contributions
+from analysis.statistics.resampling import TOLERANCE, counts, resampled_sums, swaps
+
+_MOST_STUDENTISED = 2_000
+"""Resamples of all pairs of cells: their p-values are compared with alpha itself, so that these are enough."""
 
 
 class BestCells(NamedTuple):
     """`p` float64[n_cells]: how often chance alone would make a truly best cell fall this far behind another one; NaN
-    for a cell without a value. `critical` is the difference between any two of the cells, in standard errors of that
-    difference, that chance exceeds only with probability alpha; None without cells.
+    without samples. `critical` is the difference between any two of the cells, in standard errors of that difference,
+    that chance exceeds only with probability alpha; None without samples.
     """
 
     p: NDArray[np.float64]
@@ -23,28 +27,32 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
     """Cells with p at most alpha are not the best. The probability that any truly best cell is among them is at most
     alpha, however many cells are equally good, and although none was named beforehand.
 
-    Each cell's largest deficit against any other, in standard errors, is compared with the largest difference between
-    any two cells when a random half of the clusters change their sign. Cells that are further behind than chance
-    explains are set aside, and the rest are tested again among themselves, until no more are.
-    Source: the model confidence set of Hansen, Lunde & Nason 2011, Econometrica 79(2), with the statistic T_R, here by
-    sign changes; all cells that fail a round are set aside at once, as in Romano & Wolf 2005, Econometrica 73(4).
+    Each cell's largest deficit against any other is compared with the largest difference that chance makes between any
+    two cells, by sign changes and by a studentised bootstrap (see `chance`); the larger p counts. Cells that are
+    further behind than chance explains are set aside, and the rest are tested again among themselves, until no more
+    are. Where a stratum has a single cluster there is no standard error, and sign changes decide alone.
+    Source: the model confidence set of Hansen, Lunde & Nason 2011, Econometrica 79(2), with the statistic T_R; all
+    cells that fail a round are set aside at once, as in Romano & Wolf 2005, Econometrica 73(4).
     """
-    found = own_contributions(scores)
-    drawn = resampled_sums(swaps(len(found.total), n_resamples, seed), found.total)
-    weights = _inverse_errors(found.total)
+    found = contributions(scores)
+    n_cells = len(found.values)
+    if not scores.n_samples:
+        return BestCells(np.full(n_cells, np.nan), None)
+    measures: list[_Measure] = [_BySignChanges(found, n_resamples, seed)]
+    if chance.can_be_studentised(found):
+        measures.append(_ByRedrawing(found, min(n_resamples, _MOST_STUDENTISED), seed))
     ahead = found.values if larger_is_better else -found.values
-    behind = (ahead[np.newaxis, :] - ahead[:, np.newaxis]) * weights
-    p = np.full(len(ahead), np.nan)
-    left = np.flatnonzero(~np.isnan(ahead))
-    critical, least = None, 0.0
+    is_behind = ahead[np.newaxis, :] > ahead[:, np.newaxis]
+    behind = [np.where(is_behind, _distances(measure, n_cells), 0.0) for measure in measures]
+    p, least, critical, left = np.ones(n_cells), 0.0, None, np.arange(n_cells)
     while len(left):
-        largest = _largest_differences(drawn[:, left], weights[np.ix_(left, left)])
+        largest = [_largest_by_chance(measure, left) for measure in measures]
         if critical is None:  # that of the first round, over all cells: what a reader may apply to any difference
-            critical = float(np.quantile(largest, 1 - alpha))
-        worst = behind[np.ix_(left, left)].max(axis=1)
-        n_as_far = (largest[:, np.newaxis] >= worst - TOLERANCE).sum(axis=0)
+            quantiles = (float(np.quantile(own, 1 - alpha, method="higher")) for own in largest)
+            critical = max(m.standard_errors(own) for m, own in zip(measures, quantiles, strict=True))
+        worst = [own[np.ix_(left, left)].max(axis=1) for own in behind]
         # With fewer cells left, chance explains less. A cell that outlasts others must not get a smaller p than theirs.
-        p[left] = np.maximum(least, (1 + n_as_far) / (1 + n_resamples))
+        p[left] = np.max([np.full(len(left), least), *map(_p, worst, largest)], axis=0)
         falls = p[left] <= alpha
         if not falls.any():
             break
@@ -53,26 +61,76 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
     return BestCells(p, critical)
 
 
-def _inverse_errors(total: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 / the standard error of the difference of any two cells under sign changes, float64[n_cells, n_cells]; 0 for
-    two cells to which every cluster contributes the same.
-    """
-    # The variance of a difference is taken from squares and products. They cancel, and less so around the cells' mean.
-    relative = total - total.mean(axis=1, keepdims=True)
-    products = relative.T @ relative
-    squares = np.diagonal(products)
-    variances = squares[:, np.newaxis] + squares[np.newaxis, :] - 2 * products
-    differ = variances > TOLERANCE * (squares[:, np.newaxis] + squares[np.newaxis, :])
-    weights: NDArray[np.float64] = np.zeros_like(variances)
-    weights[differ] = variances[differ] ** -0.5
-    return weights
+class _Measure(Protocol):
+    """A unit of differences between cells, and what chance makes of them."""
+
+    def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Of the differences between `others` and a cell, float64[n]."""
+        ...
+
+    def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The same in every resample, float64[n_resamples, n]."""
+        ...
+
+    def standard_errors(self, size: float) -> float:
+        """A size of this unit."""
+        ...
 
 
-def _largest_differences(drawn: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest difference between any two cells in each resample, float64[n_resamples], in standard errors."""
-    largest = np.zeros(len(drawn))
+class _BySignChanges:
+    def __init__(self, found: Contributions, n_resamples: int, seed: int) -> None:
+        self._found = found
+        self._drawn = resampled_sums(swaps(found.n_clusters, n_resamples, seed), found.total)
+
+    def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        differences = self._found.against(cell, others)
+        return chance.sizes_in(chance.root_squares(differences), differences.total.sum(axis=0))
+
+    def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        units = chance.root_squares(self._found.against(cell, others))
+        # Equal cells stay equal: their drawn sums may differ by rounding.
+        sizes: NDArray[np.float64] = np.abs(self._drawn[:, others] - self._drawn[:, [cell]]) / np.where(
+            units > 0, units, np.inf
+        )
+        return sizes
+
+    def standard_errors(self, size: float) -> float:
+        return float(chance.in_standard_errors(np.array(size), self._found))
+
+
+class _ByRedrawing:
+    def __init__(self, found: Contributions, n_resamples: int, seed: int) -> None:
+        self._found = found
+        self._draws = list(counts(found.n_clusters, n_resamples, seed))
+        self._swaps = list(swaps(found.n_clusters, n_resamples, seed))
+
+    def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        return chance.distances(self._found.against(cell, others))
+
+    def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        return chance.after_redrawing(self._found.against(cell, others), self._draws, self._swaps)
+
+    def standard_errors(self, size: float) -> float:
+        return size
+
+
+def _distances(measure: _Measure, n_cells: int) -> NDArray[np.float64]:
+    """Of all cells from each other, float64[n_cells, n_cells]."""
+    return np.array([measure.sizes(cell, np.arange(n_cells)) for cell in range(n_cells)])
+
+
+def _largest_by_chance(measure: _Measure, left: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The largest difference between any two of the cells in each resample, float64[n_resamples]."""
     # Cell by cell, because an array of all pairs in all resamples would not fit into memory for large grids.
-    for i in range(1, drawn.shape[1]):
-        differences = np.abs(drawn[:, i : i + 1] - drawn[:, :i]) * weights[i, :i]
-        np.maximum(largest, differences.max(axis=1), out=largest)
+    largest: NDArray[np.float64] = measure.by_chance(int(left[0]), left[:1]).max(axis=1)
+    for place in range(1, len(left)):
+        largest = np.maximum(largest, measure.by_chance(int(left[place]), left[:place]).max(axis=1))
     return largest
+
+
+def _p(worst: NDArray[np.float64], largest: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How often chance reaches each of the sizes, the data themselves counted as one of the resamples."""
+    rarest_first = np.sort(largest)
+    n_as_far = len(largest) - np.searchsorted(rarest_first, worst * (1 - TOLERANCE), side="left")
+    p: NDArray[np.float64] = (1 + n_as_far) / (1 + len(largest))
+    return p

@@ -1,13 +1,12 @@
 """What each group of samples contributes to a metric of each cell: tests and intervals resample these contributions.
 
-Samples from one source document are not independent, so they form a group that is drawn as a whole. A mean is the sum
-of its groups' contributions. For a metric of a corpus (BLEU) this holds to first order: a group contributes the
-derivative of the metric with respect to the group's weight.
+Samples of one cluster (of one source document, say) are not independent, so they form a group that is drawn as a whole.
+A mean is the sum of its groups' contributions. For a metric of a corpus (BLEU) this holds to first order: a group
+contributes the derivative of the metric with respect to the group's weight.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,88 +14,108 @@ from numpy.typing import NDArray
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """A metric from sums of its statistics: float64[...] from float64[..., d]."""
 
+_ROUNDING = 1e-11
+"""Relative to the largest contribution."""
+
 _STEP = 1e-3
 """Change of a group's weight for the central difference, whose error is of the order of its square."""
 
 
 @dataclass(frozen=True)
 class SampleScores:
-    """A metric of several cells on the same samples.
+    """A metric of several cells on the same samples, for all of which every cell has a value.
 
     `statistics` float64[n_samples, n_cells, d] are what the metric is made from: `combine` of their sums, or their mean
-    (d = 1) if that is None. Entries without `has_value`, bool[n_samples, n_cells], do not count. `clusters`
-    int64[n_samples] are ids of groups of samples that belong together. `strata` int64[n_samples] are ids of subsets
-    over which the metric is averaged with equal weight; a single one for a plain mean.
+    (d = 1) if that is None. `clusters` int64[n_samples] are ids of groups of samples that belong together. `strata`
+    int64[n_samples] are ids of subsets over which the metric is averaged with equal weight; one for a plain mean.
     """
 
     statistics: NDArray[np.float64]
-    has_value: NDArray[np.bool_]
     clusters: NDArray[np.int64]
     strata: NDArray[np.int64]
     combine: Combine | None = None
 
+    @property
+    def n_samples(self) -> int:
+        """Samples that all cells have."""
+        return len(self.statistics)
 
-class Contributions(NamedTuple):
+
+@dataclass(frozen=True)
+class Contributions:
     """What every cluster contributes to the metric of every cell.
 
-    `total` float64[n_clusters, n_cells] adds up to `values`, float64[n_cells]. `centred`, of the same shape, adds up to
-    0: it is what the metric gains, to first order, if the cluster counts once more. Where nothing counts, values are
-    NaN and contributions 0. `sizes` int64[n_clusters, n_cells] are the numbers of samples that count.
+    `total` float64[n_clusters, n_cells] adds up to `values`, float64[n_cells]. `centred`, of the same shape, is what
+    the metric gains, to first order, if the cluster counts once more; it adds up to 0, and its squares to the variance
+    of the metric, with the factor G / (G - 1) for G clusters of a stratum. `shares` float64[n_clusters] are the
+    clusters' weights, which add up to 1. `df` are the degrees of freedom of that variance. `n_lone_strata` are those of
+    a single cluster: they show no spread, so the variance does not count theirs.
     """
 
     values: NDArray[np.float64]
     total: NDArray[np.float64]
     centred: NDArray[np.float64]
-    sizes: NDArray[np.int64]
+    shares: NDArray[np.float64]
+    df: int
+    n_lone_strata: int
+
+    @property
+    def n_clusters(self) -> int:
+        """Groups of samples that are drawn as a whole."""
+        return len(self.total)
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether the variance of the metric can be estimated at all: not with a stratum of one cluster."""
+        return self.df > 0 and not self.n_lone_strata
+
+    def only(self, cells: NDArray[np.intp]) -> "Contributions":
+        """Those of some cells."""
+        return replace(self, values=self.values[cells], total=self.total[:, cells], centred=self.centred[:, cells])
+
+    def against(self, cell: int, others: Sequence[int] | NDArray[np.int64]) -> "Contributions":
+        """Of the differences between `others` and one cell; what differs by rounding alone is equal."""
+        rows = np.asarray(others, dtype=np.int64)
+        noise = _ROUNDING * np.maximum(np.abs(self.total[:, rows]), np.abs(self.total[:, [cell]])).max(
+            axis=0, initial=0.0
+        )
+        total = self.total[:, rows] - self.total[:, [cell]]
+        total[np.abs(total) <= noise] = 0.0
+        centred = self.centred[:, rows] - self.centred[:, [cell]]
+        centred[np.abs(centred) <= noise] = 0.0
+        values = self.values[rows] - self.values[cell]
+        values[np.abs(values) <= _ROUNDING * np.maximum(np.abs(self.values[rows]), np.abs(self.values[cell]))] = 0.0
+        return replace(self, values=values, total=total, centred=centred)
 
 
-def own_contributions(scores: SampleScores) -> Contributions:
-    """Each cell over the samples for which it has a value. A sample without one contributes the cell's mean."""
-    everywhere = np.ones_like(scores.has_value)
-    return _contributions(scores, scores.statistics, scores.has_value, shares_of=everywhere)
-
-
-def paired_contributions(scores: SampleScores) -> Contributions:
-    """Of every cell but the first: its metric minus that of the first, over the samples for which both have a value."""
-    common = scores.has_value[:, 1:] & scores.has_value[:, :1]
-    first = np.broadcast_to(scores.statistics[:, :1], scores.statistics[:, 1:].shape)
-    cell = _contributions(scores, scores.statistics[:, 1:], common, shares_of=common)
-    baseline = _contributions(scores, first, common, shares_of=common)
-    return Contributions(
-        cell.values - baseline.values, cell.total - baseline.total, cell.centred - baseline.centred, cell.sizes
-    )
-
-
-def _contributions(
-    scores: SampleScores, statistics: NDArray[np.float64], counting: NDArray[np.bool_], shares_of: NDArray[np.bool_]
-) -> Contributions:
-    """A cluster's total is its centred contribution plus its share, by samples of `shares_of`, of the metric itself."""
+def contributions(scores: SampleScores) -> Contributions:
+    """Of all clusters to the metric of all cells. Without samples the values are NaN and there are no clusters."""
     ids, cluster_of_row = np.unique(scores.clusters, return_inverse=True)
-    shape = (len(ids), counting.shape[1])
-    values, n_strata, all_sizes = np.zeros(shape[1]), np.zeros(shape[1]), np.zeros(shape, dtype=np.int64)
-    total, centred = np.zeros(shape), np.zeros(shape)
-    for stratum in np.unique(scores.strata):
+    strata = np.unique(scores.strata)
+    n_cells = scores.statistics.shape[1]
+    if not len(strata):
+        nothing = np.zeros((0, n_cells))
+        return Contributions(np.full(n_cells, np.nan), nothing, nothing, np.zeros(0), df=0, n_lone_strata=0)
+    values, total, centred = np.zeros(n_cells), np.zeros((len(ids), n_cells)), np.zeros((len(ids), n_cells))
+    all_shares = np.zeros(len(ids))
+    n_clusters = []
+    for stratum in strata:
         rows = scores.strata == stratum
-        clusters = cluster_of_row[rows]
-        kept = np.where(counting[rows][:, :, np.newaxis], statistics[rows], 0.0)
-        sums = _by_cluster(kept, clusters, len(ids))
-        sizes = _by_cluster(counting[rows].astype(np.float64), clusters, len(ids))
-        shares = _by_cluster(shares_of[rows].astype(np.float64), clusters, len(ids))
-        counts = sizes.sum(axis=0) > 0
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = shares / shares.sum(axis=0)
-            own_values, slopes = _differentiated(sums, sizes, scores.combine)
-            own_centred = slopes - share * slopes.sum(axis=0)
-            own_total = own_centred + share * own_values
-        values += np.where(counts, own_values, 0.0)
-        total += np.where(counts, own_total, 0.0)
-        centred += np.where(counts, own_centred, 0.0)
-        n_strata += counts
-        all_sizes += sizes.astype(np.int64)
-    with np.errstate(invalid="ignore"):  # 0 / 0 is NaN for a cell in which nothing counts, as promised
-        values = values / n_strata
-    n_strata = np.maximum(n_strata, 1)
-    return Contributions(values, total / n_strata, centred / n_strata, all_sizes)
+        sums = _by_cluster(scores.statistics[rows], cluster_of_row[rows], len(ids))
+        sizes = np.bincount(cluster_of_row[rows], minlength=len(ids)).astype(np.float64)
+        shares = sizes / sizes.sum()
+        own_values, slopes = _differentiated(sums, sizes, scores.combine)
+        own_centred = slopes - shares[:, np.newaxis] * slopes.sum(axis=0)
+        n = int((sizes > 0).sum())
+        n_clusters.append(n)
+        values += own_values / len(strata)
+        total += (own_centred + shares[:, np.newaxis] * own_values) / len(strata)
+        all_shares += shares / len(strata)
+        if n > 1:
+            centred += own_centred * np.sqrt(n / (n - 1)) / len(strata)
+    # A cluster may have samples in several strata: it is still only one.
+    df = min(len(ids) - 1, sum(n - 1 for n in n_clusters))
+    return Contributions(values, total, centred, all_shares, df, n_clusters.count(1))
 
 
 def _differentiated(
@@ -105,9 +124,9 @@ def _differentiated(
     """The metric, float64[n_cells], and its derivative by every cluster's weight, float64[n_clusters, n_cells]."""
     whole = sums.sum(axis=0)
     if combine is None:
-        n = sizes.sum(axis=0)
+        n = sizes.sum()
         means = whole[:, 0] / n  # the derivative of a mean is known exactly
-        return means, (sums[:, :, 0] - sizes * means) / n
+        return means, (sums[:, :, 0] - sizes[:, np.newaxis] * means) / n
     return combine(whole), (combine(whole + _STEP * sums) - combine(whole - _STEP * sums)) / (2 * _STEP)
 
 

@@ -2,128 +2,114 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics.contributions import Contributions, SampleScores, paired_contributions
-from analysis.statistics.resampling import TOLERANCE, counts, resampled_sums, swaps
+from analysis.statistics import chance
+from analysis.statistics.contributions import Contributions, SampleScores, contributions
+from analysis.statistics.power import critical_value
+from analysis.statistics.resampling import TOLERANCE, counts, swaps
 
-
-class Method(StrEnum):
-    """Where a p-value comes from."""
-
-    PERMUTATION = "permutation"
-    BOOTSTRAP = "bootstrap"
+FEWEST_CLUSTERS = 5
+"""With fewer no interval is shown: there is no telling how clusters vary."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A cell against a baseline, over the `n` samples (in `n_clusters` clusters) for which both have a value.
+    """A cell against a baseline, over `n` samples in `n_clusters` clusters.
 
     `difference` is the cell's metric minus the baseline's, [`low`, `high`] its interval; `standard_error` is robust to
-    clusters. Without samples all of these and `p` are None. With a single cluster, which says nothing about others,
-    only `difference` and `p` (1.0) are numbers.
+    clusters (with `df` degrees of freedom), and None where a stratum has a single cluster, which says nothing about
+    others. `critical` is what the
+    difference must exceed, in standard errors, for its p-value to reach the level that the test was given. Without
+    samples all of these and `p` are None.
     """
 
     n: int
     n_clusters: int
-    difference: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    standard_error: float | None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    standard_error: float | None = None
+    df: int = 0
+    critical: float | None = None
 
 
 @dataclass(frozen=True)
 class PairedTest:
     """Compares cells on the same samples. Equal input gives equal p-values: all draws follow from `seed`.
 
-    The interval is the percentile bootstrap's at `confidence`. The two-sided p-value is, by `method`,
+    The two-sided p-value is the larger one of two: how often sign changes, and how often a studentised bootstrap, give
+    a difference at least as large (see `chance` for when each of them is right). Both count the data themselves as one
+    of the resamples, so that p is never below 1 / (n_resamples + 1). Where a stratum has a single cluster there is no
+    standard error, and sign changes decide alone.
 
-    - permutation: how often swapping the two cells in a random half of the clusters gives a difference at least as
-      large. Exact if the two cells are interchangeable under the null hypothesis.
-    - bootstrap: the level at which the interval would just touch zero. Needs a few dozen clusters.
-
-    Both count the data themselves as one of the resamples, so that p is never below 1 / (n_resamples + 1). Resamples
-    are sums of the clusters' contributions; for means over clusters of different sizes, and for metrics of a corpus,
-    that is a linear approximation.
-    Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapters 13 and 15; Davison & Hinkley 1997,
-    "Bootstrap Methods and their Application", section 2.7 (linear approximation); Phipson & Smyth 2010, "Permutation
-    P-values Should Never Be Zero".
+    The interval is the difference plus and minus what chance exceeds with probability 1 - `confidence`, in standard
+    errors, by the same resamples; at least that of Student's t. There is none below `FEWEST_CLUSTERS`.
+    Source: Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero"; and that of `chance`.
     """
 
-    method: Method = Method.PERMUTATION
     confidence: float = 0.95
     n_resamples: int = 10_000
     seed: int = 0
 
-    def compare(self, scores: SampleScores) -> list[Comparison]:
-        """One Comparison of every cell but the first with the first."""
-        found = paired_contributions(scores)
-        gains = resampled_sums(self._counts(len(found.total)), found.centred)
-        if self.method is Method.PERMUTATION:
-            p = self._permutation_p(found.total)
-        else:
-            p = self._bootstrap_p(found.values + gains, _tolerance(found.total))
-        bounds = found.values + self._bounds(gains)
-        errors = standard_errors(found.centred, found.sizes)
-        return [_comparison(found, i, bounds[:, i], float(p[i]), float(errors[i])) for i in range(found.total.shape[1])]
+    def compare(self, scores: SampleScores, level: float) -> list[Comparison]:
+        """One Comparison of every cell but the first with the first, `critical` for p-values of `level`."""
+        n_others = scores.statistics.shape[1] - 1
+        if not scores.n_samples:
+            return [Comparison(0, 0)] * n_others
+        found = contributions(scores).against(0, range(1, n_others + 1))
+        swapped = chance.after_sign_changes(found, self._swaps(found))
+        p = _p(chance.sizes_in(chance.root_squares(found), found.total.sum(axis=0)), swapped)
+        by_chance = [chance.in_standard_errors(swapped, found)]
+        errors = chance.standard_errors(found)
+        if chance.can_be_studentised(found):
+            draws = counts(found.n_clusters, self.n_resamples, self.seed)
+            redrawn = chance.after_redrawing(found, draws, self._swaps(found))
+            p = np.maximum(p, _p(chance.distances(found), redrawn))
+            by_chance.append(redrawn)
+        with np.errstate(invalid="ignore"):  # a difference that is the same everywhere is known exactly
+            widths = np.where(errors == 0.0, 0.0, errors * _critical(by_chance, 1 - self.confidence, found))
+        needed = _critical(by_chance, level, found)
+        return [
+            _comparison(found, scores.n_samples, i, float(p[i]), float(errors[i]), float(widths[i]), float(needed[i]))
+            for i in range(n_others)
+        ]
+
+    def _swaps(self, found: Contributions) -> Iterator[NDArray[np.float64]]:
+        return swaps(found.n_clusters, self.n_resamples, self.seed)
 
     def smallest_p(self, n_clusters: int) -> float:
         """The smallest p-value that is possible with so many clusters, however large the difference."""
-        if self.method is Method.BOOTSTRAP:
-            return 2 / (1 + self.n_resamples)
         # Of the 2^n ways to swap n clusters, two are as extreme as the data: none swapped, and all of them.
         return max(2.0 ** (1 - n_clusters), 1 / (1 + self.n_resamples))
 
-    def _counts(self, n_clusters: int) -> Iterator[NDArray[np.float64]]:
-        return counts(n_clusters, self.n_resamples, self.seed)
 
-    def _swaps(self, n_clusters: int) -> Iterator[NDArray[np.float64]]:
-        return swaps(n_clusters, self.n_resamples, self.seed)
-
-    def _bounds(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Low and high per cell, float64[2, n_cells]."""
-        tail = (1 - self.confidence) / 2
-        bounds: NDArray[np.float64] = np.quantile(gains, [tail, 1 - tail], axis=0)
-        return bounds
-
-    def _permutation_p(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Share of sign flips, that of the data included, whose sums are at least as far from zero as the data's."""
-        observed = np.abs(total.sum(axis=0)) - _tolerance(total)
-        sums = resampled_sums(self._swaps(len(total)), total)
-        p: NDArray[np.float64] = (1 + (np.abs(sums) >= observed).sum(axis=0)) / (1 + self.n_resamples)
-        return p
-
-    def _bootstrap_p(self, drawn: NDArray[np.float64], tolerance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Twice the share of resamples on the rarer side of zero, including those at zero; at most 1."""
-        n_below = (drawn <= tolerance).sum(axis=0)
-        n_above = (drawn >= -tolerance).sum(axis=0)
-        p: NDArray[np.float64] = 2 * (1 + np.minimum(n_below, n_above)) / (1 + self.n_resamples)
-        return np.minimum(p, 1.0)
+def _p(sizes: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of the draws, with the data as one of them, that are at least as far from zero."""
+    p: NDArray[np.float64] = (1 + (drawn >= sizes * (1 - TOLERANCE)).sum(axis=0)) / (1 + len(drawn))
+    return p
 
 
-def standard_errors(centred: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Of sums of contributions, float64[n_cells], with the factor G / (G - 1) for G clusters; NaN for fewer than 2."""
-    n_clusters = (sizes > 0).sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        factor = np.where(n_clusters > 1, n_clusters / (n_clusters - 1), np.nan)
-    errors: NDArray[np.float64] = np.sqrt(factor * (centred**2).sum(axis=0))
-    return errors
+def _critical(by_chance: list[NDArray[np.float64]], level: float, found: Contributions) -> NDArray[np.float64]:
+    """What chance exceeds with probability `level`, in standard errors, float64[n]."""
+    if found.df < 1:
+        return np.full(len(found.values), np.nan)
+    quantiles = [np.quantile(drawn, 1 - level, axis=0, method="higher") for drawn in by_chance]
+    largest: NDArray[np.float64] = np.max(
+        [*quantiles, np.full(len(found.values), critical_value(found.df, level))], axis=0
+    )
+    return largest
 
 
-def _tolerance(total: NDArray[np.float64]) -> NDArray[np.float64]:
-    tolerance: NDArray[np.float64] = TOLERANCE * np.abs(total).sum(axis=0)
-    return tolerance
-
-
-def _comparison(found: Contributions, i: int, bounds: NDArray[np.float64], p: float, error: float) -> Comparison:
-    n, n_clusters = int(found.sizes[:, i].sum()), int((found.sizes[:, i] > 0).sum())
-    if not n:
-        return Comparison(0, 0, None, None, None, None, None)
+def _comparison(
+    found: Contributions, n: int, i: int, p: float, error: float, width: float, critical: float
+) -> Comparison:
     difference = float(found.values[i])
-    if n_clusters < 2:
-        return Comparison(n, n_clusters, difference, None, None, 1.0, None)
-    return Comparison(n, n_clusters, difference, float(bounds[0]), float(bounds[1]), p, error)
+    if not found.has_spread:
+        return Comparison(n, found.n_clusters, difference, p=p)
+    is_enough = found.n_clusters >= FEWEST_CLUSTERS and np.isfinite(width)
+    low, high = (difference - width, difference + width) if is_enough else (None, None)
+    return Comparison(n, found.n_clusters, difference, low, high, p, error, found.df, critical)

@@ -1,6 +1,6 @@
 """Random draws over groups of samples, the same for the same seed and number of groups."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ def counts(n_clusters: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.
         yield np.bincount(chosen.ravel(), minlength=chosen.size).reshape(chosen.shape).astype(np.float64)
 
 
-def resampled_sums(blocks: Iterator[NDArray[np.float64]], contributions: NDArray[np.float64]) -> NDArray[np.float64]:
+def resampled_sums(blocks: Iterable[NDArray[np.float64]], contributions: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sums of float64[n_clusters, n_cells], weighted by every resample: float64[n_resamples, n_cells]."""
     return np.concatenate([block @ contributions for block in blocks])
 

@@ -11,11 +11,7 @@ from analysis.statistics import SampleScores
 def scores_of(
     cells: Sequence[NDArray[np.float64]], clusters: NDArray[np.int64], strata: NDArray[np.int64] | None = None
 ) -> SampleScores:
-    """Of a mean; NaN is "no value"."""
+    """Of a mean."""
     values = np.column_stack(cells)
-    return SampleScores(
-        np.nan_to_num(values)[:, :, np.newaxis],
-        ~np.isnan(values),
-        clusters,
-        np.zeros(len(values), dtype=np.int64) if strata is None else strata,
-    )
+    one_stratum = np.zeros(len(values), dtype=np.int64)
+    return SampleScores(values[:, :, np.newaxis], clusters, one_stratum if strata is None else strata)

@@ -40,7 +40,7 @@ def test_the_more_cells_the_larger_a_difference_must_be() -> None:
     few, many = (best(scores_of(cells(3, *[0.0] * n), np.arange(N))) for n in (2, 20))
     assert few.critical is not None
     assert many.critical is not None
-    assert few.critical == pytest.approx(1.96, abs=0.1)
+    assert few.critical == pytest.approx(stats.t.ppf(0.975, N - 1), abs=0.15)
     assert many.critical > 3.0
 
 
@@ -81,12 +81,6 @@ def test_equal_cells_are_all_the_best() -> None:
     (values,) = cells(8, 0.0)
     found = best(scores_of([values, values, values], np.arange(N)))
     assert found.p.tolist() == [1.0, 1.0, 1.0]
-
-
-def test_a_cell_without_a_value_has_no_p() -> None:
-    found = best(scores_of([*cells(9, 0.0, 3.0), np.full(N, np.nan)], np.arange(N)))
-    assert np.isnan(found.p[2])
-    assert found.p[0] <= 0.05
 
 
 @pytest.mark.parametrize(("n_clusters", "may_fall"), [(1, False), (5, False), (8, True)])

@@ -1,24 +1,18 @@
-"""How often the tests are wrong, and how often they find what is there, over a thousand simulated sweeps at once."""
+"""How often the tests are wrong, and how often they find what is there, over hundreds of simulated sweeps at once."""
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from analysis.statistics import (
-    Method,
-    PairedTest,
-    best_cells,
-    critical_value,
-    holm,
-    minimum_detectable_difference,
-)
+from analysis.statistics import PairedTest, best_cells, critical_value, holm, minimum_detectable_difference
+from benchmarks import error_rates
 from tests.analysis.statistics.cells import scores_of
 
 ALPHA = 0.05
-N_SWEEPS = 1000
+N_SWEEPS = 400
 FEWEST, MOST = stats.binom.interval(0.998, N_SWEEPS, ALPHA)
-TEST = PairedTest(n_resamples=1999)
+TEST = PairedTest(n_resamples=999)
 
 
 def p_values(
@@ -26,7 +20,7 @@ def p_values(
 ) -> NDArray[np.float64]:
     """Float64[n_sweeps, n_cells] of values [n_samples, n_sweeps, n_cells] and [n_samples, n_sweeps]."""
     differences = (cells - baselines[:, :, np.newaxis]).reshape(len(cells), -1)
-    found = test.compare(scores_of([np.zeros(len(cells)), *differences.T], clusters))
+    found = test.compare(scores_of([np.zeros(len(cells)), *differences.T], clusters), ALPHA)
     return np.array([comparison.p for comparison in found]).reshape(cells.shape[1:])
 
 
@@ -41,17 +35,44 @@ def n_found(p: NDArray[np.float64]) -> int:
     return int((p <= ALPHA).sum())
 
 
-@pytest.mark.parametrize("method", Method)
-def test_equal_cells_are_called_different_as_often_as_alpha_says(method: Method) -> None:
+def test_equal_cells_are_called_different_as_often_as_alpha_says() -> None:
     values = sweeps(1, [0.0, 0.0])
-    p = p_values(values[:, :, 1:], values[:, :, 0], np.arange(100), PairedTest(method, n_resamples=1999))
-    assert FEWEST <= n_found(p) <= MOST
+    assert FEWEST <= n_found(p_values(values[:, :, 1:], values[:, :, 0], np.arange(100))) <= MOST
 
 
-def test_p_values_of_equal_cells_are_uniform() -> None:
-    values = sweeps(2, [0.0, 0.0])
-    p = p_values(values[:, :, 1:], values[:, :, 0], np.arange(100))
-    assert stats.kstest(p.ravel(), "uniform").pvalue > 0.001
+class TestSettingsInWhichTestsAreOftenWrong:
+    """The short form of `python -m benchmarks error_rates`: any false call in a sweep of equally good cells."""
+
+    @pytest.mark.parametrize("setting", [s for s in error_rates.SETTINGS if s.noise is error_rates.oppositely_skewed])
+    def test_two_cells(self, setting: error_rates.Setting) -> None:
+        random = np.random.default_rng(8)
+        n_sweeps = 300
+        n_false = sum(
+            error_rates.has_false_call(error_rates.scores(setting, 2, random), 299)[0] for _ in range(n_sweeps)
+        )
+        assert n_false <= stats.binom.ppf(0.99, n_sweeps, error_rates.BOUND)
+
+    @pytest.mark.parametrize(("n_cells", "n_sweeps"), [(10, 60), (40, 10)])
+    @pytest.mark.parametrize("setting", error_rates.SETTINGS)
+    def test_many_cells(self, setting: error_rates.Setting, n_cells: int, n_sweeps: int) -> None:
+        random = np.random.default_rng((9, n_cells))
+        calls = [error_rates.has_false_call(error_rates.scores(setting, n_cells, random), 299) for _ in range(n_sweeps)]
+        n_false = np.sum(calls, axis=0)
+        assert n_false.max() <= stats.binom.ppf(0.995, n_sweeps, error_rates.BOUND)
+
+    def test_sign_changes_alone_would_call_many(self) -> None:
+        """Forty cells, twenty samples: in a third of the sweeps, so the tests above can fail."""
+        setting = error_rates.Setting("", error_rates.oppositely_skewed, 20)
+        random = np.random.default_rng(9)
+        n_false = 0
+        for _ in range(30):
+            values = error_rates.scores(setting, 40, random).statistics[:, :, 0]
+            differences = (values[:, :, np.newaxis] - values[:, np.newaxis, :]).reshape(20, -1)
+            flips = np.random.default_rng(0).choice([-1.0, 1.0], (299, 20))
+            units = np.sqrt((differences**2).sum(axis=0)) + 1e-12
+            by_chance = np.abs(flips @ differences / units).max(axis=1)
+            n_false += np.abs(differences.sum(axis=0) / units).max() > np.quantile(by_chance, 1 - ALPHA)
+        assert n_false > stats.binom.ppf(0.995, 30, error_rates.BOUND)
 
 
 def test_holm_keeps_the_rate_of_a_whole_family() -> None:
@@ -68,7 +89,7 @@ def test_holm_keeps_the_rate_of_a_whole_family() -> None:
 class TestTheBestOfManyCells:
     """No truly best cell may be called worse, although the samples that pick the best also test it."""
 
-    n_sweeps = 400
+    n_sweeps = 150
     fewest, most = stats.binom.interval(0.998, n_sweeps, ALPHA)
 
     def fallen(self, means: list[float]) -> NDArray[np.bool_]:
@@ -79,25 +100,17 @@ class TestTheBestOfManyCells:
                 scores_of(list(values[:, i].T), np.arange(100)),
                 larger_is_better=True,
                 alpha=ALPHA,
-                n_resamples=499,
+                n_resamples=299,
                 seed=0,
             )
             for i in range(self.n_sweeps)
         ]
         return np.array([one.p <= ALPHA for one in found])
 
-    @pytest.mark.parametrize("n_cells", [2, 8, 24])
-    def test_of_equal_ones_as_many_sweeps_lose_one_as_alpha_says(self, n_cells: int) -> None:
+    @pytest.mark.parametrize("n_cells", [2, 8, 16])
+    def test_of_equal_ones_no_more_sweeps_lose_one_than_alpha_says(self, n_cells: int) -> None:
         n_wrong = int(self.fallen([0.0] * n_cells).any(axis=1).sum())
-        assert self.fewest <= n_wrong <= self.most
-
-    def test_holm_against_the_picked_one_would_lose_more(self) -> None:
-        values = sweeps(4, [0.0] * 24)[:, : self.n_sweeps]
-        picked = values.mean(axis=0).argmax(axis=1)
-        rows = np.arange(self.n_sweeps)
-        p = p_values(values, values[:, rows, picked], np.arange(100), PairedTest(n_resamples=499))
-        p[rows, picked] = np.nan
-        assert sum((holm(row) <= ALPHA).any() for row in p) > 1.5 * self.most
+        assert self.fewest / 2 <= n_wrong <= self.most
 
     @pytest.mark.parametrize("means", [[0.0, 0.0, -0.1, -0.1, -0.2, -1.0, -1.0], [0.0, -0.05, -0.05, -0.05]])
     def test_worse_cells_beside_them_change_nothing(self, means: list[float]) -> None:
@@ -127,10 +140,10 @@ def test_the_detectable_difference_is_found_with_the_power_that_it_is_for(n_clus
     clusters = np.repeat(np.arange(n_clusters), 3)
     noise = random.normal(size=(n_clusters, N_SWEEPS))[clusters] + random.normal(size=(3 * n_clusters, N_SWEEPS))
     true_error = np.sqrt((1 + 1 / 3) / n_clusters)
-    critical = critical_value(n_clusters, ALPHA)
-    difference = minimum_detectable_difference(true_error, n_clusters, critical=critical, power=power)
+    critical = critical_value(n_clusters - 1, ALPHA)
+    difference = minimum_detectable_difference(true_error, n_clusters - 1, critical=critical, power=power)
     p = p_values((noise + difference)[:, :, np.newaxis], np.zeros_like(noise), clusters)
-    assert n_found(p) / N_SWEEPS == pytest.approx(power, abs=0.05)
+    assert n_found(p) / N_SWEEPS == pytest.approx(power, abs=0.07)
 
 
 class TestClusters:
@@ -142,21 +155,11 @@ class TestClusters:
         random = np.random.default_rng(7)
         return random.normal(size=(40, N_SWEEPS))[self.clusters] + random.normal(size=(200, N_SWEEPS))
 
-    @pytest.mark.parametrize("method", Method)
-    def test_that_are_ignored_make_differences_of_nothing(self, method: Method) -> None:
+    def test_that_are_ignored_make_differences_of_nothing(self) -> None:
         noise = self.differences()
-        test = PairedTest(method, n_resamples=1999)
-        p = p_values(noise[:, :, np.newaxis], np.zeros_like(noise), np.arange(200), test)
-        assert n_found(p) > 3 * MOST
+        p = p_values(noise[:, :, np.newaxis], np.zeros_like(noise), np.arange(200))
+        assert n_found(p) > 2 * MOST
 
-    def test_that_are_flipped_as_a_whole_keep_the_rate(self) -> None:
+    def test_that_are_kept_together_keep_the_rate(self) -> None:
         noise = self.differences()
         assert FEWEST <= n_found(p_values(noise[:, :, np.newaxis], np.zeros_like(noise), self.clusters)) <= MOST
-
-    def test_that_are_drawn_as_a_whole_nearly_keep_the_rate(self) -> None:
-        """The percentile interval is a little narrow for few clusters."""
-        noise = self.differences()
-        p = p_values(
-            noise[:, :, np.newaxis], np.zeros_like(noise), self.clusters, PairedTest(Method.BOOTSTRAP, n_resamples=1999)
-        )
-        assert n_found(p) <= 1.6 * ALPHA * N_SWEEPS

@@ -1,0 +1,103 @@
+"""How often `compare` calls cells different that are equally good, over simulated sweeps: the long form of a test.
+
+In every setting all cells are equally good, so that each call of "worse" or "better" is false. The family-wise rate is
+the share of sweeps with any false call; `compare` promises at most 5 % of them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from analysis.statistics import PairedTest, SampleScores, best_cells, holm
+from benchmarks.measure import Bound, Measure
+from benchmarks.settings import Settings
+
+ALPHA = 0.05
+BOUND = 0.06
+_N_SWEEPS = {2: 4000, 10: 1500, 40: 400}
+_N_RESAMPLES = 999
+
+Noise = Callable[[Generator, tuple[int, ...]], NDArray[np.float64]]
+
+
+def normal(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """What textbooks assume."""
+    return random.normal(size=shape)
+
+
+def skewed(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """All cells in the same direction, so that their differences are symmetric."""
+    return random.exponential(size=shape) - 1
+
+
+def oppositely_skewed(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Every second cell in the other direction: differences are skewed, and cells not interchangeable."""
+    noise = skewed(random, shape)
+    noise[..., ::2] *= -1
+    return noise
+
+
+def rarely_wrong(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Answers that are right in 98 % of cases."""
+    return (random.random(shape) < 0.98).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """`n_clusters` clusters of one sample; with `is_unequal` of 1 to 60, half of whose variance they share."""
+
+    name: str
+    noise: Noise
+    n_clusters: int
+    is_unequal: bool = False
+
+
+SETTINGS = (
+    Setting("normal noise", normal, 20),
+    Setting("skewed noise", skewed, 20),
+    Setting("oppositely skewed noise", oppositely_skewed, 20),
+    Setting("oppositely skewed noise", oppositely_skewed, 100),
+    Setting("unequal clusters", normal, 20, is_unequal=True),
+    Setting("unequal clusters, oppositely skewed", oppositely_skewed, 20, is_unequal=True),
+    Setting("binary, .98", rarely_wrong, 100),
+)
+
+
+def scores(setting: Setting, n_cells: int, random: Generator) -> SampleScores:
+    """One sweep of equally good cells."""
+    sizes = np.ones(setting.n_clusters, dtype=np.int64)
+    if setting.is_unequal:
+        sizes = np.clip(np.ceil(random.pareto(1.0, size=setting.n_clusters)), 1, 60).astype(np.int64)
+    clusters = np.repeat(np.arange(setting.n_clusters), sizes)
+    values = setting.noise(random, (len(clusters), n_cells))
+    if setting.is_unequal:
+        values = values + setting.noise(random, (setting.n_clusters, n_cells))[clusters]
+    return SampleScores(values[:, :, np.newaxis], clusters, np.zeros(len(clusters), dtype=np.int64))
+
+
+def has_false_call(sweep: SampleScores, n_resamples: int) -> tuple[bool, bool]:
+    """Whether any cell is called worse than the best, and whether any is called different from the first one."""
+    n_others = sweep.statistics.shape[1] - 1
+    found = best_cells(sweep, larger_is_better=True, alpha=ALPHA, n_resamples=n_resamples, seed=0)
+    # Holm's smallest level must be one that a p-value can reach.
+    test = PairedTest(n_resamples=max(n_resamples, 40 * n_others))
+    against_first = holm([comparison.p or np.nan for comparison in test.compare(sweep, ALPHA / n_others)])
+    return bool((found.p <= ALPHA).any()), bool((against_first <= ALPHA).any())
+
+
+def measure(settings: Settings) -> list[Measure]:
+    """Family-wise error rates, against the best cell and against a named one."""
+    measures = []
+    for setting in SETTINGS:
+        for n_cells, n_sweeps in _N_SWEEPS.items():
+            random = np.random.default_rng((1, n_cells, setting.n_clusters))
+            calls = [has_false_call(scores(setting, n_cells, random), _N_RESAMPLES) for _ in range(n_sweeps)]
+            of_best, of_named = np.mean(calls, axis=0)
+            name = f"{setting.name}, {setting.n_clusters} clusters, {n_cells} cells"
+            detail = f"any false call in {n_sweeps} sweeps"
+            measures.append(Measure(f"{name}: best", float(of_best), "", detail, Bound(BOUND)))
+            measures.append(Measure(f"{name}: named", float(of_named), "", detail, Bound(BOUND)))
+    return measures

@@ -1,0 +1,186 @@
+"""Several cells on the samples that all of them have: the only ones on which cells can be ranked and tested.
+
+A metric may have no value for a sample of one cell (an answer that failed, an answer that was refused) that another
+cell has. Means over different samples then differ although no cell is better.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import DataError
+from components.records import ScoreState
+from components.subsets import MACRO, subsets_of
+from runner.results import CellResult, combiner
+
+Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+FolderOf = Callable[[CellResult], Path]
+
+NOT_THERE = "not in this cell"
+
+
+@dataclass(frozen=True)
+class CommonSamples:
+    """A metric of `cells` on the samples of a subset for which all of them have a value.
+
+    `statistics` float64[n, n_cells, d] are what the metric is made of: `combine` of their sums, or their mean if that
+    is None. `clusters` int64[n] are the groups in which samples belong together, `strata` int64[n] the subsets over
+    which a macro mean is taken (a single one for other means). `n_known` is the number of samples that any of the cells
+    has; `left_out` counts, for each cell, those for which it has no value, by reason. `apart` are cells that have no
+    sample in common with the others.
+    """
+
+    cells: tuple[CellResult, ...]
+    statistics: NDArray[np.float64]
+    clusters: NDArray[np.int64]
+    strata: NDArray[np.int64]
+    combine: Combine | None
+    n_known: int
+    left_out: tuple[Counter[str], ...]
+    apart: tuple[CellResult, ...]
+
+    @property
+    def n(self) -> int:
+        """Samples that all cells have."""
+        return len(self.statistics)
+
+    @property
+    def left_out_differ(self) -> bool:
+        """Whether some cell has a value for samples that another one lacks: its own mean is then over other samples."""
+        return any(left_out.total() < self.n_known - self.n for left_out in self.left_out)
+
+    def n_own(self, place: int) -> int:
+        """Samples for which a cell itself has a value."""
+        return self.n_known - self.left_out[place].total()
+
+    def means(self) -> NDArray[np.float64]:
+        """The metric of every cell on these samples, float64[n_cells]; NaN without any."""
+        if not self.n:
+            return np.full(len(self.cells), np.nan)
+        of_strata = [self.statistics[self.strata == stratum] for stratum in np.unique(self.strata)]
+        combine = self.combine
+        values = [rows.mean(axis=0)[:, 0] if combine is None else combine(rows.sum(axis=0)) for rows in of_strata]
+        means: NDArray[np.float64] = np.mean(values, axis=0)
+        return means
+
+
+Key = tuple[Any, ...]
+"""What makes a sample the same one: its data set, its id and its question."""
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """What a metric made of the samples of one cell in a subset: rows of `statistics` by key, and their states."""
+
+    cell: CellResult
+    rows: dict[Key, int]
+    statistics: NDArray[np.float64]
+    states: list[str]
+    table: Any
+
+    def valued(self) -> set[Key]:
+        return {key for key, row in self.rows.items() if self.states[row] == ScoreState.VALUE}
+
+
+def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str, subset: str) -> CommonSamples:
+    """Reads the samples of the cells, each from the folder that `folder_of` says.
+
+    A sample of another data set, or with another question, is a different one, whatever its id. The first cell stays;
+    of the others, those with the most values come first where not all have samples in common. Raises DataError if a
+    file cannot be read or lacks the metric.
+    """
+    of_a_corpus = is_of_a_corpus(folder_of(cells[0]), metric)
+    scored = [_scored(cell, folder_of(cell), metric, subset, of_a_corpus) for cell in cells]
+    together, common = _together(scored)
+    kept = [scored[place] for place in sorted(together)]
+    first = scored[0]
+    order = [key for key in first.rows if key in common]
+    statistics = [own.statistics[[own.rows[key] for key in order]] for own in kept]
+    known = dict.fromkeys(key for own in kept for key in own.rows)
+    table = first.table.take([first.rows[key] for key in order])
+    return CommonSamples(
+        cells=tuple(own.cell for own in kept),
+        statistics=np.stack(statistics, axis=1),
+        clusters=table["cluster"].to_numpy(),
+        strata=_strata(table, subset),
+        combine=combiner(first.cell, metric) if of_a_corpus else None,
+        n_known=len(known),
+        left_out=tuple(_left_out(own, known) for own in kept),
+        apart=tuple(own.cell for place, own in enumerate(scored) if place not in together),
+    )
+
+
+def is_of_a_corpus(folder: Path, metric: str) -> bool:
+    """True for a metric, such as BLEU, for which a single sample has no value."""
+    import pyarrow.parquet as pq
+
+    try:
+        return f"score_statistics/{metric}" in pq.read_schema(folder / "samples.parquet").names
+    except OSError as error:
+        raise DataError(f"{folder.name}: samples.parquet cannot be read ({error})") from error
+
+
+def _together(scored: Sequence[_Scored]) -> tuple[set[int], set[Key]]:
+    """Places of the cells that have samples in common, the first among them, and these samples."""
+    valued = [own.valued() for own in scored]
+    common, together = valued[0], {0}
+    for place in sorted(range(1, len(scored)), key=lambda place: -len(valued[place])):
+        if shared := common & valued[place]:
+            common, together = shared, together | {place}
+    return together, common
+
+
+def _left_out(own: _Scored, known: dict[Key, None]) -> Counter[str]:
+    states = (own.states[own.rows[key]] if key in own.rows else NOT_THERE for key in known)
+    return Counter(str(state) for state in states if state != ScoreState.VALUE)
+
+
+def _scored(cell: CellResult, folder: Path, metric: str, subset: str, of_a_corpus: bool) -> _Scored:
+    column = f"score_statistics/{metric}" if of_a_corpus else f"score/{metric}"
+    table = _read(folder / "samples.parquet", subset, [column, f"score_state/{metric}", "cluster"])
+    ids = table["id"].to_pylist()
+    if len(set(ids)) < len(ids):
+        raise DataError(f"{cell.cell_id}: ids of samples occur twice in samples.parquet, wanted unique ones")
+    name = cell.dataset.get("name")
+    rows = {(name, *key): row for row, key in enumerate(zip(ids, table["question"].to_pylist(), strict=True))}
+    values = table[column].to_pylist()
+    values = values if of_a_corpus else [[0.0 if value is None else value] for value in values]
+    statistics = np.array(values, dtype=np.float64).reshape(len(ids), -1 if ids else 1)
+    return _Scored(cell, rows, statistics, table[f"score_state/{metric}"].to_pylist(), table)
+
+
+def _read(path: Path, subset: str, wanted: Sequence[str]) -> Any:
+    """Rows of the subset, with what the metric made of them. Raises DataError."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        columns = pq.read_schema(path).names
+        if missing := [column for column in wanted if column not in columns]:
+            raise DataError(f"{path}: has no column {missing[0]!r}; was it written by another version?")
+        names = ["id", "question", "subset", "topic", "task", *wanted]
+        # By this thread alone: a process that ends while one of pq.read_table's threads still runs is aborted.
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            table = file.read(names, use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
+    return table.filter(pa.array(_in_subset(table, subset)))
+
+
+def _in_subset(table: Any, subset: str) -> list[bool]:
+    """Whether each sample counts in the subset; in "macro" all do."""
+    groups = zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)
+    return [subset == MACRO or subset in subsets_of(*group) for group in groups]
+
+
+def _strata(table: Any, subset: str) -> NDArray[np.int64]:
+    """The subset of each sample in the macro mean; for other means all samples are in one."""
+    if subset != MACRO:
+        return np.zeros(len(table), dtype=np.int64)
+    _, strata = np.unique(table["subset"].to_pylist(), return_inverse=True)
+    return strata.astype(np.int64)

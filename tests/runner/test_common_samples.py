@@ -1,0 +1,129 @@
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from components.errors import DataError
+from runner.common_samples import CommonSamples, common_samples, is_of_a_corpus
+from runner.loaded import load
+from tests.analysis import tiny_sweep
+from tests.analysis.tiny_sweep import TinyCell
+
+
+def joined(folder: Path, cells: Sequence[TinyCell], metric: str = "rouge_l", subset: str = "overall") -> CommonSamples:
+    sweep = load(str(tiny_sweep.write(folder, cells)))
+    return common_samples(sweep.cells, sweep.folder_of, metric, subset)
+
+
+def test_values_are_joined_by_id_whatever_the_order(tmp_path: Path) -> None:
+    first, other = tiny_sweep.CELLS[0], tiny_sweep.CELLS[2]
+    turned = replace(other, ids=tuple(reversed(other.ids)), rouge_l=list(reversed(other.rouge_l)))
+    found = joined(tmp_path, [first, turned])
+    assert found.statistics[:, :, 0].T.tolist() == [first.rouge_l, other.rouge_l]
+    assert found.left_out == (Counter(), Counter())
+    assert (found.n, found.n_known, found.left_out_differ) == (8, 8, False)
+
+
+def test_samples_of_one_document_are_a_cluster(tmp_path: Path) -> None:
+    assert joined(tmp_path, tiny_sweep.CELLS[:2]).clusters.tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("subset", "n"),
+    [
+        ("overall", 8),
+        ("macro", 8),
+        ("read", 6),
+        ("read/qa_1doc", 4),
+        ("create", 2),
+        ("topic/funds", 1),
+        ("task/extractive", 1),
+    ],
+)
+def test_a_subset_holds_its_samples(tmp_path: Path, subset: str, n: int) -> None:
+    found = joined(tmp_path, tiny_sweep.CELLS[:2], subset=subset)
+    assert found.n == n
+    assert len(set(found.strata.tolist())) == (3 if subset == "macro" else 1)
+
+
+class TestWhatSomeCellsLack:
+    """The first cell lacks two answers, the second another one and the last sample."""
+
+    cells = (
+        replace(tiny_sweep.CELLS[0], rouge_l=[None, 0.2, 0.3, 0.4, 0.5, 0.2, None, 0.2]),
+        replace(
+            tiny_sweep.CELLS[2], rouge_l=[0.6, None, 0.7, 0.9, 0.9, 0.7, None], ids=[*(f"s{i}" for i in range(6)), "x"]
+        ),
+    )
+
+    def test_is_in_no_mean(self, tmp_path: Path) -> None:
+        found = joined(tmp_path, self.cells)
+        assert found.statistics[:, :, 0].T.tolist() == [[0.3, 0.4, 0.5, 0.2], [0.7, 0.9, 0.9, 0.7]]
+        assert found.means().tolist() == pytest.approx([0.35, 0.8])
+
+    def test_is_counted_by_reason(self, tmp_path: Path) -> None:
+        found = joined(tmp_path, self.cells)
+        assert found.n_known == 9
+        assert found.left_out == (
+            Counter({"answer_error": 2, "not in this cell": 1}),
+            Counter({"answer_error": 2, "not in this cell": 2}),
+        )
+        assert [found.n_own(0), found.n_own(1)] == [6, 5]
+        assert found.left_out_differ
+
+    def test_does_not_differ_where_all_lack_the_same(self, tmp_path: Path) -> None:
+        cells = [replace(cell, rouge_l=[None, *cell.rouge_l[1:]]) for cell in tiny_sweep.CELLS[:2]]
+        found = joined(tmp_path, cells)
+        assert (found.n, found.n_known, found.left_out_differ) == (7, 8, False)
+
+    def test_the_mean_over_subsets_weighs_them_alike(self, tmp_path: Path) -> None:
+        found = joined(tmp_path, tiny_sweep.CELLS[:2], subset="macro")
+        assert found.means().tolist() == pytest.approx([(0.25 + 0.35 + 0.15) / 3, (0.325 + 0.4 + 0.25) / 3])
+
+
+class TestCellsWithoutACommonSample:
+    def test_of_another_data_set_are_apart_even_with_equal_ids(self, tmp_path: Path) -> None:
+        first, second, stranger, _ = tiny_sweep.CELLS
+        found = joined(tmp_path, [first, replace(stranger, facts={"dataset": {"name": "other"}}), second])
+        assert [cell.cell_id for cell in found.cells] == [first.cell_id, second.cell_id]
+        assert [cell.cell_id for cell in found.apart] == [stranger.cell_id]
+        assert found.n == 8
+
+    def test_of_other_questions_under_the_same_ids_are_apart(self, tmp_path: Path) -> None:
+        first, second, *_ = tiny_sweep.CELLS
+        found = joined(tmp_path, [first, replace(second, question="Who was there?")])
+        assert [cell.cell_id for cell in found.apart] == [second.cell_id]
+
+
+class TestMetricsOfACorpus:
+    def test_are_told_by_their_statistics(self, tmp_path: Path) -> None:
+        folder = tiny_sweep.write(tmp_path) / tiny_sweep.CELLS[0].cell_id
+        assert is_of_a_corpus(folder, "bleu")
+        assert not is_of_a_corpus(folder, "rouge_l")
+
+    def test_are_joined_by_what_they_are_made_of(self, tmp_path: Path) -> None:
+        found = joined(tmp_path, [tiny_sweep.CELLS[0], tiny_sweep.CELLS[1], tiny_sweep.CELLS[3]], "bleu")
+        assert found.statistics.shape == (7, 3, 10)
+        geometric_mean = (8 / 9 * 7 / 8 * 6 / 7 * 5 / 6) ** 0.25
+        assert found.means().tolist() == pytest.approx([geometric_mean] * 3)
+
+
+class TestErrors:
+    def test_a_file_that_is_gone_or_damaged(self, tmp_path: Path) -> None:
+        sweep = load(str(tiny_sweep.write(tmp_path)))
+        path = sweep.folder_of(sweep.cells[1]) / "samples.parquet"
+        for damage in (lambda: path.write_bytes(b"PAR1"), path.unlink):
+            damage()
+            with pytest.raises(DataError, match=r"samples\.parquet: cannot be read"):
+                common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall")
+
+    def test_a_column_that_is_missing(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="has no column 'score/f1'"):
+            joined(tmp_path, tiny_sweep.CELLS, "f1")
+
+    def test_ids_that_occur_twice(self, tmp_path: Path) -> None:
+        twice = replace(tiny_sweep.CELLS[0], ids=["s0"] * 8)
+        with pytest.raises(DataError, match="a1a1a1a1a1a1: ids of samples occur twice"):
+            joined(tmp_path, [twice, tiny_sweep.CELLS[1]])
