@@ -6,7 +6,7 @@ import traceback
 from dataclasses import replace
 from typing import TypeVar
 
-from components.errors import DamagedEntryError, StoreError
+from components.errors import ComponentError, DamagedEntryError, StoreError
 from runner.engine import environment
 from runner.engine.ask import Report
 from runner.engine.cache import Cache
@@ -103,6 +103,10 @@ class Worker:
             return self._remake(stage, report, error)
         except StoreError:
             raise
+        except SystemExit as ended:  # `sys.exit` in somebody's component ends its stage, not the sweep
+            told = ComponentError(f"a component called sys.exit({ended.code!r}), wanted an exception that says why")
+            told.__cause__ = ended
+            raise StageFailed(_failure(stage, told)) from told
         except Exception as error:
             raise StageFailed(_failure(stage, error)) from error
         entry = self._keep(stage, parts, seconds, run)

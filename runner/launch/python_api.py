@@ -46,7 +46,7 @@ class _Jobs:
 
     def run_jobs(self, jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str], keep: Keep) -> int:
         """The exit code of the sweep. Raises what it was refused for."""
-        self.folder = Path(jobs[0].config["run"]["results_dir"]) / sweep_id
+        self.folder = Path(jobs[0].config["run"]["results_dir"]).absolute() / sweep_id
         return start_sweep(jobs, sweep_id, overrides, keep)
 
     def __call__(self, config: DictConfig) -> Any:

@@ -80,9 +80,11 @@ class Sweep:
         self._sweep_id = sweep_id
         self._overrides = tuple(overrides)
         self._keep = keep
-        self._sweep_dir = _made(Path(cell.run.results_dir)) / sweep_id
+        self._shown_dir = _made(Path(cell.run.results_dir)) / sweep_id
+        # A component may change the working directory: paths are relative to what it is now.
+        self._sweep_dir = self._shown_dir.absolute()
         self._started = _now()
-        self._store = Store(Path(cell.run.store_dir), run_id=uuid.uuid4().hex)
+        self._store = Store(Path(cell.run.store_dir).absolute(), run_id=uuid.uuid4().hex)
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
         self._done: dict[str, CellResult] = {}
 
@@ -98,7 +100,7 @@ class Sweep:
             return self._run_plan(plan)
         except OSError as error:
             raise StoreError(
-                f"run.results_dir: cannot write in {self._sweep_dir}: {error.strerror or error}; finished stages are "
+                f"run.results_dir: cannot write in {self._shown_dir}: {error.strerror or error}; finished stages are "
                 f"kept in {self._store.root}. Choose another run.results_dir or free some space"
             ) from error
 
@@ -113,7 +115,7 @@ class Sweep:
                 "The same command goes on from here."
             )
             return EXIT_INTERRUPTED
-        except StoreError:
+        except BaseException:  # results that say RUNNING would do so for ever
             self._end(plan, INTERRUPTED)
             raise
         failed = len(self._done) < len(plan.cells) or any(cell.status != OK for cell in self._done.values())
@@ -191,12 +193,12 @@ class Sweep:
         terminal.show_subsets(self._console, cells)
         terminal.show_unread_judgements(self._console, cells)
         terminal.show_failures(self._console, cells)
-        self._console.print(f"results:  {self._sweep_dir}")
+        self._console.print(f"results:  {self._shown_dir}")
         self._tracker.finish()
         if self._tracker.error:
             self._console.print(
                 f"[red]MLflow failed[/] ({self._tracker.error}); nothing is lost, log it later with: "
-                f"python -m runner.track {shlex.quote(str(self._sweep_dir))} --uri {shlex.quote(self._tracker.uri)}"
+                f"python -m runner.track {shlex.quote(str(self._shown_dir))} --uri {shlex.quote(self._tracker.uri)}"
             )
         elif self._tracker.enabled:
             self._console.print(f"compare:  mlflow ui --backend-store-uri {self._tracker.uri}")

@@ -76,13 +76,15 @@ def plan_sweep(
 
     `announce` is told of each data set that is not kept and has to be loaded, which may take a while.
     """
-    data: dict[Dataset, Data] = {}
+    loaded: list[tuple[Dataset, Data]] = []  # no dictionary: a data set with a mapping among its fields has no hash
     planned: dict[str, PlannedCell] = {}
     for request in requests:
         dataset = request.cell.dataset
-        if dataset not in data:
-            data[dataset] = load_data(dataset, store, announce)
-        graph = graph_of(request.cell, data[dataset])
+        data = next((data for known, data in loaded if known == dataset), None)
+        if data is None:
+            data = load_data(dataset, store, announce)
+            loaded.append((dataset, data))
+        graph = graph_of(request.cell, data)
         before = planned.get(graph.result.key)
         if before is None:
             planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph)

@@ -38,15 +38,32 @@ SCORING = Columns(Scoring)
 def scoring(
     samples: Sequence[Sample], scored: Sequence[tuple[Metric, Mapping[str, Scores]]], interval: Bootstrap
 ) -> Scoring:
-    """Metrics per subset, and scores per sample."""
+    """Metrics per subset, and scores per sample. Raises ComponentError for a metric that breaks its contract."""
     flat: dict[str, Scored] = {}
     for metric, scores in scored:
         if set(scores) != set(metric.names):
             raise ComponentError(
                 f"{type(metric).__name__}: got {sorted(scores)}, wanted one Scores for each of {list(metric.names)}"
             )
+        for name, score in scores.items():
+            _require_finite(metric, name, score, samples)
         flat |= {name: Scored(metric, score) for name, score in scores.items()}
     return Scoring(aggregate(flat, samples, interval), _score_table(flat), {})
+
+
+def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence[Sample]) -> None:
+    """A sum that one NaN spoils would look as if no sample had a value."""
+    is_wrong = ~np.isfinite(scores.statistics).all(axis=1)
+    if not np.isnan(scores.values).all():  # as they are for a metric that exists for a corpus only
+        has_value = np.array([state is ScoreState.VALUE for state in scores.states])
+        is_wrong |= has_value & ~np.isfinite(scores.values)
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        raise ComponentError(
+            f"{type(metric).__name__}: {name} of sample {samples[row].id!r} is {scores.values[row]}, its statistics are "
+            f"{scores.statistics[row].tolist()}, its state is {scores.states[row].value!r} (n={int(is_wrong.sum())} "
+            "alike); wanted finite numbers, or for a sample without a value zeros and the ScoreState that says why"
+        )
 
 
 def _score_table(flat: Mapping[str, Scored]) -> pa.Table:

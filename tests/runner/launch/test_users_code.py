@@ -14,12 +14,25 @@ from runner.launch.compose import compose_config
 from runner.launch.schema import build_cell
 from runner.loaded import load
 from runner.results import combiner
-from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, cells_in, only_sweep, run_command, run_small, sweep_in
+from tests.runner.sweeping import (
+    QUIET,
+    RANKING_ONLY,
+    SMALL,
+    cells_in,
+    only_sweep,
+    own_data,
+    run_command,
+    run_small,
+    sweep_in,
+)
 
 CODE = '''
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from components.datasets.jsonl import Jsonl
 from components.means import combine_mean, mean_scores
 
 
@@ -38,6 +51,29 @@ class Answered:
 
     def combine(self, name, sums):
         return combine_mean(sums)
+
+
+@dataclass(frozen=True)
+class Spoiling(Answered):
+    """Does what no metric should: `how` says what."""
+
+    how: str = ""
+
+    def score_answers(self, samples, predictions, references):
+        if self.how == "chdir":
+            os.chdir("/")
+        if self.how == "exit":
+            raise SystemExit(0)
+        if self.how == "no number":
+            return {"answered": mean_scores([1.0] * (len(samples) - 1) + [float("nan")])}
+        return super().score_answers(samples, predictions, references)
+
+
+@dataclass(frozen=True)
+class WithFields(Jsonl):
+    """A data set with a field that has no hash."""
+
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -154,6 +190,46 @@ class TestClasses:
         config = compose_config([f"run.plugins={plugins}".replace(";", "/x")])
         with pytest.raises(ConfigError, match=r"run\.plugins: got"):
             build_cell(config)
+
+
+class TestMisbehaviour:
+    """Of a user's component: the sweep goes on, or says what is wrong."""
+
+    def run(self, folder: Path, how: str) -> int:
+        mine = f"+metrics.scores.mine={{_target_: users_code.parts.Spoiling, how: {how}}}"
+        return run_small(folder, ("llm=scripted", mine, "run.plugins=[users_code]", "run.workers=1"))
+
+    def test_another_working_directory_does_not_move_the_results(
+        self, importable: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(importable)  # and back at the end
+        assert self.run(Path(), "chdir") == 0
+        assert Path.cwd() == Path("/")
+        (cell,) = cells_in(importable)
+        assert cell.value("answered") == 1.0
+
+    @pytest.mark.parametrize(
+        ("how", "reason"),
+        [
+            ("exit", "a component called sys.exit(0), wanted an exception"),
+            ("no number", "is nan, its statistics are [nan, 1.0], its state is 'value' (n=1 alike); wanted finite"),
+        ],
+    )
+    def test_is_the_failure_of_its_cell(self, how: str, reason: str, importable: Path) -> None:
+        assert self.run(importable, how) == 1
+        assert sweep_in(importable).status == "FAILED"
+        (cell,) = cells_in(importable)
+        assert cell.status == "FAILED"
+        assert reason in cell.reason
+
+    def test_a_data_set_with_a_mapping_is_loaded_once(
+        self, importable: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        chosen = own_data(importable, {"a": "one text", "b": "another"}, [{"id": "1", "question": "which text?"}])
+        own = ("dataset._target_=users_code.parts.WithFields", "+dataset.fields={text: body}")
+        job = (*chosen, *own, "run.plugins=[users_code]", *RANKING_ONLY, "run.workers=1")
+        assert run_small(importable, (*job, "top_k=1"), (*job, "top_k=2")) == 0
+        assert capsys.readouterr().out.count("loading jsonl") == 1
 
 
 class TestFiles:
