@@ -26,8 +26,10 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
     try:
         with own_hydra(config_dir) as hydra, _command_line(overrides):
             hydra.multirun("config", jobs, list(overrides), with_log_configuration=False)
-    except SystemExit as ended:  # a cell failed, which its result tells, or the user interrupted
-        if ended.code == EXIT_INTERRUPTED:
+    except SystemExit:  # a cell failed, which its result tells, or the user interrupted
+        if jobs.exit_code is None:
+            raise  # by a component of the user's, before anything was run
+        if jobs.exit_code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt from None
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(told(error)) from error
@@ -43,11 +45,13 @@ class _Jobs:
 
     def __init__(self) -> None:
         self.folder: Path | None = None
+        self.exit_code: int | None = None
 
     def run_jobs(self, jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str], keep: Keep) -> int:
         """The exit code of the sweep. Raises what it was refused for."""
         self.folder = Path(jobs[0].config["run"]["results_dir"]).absolute() / sweep_id
-        return start_sweep(jobs, sweep_id, overrides, keep)
+        self.exit_code = start_sweep(jobs, sweep_id, overrides, keep)
+        return self.exit_code
 
     def __call__(self, config: DictConfig) -> Any:
         """From another launcher."""

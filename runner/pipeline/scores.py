@@ -59,9 +59,10 @@ def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence
         is_wrong |= has_value & ~np.isfinite(scores.values)
     if is_wrong.any():
         row = int(is_wrong.argmax())
+        statistics = scores.statistics[row].tolist()
         raise ComponentError(
-            f"{type(metric).__name__}: {name} of sample {samples[row].id!r} is {scores.values[row]}, its statistics are "
-            f"{scores.statistics[row].tolist()}, its state is {scores.states[row].value!r} (n={int(is_wrong.sum())} "
+            f"{type(metric).__name__}: {name} of sample {samples[row].id!r} is {scores.values[row]}, its statistics "
+            f"are {statistics}, its state is {scores.states[row].value!r} (n={int(is_wrong.sum())} "
             "alike); wanted finite numbers, or for a sample without a value zeros and the ScoreState that says why"
         )
 

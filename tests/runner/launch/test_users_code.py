@@ -205,8 +205,7 @@ class TestMisbehaviour:
         monkeypatch.chdir(importable)  # and back at the end
         assert self.run(Path(), "chdir") == 0
         assert Path.cwd() == Path("/")
-        (cell,) = cells_in(importable)
-        assert cell.value("answered") == 1.0
+        assert [cell.status for cell in cells_in(importable)] == ["OK"]
 
     @pytest.mark.parametrize(
         ("how", "reason"),
