@@ -13,7 +13,8 @@ from components.records import Answer, AnswerState, Request
 
 @dataclass(frozen=True)
 class Scripted:
-    """Replies with `reply`, with {question} and {context} filled in; EMPTY if nothing is left.
+    """Replies with `reply`, with {question} and {context} filled in; EMPTY if nothing is left. As both stand in the
+    messages too, these decide the reply, as with the models that it stands in for.
 
     A request whose question contains `error_on` (`empty_on`, `refuse_on`) ends in that state; "" switches this off.
     """
@@ -25,7 +26,7 @@ class Scripted:
     delay_s: float = runtime_only(0.0, "waiting changes no answer")
 
     version: ClassVar[int] = 1
-    answers_from: ClassVar[AnswersFrom] = AnswersFrom.SAMPLE
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """One answer per request, in order, `delay_s` apart."""

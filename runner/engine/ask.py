@@ -41,7 +41,7 @@ class Asker:
         self._llm = llm
         self._replies = replies
         self._report = report
-        self.asks_a_language_model = llm.answers_from is AnswersFrom.MESSAGES
+        self.asks_a_language_model = is_language_model(llm)
         self.n_failed = 0
         self._n_requests = 0
         self._n_prompt_tokens: int | None = 0
@@ -127,6 +127,11 @@ class CountingAsker:
         ]
 
 
+def is_language_model(llm: LLM) -> bool:
+    """False for a baseline, which computes its answers here, and for no generator at all."""
+    return llm.answers_from is AnswersFrom.MESSAGES
+
+
 def replies_key(llm: LLM, purpose: str) -> str:
     """Of the file that holds a model's replies for one purpose ("answers", or the metric of a judge).
 
@@ -154,7 +159,7 @@ def _key_of(llm: LLM, request: Request) -> str:
     messages = [[message.role, message.content] for message in request.messages]
     schema = None if request.json_schema is None else describe(request.json_schema)
     key = key_of([messages, schema, request.draw])
-    if llm.answers_from is AnswersFrom.MESSAGES:
+    if is_language_model(llm):
         return key
     # Baselines look at the sample and the passages themselves: these are their request.
     return sha256(f"{key} {request.sample!r} {request.passages!r}".encode("utf-8", "surrogatepass")).hexdigest()

@@ -31,9 +31,9 @@ class KindCount:
 
 @dataclass(frozen=True)
 class RequestCount:
-    """Requests to models that the stages of one kind will make. `is_exact` if they were counted from prompts that are
-    kept; else as many at most: kept replies are not taken off, nor what turns out to be equal or not applicable.
-    `must_read_replies`: those that cannot be read come on top, as they are asked for again.
+    """Requests to language models that the stages of one kind will make. `is_exact` if they were counted from prompts
+    that are kept; else as many at most: kept replies are not subtracted, nor what turns out to be equal or not
+    applicable. `must_read_replies`: those that cannot be read come on top, as they are asked for again.
     """
 
     kind: str

@@ -69,7 +69,7 @@ class Stage(ABC, Generic[T]):
 
     @property
     def n_requests(self) -> int:
-        """Requests to a model if nothing is kept, at most; 0 for a stage that asks nothing."""
+        """Requests to language models if nothing is kept, at most; 0 for a stage that asks none."""
         return 0
 
     @property

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
-from runner.engine.plan import Plan, RequestCount
+from runner.engine.plan import Plan
 from runner.engine.stage import Stage
 from runner.output.ranking import best_value, direction_sign, ranked
 from runner.pipeline.data import Data
@@ -44,20 +44,21 @@ def show_plan(console: Console, sweep: SweepPlan) -> None:
 
 
 def _requests(plan: Plan) -> str:
-    """How often models will be asked, and what for; "about" and "at most" where prompts are not made yet."""
-    if not plan.n_requests:
-        return "nothing to ask a model"
+    """How often language models will be asked, and what for; "at most" where prompts are not made yet."""
     counts = [count for count in plan.requests if count.n_requests]
-    text = ", ".join(f"{_how_sure(count)}{_count(count.n_requests, 'request')} for {count.kind}" for count in counts)
+    if not counts:
+        return "no model is asked"
+    asked = ", ".join(
+        f"{'' if count.is_exact else 'at most '}{_count(count.n_requests, 'request')} for {count.kind}"
+        for count in counts
+    )
+    is_counted = all(count.is_exact for count in counts)
     repeated = any(count.must_read_replies for count in counts)
-    return text + ("; a reply that cannot be read is asked for again" if repeated else "")
-
-
-def _how_sure(count: RequestCount) -> str:
-    """Judges have often less to judge than they could: fewer passages than top_k, samples without a reference."""
-    if count.is_exact:
-        return ""
-    return "at most " if count.must_read_replies else "about "
+    return (
+        asked
+        + ("" if is_counted else "; replies that are kept are not subtracted yet")
+        + ("; a reply that cannot be read is asked for again" if repeated else "")
+    )
 
 
 _LEFT_OUT = {

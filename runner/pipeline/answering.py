@@ -10,6 +10,7 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import LLM, AnswersFrom, Prompt
 from components.records import Answer, AnswerState, Message, Request
+from runner.engine.ask import is_language_model
 from runner.engine.codecs import Codec, Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage
@@ -91,8 +92,8 @@ class Answers(Stage[Sequence[Answer]]):
 
     @property
     def n_requests(self) -> int:
-        """One per sample."""
-        return self.n_samples
+        """One per sample; none for a baseline, which asks no model."""
+        return self.n_samples if is_language_model(self.llm) else 0
 
     def make(self, run: Run) -> Sequence[Answer]:
         """Asks the model. Replies are kept one by one, by request."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.llms.scripted import Scripted
-from components.records import Kind, Request, Sample
+from components.records import Kind, Message, Request, Sample
 from runner.engine.codecs import Codec, Single
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
@@ -43,7 +43,7 @@ class Pair(StageGroup):
 
 def request(text: str, sample_id: str = "s") -> Request:
     """What the stages that ask put to a scripted model."""
-    return Request(sample_id, (), Sample(sample_id, "qa", Kind.QA, text, ()), ())
+    return Request(sample_id, (Message("user", text),), Sample(sample_id, "qa", Kind.QA, text, ()), ())
 
 
 def add(stage: "Sum", run: Run) -> int:

@@ -48,7 +48,7 @@ def read(path: Path) -> dict[str, Any]:
 class TestTerminal:
     def test_shows_plan_progress_leaderboard_and_where_the_results_are(self, single_run: Path) -> None:
         output = (single_run / "output.txt").read_text(encoding="utf-8")
-        assert "Plan: 1 cell, about 12 requests for answers" in output
+        assert "Plan: 1 cell, no model is asked" in output
         assert "demo: 112 documents, 12 samples" in output
         assert re.search(r"^  \w+ +\d+ done in 0\.[1-9] s|^  \w+ +\d+ done in [1-9]", output, re.MULTILINE)
         assert "done in 0.0 s" not in output
@@ -70,7 +70,7 @@ class TestSweepFile:
     def test_lists_the_cell_and_the_plan(self, sweep: dict[str, Any]) -> None:
         (cell,) = sweep["cells"]
         assert (cell["status"], cell["reason"], cell["same_as"]) == ("OK", "", [])
-        assert (sweep["plan"]["n_cells"], sweep["plan"]["n_requested"], sweep["plan"]["n_requests"]) == (1, 1, 12)
+        assert (sweep["plan"]["n_cells"], sweep["plan"]["n_requested"], sweep["plan"]["n_requests"]) == (1, 1, 0)
         assert sweep["plan"]["stages"]["answers"] == {"n_asked": 1, "n_unique": 1, "n_kept": 0}
 
 

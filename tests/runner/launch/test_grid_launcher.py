@@ -163,7 +163,7 @@ def test_a_shared_composition_is_the_one_that_hydra_makes(overrides: list[str]) 
 def test_plan_only_runs_nothing(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", *GRID, "top_k=2,4,6", "run.plan_only=true")
     assert done.returncode == 0, done.stderr
-    assert "Plan: 3 cells, about 36 requests for answers" in done.stdout
+    assert "Plan: 3 cells" in done.stdout
     assert sweeps(tmp_path) == []
     assert set(entries_by_kind(store_of(tmp_path))) == {"data"}
 
@@ -171,7 +171,7 @@ def test_plan_only_runs_nothing(tmp_path: Path) -> None:
 def test_a_preset_is_a_sweep(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", "+sweeps=smoke", *QUIET, "run.plan_only=true")
     assert done.returncode == 0, done.stderr
-    assert "Plan: 2 cells, about 80 requests for answers" in done.stdout
+    assert "Plan: 2 cells, no model is asked" in done.stdout
 
 
 class TestSweeper:
@@ -190,7 +190,7 @@ class TestSweeper:
         axes = ("chunk.size=128,64,256", "retriever=bm25,hybrid", "hydra.sweeper.one_at_a_time=true")
         done = run_command(tmp_path, "-m", *GRID, *axes, "run.plan_only=true")
         assert done.returncode == 0, done.stderr
-        assert "Plan: 4 cells, about 48 requests for answers" in done.stdout
+        assert "Plan: 4 cells" in done.stdout
 
     def test_hydras_own_launcher_gets_the_same_jobs(self, tmp_path: Path) -> None:
         done = run_command(tmp_path, "-m", *GRID, *self.COUPLED, "hydra/launcher=basic")

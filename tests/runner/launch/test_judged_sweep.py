@@ -149,7 +149,10 @@ class TestPlan:
         assert self.planned(tmp_path, overrides) == {"judged_scores": 2 * 5 * 8}
         assert run_small(tmp_path, overrides) == 0
         assert len(server.requests) == 2 * 5 * 8
-        said = "at most 80 requests for judged_scores; a reply that cannot be read is asked for again"
+        said = (
+            "at most 80 requests for judged_scores; replies that are kept are not subtracted yet; "
+            "a reply that cannot be read is asked for again"
+        )
         assert said in capsys.readouterr().out
 
     def test_nothing_is_asked_about_what_is_not_there(self, tmp_path: Path, server: ChatServer) -> None:

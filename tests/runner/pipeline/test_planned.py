@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from components.llms.scripted import Scripted
 from components.records import Answer, AnswerState
 from runner.engine.ask import replies_key
@@ -37,11 +39,11 @@ class TestCounts:
         assert "reranked_hits" not in found
 
     def test_what_is_kept_is_counted_and_not_to_be_done(self, tmp_path: Path) -> None:
-        assert run_small(tmp_path, ("metrics=retrieval",)) == 0
-        same = plan_small(tmp_path, ("metrics=retrieval",)).plan
+        assert run_small(tmp_path, ("metrics=retrieval", "llm=scripted")) == 0
+        same = plan_small(tmp_path, ("metrics=retrieval", "llm=scripted")).plan
         assert (same.order, same.n_requests) == ((), 0)
         assert all((kind.n_kept, kind.n_to_run) == (kind.n_unique, 0) for kind in same.kinds)
-        more = plan_small(tmp_path, *grid(metrics="retrieval", top_k="5,6"))
+        more = plan_small(tmp_path, *grid(metrics="retrieval", llm="scripted", top_k="5,6"))
         assert counts(more)["context"] == (2, 2, 1)
         assert {stage.kind for stage in more.plan.order} == {
             "context", "prompts", "answers", "context_scores", "result",
@@ -60,7 +62,7 @@ class TestCounts:
         assert (kind.n_kept, kind.n_to_run) == (0, 0)
 
     def test_the_summary_is_for_the_record(self, tmp_path: Path) -> None:
-        summary = plan_small(tmp_path, *grid(retriever="bm25", embedder="hashing,lsa")).summary()
+        summary = plan_small(tmp_path, *grid(llm="scripted", retriever="bm25", embedder="hashing,lsa")).summary()
         assert (summary["n_cells"], summary["n_requested"], summary["n_requests"]) == (1, 2, 12)
         assert summary["requests"] == {"answers": 12}
         assert summary["stages"]["answers"] == {"n_asked": 2, "n_unique": 1, "n_kept": 0}
@@ -70,12 +72,13 @@ class TestRequests:
     SCRIPTED = ("llm=scripted", "metrics=retrieval")
 
     def test_are_counted_per_distinct_cell(self, tmp_path: Path) -> None:
-        plan = plan_small(tmp_path, *grid(top_k="2,4")).plan
+        plan = plan_small(tmp_path, *grid(llm="scripted", top_k="2,4")).plan
         assert plan.n_requests == 2 * 12
         assert [(count.kind, count.n_requests, count.is_exact) for count in plan.requests] == [("answers", 24, False)]
 
-    def test_none_without_a_generator(self, tmp_path: Path) -> None:
-        plan = plan_small(tmp_path, ("llm=none",)).plan
+    @pytest.mark.parametrize("llm", ["none", "extractive"])
+    def test_none_where_no_model_is_asked(self, llm: str, tmp_path: Path) -> None:
+        plan = plan_small(tmp_path, (f"llm={llm}",)).plan
         assert (plan.requests, plan.n_requests) == ((), 0)
 
     def test_are_exact_once_the_prompts_are_kept(self, tmp_path: Path) -> None:

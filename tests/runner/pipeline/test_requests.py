@@ -147,7 +147,7 @@ def test_the_plan_counts_what_is_then_asked_once_the_prompts_are_kept(own: Own, 
     server.script = fails_on_every_fourth
     assert own.asked(code=EXIT_CELL_FAILED) == N_QUESTIONS == own.counted()
     assert own.asked(plan_only=True) == 0
-    assert "10 requests for answers" in own.printed, "counted, not estimated"
+    assert "Plan: 1 cell, 10 requests for answers\n" in own.printed, "counted, not estimated"
     server.script = works
     assert own.asked() == N_QUESTIONS // 4 == own.counted()
     assert own.asked() == 0 == own.counted()
@@ -167,5 +167,6 @@ def test_judgements_are_kept_by_request_too(own: Own, server: ChatServer) -> Non
 def test_an_estimate_says_that_it_is_one(own: Own) -> None:
     own.asked(limit=10)
     own.asked(limit=13, plan_only=True)
-    assert "about 13 requests for answers" in own.printed, "there are no prompts yet to count"
+    estimate = "at most 13 requests for answers; replies that are kept are not subtracted yet"
+    assert estimate in own.printed, "there are no prompts yet to count"
     assert own.asked(limit=13) == 3
