@@ -109,7 +109,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a small sweep in results/SWEEP."""
     root = tmp_path_factory.mktemp("sweep")
     axes = ["-m", "retriever=bm25,hybrid", "chunk.size=64,128"]
-    few = ["dataset.limit=60", "tracking=none", "hydra.sweep.dir=results/SWEEP", *SMALL]
+    few = ["dataset.limit=60", "tracking=none", "run.workers=1", "hydra.sweep.dir=results/SWEEP", *SMALL]
     done = run(["runner", *axes, *few], root)
     assert done.returncode == 0, done.stderr
     return root
@@ -145,8 +145,10 @@ def test_sweep(arguments: list[str], published: Path, own: Path, tmp_path: Path)
     write_own_files(tmp_path)
     extra = list(SMALL)
     is_tracked = any(command.endswith(shlex.join(arguments)) for command in commands(README))
-    if not is_tracked:  # MLflow takes longer than six samples do
+    if not is_tracked:  # MLflow takes longer than six samples do, and so do other processes
         extra.append("tracking=none")
+        if not any(word.startswith("run.workers") for word in arguments):
+            extra.append("run.workers=1")
     for name in ("DOCUMENTS", "PASSAGES", "QUESTIONS"):
         arguments = [word.replace(f"={name}", f"={own / name}") for word in arguments]
     if "limit" not in " ".join(arguments) and "+sweeps=smoke" not in arguments:
@@ -193,7 +195,7 @@ def test_own_metric_in_a_package_outside_the_repository(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.split()[1])
 def test_program(program: str, sweep: Path) -> None:
-    few = ", ".join(f'"{word}"' for word in ["dataset=demo", "dataset.limit=6", "tracking=none", *SMALL])
+    few = ", ".join(f'"{word}"' for word in ["dataset=demo", "dataset.limit=6", "tracking=none", "run.workers=1", *SMALL])
     check = "\nassert len(list(sweep.cells)) > 1, sweep"
     done = python(["-c", program.replace('"dataset=demo"', few) + check], sweep)
     assert done.returncode == 0, done.stderr

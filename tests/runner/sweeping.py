@@ -33,14 +33,15 @@ SWEEP_ID = "a-sweep"
 SMALL = ("dataset.limit=12", "retriever=bm25", "embedder=hashing", "metrics.interval.n_resamples=100")
 """A cell of a second: 12 samples, no model of any kind."""
 
-QUIET = ("tracking=none", "run.progress=false")
+QUIET = ("tracking=none", "run.progress=false", "run.workers=1")
+"""To start other processes takes longer than cells as small as these."""
 RANKING_ONLY = ("metrics=retrieval",)
 FEW_METRICS = (
     "metrics.scores.trec.measures=[ndcg@10]",
     *(f"~metrics.scores.{name}" for name in ("bleu", "f1", "em", "length", "mrr_per_document")),
 )
-SCRIPTED = (*SMALL, *FEW_METRICS, *QUIET, "llm=scripted", "top_k=2,4")
-"""Two cells whose answers can be made slow, to be killed and interrupted."""
+SCRIPTED = (*SMALL, *FEW_METRICS, *QUIET, "llm=scripted", "top_k=2,4", "run.workers=2")
+"""Two cells whose answers can be made slow, to be killed and interrupted; with two workers, as by default."""
 
 
 def compose_job(*overrides: str) -> Job:
