@@ -195,7 +195,9 @@ def test_own_metric_in_a_package_outside_the_repository(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.split()[1])
 def test_program(program: str, sweep: Path) -> None:
-    few = ", ".join(f'"{word}"' for word in ["dataset=demo", "dataset.limit=6", "tracking=none", "run.workers=1", *SMALL])
+    few = ", ".join(
+        f'"{word}"' for word in ["dataset=demo", "dataset.limit=6", "tracking=none", "run.workers=1", *SMALL]
+    )
     check = "\nassert len(list(sweep.cells)) > 1, sweep"
     done = python(["-c", program.replace('"dataset=demo"', few) + check], sweep)
     assert done.returncode == 0, done.stderr

@@ -18,7 +18,7 @@ from runner.engine.store import Store
 from runner.launch.request import check_jobs
 from runner.output import terminal
 from runner.output.collect import collect_cell
-from runner.output.tracking import SafeTracker
+from runner.output.tracking import SafeTracker, where_to_look
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
 
@@ -201,7 +201,7 @@ class Sweep:
                 f"python -m runner.track {shlex.quote(str(self._shown_dir))} --uri {shlex.quote(self._tracker.uri)}"
             )
         elif self._tracker.enabled:
-            self._console.print(f"compare:  mlflow ui --backend-store-uri {self._tracker.uri}")
+            self._console.print(f"MLflow:   {where_to_look(self._tracker.uri, self._tracker.page)}", soft_wrap=True)
 
 
 def _made(results_dir: Path) -> Path:

@@ -1,7 +1,8 @@
 """The process that logs a sweep to MLflow: python -m runner.output.logging_process
 
 Standard input has one order per line, a JSON list: ["start", uri, experiment, folder of the sweep], ["cell", folder],
-["finish"]. At the end there is JSON on standard output, {"error": ""} or what went wrong. The end of the input before
+["finish"]. At the end there is JSON on standard output: {"page": the address of what was logged, "error": ""}, or what
+went wrong as the error. The end of the input before
 "finish" means that the sweep is gone; the cells at hand are logged to their end, and then this process ends too.
 """
 
@@ -30,8 +31,8 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the sweep decides what Ctrl-C means
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as answer:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the answer alone goes there, nothing of MLflow
-        error = _log()
-        json.dump({"error": error}, answer)
+        page, error = _log()
+        json.dump({"page": page, "error": error}, answer)
     return 0
 
 
@@ -41,9 +42,10 @@ def _leave(code: int) -> None:
     os._exit(code)
 
 
-def _log() -> str:
-    """Obeys all orders; returns "" or the error that ended it."""
+def _log() -> tuple[str, str]:
+    """Obeys all orders; returns the page that shows the sweep once it is finished, and what ended it early, or ""."""
     tracker = None
+    page = ""
     try:
         for order, *words in _orders():
             if order == "start":
@@ -52,10 +54,10 @@ def _log() -> str:
             elif order == "cell" and tracker:
                 tracker.log_cells([Path(folder) for folder in words])
             elif order == "finish" and tracker:
-                tracker.finish()
+                page = tracker.finish()
     except Exception as error:  # noqa: BLE001 - whatever MLflow raises; the sweep shows it at its end
-        return told(error)
-    return ""
+        return "", told(error)
+    return page, ""
 
 
 def told(error: Exception) -> str:

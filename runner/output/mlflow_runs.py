@@ -12,24 +12,36 @@ from hashlib import sha256
 from pathlib import Path
 
 from components.json_value import Json
-from components.subsets import OVERALL
+from components.subsets import GROUPINGS, OVERALL
 from runner.output.artifacts import Content, log_files
 from runner.output.leaderboard_figure import leaderboard_figure
 from runner.output.mlflow_database import database_file, open_client, tracking_lock
 from runner.output.mlflow_rows import Client, RunValues, log_values
-from runner.output.ranking import ranked
+from runner.output.mlflow_text import description, run_name
+from runner.output.mlflow_view import TAG as VIEW_TAG
+from runner.output.mlflow_view import saved_view, view_link
+from runner.output.ranking import direction_sign, ranked
 from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep, varying_axes
+
+BEST = "best"
+"""In place of a subset: the best cell's values over all samples, at the parent run."""
 
 _STATUS = {OK: "FINISHED", RUNNING: "RUNNING"}
 _LONGEST_NAME = 250
+_MOST_METRICS_SHOWN = 5
 _HASH_DIGITS = 12
 CELLS_TOGETHER = 20
 """As many cells are written at once: more of them take no less time each, and are held in memory."""
 
 
 def metric_name(subset: str, metric: str) -> str:
-    """MLflow's names hold no "@" (overall/ndcg_at_10), and fit its columns: a long one ends in a hash."""
-    name = f"{subset}/{metric.replace('@', '_at_')}"
+    """MLflow's names hold no "@" (overall/ndcg_at_10), and fit its columns: a long one ends in a hash.
+
+    The data set's own subsets, and the mean over them, are under subset/: MLflow shows metrics by the alphabet, and
+    those of all samples are to come first.
+    """
+    group = subset if subset.partition("/")[0] in (BEST, OVERALL, *GROUPINGS) else f"subset/{subset}"
+    name = f"{group}/{metric.replace('@', '_at_')}"
     if len(name) <= _LONGEST_NAME:
         return name
     digest = sha256(name.encode()).hexdigest()[:_HASH_DIGITS]
@@ -50,6 +62,7 @@ class Tracker:
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
         for name in ("mlflow", "alembic"):
             logging.getLogger(name).setLevel(logging.ERROR)
+        self._uri = uri
         self._sweep_dir = sweep_dir
         self._lock = tracking_lock(uri, sweep_dir.parent)
         self._cells: dict[str, CellResult] = {}
@@ -132,26 +145,47 @@ class Tracker:
         )
         self._client.log_inputs(run_id, [DatasetInput(data_set, [InputTag("mlflow.data.context", "evaluation")])])
 
-    def finish(self) -> None:
-        """The parent run: the leaderboard as a table and a plot, the sweep's description, the best cell's metrics."""
+    def finish(self) -> str:
+        """The parent run: the leaderboard as a table and a plot, the sweep's description, the best cell's metrics.
+
+        Returns the address of the page that shows the sweep.
+        """
         from mlflow.entities import Metric, RunTag
 
         sweep = read_sweep(self._sweep_dir)
         cells = self._cells_of(sweep)
         metrics, ordered = ranked(cells)
+        axes = varying_axes(cell.axes for cell in cells) or ["retriever"]
+        is_ranked = bool(ordered and metrics and ordered[0].status == OK)
         best = {}
         files: dict[str, Content] = {"sweep.json": self._sweep_dir / "sweep.json"}
-        if ordered and metrics and ordered[0].status == OK:
-            files |= _leaderboard(ordered, metrics)
+        tags = {"status": sweep.status, "n_cells": str(len(cells))}
+        if is_ranked:
+            files |= _leaderboard(ordered, axes, metrics)
             best = {name: value for name in metrics if (value := ordered[0].value(name)) is not None}
+            tags["best_cell"] = ordered[0].cell_id
         with self._lock:
             parent_id = self._parent.info.run_id
+            link = self._show(sweep, axes, metrics if is_ranked else [], cells)
+            tags["mlflow.note.content"] = description(
+                sweep, self._sweep_dir, ordered, axes, metrics if is_ranked else [], link
+            )
             log_files(self._client, self._parent, files)
-            tags = [RunTag("status", sweep.status), RunTag("n_cells", str(len(cells)))]
             now = int(time.time() * 1000)
-            logged = [Metric(metric_name("best", name), value, now, 0) for name, value in best.items()]
-            self._client.log_batch(parent_id, logged, tags=tags)
+            logged = [Metric(metric_name(BEST, name), value, now, 0) for name, value in best.items()]
+            self._client.log_batch(parent_id, logged, tags=[RunTag(name, value) for name, value in tags.items()])
             self._client.set_terminated(parent_id, _STATUS.get(sweep.status, "FAILED"))
+        return link
+
+    def _show(self, sweep: SweepResult, axes: list[str], metrics: list[str], cells: list[CellResult]) -> str:
+        """Keeps the view of this sweep; returns its address."""
+        parent_id = self._parent.info.run_id
+        shown = [metric_name(OVERALL, name) for name in metrics[:_MOST_METRICS_SHOWN]]
+        largest_first = not metrics or direction_sign(metrics[0], cells) >= 0
+        now = int(time.time() * 1000)
+        view = saved_view(f"Sweep {sweep.sweep_id}", now, parent_id, axes, shown, largest_first=largest_first)
+        self._client.set_experiment_tag(self._experiment_id, VIEW_TAG + sweep.sweep_id, view)
+        return view_link(self._uri, self._experiment_id, sweep.sweep_id)
 
     def _cells_of(self, sweep: SweepResult) -> list[CellResult]:
         """Those that ended, in the order of the sweep; those of other processes are read now."""
@@ -167,9 +201,8 @@ def _ranked_part(cell: CellResult) -> CellResult:
     return replace(cell, config={}, metrics={OVERALL: cell.metrics.get(OVERALL, {})})
 
 
-def _leaderboard(cells: list[CellResult], metrics: list[str]) -> dict[str, Content]:
+def _leaderboard(cells: list[CellResult], axes: list[str], metrics: list[str]) -> dict[str, Content]:
     """As a table that the UI shows, and as a picture."""
-    axes = varying_axes(cell.axes for cell in cells) or ["retriever"]
     rows = [[c.cell_id, c.status, *(c.axes.get(a) for a in axes), *(c.value(m) for m in metrics)] for c in cells]
     table = {"columns": ["cell", "status", *axes, *metrics], "data": rows}
     return {"leaderboard.json": _json(table), "leaderboard.svg": leaderboard_figure(cells, axes, metrics[0])}
@@ -195,10 +228,9 @@ def _json(value: Json) -> bytes:
 
 
 def _tags(cell: CellResult, parent_id: str, axes: list[str]) -> dict[str, str]:
-    varied = [f"{name}={cell.axes[name]}" for name in axes if cell.axes.get(name) is not None]
     return {
         "mlflow.parentRunId": parent_id,
-        "mlflow.runName": " ".join(varied) or cell.cell_id,
+        "mlflow.runName": run_name(cell.axes, axes) or cell.cell_id,
         "role": "cell",
         "cell_id": cell.cell_id,
         **({"reason": cell.reason[:5000]} if cell.reason else {}),
@@ -215,9 +247,9 @@ def logged_metrics(cell: CellResult) -> Iterator[tuple[str, float]]:
             for metric, entry in values.items():
                 if entry["value"] is not None:
                     yield metric_name(subset, metric), entry["value"]
-    yield from ((f"cost/{name}_tokens", float(n)) for name, n in cell.tokens.items() if n is not None)
-    yield from ((f"seconds/{kind}", seconds) for kind, seconds in cell.seconds.items())
-    yield from ((f"answers/{state}", float(n)) for state, n in cell.counts.items())
+    yield from ((f"run/{name}_tokens", float(n)) for name, n in cell.tokens.items() if n is not None)
+    yield from ((f"run/seconds/{kind}", seconds) for kind, seconds in cell.seconds.items())
+    yield from ((f"run/answers/{state}", float(n)) for state, n in cell.counts.items())
     yield from (
-        (f"unparsable/{judge}", of["n_unparsable"] / max(1, of["n_judged"])) for judge, of in cell.judges.items()
+        (f"run/unparsable/{judge}", of["n_unparsable"] / max(1, of["n_judged"])) for judge, of in cell.judges.items()
     )

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import weakref
@@ -22,6 +23,13 @@ _LAST_WORDS_S = 10
 def default_uri(results_dir: Path) -> str:
     """A SQLite file beside the results."""
     return f"sqlite:///{(results_dir.resolve().parent / 'mlflow.db').as_posix()}"
+
+
+def where_to_look(uri: str, page: str) -> str:
+    """How to see what was logged: the page, after the command that serves it unless a server does."""
+    if uri.startswith(("http://", "https://")):
+        return page
+    return f"mlflow ui --backend-store-uri {shlex.quote(uri)}\n          then open {page}"
 
 
 class _LoggingProcess:
@@ -51,7 +59,8 @@ def load_early() -> None:
 
 
 class SafeTracker:
-    """A tracker that never costs a result: the first failure is kept in `error`, and nothing is logged after it.
+    """A tracker that never costs a result: the first failure is kept in `error`, and nothing is logged after it. When
+    it has finished without one, `page` is the address of what it logged.
 
     It only says which folders are complete; `runner.output.logging_process` reads and logs them. That process ends
     after the cell at hand if this one is gone, and leaves Ctrl-C to this one.
@@ -62,6 +71,7 @@ class SafeTracker:
         self.enabled = settings.enabled
         self.uri = settings.uri or default_uri(sweep_dir.parent)
         self.error = ""
+        self.page = ""
         self._arguments = [self.uri, experiment, str(sweep_dir.resolve())]
         self._logging: _LoggingProcess | None = None
         self._is_finishing = False
@@ -97,7 +107,8 @@ class SafeTracker:
             return
         try:
             answer, _ = self._logging.process.communicate(timeout=limit_s)
-            self.error = self.error or _told(answer, self._logging.process.returncode, self._logging.said)
+            self.page, error = _told(answer, self._logging.process.returncode, self._logging.said)
+            self.error = self.error or error
         except (KeyboardInterrupt, subprocess.TimeoutExpired):
             self._logging.process.terminate()
             self.error = "interrupted before all cells were logged"
@@ -130,14 +141,14 @@ def _started(said: IO[str]) -> "subprocess.Popen[str]":
     )
 
 
-def _told(answer: str, code: int, said: IO[str]) -> str:
-    """The process's own account; without one, how it died."""
+def _told(answer: str, code: int, said: IO[str]) -> tuple[str, str]:
+    """The page that it made, and the error or "": the process's own account; without one, how it died."""
     if answer:
         told: dict[str, Json] = json.loads(answer)
-        return str(told["error"])
+        return str(told["page"]), str(told["error"])
     said.seek(0)
     last = ([line.strip() for line in said if line.strip()] or [""])[-1]
-    return f"its process ended with exit code {code}" + (f": {last}" if last else "")
+    return "", f"its process ended with exit code {code}" + (f": {last}" if last else "")
 
 
 def _end(process: "subprocess.Popen[str]", said: IO[str]) -> None:

@@ -7,7 +7,7 @@ from components.errors import DataError
 from runner import results
 from runner.output.logging_process import told
 from runner.output.mlflow_runs import Tracker
-from runner.output.tracking import default_uri
+from runner.output.tracking import default_uri, where_to_look
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,11 +31,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         tracker = Tracker(uri, sweep.name, folder)
         tracker.log_cells(cells)
-        tracker.finish()
+        page = tracker.finish()
     except Exception as error:  # noqa: BLE001 - whatever MLflow raises
         print(f"{uri}: could not be logged to: {told(error)}", file=sys.stderr)
         return 2
-    print(f"logged {len(cells)} cell(s); compare them with: mlflow ui --backend-store-uri {uri}")
+    print(f"logged {len(cells)} cell(s)\nMLflow:   {where_to_look(uri, page)}")
     return 0
 
 

@@ -100,7 +100,7 @@ def test_it_ends_when_the_sweep_is_gone(sweep: Path) -> None:
     assert process.stdin is not None
     process.stdin.write(json.dumps(start_order(sweep)) + "\n")
     answer, _ = process.communicate(timeout=60)  # closes its input
-    assert json.loads(answer) == {"error": ""}
+    assert json.loads(answer) == {"page": "", "error": ""}
     assert process.returncode == 0
 
 
@@ -154,7 +154,8 @@ def test_nothing_but_the_answer_is_printed_and_no_model_library_is_loaded(sweep:
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=REPOSITORY, input=orders + "\n", capture_output=True, text=True, check=False)
-    assert json.loads(done.stdout) == {"error": ""}
+    answer = json.loads(done.stdout)
+    assert (answer["page"].rpartition("=")[2], answer["error"]) == (sweep.name, "")
     assert done.stderr.splitlines()[-1] == "[]"
 
 

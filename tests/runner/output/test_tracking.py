@@ -9,6 +9,7 @@ from mlflow.utils.validation import _validate_metric_name
 
 from runner.output import mlflow_runs
 from runner.output.mlflow_runs import Tracker, metric_name
+from runner.output.ranking import HEADLINES
 from runner.output.tracking import default_uri
 from runner.results import CellResult, read_cells, read_sweep
 from runner.track import __main__ as track
@@ -59,10 +60,20 @@ def artifacts(uri: str, run: Run, folder: str | None = None) -> set[str]:
 
 @pytest.mark.parametrize(
     ("subset", "metric", "expected"),
-    [("overall", "ndcg@10", "overall/ndcg_at_10"), ("read/qa_1doc", "mrr", "read/qa_1doc/mrr")],
+    [
+        ("overall", "ndcg@10", "overall/ndcg_at_10"),
+        ("read/qa_1doc", "mrr", "subset/read/qa_1doc/mrr"),
+        ("macro", "mrr", "subset/macro/mrr"),
+        ("topic/funds", "mrr", "topic/funds/mrr"),
+    ],
 )
 def test_metric_names(subset: str, metric: str, expected: str) -> None:
     assert metric_name(subset, metric) == expected
+
+
+def test_metrics_of_all_samples_come_first_by_the_alphabet(runs: list[Run], bm25: CellResult) -> None:
+    groups = list(dict.fromkeys(name.split("/")[0] for name in sorted(children(runs)[bm25.cell_id].data.metrics)))
+    assert groups == ["overall", "run", "subset", "task", "topic"]
 
 
 @pytest.mark.parametrize("n_characters", [200, 240, 600])
@@ -101,6 +112,37 @@ class TestParent:
         assert values == sorted(values, key=lambda value: -1 if value is None else value, reverse=True)
         assert parent.data.metrics[f"best/{table['columns'][4].replace('@', '_at_')}"] == values[0]
 
+    def test_says_which_cell_is_best(self, runs: list[Run], cells: dict[str, CellResult]) -> None:
+        (parent,) = parents(runs)
+        best = cells[parent.data.tags["best_cell"]]
+        metric = next(name for name in HEADLINES if best.value(name) is not None)
+        assert best.value(metric) == max(cell.value(metric) or 0.0 for cell in cells.values())
+        assert f"Best by {metric}: **bm25 top_k=" in parent.data.tags["mlflow.note.content"]
+        assert f"({best.cell_id}), {best.value(metric):.4f}" in parent.data.tags["mlflow.note.content"]
+
+    def test_has_a_view_of_its_cells_which_the_command_links_to(
+        self, tracked_run: Path, uri: str, runs: list[Run]
+    ) -> None:
+        (parent,) = parents(runs)
+        experiment = MlflowClient(uri).get_experiment(parent.info.experiment_id)
+        sweep_id = parent.data.tags["sweep_id"]
+        view = json.loads(experiment.tags[f"mlflow.sharedViewState.{sweep_id}"])
+        state = json.loads(view["state"])
+        link = f"#/experiments/{experiment.experiment_id}/runs?viewStateShareKey={sweep_id}"
+        assert link in (tracked_run / "output.txt").read_text(encoding="utf-8").replace("\n", "")
+        assert link in parent.data.tags["mlflow.note.content"]
+        found = MlflowClient(uri).search_runs([experiment.experiment_id], state["searchFilter"])
+        assert {run.info.run_id for run in found} == {run.info.run_id for run in children(runs).values()}
+        assert state["selectedColumns"][:3] == [
+            "params.`retriever`", "params.`top_k`", state["orderByKey"],
+        ]  # fmt: skip
+        for column in state["selectedColumns"]:
+            group, name = column.rstrip("`").split(".`")
+            assert all(
+                name in getattr(run.data, group) or run.data.params["retriever"] == "closed_book" for run in found
+            )
+        assert [chart["type"] for chart in state["compareRunCharts"]][:2] == ["PARALLEL", "BAR"]
+
 
 class TestChildren:
     def test_are_one_per_cell_under_the_parent(self, runs: list[Run], cells: dict[str, CellResult]) -> None:
@@ -120,11 +162,11 @@ class TestChildren:
         assert all(len(value) < 50 for value in params.values())
 
     def test_are_named_after_what_varies(self, runs: list[Run], bm25: CellResult) -> None:
-        assert children(runs)[bm25.cell_id].info.run_name == "retriever=bm25 top_k=2"
+        assert children(runs)[bm25.cell_id].info.run_name == "bm25 top_k=2"
 
     def test_have_all_metrics_but_those_of_matrix_cells(self, runs: list[Run], bm25: CellResult) -> None:
         expected = {
-            f"{subset}/{name.replace('@', '_at_')}": entry["value"]
+            metric_name(subset, name): entry["value"]
             for subset, values in bm25.metrics.items()
             if not subset.startswith("matrix/")
             for name, entry in values.items()
@@ -132,7 +174,7 @@ class TestChildren:
         }
         logged = children(runs)[bm25.cell_id].data.metrics
         assert {name: logged.get(name) for name in expected} == expected
-        assert {name.split("/")[0] for name in logged.keys() - expected.keys()} == {"cost", "seconds", "answers"}
+        assert {name.split("/")[0] for name in logged.keys() - expected.keys()} == {"run"}
         assert not any("@" in name for name in logged)
 
     def test_have_files_and_tables(self, uri: str, runs: list[Run], bm25: CellResult) -> None:

@@ -1,0 +1,80 @@
+"""How MLflow shows a sweep: the table of its cells with what varies and the headline metrics, and charts of those.
+
+A saved view of MLflow's own pages: a tag of the experiment, with the state of the page as JSON. A page that does not
+understand it says so and shows what it would have shown without.
+"""
+
+import json
+from collections.abc import Sequence
+
+from components.json_value import Json
+
+TAG = "mlflow.sharedViewState."
+"""With the view's id behind it: the name of the tag."""
+
+DEFAULT_SERVER = "http://127.0.0.1:5000"
+"""Where `mlflow ui` serves."""
+
+_MOST_RUNS = 100
+_SECTION = "headline-metrics"
+
+
+def view_link(uri: str, experiment_id: str, view_id: str) -> str:
+    """The page of a saved view: at the tracking server, or where `mlflow ui` will serve."""
+    server = uri.rstrip("/") if uri.startswith(("http://", "https://")) else DEFAULT_SERVER
+    return f"{server}/#/experiments/{experiment_id}/runs?viewStateShareKey={view_id}"
+
+
+def saved_view(
+    name: str, now_ms: int, parent_id: str, axes: Sequence[str], metrics: Sequence[str], *, largest_first: bool
+) -> str:
+    """The tag's value: the child runs of `parent_id`, sorted by the first of `metrics`.
+
+    `axes` and `metrics` are names of parameters and metrics in MLflow; `now_ms` is in milliseconds since 1970.
+    """
+    columns = [*(f"params.`{name}`" for name in axes), *(f"metrics.`{name}`" for name in metrics)]
+    state: dict[str, Json] = {
+        "searchFilter": f"tags.`mlflow.parentRunId` = '{parent_id}'",
+        "orderByKey": f"metrics.`{metrics[0]}`" if metrics else "attributes.start_time",
+        "orderByAsc": bool(metrics) and not largest_first,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "datasetsFilter": [],
+        "modelVersionFilter": "All Runs",
+        "selectedColumns": columns,
+        "compareRunCharts": _charts(axes, metrics),
+        "compareRunSections": [
+            {
+                "uuid": _SECTION,
+                "name": "Headline metrics",
+                "display": True,
+                "isReordered": False,
+                "deleted": False,
+                "isGenerated": False,
+            }
+        ],
+        "isAccordionReordered": True,
+    }
+    return json.dumps({"name": name, "createdAt": now_ms, "updatedAt": now_ms, "state": json.dumps(state)})
+
+
+def _charts(axes: Sequence[str], metrics: Sequence[str]) -> list[dict[str, Json]]:
+    """Every axis against the first metric, then a bar chart per metric."""
+    common = {
+        "runsCountToCompare": _MOST_RUNS,
+        "metricSectionId": _SECTION,
+        "deleted": False,
+        "isGenerated": False,
+    }
+    lines = {
+        "type": "PARALLEL",
+        "uuid": "axes",
+        "displayName": "What the axes do",
+        "selectedParams": list(axes),
+        "selectedMetrics": list(metrics[:1]),
+        "showAllRuns": True,
+    }
+    bars = [
+        {"type": "BAR", "uuid": f"bar-{name}", "metricKey": name, "displayName": name, **common} for name in metrics
+    ]
+    return [{**lines, **common}, *bars] if axes and metrics else bars

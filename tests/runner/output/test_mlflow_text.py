@@ -1,0 +1,65 @@
+"""What MLflow's pages say in words."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from components.json_value import Json
+from runner.output.mlflow_text import description, run_name
+from runner.output.ranking import ranked
+from runner.results import SweepResult
+from tests.runner.output.test_terminal import cell
+
+FOLDER = Path("results/a-sweep")
+
+
+@pytest.mark.parametrize(
+    ("axes", "expected"),
+    [
+        ({"retriever": "hybrid", "chunk.size": 128, "top_k": 4}, "hybrid size=128 top_k=4"),
+        ({"retriever": "closed_book", "chunk.size": None, "top_k": None}, "closed_book"),
+        ({"llm.base_url": "http://here", "chunk.overlap": 0.1}, "base_url=http://here overlap=0.1"),
+        ({}, ""),
+    ],
+)
+def test_runs_are_named_after_what_varies(axes: dict[str, Json], expected: str) -> None:
+    assert run_name(axes, list(axes)) == expected
+
+
+def described(*values: float | None, command: str = "python -m runner -m retriever=a,b") -> str:
+    cells = [
+        replace(cell(f"cell{n}", value), status="FAILED" if value is None else "OK") for n, value in enumerate(values)
+    ]
+    raw = tuple({"cell_id": each.cell_id, "axes": each.axes} for each in cells)
+    sweep = SweepResult("a-sweep", "test", "OK", command, (), "", "", raw, {})
+    metrics, ordered = ranked(cells)
+    has_best = ordered[0].status == "OK"
+    return description(sweep, FOLDER, ordered, ["retriever", "top_k"], metrics if has_best else [], "http://here")
+
+
+def test_a_description_begins_with_the_best_cell() -> None:
+    text = described(0.25, 0.5, None)
+    assert text.startswith("Best by accuracy: **cell1 top_k=5** (cell1), 0.5000 [0.5000, 0.5000]\n\n")
+    assert "[All cells as a table](http://here)**: 2 of 3 complete." in text
+    assert "Swept: retriever = cell0, cell1, cell2; top_k = 5" in text
+    assert "| cell1 top_k=5 | cell1 | 0.5000 [0.5000, 0.5000] |\n| cell0 top_k=5 | cell0 | 0.2500" in text
+    assert "python -m analysis compare results/a-sweep" in text
+
+
+def test_without_a_complete_cell_nothing_is_best() -> None:
+    text = described(None, None)
+    assert "Best" not in text
+    assert "0 of 2 complete" in text
+
+
+def test_a_long_leaderboard_is_cut_and_says_so() -> None:
+    text = described(*(n / 100 for n in range(30)))
+    assert "cells (the first 10 of 30)" in text
+    assert text.count("\n| cell") == 11
+
+
+def test_what_users_write_stays_text() -> None:
+    text = described(0.5, command="python -m runner 'name=`x` | <script>alert(1)</script>'")
+    assert "<script" not in text
+    assert "`python -m runner 'name='x' / &lt;script>alert(1)&lt;/script>'`" in text
