@@ -41,20 +41,28 @@ def match_gold(documents: Documents, items: Sequence[CrudItem], min_overlap: flo
     nowhere has one unit, a document that is not in the corpus: a miss that no retriever can avoid, and that is counted.
     """
     texts = list(dict.fromkeys(text for item in items for text in item.gold_texts))
+    in_corpus = PassageFinder(texts, min_overlap)
+    in_corpus.add(documents.ids, documents.texts)
+    evidence = {text: in_corpus.find(text) for text in texts}
+    added = _to_add(_missing_texts_of_qa(items, evidence), min_overlap) if add_gold else {}
+    missing = [text for text in texts if not evidence[text]]
+    in_added = PassageFinder(missing, min_overlap)
+    in_added.add(list(added), list(added.values()))
+    for text in missing:
+        whole = (Evidence(gold_id(text)),)
+        evidence[text] = whole if gold_id(text) in added else in_added.find(text) or whole
+    return CrudGold(evidence, added)
+
+
+def _to_add(texts: Sequence[str], min_overlap: float) -> dict[str, str]:
+    """The texts, the longest first, that none of those before them holds, by the ids of their documents."""
     finder = PassageFinder(texts, min_overlap)
-    for document_id, document in zip(documents.ids, documents.texts, strict=True):
-        finder.add(document_id, document)
-    evidence = {text: finder.find(text) for text in texts}
     added: dict[str, str] = {}
-    for text in _missing_texts_of_qa(items, evidence) if add_gold else ():
+    for text in texts:
         if not finder.find(text):
             added[gold_id(text)] = text
-            finder.add(gold_id(text), text)
-    for text in texts:
-        if not evidence[text]:
-            whole = (Evidence(gold_id(text)),)
-            evidence[text] = whole if gold_id(text) in added else finder.find(text) or whole
-    return CrudGold(evidence, added)
+            finder.add([gold_id(text)], [text])
+    return added
 
 
 def gold_id(text: str) -> str:

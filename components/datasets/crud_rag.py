@@ -28,12 +28,13 @@ class CrudRag:
     """The published data under `root`. A document's id is "<file name>:<line number>", a sample's "<subset>/<ID>".
 
     With `add_gold`, gold news texts of QA items that do not occur in the corpus are added to it as "gold:<hash>". A
-    text occurs if at least the share `gold_overlap` of its sentences, by characters, does. With `merge_duplicates`,
-    only the first of several documents with the same text is kept; without, the first is the gold. `accept_truncated`
-    uses the complete records of a split file that was cut off. The notes count what was read, merged, found and added.
+    text occurs if at least the share `gold_overlap` of its characters does, in one document or in two. With
+    `merge_duplicates`, only the first of several documents with the same text is kept; without, the first is the gold.
+    `accept_truncated` uses the complete records of a split file that was cut off. The notes count what was read,
+    merged, found and added.
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     root: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
     subsets: tuple[str, ...] = tuple(SUBSETS)

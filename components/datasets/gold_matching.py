@@ -1,77 +1,69 @@
-"""Finds where gold texts occur in a corpus, by the sentences they share.
+"""Finds where gold texts occur in a corpus.
 
-CRUD-RAG gives its gold as text, not as document ids, and its passages are windows that may begin and end anywhere and
-span two documents. So a passage is looked up sentence by sentence, ignoring white space: first the sentences of all
-passages are collected, then every document is read once.
+CRUD-RAG gives its gold as text, not as document ids, and its passages are windows that may begin and end anywhere, lose
+or gain line breaks, and span two documents. So a passage is looked up by the runs of characters that it shares with
+every document.
 """
 
-import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from components.records import Evidence
-
-MIN_SENTENCE_CHARACTERS = 10
-"""Shorter sentences occur everywhere and prove nothing."""
-
-_SENTENCE = re.compile(r"[^。！？!?；;]+")
-
-
-def sentences_of(text: str) -> list[str]:
-    """The sentences of a text with at least MIN_SENTENCE_CHARACTERS, without white space or end marks."""
-    return [s for s in _SENTENCE.findall("".join(text.split())) if len(s) >= MIN_SENTENCE_CHARACTERS]
+from components.text.shared_passages import Coverage, SharedPassages, segments
 
 
 class PassageFinder:
-    """Documents, added one by one, in which `passages` can be found. Other sentences are not kept, to save memory."""
+    """Documents in which `passages` can be found."""
 
-    def __init__(self, passages: Iterable[str], min_overlap: float) -> None:
-        """`min_overlap` in (0, 1] is the share of a passage's sentences, by characters, that must occur."""
-        self._wanted = {sentence for passage in passages for sentence in sentences_of(passage)}
+    def __init__(self, passages: Sequence[str], min_overlap: float) -> None:
+        """`min_overlap` in (0, 1] is the share of a passage's characters that must occur, white space apart."""
+        self._number = {passage: number for number, passage in enumerate(passages)}
+        self._shared = SharedPassages(passages)
         self._min_overlap = min_overlap
         self._ids: list[str] = []
         self._texts: list[str] = []
-        self._places: dict[str, list[int]] = defaultdict(list)
 
-    def add(self, document_id: str, text: str) -> None:
-        """Adds a document. Of equally good documents, `find` takes the one that was added first."""
-        found = self._wanted.intersection(sentences_of(text))
-        if not found:
-            return
-        for sentence in found:
-            self._places[sentence].append(len(self._ids))
-        self._ids.append(document_id)
-        self._texts.append(text)
+    def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:
+        """Adds documents. Of equally good ones, `find` takes the one that was added first."""
+        self._shared.add(texts)
+        self._ids += ids
+        self._texts += texts
 
     def find(self, passage: str) -> tuple[Evidence, ...]:
         """Where one of the `passages` occurs: a span of one document that holds enough of it, or else spans of two
-        documents that do so together, or else nothing. A span goes from the first to the last shared sentence.
+        documents that do so together, or else nothing. A span goes from the first to the last shared character.
         """
-        sentences = set(sentences_of(passage))
-        needed = self._min_overlap * _n_characters(sentences)
-        shared: dict[int, set[str]] = defaultdict(set)
-        for sentence in sentences:
-            for position in self._places.get(sentence, ()):
-                shared[position].add(sentence)
-        if not shared:
+        coverage = self._shared.coverage(self._number[passage])
+        needed = self._min_overlap * coverage.n_characters
+        if not len(coverage.documents):
             return ()
-        best = min(shared, key=lambda position: (-_n_characters(shared[position]), position))
-        if _n_characters(shared[best]) >= needed:
-            return (self._span(best, shared[best]),)
+        best = int(np.argmax(coverage.n_covered))
+        if coverage.n_covered[best] >= needed:
+            return (self._span(passage, int(coverage.documents[best])),)
         # The passage may straddle two documents: the second is the one that adds most to the first.
-        second = min(shared, key=lambda position: (-_n_characters(shared[position] - shared[best]), position))
-        if _n_characters(shared[best] | shared[second]) >= needed:
-            return tuple(self._span(position, shared[position]) for position in sorted((best, second)))
+        added = _added_to(coverage, best)
+        second = int(np.argmax(added))
+        if coverage.n_covered[best] + added[second] >= needed:
+            documents = coverage.documents[sorted((best, second))].tolist()
+            return tuple(self._span(passage, document) for document in documents)
         return ()
 
-    def _span(self, position: int, sentences: Collection[str]) -> Evidence:
-        """The characters of a document from the first to the last of some of its sentences, including the end mark."""
-        text = self._texts[position]
-        matches = [match for match in _SENTENCE.finditer(text) if "".join(match.group().split()) in sentences]
-        first = matches[0]
-        start = first.end() - len(first.group().lstrip())
-        return Evidence(self._ids[position], start, min(matches[-1].end() + 1, len(text)))
+    def _span(self, passage: str, document: int) -> Evidence:
+        found = list(segments(passage, self._texts[document]))
+        first = min(segment.place for segment in found)
+        last = max(segment.place + segment.length for segment in found)
+        return Evidence(self._ids[document], first, last)
 
 
-def _n_characters(sentences: Iterable[str]) -> int:
-    return sum(map(len, sentences))
+def _added_to(coverage: Coverage, best: int) -> NDArray[np.int64]:
+    """Characters of the passage that each document covers and the best one does not: int64[n_documents]."""
+    is_new = np.ones(coverage.n_characters, dtype=np.int64)
+    of_best = coverage.document_of_piece == coverage.documents[best]
+    for start, end in zip(coverage.position[of_best].tolist(), coverage.end[of_best].tolist(), strict=True):
+        is_new[start:end] = 0
+    n_new = np.append(0, np.cumsum(is_new))
+    rows = np.searchsorted(coverage.documents, coverage.document_of_piece)
+    added = n_new[coverage.end] - n_new[coverage.position]
+    return np.bincount(rows, weights=added, minlength=len(coverage.documents)).astype(np.int64)

@@ -1,8 +1,8 @@
-"""Passages are found by their sentences, in one document or in two."""
+"""Passages are found by the characters that they share with documents, in one document or in two."""
 
 import pytest
 
-from components.datasets.gold_matching import PassageFinder, sentences_of
+from components.datasets.gold_matching import PassageFinder
 from components.records import Evidence
 
 FIRST = "青砚市昨日发布了新的公共交通方案。"
@@ -14,16 +14,8 @@ OTHER = "这是一句与上面的新闻毫无关系的句子。"
 
 def found(passage: str, *documents: str, overlap: float = 0.8) -> tuple[Evidence, ...]:
     finder = PassageFinder([passage], overlap)
-    for number, text in enumerate(documents):
-        finder.add(f"d{number}", text)
+    finder.add([f"d{number}" for number in range(len(documents))], documents)
     return finder.find(passage)
-
-
-def test_sentences_without_white_space_marks_and_short_ones() -> None:
-    assert sentences_of(" 青砚市 昨日发布\n了新方案。好！没有句号的最后一句话") == [
-        "青砚市昨日发布了新方案",
-        "没有句号的最后一句话",
-    ]
 
 
 def test_whole_document() -> None:
@@ -43,6 +35,30 @@ def test_white_space_does_not_matter() -> None:
 
 def test_a_sentence_at_the_end_without_a_mark() -> None:
     assert found(FIRST, FIRST[:-1]) == (Evidence("d0", 0, len(FIRST) - 1),)
+
+
+def test_line_breaks_do_not_glue_sentences_together() -> None:
+    """A headline has no mark at its end: without its line break it and the next sentence are one."""
+    passage = FIRST[:-1] + "\n" + SECOND[:-1] + "\n" + THIRD
+    assert found(passage, OTHER + FIRST[:-1], SECOND[:-1] + THIRD + OTHER) == (
+        Evidence("d0", len(OTHER), len(OTHER + FIRST) - 1),
+        Evidence("d1", 0, len(SECOND + THIRD) - 1),
+    )
+
+
+def test_a_window_may_begin_and_end_within_a_sentence() -> None:
+    document = FIRST + SECOND + THIRD + FOURTH
+    passage = document[6:-5]
+    assert found(passage, OTHER, document) == (Evidence("d1", 6, len(document) - 5),)
+
+
+def test_documents_that_are_added_later() -> None:
+    finder = PassageFinder([FIRST, SECOND], 0.8)
+    finder.add(["a"], [FIRST])
+    assert finder.find(SECOND) == ()
+    finder.add(["b"], [OTHER + SECOND])
+    assert finder.find(FIRST) == (Evidence("a", 0, len(FIRST)),)
+    assert finder.find(SECOND) == (Evidence("b", len(OTHER), len(OTHER + SECOND)),)
 
 
 def test_straddling_two_documents() -> None:
@@ -66,5 +82,5 @@ def test_of_equal_documents_the_first_and_of_unequal_ones_the_best() -> None:
 
 
 @pytest.mark.parametrize("passage", ["", "好。", "短句。短句！"])
-def test_a_text_without_a_sentence_is_nowhere(passage: str) -> None:
+def test_a_text_shorter_than_a_run_is_nowhere(passage: str) -> None:
     assert found(passage, passage, FIRST) == ()

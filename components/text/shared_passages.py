@@ -1,0 +1,192 @@
+"""Where texts of passages occur in documents, whole or in part, whatever stands around them.
+
+Texts are compared by their runs of 10 characters without white space: all runs of all passages are collected first,
+then every document is read once. A character of a passage is *covered* by a document if it lies in a run that both
+have, so that a line break, a cut-off sentence or an edit costs a few characters and not a whole sentence.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+RUN = 10
+"""Characters of a run: long enough that few runs are shared by chance, short enough that an edit costs little."""
+
+_BATCH = 1024
+_N_CODES, _LAST_SPACE = 0x110000, 0x3000
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+Ints = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+
+
+class Coverage(NamedTuple):
+    """What documents cover of one passage: positions in both are without white space.
+
+    `documents` int64[k], ascending; `n_covered` int64[k] characters. `first` says where the rows of each document begin
+    in `position` and `end`, int64: the covered characters [position, end) in pieces that do not overlap.
+    """
+
+    n_characters: int
+    documents: Ints
+    n_covered: Ints
+    document_of_piece: Ints
+    position: Ints
+    end: Ints
+
+
+class Segment(NamedTuple):
+    """Equal characters [start, start + length) of a passage and [place, place + length) of a document, in places of the
+    original texts.
+    """
+
+    start: int
+    place: int
+    length: int
+
+
+class SharedPassages:
+    """The runs that `passages` share with documents, which are numbered in the order in which they are added."""
+
+    def __init__(self, passages: Sequence[str]) -> None:
+        codes = [_compact(passage).codes for passage in passages]
+        self._n_characters = [len(own) for own in codes]
+        runs = [_hashes(own) for own in codes]
+        none = np.empty(0, dtype=np.uint64)
+        self._wanted, ids = np.unique(np.concatenate([none, *runs]), return_inverse=True)
+        self._runs = np.split(ids, np.cumsum([len(own) for own in runs]))
+        self._may_be_wanted = _table_of(self._wanted)
+        self._documents: list[Ints] = []
+        self._found: list[Ints] = []
+        self._n_documents = 0
+        self._first: Ints | None = None
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Reads documents."""
+        self._first = None
+        for first in range(0, len(texts), _BATCH):
+            batch = texts[first : first + _BATCH]
+            self._add(batch)
+            self._n_documents += len(batch)
+
+    def _add(self, texts: Sequence[str]) -> None:
+        codes = [_compact(text).codes for text in texts]
+        document = np.repeat(np.arange(len(codes)), [len(own) for own in codes])
+        hashes = _hashes(np.concatenate(codes))
+        within_one = document[: len(hashes)] == document[RUN - 1 :][: len(hashes)]
+        mask = np.uint64(len(self._may_be_wanted) - 1)
+        candidates = np.flatnonzero(within_one & self._may_be_wanted[hashes & mask])
+        place, is_wanted = _find(hashes[candidates], self._wanted)
+        pairs = np.unique(document[candidates[is_wanted]] * (len(self._wanted) + 1) + place[is_wanted])
+        document_of_pair, run = np.divmod(pairs, len(self._wanted) + 1)
+        self._documents.append(document_of_pair + self._n_documents)
+        self._found.append(run)
+
+    def coverage(self, passage: int) -> Coverage:
+        """What the documents that were added cover of a passage."""
+        documents, first = self._by_run()
+        ids = self._runs[passage]
+        counts = first[ids + 1] - first[ids]
+        position = np.repeat(np.arange(len(ids)), counts)
+        places = np.arange(counts.sum()) + np.repeat(first[ids] - np.cumsum(counts) + counts, counts)
+        document = documents[places]
+        order = np.lexsort((position, document))
+        document, position = document[order], position[order]
+        end = position + RUN
+        follows = document[1:] == document[:-1]
+        end[:-1][follows] = np.minimum(end[:-1][follows], position[1:][follows])
+        distinct, inverse = np.unique(document, return_inverse=True)
+        n_covered = np.bincount(inverse, weights=end - position, minlength=len(distinct)).astype(np.int64)
+        return Coverage(self._n_characters[passage], distinct, n_covered, document, position, end)
+
+    def _by_run(self) -> tuple[Ints, Ints]:
+        """The documents of every run that was found, run by run, and where those of each run begin."""
+        if self._first is None:
+            none = np.empty(0, dtype=np.int64)
+            runs, documents = np.concatenate([none, *self._found]), np.concatenate([none, *self._documents])
+            order = np.lexsort((documents, runs))
+            self._found, self._documents = [runs[order]], [documents[order]]
+            self._first = np.searchsorted(self._found[0], np.arange(len(self._wanted) + 1))
+        return self._documents[0], self._first
+
+
+def segments(passage: str, document: str) -> Iterator[Segment]:
+    """What a passage and a document share, in the order of the passage; runs that a document holds more than once count
+    where they stand first.
+    """
+    own, other = _compact(passage), _compact(document)
+    runs, first = np.unique(_hashes(other.codes), return_index=True)
+    place, is_shared = _find(_hashes(own.codes), runs)
+    positions = np.flatnonzero(is_shared)
+    if not len(positions):
+        return
+    places = first[place[is_shared]]
+    breaks = np.flatnonzero((np.diff(positions) != 1) | (np.diff(places) != 1)) + 1
+    for piece, at in zip(np.split(positions, breaks), np.split(places, breaks), strict=True):
+        n = len(piece) + RUN - 1
+        yield from _in_original(own.places[piece[0] : piece[0] + n], other.places[at[0] : at[0] + n])
+
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def share_of_numbers(passage: str, document: str) -> float:
+    """The share of a passage's distinct numbers that a document holds too; 1 for a passage without any."""
+    numbers = set(_NUMBER.findall(passage))
+    return len(numbers.intersection(_NUMBER.findall(document))) / len(numbers) if numbers else 1.0
+
+
+class _Compact(NamedTuple):
+    """A text without white space: its characters, and their places in the text."""
+
+    codes: NDArray[np.uint32]
+    places: Ints
+
+
+def _compact(text: str) -> _Compact:
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    places = np.flatnonzero(~_is_space()[codes])
+    return _Compact(codes[places], places)
+
+
+@cache
+def _is_space() -> NDArray[np.bool_]:
+    is_space = np.zeros(_N_CODES, dtype=bool)
+    is_space[: _LAST_SPACE + 1] = [chr(code).isspace() for code in range(_LAST_SPACE + 1)]
+    return is_space
+
+
+def _hashes(codes: NDArray[np.uint32]) -> Hashes:
+    """A number for every run of characters."""
+    n = max(0, len(codes) - RUN + 1)
+    hashes = np.zeros(n, dtype=np.uint64)
+    for place in range(RUN if n else 0):
+        hashes = hashes * _FACTOR + codes[place : place + n]
+        hashes ^= hashes >> np.uint64(31)
+    return hashes
+
+
+def _table_of(hashes: Hashes) -> NDArray[np.bool_]:
+    """Which last bits the hashes have: most others are told apart at a glance, before any search."""
+    table = np.zeros(1 << max(10, (16 * len(hashes)).bit_length()), dtype=bool)
+    table[hashes & np.uint64(len(table) - 1)] = True
+    return table
+
+
+def _find(hashes: Hashes, among: Hashes) -> tuple[Ints, NDArray[np.bool_]]:
+    """Where each is in `among` (sorted, distinct), and whether it is there at all."""
+    if not len(among):
+        return np.zeros(len(hashes), dtype=np.int64), np.zeros(len(hashes), dtype=bool)
+    place = np.minimum(np.searchsorted(among, hashes), len(among) - 1)
+    return place, among[place] == hashes
+
+
+def _in_original(own: Ints, other: Ints) -> Iterator[Segment]:
+    """A piece in places of the original texts, cut where white space differs."""
+    breaks = np.flatnonzero(np.diff(own - other) != 0) + 1
+    for mine, theirs in zip(np.split(own, breaks), np.split(other, breaks), strict=True):
+        yield Segment(int(mine[0]), int(theirs[0]), int(mine[-1] - mine[0]) + 1)
