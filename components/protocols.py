@@ -334,7 +334,9 @@ class AnswerMetric(Metric, Protocol):
 
 @runtime_checkable
 class RankingMetric(Metric, Protocol):
-    """Scores document rankings."""
+    """Scores document rankings. In these a copy of a gold document stands as the gold document itself, unless the
+    metric has a `strict` that is true.
+    """
 
     def score_rankings(
         self, rankings: Sequence[Sequence[str]], relevant: Sequence[Mapping[str, int]]
@@ -346,7 +348,9 @@ class RankingMetric(Metric, Protocol):
 
 @runtime_checkable
 class ContextMetric(Metric, Protocol):
-    """Scores what reached the prompt."""
+    """Scores what reached the prompt. Spans of gold that stand in copies are among the `spans`, unless the metric has a
+    `strict` that is true.
+    """
 
     def score_contexts(
         self,

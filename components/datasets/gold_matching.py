@@ -13,6 +13,11 @@ from numpy.typing import NDArray
 from components.records import Evidence
 from components.text.shared_passages import Coverage, SharedPassages, segments
 
+_MOST_ALIKE = 5
+"""What more documents than these could add equally well is boilerplate, such as a notice at the end of a page: none of
+them is evidence.
+"""
+
 
 class PassageFinder:
     """Documents in which `passages` can be found."""
@@ -33,7 +38,8 @@ class PassageFinder:
 
     def find(self, passage: str) -> tuple[Evidence, ...]:
         """Where one of the `passages` occurs: a span of one document that holds enough of it, or else spans of two
-        documents that do so together, or else nothing. A span goes from the first to the last shared character.
+        documents that do so together (unless boilerplate is all that the second adds), or else nothing. A span goes
+        from the first to the last shared character.
         """
         coverage = self._shared.coverage(self._number[passage])
         needed = self._min_overlap * coverage.n_characters
@@ -46,6 +52,8 @@ class PassageFinder:
         added = _added_to(coverage, best)
         second = int(np.argmax(added))
         if coverage.n_covered[best] + added[second] >= needed:
+            if np.count_nonzero(added == added[second]) > _MOST_ALIKE:
+                return (self._span(passage, int(coverage.documents[best])),)
             documents = coverage.documents[sorted((best, second))].tolist()
             return tuple(self._span(passage, document) for document in documents)
         return ()

@@ -23,6 +23,7 @@ class MapOmniEval:
 
     version: ClassVar[int] = 1
     larger_is_better: ClassVar[bool | None] = True
+    strict: ClassVar[bool] = True  # the published code knows no copies
 
     @property
     def names(self) -> tuple[str, ...]:

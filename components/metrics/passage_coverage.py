@@ -23,16 +23,19 @@ class PassageCoverage:
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none; characters, white space included.
     A character in several gold units or several chunks counts once; a unit without positions is its whole document.
     Units of documents that are not in the corpus are left out; a sample without any other is NO_GOLD. Empty context: 0.
+    A `strict` one is named so and is to be given no spans that stand for copies of the gold.
     Source: this project. It is recall in characters, so that one measure compares all chunkings.
     """
+
+    strict: bool = False
 
     version: ClassVar[int] = 1
     larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:
-        """("passage_coverage",)."""
-        return ("passage_coverage",)
+        """("passage_coverage",) or ("passage_coverage_strict",)."""
+        return ("passage_coverage_strict",) if self.strict else ("passage_coverage",)
 
     def score_contexts(
         self, samples: Sequence[Sample], documents: Documents, spans: Sequence[Sequence[Span]], context: Context
@@ -45,7 +48,7 @@ class PassageCoverage:
         positions = _gold_positions(samples, documents)
         gold = [_gold_spans(sample.gold, documents, positions) for sample in samples]
         outcomes = [_coverage(units, chunks) for units, chunks in zip(gold, spans, strict=True)]
-        return {"passage_coverage": mean_scores(outcomes)}
+        return {self.names[0]: mean_scores(outcomes)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means, float64[...], from sums float64[..., 2]."""

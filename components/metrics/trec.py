@@ -22,19 +22,21 @@ class TrecMeasures:
 
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none. Grades count in `ndcg@k`; for the
     others every document with a grade is relevant. `precision@k` divides by k, however short the ranking is; `map@k`
-    and `recall@k` by the number of relevant documents. Empty ranking: 0. No relevant document: NO_GOLD.
+    and `recall@k` by the number of relevant documents. Empty ranking: 0. No relevant document: NO_GOLD. A `strict` one
+    ends in "_strict" and is to be given rankings in which no copy of a gold document stands for it.
     Source: trec_eval's recip_rank, map_cut, ndcg_cut, recall and P, computed by pytrec_eval.
     """
 
     measures: tuple[str, ...] = ("mrr", "map@10", "ndcg@10", "recall@10", "precision@10")
+    strict: bool = False
 
     version: ClassVar[int] = 1
     larger_is_better: ClassVar[bool | None] = True
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The measures, as they were given."""
-        return tuple(self.measures)
+        """The measures, as they were given, with "_strict" behind them if they are."""
+        return tuple(map(self._name, self.measures))
 
     def check(self) -> list[str]:
         """Unknown measures, measures given twice, no measure at all."""
@@ -57,9 +59,12 @@ class TrecMeasures:
         _require_valid(rankings, relevant)
         found = _evaluate(rankings, relevant, trec_names.values())
         return {
-            name: mean_scores([values[trec_name] if values else ScoreState.NO_GOLD for values in found])
+            self._name(name): mean_scores([values[trec_name] if values else ScoreState.NO_GOLD for values in found])
             for name, trec_name in trec_names.items()
         }
+
+    def _name(self, measure: str) -> str:
+        return f"{measure}_strict" if self.strict else measure
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Means, float64[...], from sums float64[..., 2]."""

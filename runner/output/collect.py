@@ -49,7 +49,7 @@ def collect_cell(
         return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
     made = find_or_make(cell.graph.result, store)
     summary = made.parts()["summary"]
-    facts["dataset"]["labels"] = summary["labels"]
+    facts["dataset"] |= {**summary["notes"], "labels": summary["labels"]}
     samples = (made.folder / "samples.parquet").read_bytes()  # as it is: reading the table would only cost time
     files = {"samples.parquet": samples, **matrix_files(summary["metrics"], summary["labels"])}
     reasons = [*_too_many_failures(summary, limits.max_failure_rate), *_too_many_unread(summary, limits)]

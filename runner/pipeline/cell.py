@@ -45,6 +45,7 @@ from runner.pipeline.answer_scores import answer_scores
 from runner.pipeline.answering import Answers, NoAnswers, Prompts, makes_requests
 from runner.pipeline.chunking import Chunks, SegmentedCorpus
 from runner.pipeline.context import ChosenContext, EmptyContext
+from runner.pipeline.copies import FoundCopies, NoCopies
 from runner.pipeline.data import Data
 from runner.pipeline.dense import dense_hits
 from runner.pipeline.fusing import Ranking, joined_hits
@@ -155,16 +156,17 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
         found = _searched(cell.retriever, data, chunks, queries)
     hits = reranked_hits(cell.reranker, data, chunks, queries[0], found)
     context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
+    copies = FoundCopies(samples, corpus) if cell.metrics.credit_copies else NoCopies()
     interval = cell.metrics.interval
     scorings: list[Stage[Scoring]] = []
     if ranking := _of_kind(cell.metrics.scores, RankingMetric):
-        scorings.append(RankingScores(ranking, interval, samples, corpus, chunks, hits))
+        scorings.append(RankingScores(ranking, interval, samples, corpus, chunks, hits, copies))
     if of_context := _of_kind(cell.metrics.scores, ContextMetric):
-        scorings.append(ContextScores(of_context, interval, samples, corpus, chunks, context))
+        scorings.append(ContextScores(of_context, interval, samples, corpus, chunks, context, copies))
     return _Found(
         RetrievedPassages(corpus, chunks, context),
         cell.top_k,
-        Retrieved(queries, corpus, chunks, hits, context),
+        Retrieved(queries, corpus, chunks, hits, context, copies),
         tuple(scorings),
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from components.clusters import clusters_of
+from components.gold_copies import GoldCopies
 from components.json_value import Json
 from components.records import Answer, Context, Documents, Hits, Queries, Sample, ScoreState, Spans
 from runner.engine.ask import total
@@ -40,8 +41,8 @@ _GOLD_TYPE = pa.list_(
 
 @dataclass(frozen=True)
 class Summary:
-    """`summary` holds metrics, counts (of answers, and by judge), tokens, the commonest errors and labels as JSON;
-    `samples` a row per sample.
+    """`summary` holds metrics, counts (of answers, and by judge), tokens, the commonest errors, notes and labels as
+    JSON; `samples` a row per sample.
     """
 
     summary: Mapping[str, Json]
@@ -57,6 +58,11 @@ class Retrieved(StageGroup):
     chunks: Stage[Spans]
     hits: Stage[Hits]
     context: Stage[Context]
+    copies: Stage[GoldCopies]
+
+    def notes(self, run: Run) -> dict[str, int]:
+        """How many copies of gold the corpus holds."""
+        return run.read(self.copies).counts()
 
     def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
         """`query`: what was searched for, several in lines of their own; `retrieved`: all hits of a sample, best first,
@@ -75,6 +81,10 @@ class Retrieved(StageGroup):
 class NothingRetrieved(StageGroup):
     """A closed-book cell."""
 
+    def notes(self, run: Run) -> dict[str, int]:
+        """Nothing was looked for."""
+        return {}
+
     def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
         """The question stands for the query, and there are no hits."""
         return {
@@ -88,7 +98,7 @@ class Result(Stage[Summary]):
     """All that a cell found."""
 
     kind: ClassVar[str] = "result"
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     codec: ClassVar[Codec[Summary]] = Columns(Summary)
 
     samples: Samples
@@ -121,6 +131,7 @@ class Result(Stage[Summary]):
             "n_samples": len(samples),
             "tokens": _tokens(answers, scorings),
             "commonest_errors": _commonest_errors(columns),
+            "notes": self.retrieved.notes(run),
             "labels": {slug: labels[slug] for slug in _slugs(samples) if slug in labels},
         }
         return Summary(summary, pa.table(columns))

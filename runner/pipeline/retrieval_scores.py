@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.gold_copies import Credit, GoldCopies
 from components.metrics.interval import Bootstrap
-from components.protocols import ContextMetric, RankingMetric
+from components.protocols import ContextMetric, Metric, RankingMetric
 from components.records import Context, Documents, Evidence, Hits, Spans
 from runner.engine.codecs import Columns
 from runner.engine.run import Run
@@ -19,7 +20,7 @@ class RankingScores(Stage[Scoring]):
     """Document-level metrics of the whole ranking, whatever top_k is."""
 
     kind: ClassVar[str] = "ranking_scores"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     codec: ClassVar[Columns[Scoring]] = SCORING
 
     metrics: Mapping[str, RankingMetric]
@@ -28,14 +29,19 @@ class RankingScores(Stage[Scoring]):
     corpus: Stage[Documents]
     chunks: Stage[Spans]
     hits: Stage[Hits]
+    copies: Stage[GoldCopies]
 
     def make(self, run: Run) -> Scoring:
-        """Scores the rankings."""
+        """Scores the rankings; a copy of the gold counts as the gold, save for metrics that are `strict`."""
         samples, documents = run.read(self.samples).samples, run.read(self.corpus)
         rankings = document_rankings(run.read(self.hits), run.read(self.chunks), documents)
         present = set(documents.ids)
         relevant = [relevant_documents(sample.gold, present) for sample in samples]
-        scored = [(metric, metric.score_rankings(rankings, relevant)) for metric in self.metrics.values()]
+        credited = Credit(samples, documents, run.read(self.copies)).rankings(rankings)
+        scored = [
+            (metric, metric.score_rankings(rankings if is_strict(metric) else credited, relevant))
+            for metric in self.metrics.values()
+        ]
         marked = [(metric, mark_gold_outside_corpus(scores, samples)) for metric, scores in scored]
         return scoring(samples, marked, self.interval)
 
@@ -45,7 +51,7 @@ class ContextScores(Stage[Scoring]):
     """What of the gold reached the prompt, and what it cost."""
 
     kind: ClassVar[str] = "context_scores"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     codec: ClassVar[Columns[Scoring]] = SCORING
 
     metrics: Mapping[str, ContextMetric]
@@ -54,16 +60,24 @@ class ContextScores(Stage[Scoring]):
     corpus: Stage[Documents]
     chunks: Stage[Spans]
     context: Stage[Context]
+    copies: Stage[GoldCopies]
 
     def make(self, run: Run) -> Scoring:
-        """Scores the contexts."""
+        """Scores the contexts; what a copy of the gold holds counts as the gold, save for metrics that are `strict`."""
         samples, documents, context = run.read(self.samples).samples, run.read(self.corpus), run.read(self.context)
         spans = context_spans(context, run.read(self.chunks))
+        credited = Credit(samples, documents, run.read(self.copies)).spans(spans)
         scored = [
-            (metric, metric.score_contexts(samples, documents, spans, context)) for metric in self.metrics.values()
+            (metric, metric.score_contexts(samples, documents, spans if is_strict(metric) else credited, context))
+            for metric in self.metrics.values()
         ]
         marked = [(metric, mark_gold_outside_corpus(scores, samples)) for metric, scores in scored]
         return scoring(samples, marked, self.interval)
+
+
+def is_strict(metric: Metric) -> bool:
+    """True for a metric that counts the gold alone and none of its copies: it says so in `strict`."""
+    return bool(getattr(metric, "strict", False))
 
 
 def document_rankings(hits: Hits, chunks: Spans, documents: Documents) -> list[list[str]]:

@@ -15,10 +15,11 @@ _SECRET = ("user", "pass", "pwd", "token", "secret", "key")
 
 @dataclass(frozen=True)
 class MetricSettings:
-    """Which metrics are computed, and how their intervals are."""
+    """Which metrics are computed, how their intervals are, and whether a copy of gold evidence counts as the gold."""
 
     scores: Mapping[str, Metric]
     interval: Bootstrap
+    credit_copies: bool = True
 
     def check(self) -> list[str]:
         """Metrics that two components compute, and components that score nothing."""

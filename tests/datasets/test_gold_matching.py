@@ -70,6 +70,14 @@ def test_straddling_two_documents() -> None:
     )
 
 
+def test_boilerplate_is_no_second_document() -> None:
+    """A notice that ends many pages ends the passage too: any of them would do, so none is evidence."""
+    passage = FIRST + SECOND + OTHER
+    pages = [f"{number}。{OTHER}" for number in range(6)]
+    assert found(passage, *pages, FIRST + SECOND) == (Evidence("d6", 0, len(FIRST + SECOND)),)
+    assert len(found(passage, *pages[:2], FIRST + SECOND)) == 2
+
+
 def test_too_little_overlap_or_more_than_two_documents() -> None:
     assert found(FIRST + SECOND, FIRST + OTHER) == ()
     assert found(FIRST + SECOND, FIRST + OTHER, overlap=0.4) == (Evidence("d0", 0, len(FIRST)),)

@@ -194,6 +194,10 @@ def bm25(**fields: Any) -> Sparse:
     return Sparse(Bm25(tokenizer=CharacterBigrams(), **fields), depth=6)
 
 
+_STRICT = MetricSettings(
+    {"strict": TrecMeasures(("mrr",), strict=True)}, Bootstrap(n_resamples=50), credit_copies=False
+)
+
 CELLS = {
     "hybrid, reranked, judged": {
         "reranker": LexicalCoverage(depth=3, tokenizer=CharacterBigrams()),
@@ -204,6 +208,7 @@ CELLS = {
         "retriever": bm25(),
         "llm": NoGenerator(),
     },
+    "only the gold itself counts": {"metrics": _STRICT},
     "closed book": {"retriever": ClosedBook()},
     "given passages": {"retriever": Given(WholeDocuments(), noise_rate=0.5)},
     "oracle": {"retriever": Oracle()},

@@ -1,0 +1,147 @@
+"""Documents that hold gold evidence once more: copies and near-copies, which a retriever may find instead of the gold.
+
+News and filings are printed again and again. Whoever retrieves a reprint of the gold document has the evidence, and a
+metric that knows the gold document alone counts a miss. A copy holds at least 80 % of the characters of a gold unit (in
+runs of 10, white space apart) and 80 % of its numbers, so that two filled-in forms are not copies of each other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.records import Documents, Evidence, Sample
+from components.text.shared_passages import SharedPassages, segments, share_of_numbers
+
+MIN_OVERLAP = 0.8
+MIN_CHARACTERS = 50
+"""Shorter gold units, such as a phrase, occur in documents that are no copies."""
+MOST_COPIES = 50
+"""What stands in more documents is boilerplate, such as a notice at the end of every page: finding it is no find."""
+
+Span = tuple[int, int, int]
+"""(document position, start, end)."""
+_Unit = tuple[str, int | None, int | None]
+
+
+@dataclass(frozen=True)
+class GoldCopies:
+    """Equal characters of gold units and of their copies, as columns of equal length, sorted by `unit`.
+
+    `unit` int32 is a position among `gold_units`; `gold` and `copy` int32 are positions of documents in the corpus;
+    `gold_start`, `copy_start` and `length` int32 are characters of these.
+    """
+
+    unit: NDArray[np.int32]
+    gold: NDArray[np.int32]
+    gold_start: NDArray[np.int32]
+    copy: NDArray[np.int32]
+    copy_start: NDArray[np.int32]
+    length: NDArray[np.int32]
+
+    def counts(self) -> dict[str, int]:
+        """How many gold units have copies, how many copies there are, and how many documents these are."""
+        pairs = set(zip(self.unit.tolist(), self.copy.tolist(), strict=True))
+        return {
+            "n_gold_units_with_copies": len({unit for unit, _ in pairs}),
+            "n_copies_of_gold_units": len(pairs),
+            "n_documents_that_copy_gold": len({document for _, document in pairs}),
+        }
+
+
+def no_copies() -> GoldCopies:
+    """Where only the gold itself counts."""
+    return _columns([])
+
+
+def gold_units(samples: Sequence[Sample]) -> list[_Unit]:
+    """The distinct gold units of all samples as (document id, start, end), in order of appearance."""
+    return list(dict.fromkeys(_key(unit) for sample in samples for unit in sample.gold))
+
+
+def find_copies(samples: Sequence[Sample], documents: Documents) -> GoldCopies:
+    """The copies of all gold units that are in the corpus; within a part of the corpus where samples search parts."""
+    place = {document_id: i for i, document_id in enumerate(documents.ids)}
+    prefix = {_key(unit): sample.corpus_prefix for sample in samples for unit in sample.gold}
+    units = [(number, unit) for number, unit in enumerate(gold_units(samples)) if unit[0] in place]
+    texts = [documents.texts[place[unit[0]]][unit[1] : unit[2]] for _, unit in units]
+    shared = SharedPassages(texts)
+    shared.add(documents.texts)
+    rows: list[tuple[int, ...]] = []
+    for row, ((number, unit), text) in enumerate(zip(units, texts, strict=True)):
+        coverage = shared.coverage(row)
+        if coverage.n_characters < MIN_CHARACTERS:
+            continue
+        enough = coverage.n_covered >= MIN_OVERLAP * coverage.n_characters
+        if np.count_nonzero(enough) > MOST_COPIES:
+            continue
+        for copy in coverage.documents[enough].tolist():
+            is_other = copy != place[unit[0]] and documents.ids[copy].startswith(prefix[unit])
+            if is_other and share_of_numbers(text, documents.texts[copy]) >= MIN_OVERLAP:
+                first = unit[1] or 0
+                rows += [
+                    (number, place[unit[0]], first + piece.start, copy, piece.place, piece.length)
+                    for piece in segments(text, documents.texts[copy])
+                ]
+    return _columns(rows)
+
+
+def _columns(rows: Sequence[tuple[int, ...]]) -> GoldCopies:
+    columns = np.array(rows, dtype=np.int32).reshape(-1, 6)
+    return GoldCopies(*(np.ascontiguousarray(column) for column in columns.T))
+
+
+def _key(unit: Evidence) -> _Unit:
+    return (unit.document_id, unit.start, unit.end)
+
+
+class Credit:
+    """Counts what is found of copies as what it copies."""
+
+    def __init__(self, samples: Sequence[Sample], documents: Documents, copies: GoldCopies) -> None:
+        self._samples = samples
+        self._ids = documents.ids
+        self._copies = copies
+        number = {unit: i for i, unit in enumerate(gold_units(samples))}
+        bounds = np.searchsorted(copies.unit, np.arange(len(number) + 1))
+        self._rows = {unit: range(bounds[i], bounds[i + 1]) for unit, i in number.items() if bounds[i] < bounds[i + 1]}
+
+    def rankings(self, rankings: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+        """The rankings of document ids with the gold in the place of its best copy; a document that is gold itself
+        stays. Rankings without a copy are the same objects.
+        """
+        pairs = zip(self._samples, rankings, strict=True)
+        return [_renamed(ranking, self._gold_of_copies(sample)) for sample, ranking in pairs]
+
+    def spans(self, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
+        """The spans of every sample, and what of its gold units stands word for word in those of copies."""
+        pairs = zip(self._samples, spans, strict=True)
+        return [[*own, *self._mirrored(sample, own)] for sample, own in pairs]
+
+    def _gold_of_copies(self, sample: Sample) -> Mapping[str, str]:
+        own = {unit.document_id for unit in sample.gold}
+        found: dict[str, str] = {}
+        for unit in sample.gold:
+            rows = self._rows.get(_key(unit), range(0))
+            for copy in np.unique(self._copies.copy[rows.start : rows.stop]).tolist():
+                found.setdefault(self._ids[copy], unit.document_id)
+        return {copy: gold for copy, gold in found.items() if copy not in own}
+
+    def _mirrored(self, sample: Sample, spans: Sequence[Span]) -> list[Span]:
+        copies, mirrored = self._copies, []
+        for unit in sample.gold:
+            for row in self._rows.get(_key(unit), ()):
+                place, length = int(copies.copy_start[row]), int(copies.length[row])
+                for document, start, end in spans:
+                    first, last = max(start, place), min(end, place + length)
+                    if document == copies.copy[row] and first < last:
+                        shift = int(copies.gold_start[row]) - place
+                        mirrored.append((int(copies.gold[row]), first + shift, last + shift))
+        return mirrored
+
+
+def _renamed(ranking: Sequence[str], names: Mapping[str, str]) -> Sequence[str]:
+    if names.keys().isdisjoint(ranking):
+        return ranking
+    return list(dict.fromkeys(names.get(document, document) for document in ranking))

@@ -1,0 +1,54 @@
+"""Runs of characters that passages and documents share."""
+
+from components.text.shared_passages import RUN, SharedPassages, segments, share_of_numbers
+
+TEXT = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def covered(passage: str, *documents: str) -> dict[int, int]:
+    shared = SharedPassages([passage])
+    shared.add(documents)
+    coverage = shared.coverage(0)
+    return dict(zip(coverage.documents.tolist(), coverage.n_covered.tolist(), strict=True))
+
+
+def test_every_character_in_a_shared_run_is_covered() -> None:
+    assert covered(TEXT, TEXT, TEXT[5:20], f"__{TEXT[:12]}__{TEXT[20:31]}") == {0: 36, 1: 15, 2: 23}
+
+
+def test_a_run_across_two_documents_is_none() -> None:
+    assert covered(TEXT, TEXT[: RUN - 1], TEXT[RUN - 1 : 2 * RUN - 2]) == {}
+
+
+def test_runs_that_overlap_count_their_characters_once() -> None:
+    assert covered("aaaaaaaaaaaaaaa", "a" * 30) == {0: 15}
+
+
+def test_white_space_does_not_count() -> None:
+    assert covered("abcde fghij\nklmno", "abc def\u3000ghijklmno") == {0: 15}
+
+
+def test_many_documents_are_read_in_batches() -> None:
+    assert covered(TEXT, *["no"] * 1500, TEXT, *["no"] * 1000, TEXT[:20]) == {1500: 36, 2501: 20}
+
+
+def test_passages_and_documents_without_a_run() -> None:
+    assert covered("", TEXT) == covered("short", TEXT) == covered(TEXT) == covered(TEXT, "", " ") == {}
+
+
+def test_segments_are_equal_characters_in_places_of_both_texts() -> None:
+    passage, document = "abcde fghijklmnopqrstuvwxyz", "..abcdefghijkl no pqrstuvwxyz"
+    found = list(segments(passage, document))
+    assert found
+    for segment in found:
+        assert (
+            passage[segment.start : segment.start + segment.length]
+            == document[segment.place : segment.place + segment.length]
+        )
+    own = {place for segment in found for place in range(segment.start, segment.start + segment.length)}
+    assert own >= set(range(5)) | set(range(18, 27))
+
+
+def test_numbers() -> None:
+    assert share_of_numbers("1,200 and 3.5 and 7", "7 1,200") == 2 / 3
+    assert share_of_numbers("none", "7") == 1.0
