@@ -5,8 +5,10 @@ under the set of samples that the request was part of. A question added, a topic
 smaller `dataset.limit` asks for nothing that was answered before.
 """
 
+import logging
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Protocol
@@ -17,6 +19,11 @@ from components.records import Answer, AnswerState, Request
 from runner.engine.identity import describe, key_of
 from runner.engine.source_code import module_code
 from runner.engine.store.replies import Replies
+
+log = logging.getLogger(__name__)
+
+_WAIT_S = 0.2
+_SAID_AFTER_WAITS = 10
 
 Report = Callable[[int, int], None]
 """Called with (done, all) as a long stage gets on."""
@@ -51,28 +58,46 @@ class Asker:
         """One answer per request, in order; equal requests are asked once. Failed ones are not kept: the next run asks
         for them again. Raises ComponentError if the model leaves a request without any answer.
         """
-        self._replies.refresh()
         keys = request_keys(self._llm, requests)
-        missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in self._replies}
-        n_kept = len(keys) - len(missing)
-        self._report(n_kept, len(keys))
-        asked: dict[str, Answer] = {}
-        if missing:
-            for answer in self._llm.generate([replace(request, id=key) for key, request in missing.items()]):
-                asked[answer.request_id] = self._replies.add(answer.request_id, answer)
-                self._report(n_kept + len(asked), len(keys))
-        self._require_all(missing, asked)
-        found = {**self._replies.get_all([key for key in keys if key not in asked]), **asked}
+        found = self._found_or_asked(dict(zip(keys, requests, strict=True)))
         answers = [replace(found[key], request_id=request.id) for key, request in zip(keys, requests, strict=True)]
         self._count(answers)
         return answers
 
-    def _require_all(self, missing: Mapping[str, Request], asked: Mapping[str, Answer]) -> None:
-        lacking = [request.id for key, request in missing.items() if key not in asked]
+    def _found_or_asked(self, wanted: Mapping[str, Request]) -> dict[str, Answer]:
+        """By key. What another process asks for at this moment is waited for; if that fails, it is asked for here."""
+        found = self._replies.get_all(wanted)
+        self._report(len(found), len(wanted))
+        n_waits = 0
+        while missing := [key for key in wanted if key not in found]:
+            with self._replies.claims.take(missing) as claimed:
+                found |= self._replies.get_all(missing)  # what others were given before the claim
+                own = {key: wanted[key] for key in missing if key in claimed and key not in found}
+                for answer in self._asked(own):
+                    found[answer.request_id] = answer
+                    self._report(len(found), len(wanted))
+            if not claimed:
+                n_waits += 1
+                self._wait_for_others(n_waits, len(missing))
+        return found
+
+    def _wait_for_others(self, n_waits: int, n_missing: int) -> None:
+        if n_waits == _SAID_AFTER_WAITS:
+            model = getattr(self._llm, "model", type(self._llm).__name__)
+            log.warning("waiting for %d replies of %s, for which another process is asking", n_missing, model)
+        time.sleep(_WAIT_S)
+
+    def _asked(self, requests: Mapping[str, Request]) -> Iterator[Answer]:
+        """Answers as they come, each written down. Raises ComponentError if the model leaves a request without one."""
+        lacking = dict(requests)
+        if requests:
+            for answer in self._llm.generate([replace(request, id=key) for key, request in requests.items()]):
+                lacking.pop(answer.request_id, None)
+                yield self._replies.add(answer.request_id, answer)
         if lacking:
             raise ComponentError(
-                f"{type(self._llm).__name__}: {len(lacking)} requests got no answer at all, e.g. {lacking[0]!r}; "
-                "wanted one each"
+                f"{type(self._llm).__name__}: {len(lacking)} requests got no answer at all, e.g. "
+                f"{next(iter(lacking.values())).id!r}; wanted one each"
             )
 
     def _count(self, answers: Sequence[Answer]) -> None:
@@ -115,7 +140,6 @@ class CountingAsker:
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:
         """Kept answers, and failed ones in the place of those that are not kept."""
-        self._replies.refresh()
         keys = request_keys(self._llm, requests)
         kept = self._replies.get_all(keys)
         self._missing |= set(keys) - kept.keys()

@@ -3,6 +3,7 @@
 import logging
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -19,8 +20,12 @@ from runner.engine.store import Entry, Store
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+R = TypeVar("R")
 AnyStage = Stage[object]
 
+
+_N_TRIES = 3
+"""So often a stage whose inputs go away while it reads them is tried."""
 
 _WORTH_SYNCING_S = 5.0
 """What took longer to make is written to the disk at once, as is what a model was asked for."""
@@ -71,7 +76,7 @@ class Worker:
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
         for before in stage.inputs:
             self._ensure(before, no_report)
-        with self._store.lock(stage.key):
+        with self._store.lock(stage.kind, stage.key):
             if entry := self._sound(stage, contents=contents, discard=True):
                 return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
             return self._make(stage, report)
@@ -92,15 +97,19 @@ class Worker:
             self._store.discard(entry)
         return None if found else entry
 
-    def _make(self, stage: AnyStage, report: Report) -> StageRun:
+    def _make(self, stage: AnyStage, report: Report, n_tries: int = _N_TRIES) -> StageRun:
         run = Run(stage, self._store, self._cache, report)
         started = time.perf_counter()
         try:
             result = stage.make(run)
             seconds = time.perf_counter() - started
             parts = stage.codec.encode(result)
+            partial = run.has_failed_requests or any(run.entry(before).manifest.partial for before in stage.inputs)
         except DamagedEntryError as error:
-            return self._remake(stage, report, error)
+            if n_tries == 1:
+                raise StageFailed(_failure(stage, error)) from error
+            self._make_inputs_again(stage)
+            return self._make(stage, report, n_tries - 1)
         except StoreError:
             raise
         except SystemExit as ended:  # `sys.exit` in somebody's component ends its stage, not the sweep
@@ -109,12 +118,11 @@ class Worker:
             raise StageFailed(_failure(stage, told)) from told
         except Exception as error:
             raise StageFailed(_failure(stage, error)) from error
-        entry = self._keep(stage, parts, seconds, run)
+        entry = self._keep(stage, parts, seconds, partial=partial, synced=run.has_paid or seconds > _WORTH_SYNCING_S)
         self._cache.put(stage, result, entry.n_bytes)
         return StageRun(stage.key, stage.kind, seconds)
 
-    def _keep(self, stage: AnyStage, parts: Parts, seconds: float, run: Run) -> Entry:
-        partial = run.has_failed_requests or any(run.entry(before).manifest.partial for before in stage.inputs)
+    def _keep(self, stage: AnyStage, parts: Parts, seconds: float, *, partial: bool, synced: bool) -> Entry:
         try:
             entry = self._store.write(
                 stage.kind,
@@ -124,21 +132,32 @@ class Worker:
                 made_from=stage.description,
                 made_with=environment.versions(),
                 partial=partial,
-                synced=run.has_paid or seconds > _WORTH_SYNCING_S,
+                synced=synced,
             )
         except (TypeError, ValueError) as error:
             raise StageFailed(_failure(stage, error)) from error
         self._store.discard_workspace(stage.key)
         return entry
 
-    def _remake(self, stage: AnyStage, report: Report, error: DamagedEntryError) -> StageRun:
-        """Makes every damaged input again, then the stage. What was read in this process before stays valid."""
+    def _make_inputs_again(self, stage: AnyStage) -> None:
+        """Those that are damaged or went away. What was read in this process before stays valid."""
         for before in stage.inputs:
             self._cache.forget(before.key)
-        reused = [self._ensure(before, no_report, contents=True).reused for before in stage.inputs]
-        if all(reused):
-            raise StageFailed(_failure(stage, error)) from error
-        return self._make(stage, report)
+            self._ensure(before, no_report, contents=True)
+
+
+def read_kept(stage: Stage[T], store: Store, read: Callable[[Entry], R]) -> R:
+    """What `read` takes from the stored result of a stage. One that is not there is made first, and one that goes away
+    before it is read (somebody may prune the store) is made again.
+
+    Lets the stage's own exception through. Raises StoreError if it goes away again and again.
+    """
+    for _ in range(_N_TRIES - 1):
+        try:
+            return read(find_or_make(stage, store))
+        except DamagedEntryError:
+            Worker(store).run_or_raise(stage, contents=True)
+    return read(find_or_make(stage, store))
 
 
 def find_or_make(stage: Stage[T], store: Store) -> Entry:

@@ -105,9 +105,11 @@ class Sweep:
             ) from error
 
     def _run_plan(self, plan: SweepPlan) -> int:
+        needed = {stage.key for cell in plan.cells for stage in cell.graph.result.upstream()}
         try:
-            self._begin(plan)
-            self._execute(plan)
+            with self._store.leases.take(self._store.run_id, needed):
+                self._begin(plan)
+                self._execute(plan)
         except KeyboardInterrupt:
             self._end(plan, INTERRUPTED)
             self._console.print(

@@ -7,8 +7,8 @@ from components.records import ScoreState
 from components.subsets import OVERALL
 from runner.engine import environment
 from runner.engine.outcome import StageRun
-from runner.engine.store import Store
-from runner.engine.worker import find_or_make
+from runner.engine.store import Entry, Store
+from runner.engine.worker import read_kept
 from runner.output.matrices import matrix_files
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.settings import RunSettings
@@ -47,15 +47,18 @@ def collect_cell(
     run = runs.get(cell.graph.result.key)
     if run and run.failed:
         return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
-    made = find_or_make(cell.graph.result, store)
-    summary = made.parts()["summary"]
+    summary, samples = read_kept(cell.graph.result, store, _summary_and_samples)
     facts["dataset"] |= {**summary["notes"], "labels": summary["labels"]}
-    samples = (made.folder / "samples.parquet").read_bytes()  # as it is: reading the table would only cost time
     files = {"samples.parquet": samples, **matrix_files(summary["metrics"], summary["labels"])}
     reasons = [*_too_many_failures(summary, limits.max_failure_rate), *_too_many_unread(summary, limits)]
     reason = "; ".join(reasons)
     numbers = {name: summary[name] for name in ("metrics", "counts", "judges", "tokens")}
     return CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason), files
+
+
+def _summary_and_samples(result: Entry) -> tuple[dict[str, Json], bytes]:
+    """The samples' file is taken as it is: reading the table would only cost time."""
+    return result.parts()["summary"], result.file_bytes("samples.parquet")
 
 
 def _directions(cell: PlannedCell) -> dict[str, bool | None]:

@@ -15,7 +15,7 @@ from runner.engine.identity import key_of
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.engine.worker import find_or_make
+from runner.engine.worker import read_kept
 from runner.pipeline.sample_codec import decode_samples, encode_samples
 
 
@@ -185,13 +185,12 @@ def load_data(dataset: Dataset, store: Store, announce: Callable[[str], None] = 
     loaded = LoadedBenchmark(dataset, dataset.fingerprint())
     if store.find(loaded.kind, loaded.key) is None:
         announce(f"loading {dataset.name} ...")
-    parts = find_or_make(loaded, store).parts()
-    content = parts["content"]
+    content, notes = read_kept(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))
     return Data(
         Corpus(content["documents"], loaded),
         Samples(content["samples"], loaded),
         content["n_documents"],
         content["n_samples"],
         tuple(content["corpus_prefixes"]),
-        parts["notes"],
+        notes,
     )

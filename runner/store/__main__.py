@@ -68,16 +68,22 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
 
 def _prune(store: Store, console: Console, older_than_days: float, stage: str, dry_run: bool) -> int:
     before = time.time() - older_than_days * _DAY_S
-    chosen = [
+    leased = store.leases.of_live_runs()
+    old = [
         entry
         for entry in store.entries()
         if entry.manifest.created <= before and (not stage or entry.manifest.kind == stage)
     ]
+    chosen = [entry for entry in old if entry.manifest.key not in leased.keys]
     size = _size(sum(entry.n_bytes for entry in chosen))
-    leftovers = [path for path in (store.root / "tmp").iterdir() if path.stat().st_mtime < time.time() - _DAY_S]
-    # What was paid for goes only when it is named; what can be had again for a moment's work goes by age.
-    for folder in ("replies",) if stage == "replies" else () if stage else ("workspaces", "pair_scores"):
-        leftovers += [path for path in _files(store, folder) if path.stat().st_mtime <= before]
+    # Replies, scores of pairs and half-done work do not say which sweep needs them.
+    leftovers = [] if leased.n_runs else _leftovers(store, before, stage)
+    if leased.n_runs:
+        running = "a sweep is" if leased.n_runs == 1 else f"{leased.n_runs} sweeps are"
+        console.print(
+            f"{running} running: {len(old) - len(chosen)} results that it needs are kept, and so are all replies, "
+            "scores of pairs and half-done work"
+        )
     if dry_run:
         console.print(f"would remove {len(chosen)} results, {size}, and {len(leftovers)} leftovers of killed runs")
         return 0
@@ -87,6 +93,14 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     console.print(f"removed {len(chosen)} results, {size}, and {len(leftovers)} leftovers of killed runs")
     return 0
+
+
+def _leftovers(store: Store, before: float, stage: str) -> list[Path]:
+    leftovers = [path for path in (store.root / "tmp").iterdir() if path.stat().st_mtime < time.time() - _DAY_S]
+    # What was paid for goes only when it is named; what can be had again for a moment's work goes by age.
+    for folder in ("replies",) if stage == "replies" else () if stage else ("workspaces", "pair_scores"):
+        leftovers += [path for path in _files(store, folder) if path.stat().st_mtime <= before]
+    return leftovers
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,6 +6,7 @@
     <root>/pair_scores/<key>/           scores of a reranker by query and chunk
     <root>/workspaces/<key>/            what a long stage that was broken off has made so far
     <root>/locks/<key>.lock             held while a result is computed
+    <root>/runs/                        what the sweeps that are under way need, so that prune leaves it
     <root>/tmp/                         results being written; what a killed process left is removed by prune
 
 A result without a manifest does not exist. A result whose files differ from its manifest is damaged: reading it raises

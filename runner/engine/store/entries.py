@@ -4,14 +4,15 @@ import json
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from filelock import FileLock
+from typing import TypeVar
 
 from components.errors import DamagedEntryError, StoreError
 from components.json_value import Json
+from runner.engine.store.claims import Claims
 from runner.engine.store.files import (
     Part,
     Payload,
@@ -23,8 +24,12 @@ from runner.engine.store.files import (
     sync,
     write_part,
 )
+from runner.engine.store.leases import Leases
+from runner.engine.store.locks import held
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.replies import Replies
+
+T = TypeVar("T")
 
 FORMAT = 2
 _MANIFEST = "manifest.json"
@@ -68,12 +73,16 @@ class Entry:
         for name in self.manifest.files if files is None else files:
             expected, size = self.manifest.files[name]
             path = self.folder / name
-            if not path.is_file():
+            try:
+                n_bytes = path.stat().st_size
+                if n_bytes != size:
+                    found.append(f"{name} has {n_bytes} bytes, the manifest says {size}")
+                elif contents and checksum(path) != expected:
+                    found.append(f"{name} does not match its checksum")
+            except FileNotFoundError:  # it may go at any moment, if the store is being pruned
                 found.append(f"{name} is missing")
-            elif path.stat().st_size != size:
-                found.append(f"{name} has {path.stat().st_size} bytes, the manifest says {size}")
-            elif contents and checksum(path) != expected:
-                found.append(f"{name} does not match its checksum")
+            except OSError as error:
+                found.append(f"{name} cannot be read ({error.strerror or error})")
         return found
 
     def parts(self) -> "StoredParts":
@@ -83,12 +92,19 @@ class Entry:
     def part(self, name: str) -> Part:
         """One part, once its file was found to match its checksum. Raises DamagedEntryError."""
         file = next(file for file in self.manifest.files if part_name(file) == name)
+        return self._read(file, read_part)
+
+    def file_bytes(self, file: str) -> bytes:
+        """A file as it is, once it was found to match its checksum. Raises DamagedEntryError."""
+        return self._read(file, Path.read_bytes)
+
+    def _read(self, file: str, read: Callable[[Path], T]) -> T:
         if file not in self.compared:
             if found := self.damages([file]):
                 raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {'; '.join(found)}")
             self.compared.add(file)
         try:
-            return read_part(self.folder / file)
+            return read(self.folder / file)
         except (OSError, ValueError, EOFError) as error:
             raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {error}") from error
 
@@ -231,7 +247,7 @@ class Store:
     def _move_in(self, temporary: Path, folder: Path, *, synced: bool) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         replaced = self.root / "tmp" / uuid.uuid4().hex
-        if folder.exists():
+        with suppress(FileNotFoundError):
             folder.replace(replaced)
         temporary.replace(folder)
         if synced:
@@ -240,19 +256,27 @@ class Store:
         return folder
 
     def discard(self, entry: Entry) -> None:
-        """Removes a result; its manifest goes first, so that a half-removed one does not exist."""
+        """Removes a result, in one step: another process finds all of it or nothing."""
         self._found.pop((entry.manifest.kind, entry.manifest.key), None)
-        (entry.folder / _MANIFEST).unlink(missing_ok=True)
-        shutil.rmtree(entry.folder, ignore_errors=True)
+        removed = self.root / "tmp" / uuid.uuid4().hex
+        with suppress(FileNotFoundError):  # another process was faster
+            entry.folder.replace(removed)
+            shutil.rmtree(removed, ignore_errors=True)
 
-    def lock(self, key: str) -> FileLock:
+    def lock(self, kind: str, key: str) -> AbstractContextManager[None]:
         """Held while a result is computed: others wait, then find it. Released when its holder dies."""
-        return FileLock(self.root / "locks" / f"{key}.lock")
+        return held(self.root / "locks" / f"{key}.lock", f"making {kind}")
+
+    @property
+    def leases(self) -> Leases:
+        """What the runs that are under way need, this one and others."""
+        return Leases(self.root / "runs")
 
     def replies(self, key: str) -> Replies:
         """All replies that a model ever gave for one purpose, by request."""
         if key not in self._replies:
-            self._replies[key] = Replies(self.root / "replies" / f"{key}.jsonl")
+            claims = Claims(self.root / "locks" / f"replies-{key}.lock")
+            self._replies[key] = Replies(self.root / "replies" / f"{key}.jsonl", claims)
         return self._replies[key]
 
     def pair_scores(self, key: str) -> PairScores:

@@ -7,11 +7,15 @@ places of the lines are held in memory.
 import json
 import os
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 from components.records import Answer, AnswerState
 from components.text.normalize import whole_characters
+from runner.engine.store.claims import Claims
 
 _SYNC_EVERY_S = 1.0
 
@@ -19,45 +23,45 @@ _SYNC_EVERY_S = 1.0
 class Replies:
     """The replies kept in one file, by request key. Failed answers are not kept: they are asked for again."""
 
-    def __init__(self, path: Path) -> None:
-        """Reads nothing yet; `refresh` does."""
+    def __init__(self, path: Path, claims: Claims) -> None:
+        """Reads nothing yet. `claims` are those of all processes to replies that are on their way to this file."""
+        self.claims = claims
         self._path = path
         self._places: dict[str, tuple[int, int]] = {}
         self._n_read = 0
+        self._identity = (0, 0)
         self._synced = time.monotonic()
 
-    def refresh(self) -> None:
-        """Takes in what was appended since the last look, by this process or another. A line that was cut off in the
-        middle, as a killed process leaves it, is passed over.
-        """
-        if not self._path.exists():
-            return
-        with self._path.open("rb") as file:
-            file.seek(self._n_read)
-            for line in file:
-                if not line.endswith(b"\n"):
-                    break  # still being written
-                if key := _key_of(line):
-                    self._places[key] = (self._n_read, len(line))
-                self._n_read += len(line)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._places
-
-    def get(self, key: str) -> Answer:
-        """The reply kept for a request. Raises KeyError without one."""
-        return self.get_all([key])[key]
-
-    def get_all(self, keys: list[str]) -> dict[str, Answer]:
-        """The replies kept for some of these requests, by key."""
+    def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:
+        """The replies kept for some of these requests, by key, those that another process added included."""
         found: dict[str, Answer] = {}
-        if wanted := [key for key in dict.fromkeys(keys) if key in self._places]:
-            with self._path.open("rb") as file:
-                for key in wanted:
+        with suppress(FileNotFoundError), self._path.open("rb") as file:  # without a file there are none
+            self._take_in(file)
+            for key in dict.fromkeys(keys):
+                if key in self._places:
                     start, length = self._places[key]
                     file.seek(start)
-                    found[key] = _answer(json.loads(file.read(length)))
+                    line = file.read(length)
+                    if _key_of(line) == key:  # or the file is another one of the same name and number
+                        found[key] = _answer(json.loads(line))
         return found
+
+    def _take_in(self, file: BinaryIO) -> None:
+        """What was appended since the last look, by this process or another. A line that was cut off in the middle, as
+        a killed process leaves it, is passed over.
+        """
+        status = os.fstat(file.fileno())
+        if (status.st_dev, status.st_ino) != self._identity or status.st_size < self._n_read:  # pruned, begun anew
+            self._identity = (status.st_dev, status.st_ino)
+            self._places.clear()
+            self._n_read = 0
+        file.seek(self._n_read)
+        for line in file:
+            if not line.endswith(b"\n"):
+                break  # still being written
+            if key := _key_of(line):
+                self._places[key] = (self._n_read, len(line))
+            self._n_read += len(line)
 
     def add(self, key: str, answer: Answer) -> Answer:
         """Writes an answer down, and returns it as it will be read: halves of characters, which no file can hold, are

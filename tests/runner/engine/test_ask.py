@@ -1,6 +1,10 @@
 """How replies are asked for, kept by request, and counted."""
 
-from collections.abc import Iterator, Sequence
+import multiprocessing
+import os
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
@@ -220,6 +224,58 @@ def test_no_request_asks_nothing(tmp_path: Path) -> None:
     model = CountingModel()
     assert asking(model, tmp_path)([]) == []
     assert model.asked == []
+
+
+@dataclass(frozen=True)
+class SlowModel(CountingModel):
+    """Takes a moment for each answer, and writes down in a file what it was asked: several processes ask it."""
+
+    notes: Path = Path()
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        for request in requests:
+            time.sleep(0.02)
+            with self.notes.open("a", encoding="utf-8") as file:
+                file.write(f"{request.messages[-1].content}\n")
+            yield Answer(request.id, AnswerState.OK, "so")
+
+
+def ask_for_all(model: SlowModel, folder: Path, texts: Sequence[str]) -> list[str]:
+    """Begins when two processes are here."""
+    (folder / f"here-{os.getpid()}").touch()
+    while len(list(folder.glob("here-*"))) < 2:
+        time.sleep(0.005)
+    return [answer.text for answer in asking(model, folder)([request(text) for text in texts])]
+
+
+class TestSeveralProcesses:
+    def test_ask_for_each_reply_once(self, tmp_path: Path) -> None:
+        notes = tmp_path / "notes.txt"
+        Store(tmp_path / "store")
+        model = SlowModel(notes=notes)
+        wanted = [[f"q{n}" for n in range(30)], [f"q{n}" for n in range(20, 50)]]
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            asked = [pool.apply_async(ask_for_all, (model, tmp_path, texts)) for texts in wanted]
+            assert [each.get(timeout=60) for each in asked] == [["so"] * 30, ["so"] * 30]
+        assert sorted(notes.read_text(encoding="utf-8").split()) == sorted(f"q{n}" for n in range(50))
+
+    def test_what_another_one_failed_at_is_asked_for_here(self, tmp_path: Path) -> None:
+        ask = asking(model := CountingModel(), tmp_path)
+        others = Store(tmp_path / "store").replies("a" * 64)
+        n_takes = 0
+
+        @contextmanager
+        def claimed_by_another_at_first(keys: Collection[str]) -> Iterator[frozenset[str]]:
+            nonlocal n_takes
+            n_takes += 1
+            (key,) = keys
+            if n_takes == 2:
+                others.add(key, Answer(key, AnswerState.ERROR, error="no"))
+            yield frozenset(keys if n_takes > 2 else ())
+
+        ask._replies.claims.take = claimed_by_another_at_first  # type: ignore[method-assign]
+        assert [answer.text for answer in ask([request("a")])] == ["A"]
+        assert (model.asked, n_takes) == (["a"], 3)
 
 
 class TestCounting:

@@ -1,6 +1,7 @@
 import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from components.errors import ComponentError
+from components.errors import ComponentError, DamagedEntryError
 from runner.engine.executors import processes, run_stages
 from runner.engine.outcome import StageRun
 from runner.engine.run import Run
 from runner.engine.stage import Stage
-from runner.engine.store import Store
-from runner.engine.worker import Worker
+from runner.engine.store import Entry, Store
+from runner.engine.worker import Worker, read_kept
 from tests.runner.engine.fake_stages import (
     Adder,
     Left,
@@ -174,6 +175,36 @@ class TestDamage:
         assert not ended.failed
         assert len(ended.damaged) == 3
         assert result(store, order[-1]) == 6
+
+    def test_of_an_input_that_another_process_mended_in_the_meantime(self, store: Store) -> None:
+        reads: list[str] = []
+
+        def find_it_damaged_once(stage: Sum, run: Run) -> int:
+            reads.append(stage.kind)
+            if len(reads) == 1:
+                raise DamagedEntryError("left: number.json is missing")
+            return add(stage, run)
+
+        assert not run(chain(top=find_it_damaged_once), store)["top"].failed
+        assert reads == ["top", "top"]
+
+    def test_of_an_input_that_does_not_end_is_the_stages_failure(self, store: Store) -> None:
+        def find_it_damaged(stage: Sum, run: Run) -> int:
+            raise DamagedEntryError("left: number.json is missing")
+
+        assert run(chain(top=find_it_damaged), store)["top"].error.endswith("left: number.json is missing")
+
+    def test_of_a_result_that_goes_away_while_it_is_read(self, store: Store, calls: Path) -> None:
+        stage = chain(calls)[0]
+        run([stage], store)
+
+        def lose_it_once(entry: Entry) -> int:
+            if len(noted(calls)) == 1:
+                shutil.rmtree(entry.folder)
+            return int(entry.parts()["number"])
+
+        assert read_kept(stage, store, lose_it_once) == 1
+        assert noted(calls) == ["source", "source"]
 
     @pytest.mark.parametrize("remove", [True, False], ids=["missing", "truncated"])
     def test_of_the_result_itself(self, store: Store, calls: Path, remove: bool) -> None:

@@ -17,6 +17,7 @@ from runner.engine import environment
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from runner.results import read_cells, read_sweep
+from runner.store import __main__ as store_command
 from tests.runner.sweeping import (
     FEW_METRICS,
     QUIET,
@@ -258,6 +259,21 @@ class TestFailedAnswers:
         assert cells_in(tmp_path)[0].status == "OK"
         too_few = f"run.max_failure_rate={n_failing / 12 - 0.001:.3f}"
         assert run_small(tmp_path, (*self.FAILS, too_few), sweep_id="again") == EXIT_CELL_FAILED
+
+
+class TestPrunedStore:
+    def test_a_sweep_that_is_running_loses_nothing(self, tmp_path: Path) -> None:
+        process = start_command(tmp_path, "-m", *SCRIPTED, "llm.delay_s=0.1", "run.workers=2")
+        wait_until(lambda: after_answers(3)(tmp_path), process)
+        kept = times_made(store_of(tmp_path))
+        store_dir = ["--store-dir", str(tmp_path / "results" / "store")]
+        for stage in ([], ["--stage", "replies"]):
+            assert store_command.main([*store_dir, "prune", "--older-than-days", "0", *stage]) == 0
+        output, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, output + errors
+        assert len(replies(tmp_path)) == 24
+        now = times_made(store_of(tmp_path))
+        assert {key: now[key] for key in kept} == kept
 
 
 class TestDamagedStore:

@@ -144,3 +144,30 @@ class TestMissingStore:
         (store.root / "store.json").write_text('{"format": 3}')
         assert run(store, "verify") == 2
         assert "format 3" in capsys.readouterr().err
+
+
+class TestBesideRunningSweeps:
+    def test_what_they_need_is_kept_and_all_that_does_not_say_whose_it_is(
+        self, store: Store, chunks: Entry, answers: Entry, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        store.replies("cc" * 32).add("1", Answer("1", AnswerState.OK, "so"))
+        store.workspace("dd" * 32)
+        with store.leases.take("a run", [chunks.manifest.key]):
+            assert run(store, "prune", "--older-than-days", "0") == 0
+            assert run(store, "prune", "--older-than-days", "0", "--stage", "replies") == 0
+        assert "a sweep is running: 1 results that it needs are kept" in capsys.readouterr().out
+        assert [entry.manifest.kind for entry in store.entries()] == ["chunks"]
+        assert list((store.root / "workspaces").iterdir())
+        assert list((store.root / "replies").iterdir())
+        assert run(store, "prune", "--older-than-days", "0") == 0
+        assert list(store.entries()) == []
+        assert not list((store.root / "workspaces").iterdir())
+
+    def test_one_that_was_killed_needs_nothing(self, store: Store, chunks: Entry) -> None:
+        with store.leases.take("a run", [chunks.manifest.key]):
+            (left,) = (store.root / "runs").glob("*.json")
+            content = left.read_bytes()
+        left.write_bytes(content)
+        assert run(store, "prune", "--older-than-days", "0") == 0
+        assert list(store.entries()) == []
+        assert not left.exists()

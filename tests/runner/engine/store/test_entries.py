@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from filelock import Timeout
+from filelock import FileLock, Timeout
 
 from components.errors import DamagedEntryError, StoreError
 from runner.engine.outcome import StageRun
@@ -336,7 +336,7 @@ class TestLocks:
     def test_a_process_that_waits_finds_what_another_made(self, store: Store, tmp_path: Path) -> None:
         stage = Sum(Adder(calls=str(tmp_path / "calls.txt")))
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            with store.lock(stage.key):
+            with store.lock("sum", stage.key):
                 waiting = pool.apply_async(run_in_process, (store.root, stage))
                 store.write("sum", stage.key, {"number": 1}, seconds=0, made_from={})
             assert waiting.get(timeout=60).reused
@@ -345,8 +345,8 @@ class TestLocks:
     def test_the_lock_of_a_killed_process_is_free(self, store: Store) -> None:
         script = (
             "import sys; from pathlib import Path; from runner.engine.store import Store\n"
-            f"lock = Store(Path({str(store.root)!r})).lock({KEY!r}); lock.acquire()\n"
-            "print('held', flush=True); sys.stdin.read()"
+            f"with Store(Path({str(store.root)!r})).lock({KIND!r}, {KEY!r}):\n"
+            "    print('held', flush=True); sys.stdin.read()"
         )
         holder = subprocess.Popen(
             [sys.executable, "-c", script],
@@ -359,9 +359,9 @@ class TestLocks:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "held\n"
             with pytest.raises(Timeout):
-                store.lock(KEY).acquire(timeout=0)
+                FileLock(store.root / "locks" / f"{KEY}.lock").acquire(timeout=0)
             holder.send_signal(signal.SIGKILL)
             holder.wait(timeout=30)
-        with store.lock(KEY).acquire(timeout=5):
+        with store.lock(KIND, KEY):
             write(store)
         assert store.find(KIND, KEY) is not None

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from components.records import Answer, AnswerState
+from runner.engine.store.claims import Claims
 from runner.engine.store.replies import Replies
 
 
@@ -18,113 +19,120 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.jsonl"
 
 
-def reader(path: Path) -> Replies:
-    """As another process reads them."""
-    replies = Replies(path)
-    replies.refresh()
-    return replies
+def opened(path: Path) -> Replies:
+    """As another process opens them."""
+    return Replies(path, Claims(path.with_suffix(".lock")))
+
+
+def kept(replies: Replies, key: str) -> Answer | None:
+    return replies.get_all([key]).get(key)
 
 
 def test_replies_are_passed_on_and_kept(path: Path) -> None:
-    writer = Replies(path)
+    writer = opened(path)
     assert [writer.add("1", answer("1")), writer.add("2", answer("2"))] == [answer("1"), answer("2")]
-    assert Replies(path).add("3", answer("3")) == answer("3")
-    assert reader(path).get_all(["3", "1", "9", "2", "1"]) == {key: answer(key) for key in "312"}
+    assert opened(path).add("3", answer("3")) == answer("3")
+    assert opened(path).get_all(["3", "1", "9", "2", "1"]) == {key: answer(key) for key in "312"}
 
 
 def test_they_are_kept_under_their_key(path: Path) -> None:
-    Replies(path).add("a key", answer("an id"))
-    assert "a key" in reader(path)
-    assert "an id" not in reader(path)
-    assert reader(path).get("a key") == answer("a key")
+    opened(path).add("a key", answer("an id"))
+    assert kept(opened(path), "an id") is None
+    assert kept(opened(path), "a key") == answer("a key")
 
 
 @pytest.mark.parametrize("state", [AnswerState.EMPTY, AnswerState.REFUSED])
 def test_replies_without_a_text_are_replies(path: Path, state: AnswerState) -> None:
-    Replies(path).add("1", Answer("1", state))
-    assert reader(path).get("1").state is state
+    opened(path).add("1", Answer("1", state))
+    assert opened(path).get_all(["1"])["1"].state is state
 
 
 def test_failed_answers_are_asked_for_again(path: Path) -> None:
-    writer = Replies(path)
+    writer = opened(path)
     failed = Answer("1", AnswerState.ERROR, error="no")
     assert writer.add("1", failed) == failed
     writer.add("2", answer("2"))
-    assert ["1" in reader(path), "2" in reader(path)] == [False, True]
+    assert opened(path).get_all(["1", "2"]).keys() == {"2"}
 
 
 def test_nothing_is_kept_yet(path: Path) -> None:
-    assert reader(path).get_all(["1"]) == {}
-    with pytest.raises(KeyError):
-        reader(path).get("1")
+    assert opened(path).get_all(["1"]) == {}
 
 
-def test_what_others_append_is_seen_after_a_look(path: Path) -> None:
-    own = reader(path)
-    Replies(path).add("1", answer("1"))
-    assert "1" not in own
-    own.refresh()
-    assert own.get("1") == answer("1")
-    Replies(path).add("2", answer("2"))
-    own.refresh()
+def test_what_others_append_is_seen(path: Path) -> None:
+    own = opened(path)
+    assert kept(own, "1") is None
+    opened(path).add("1", answer("1"))
+    assert kept(own, "1") == answer("1")
+    opened(path).add("2", answer("2"))
     assert own.get_all(["1", "2"]) == {"1": answer("1"), "2": answer("2")}
 
 
+def test_what_was_pruned_is_gone_and_what_comes_behind_it_is_seen(path: Path) -> None:
+    own = opened(path)
+    own.add("1", answer("1", "long " * 100))
+    assert kept(own, "1") is not None
+    path.unlink()
+    assert kept(own, "1") is None
+    opened(path).add("2", answer("2"))
+    assert own.get_all(["1", "2"]) == {"2": answer("2")}
+    path.write_bytes(b"")
+    assert own.get_all(["1", "2"]) == {}
+
+
 def test_what_is_still_being_written_is_read_when_it_is_whole(path: Path) -> None:
-    Replies(path).add("1", answer("1"))
+    opened(path).add("1", answer("1"))
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
-    own = reader(path)
-    assert "1" not in own
+    own = opened(path)
+    assert kept(own, "1") is None
     path.write_bytes(whole)
-    own.refresh()
-    assert own.get("1") == answer("1")
+    assert kept(own, "1") == answer("1")
 
 
 def test_what_another_process_left_of_a_line_takes_no_other_with_it(path: Path) -> None:
-    writer = Replies(path)
+    writer = opened(path)
     writer.add("1", answer("1"))
     with path.open("ab") as killed:
         killed.write(b'{"request_id": "9", "sta')
     writer.add("2", answer("2"))
-    assert reader(path).get_all(["1", "9", "2"]) == {"1": answer("1"), "2": answer("2")}
+    assert opened(path).get_all(["1", "9", "2"]) == {"1": answer("1"), "2": answer("2")}
 
 
 @pytest.mark.parametrize("line", ["[]", "3", '{"request_id": "1"}', '{"request_id": "1", "state": "error"}', "{", "ÿ"])
 def test_lines_that_hold_no_reply_are_passed_over(path: Path, line: str) -> None:
     path.write_bytes(line.encode("latin-1") + b"\n")
-    Replies(path).add("2", answer("2"))
-    assert reader(path).get_all(["1", "2"]) == {"2": answer("2")}
+    opened(path).add("2", answer("2"))
+    assert opened(path).get_all(["1", "2"]) == {"2": answer("2")}
 
 
 def test_half_a_character_becomes_one_that_a_file_can_hold(path: Path) -> None:
-    passed = Replies(path).add("1", answer("1", "so \ud83d \ud83d\ude00"))
+    passed = opened(path).add("1", answer("1", "so \ud83d \ud83d\ude00"))
     assert passed.text == "so \ufffd \U0001f600"
-    assert reader(path).get("1") == passed
+    assert kept(opened(path), "1") == passed
 
 
 @pytest.mark.parametrize("n_bytes_lost", [1, 2, 40])
 def test_a_line_that_was_cut_off_is_passed_over_and_spoils_no_other(path: Path, n_bytes_lost: int) -> None:
-    Replies(path).add("first", answer("any", "one"))
-    Replies(path).add("cut", answer("any", "two"))
+    opened(path).add("first", answer("any", "one"))
+    opened(path).add("cut", answer("any", "two"))
     path.write_bytes(path.read_bytes()[:-n_bytes_lost])
-    seen_before = reader(path)
-    assert "cut" not in seen_before
-    Replies(path).add("third", answer("any", "three"))
-    seen_before.refresh()
-    for replies in (seen_before, reader(path)):
-        assert replies.get("first").text == "one"
-        assert replies.get("third").text == "three"
-        assert ("cut" in replies) == (n_bytes_lost == 1), "only its line's end was lost"
+    seen_before = opened(path)
+    assert kept(seen_before, "cut") is None
+    opened(path).add("third", answer("any", "three"))
+    for replies in (seen_before, opened(path)):
+        found = replies.get_all(["first", "cut", "third"])
+        assert (found["first"].text, found["third"].text) == ("one", "three")
+        assert ("cut" in found) == (n_bytes_lost == 1), "only its line's end was lost"
 
 
 def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
-    writers = [Replies(path) for _ in range(4)]
+    writers = [opened(path) for _ in range(4)]
 
     def write(number: int) -> None:
         writers[number % 4].add(f"k{number}", answer("any", f"{number} " * 500))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(200)))
-    found = reader(path).get_all([f"k{number}" for number in range(200)])
+    found = opened(path).get_all([f"k{number}" for number in range(200)])
     assert {key: answer.text for key, answer in found.items()} == {f"k{n}": f"{n} " * 500 for n in range(200)}

@@ -1,0 +1,63 @@
+"""Which process asks for which replies, so that several which want the same pay once.
+
+A claim is a lock of the operating system on a byte of a file: it goes when its holder dies, and needs no cleaning up.
+"""
+
+import os
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from zlib import crc32
+
+from runner.engine.store.locks import shared_mode
+
+if sys.platform != "win32":
+    import fcntl
+
+_N_SLOTS = 1 << 16
+"""Requests that fall on one byte wait for each other, which costs time and no money. More bytes would make the system's
+list of locks, which it goes through for each of them, too long.
+"""
+
+
+class Claims:
+    """Claims to the replies of one model for one purpose, in this process; those of others are at the same path."""
+
+    def __init__(self, path: Path) -> None:
+        """The file is made with the first claim."""
+        self._path = path
+        self._file: int | None = None
+
+    @contextmanager
+    def take(self, keys: Collection[str]) -> Iterator[frozenset[str]]:
+        """Those of the keys that no other process has claimed are this one's while the context lasts."""
+        if sys.platform == "win32":  # no such locks there: what several processes want at once is asked for by each
+            yield frozenset(keys)
+            return
+        file = self._opened()
+        slots = {key: crc32(key.encode()) % _N_SLOTS for key in keys}
+        taken: set[int] = set()
+        try:
+            for slot in set(slots.values()):
+                if _lock(file, slot):
+                    taken.add(slot)
+            yield frozenset(key for key, slot in slots.items() if slot in taken)
+        finally:
+            fcntl.lockf(file, fcntl.LOCK_UN)
+
+    def _opened(self) -> int:
+        """Once, and never closed: that would release all locks that this process has on it."""
+        if self._file is None:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT)
+            with suppress(PermissionError):  # another user made it, for all who may write in the folder
+                os.fchmod(self._file, shared_mode(self._path.parent))
+        return self._file
+
+
+def _lock(file: int, slot: int) -> bool:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, slot)
+    except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the system likes
+        return False
+    return True

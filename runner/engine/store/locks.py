@@ -1,0 +1,35 @@
+"""Locks of a store that several processes, machines and users share."""
+
+import logging
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+log = logging.getLogger(__name__)
+
+_SAID_AFTER_S = 2.0
+
+
+@contextmanager
+def held(path: Path, what: str) -> Iterator[None]:
+    """Holds the lock while the context lasts; the system releases it when its holder dies. Who has to wait for it says
+    so, and that another process is doing `what`.
+    """
+    lock = FileLock(path, mode=shared_mode(path.parent))
+    try:
+        lock.acquire(timeout=_SAID_AFTER_S)
+    except Timeout:
+        log.warning("waiting for another process, which is %s (it holds %s)", what, path)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def shared_mode(folder: Path) -> int:
+    """Permissions with which whoever may write in the folder can lock a file in it, whatever its maker's umask."""
+    return stat.S_IMODE(folder.stat().st_mode) & 0o666 | 0o600

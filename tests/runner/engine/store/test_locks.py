@@ -1,0 +1,66 @@
+"""Locks that other processes and other users meet."""
+
+import logging
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from runner.engine.store import locks
+from runner.engine.store.claims import Claims
+from runner.engine.store.locks import held
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A folder that all may write in; what this user makes is for itself alone unless it says otherwise."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o777)
+    return folder
+
+
+def test_who_waits_says_so_and_for_what(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(locks, "_SAID_AFTER_S", 0.05)
+    path = tmp_path / "a.lock"
+    others = FileLock(path)
+    others.acquire()
+    waiting = threading.Thread(target=lambda: held(path, "making vectors").__enter__(), daemon=True)
+    waiting.start()
+    until = time.monotonic() + 20
+    while not caplog.records and time.monotonic() < until:
+        time.sleep(0.01)
+    others.release()
+    waiting.join(20)
+    assert not waiting.is_alive()
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.getMessage() == f"waiting for another process, which is making vectors (it holds {path})"
+
+
+def test_who_does_not_wait_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with held(tmp_path / "a.lock", "making vectors"):
+        pass
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("kind", ["lock", "claims"])
+def test_others_who_may_write_in_the_folder_can_lock_too(kind: str, shared: Path) -> None:
+    path = shared / "a.lock"
+    umask = os.umask(0o077)
+    try:
+        with held(path, "x") if kind == "lock" else Claims(path).take(["k"]):
+            assert path.stat().st_mode & 0o777 == 0o666
+    finally:
+        os.umask(umask)
+
+
+def test_a_folder_of_ones_own_has_locks_of_ones_own(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    with held(tmp_path / "a.lock", "x"):
+        assert (tmp_path / "a.lock").stat().st_mode & 0o777 == 0o600
