@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 from components.fields import is_runtime_only
 from components.json_value import Json
 from runner.engine.codecs import Codec
-from runner.engine.identity import describe, key_of, models_in
+from runner.engine.identity import describe, key_of, models_in, parts_of
 
 if TYPE_CHECKING:
     from runner.engine.run import Run
@@ -98,8 +98,15 @@ class Stage(ABC, Generic[T]):
         """Names the models that must be in memory, those of metrics and judges too: equal ones are run together. What
         its inputs needed is not among them.
         """
-        own = (leaf for leaf in _leaves_of_fields(self) if not isinstance(leaf, Stage))
-        return frozenset(name for leaf in own for name in models_in(leaf))
+        return frozenset(name for part in self._own_leaves() for name in models_in(part))
+
+    def components(self) -> Iterator[object]:
+        """All components in its fields and within one another; those of its inputs are not among them."""
+        for leaf in self._own_leaves():
+            yield from parts_of(leaf)
+
+    def _own_leaves(self) -> Iterator[object]:
+        return (leaf for leaf in _leaves_of_fields(self) if not isinstance(leaf, Stage))
 
     def upstream(self) -> Iterator["Stage[object]"]:
         """Itself and everything that it needs, inputs first, each once."""

@@ -14,8 +14,13 @@ __all__ = ["Watch", "run_stages"]
 def run_stages(order: Sequence[Stage[object]], store: Store, n_workers: int, watch: Watch) -> Iterator[StageRun]:
     """Runs stages, inputs before what needs them, and yields how each ended. One that needs a failed one fails with it.
 
-    `watch(stage, done, all)` is called from long stages; only within this process.
+    `watch(stage, done, all)` is called from long stages; only within this process. What the main module of a program
+    defines is only there.
     """
-    if n_workers > 1 and len(order) > 1:
+    if n_workers > 1 and len(order) > 1 and not any(_is_of_main(stage) for stage in order):
         return run_in_processes(order, store, n_workers)
     return run_inline(order, store, watch)
+
+
+def _is_of_main(stage: Stage[object]) -> bool:
+    return any(type(part).__module__ == "__main__" for part in stage.components())

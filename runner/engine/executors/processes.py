@@ -3,14 +3,14 @@
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from runner.engine.executors.contexts import SpawnWithoutMain, fork_or_spawn
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.stage import Stage
 from runner.engine.store import Store
@@ -53,21 +53,16 @@ def _run_in_worker(key: str) -> StageRun:
     return _Workplace.worker.run(_Workplace.stages[key])
 
 
-def _context() -> BaseContext:
-    """Forked workers have imported everything already and are there at once. A process that runs other threads must not
-    be forked (a lock that one of them holds would be held for ever), nor one in which CUDA may be up.
-    """
-    safe = threading.active_count() == 1 and "torch" not in sys.modules and os.name == "posix"
-    return multiprocessing.get_context("fork" if safe else "spawn")
-
-
 class _Pool:
-    """Worker processes. When one dies (killed for memory, say) all end, and new ones take their place."""
+    """Worker processes. When one dies (killed for memory, say) all end, and new ones take their place. `exit_code` is
+    that of the last one that died; below 0 it is a signal.
+    """
 
     def __init__(self, stages: Stages, store: Store, n_workers: int) -> None:
         self._stages, self._store, self.n_workers = stages, store, n_workers
-        self._context = _context()
+        self._context = fork_or_spawn()
         self.running: dict[Future[StageRun], Stage[object]] = {}
+        self.exit_code = 0
         self._start()
 
     def _start(self) -> None:
@@ -94,14 +89,21 @@ class _Pool:
             return runs, []
         lost = list(self.running.values())
         self.running.clear()
-        self._pool.shutdown()
-        self._context = multiprocessing.get_context("spawn")  # the pool's own threads may still run here
+        processes = self._processes
+        self._pool.shutdown()  # terminates those that did not die
+        codes = [process.exitcode for process in processes if process.exitcode]
+        self.exit_code = next((code for code in codes if code != -signal.SIGTERM), -signal.SIGTERM)
+        self._context = SpawnWithoutMain()  # the pool's own threads may still run here
         self._start()
         return [], lost
 
+    @property
+    def _processes(self) -> list[BaseProcess]:
+        return list((self._pool._processes or {}).values())
+
     def stop(self) -> None:
         """Ends the workers, whatever they do: the store keeps no half of a result."""
-        for process in list((self._pool._processes or {}).values()):
+        for process in self._processes:
             process.terminate()
         self._pool.shutdown(cancel_futures=True)
 
@@ -126,7 +128,7 @@ def _run(stages: Stages, pool: _Pool) -> Iterator[StageRun]:
                 ended, lost = pool.ended()
                 runs += ended
                 if len(lost) == 1:
-                    runs.append(_died(lost[0]))
+                    runs.append(_died(lost[0], pool.exit_code))
                 else:
                     suspects += lost
             for run in runs:
@@ -173,6 +175,20 @@ def _first_ready(waiting: Mapping[str, Stage[object]], pool: _Pool) -> Stage[obj
     return None
 
 
-def _died(stage: Stage[object]) -> StageRun:
-    message = "the worker process died, most likely killed for want of memory; try run.workers=1 or a smaller workload"
-    return StageRun(stage.key, stage.kind, error=f"{stage.kind}: {message}")
+def _died(stage: Stage[object], exit_code: int) -> StageRun:
+    return StageRun(stage.key, stage.kind, error=f"{stage.kind}: {_how_it_ended(exit_code)}")
+
+
+def _how_it_ended(exit_code: int) -> str:
+    if exit_code >= 0:
+        return (
+            f"the worker process ended with exit code {exit_code}: a component or a library under it ended its own "
+            "process (os._exit), wanted an exception that says why"
+        )
+    name = signal.Signals(-exit_code).name
+    if name == "SIGKILL":
+        return (
+            f"the worker process was killed ({name}), most likely for want of memory; try run.workers=1 or a smaller "
+            "workload"
+        )
+    return f"the worker process was ended by {name}; after a crash in a library (SIGSEGV, SIGABRT) try run.workers=1"

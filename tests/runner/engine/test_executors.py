@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from components.errors import ComponentError, DamagedEntryError
@@ -245,6 +246,32 @@ def end_this_process(stage: Sum, run: Run) -> int:
     raise AssertionError("not reached")
 
 
+def leave(stage: Sum, run: Run) -> int:
+    """As no component should."""
+    os._exit(3)
+
+
+def note_process(stage: Sum, run: Run) -> int:
+    with Path(stage.component.calls).open("a", encoding="utf-8") as file:  # type: ignore[union-attr]  # all have one here
+        file.write(f"{os.getpid()}\n")
+    return 0
+
+
+def search(stage: Sum, run: Run) -> int:
+    """A parallel loop of OpenMP's."""
+    import faiss
+
+    vectors = np.zeros((2000, 8), dtype=np.float32)
+    return len(faiss.knn(vectors[:200], vectors, 1)[0])
+
+
+def search_twice(folder: str) -> None:
+    """In this process, then in two workers; run by a test in a process of its own."""
+    first, *others = (kind(Adder(), compute=search) for kind in (Source, Left, Right))
+    for order, n_workers in ((first,), 1), (others, 2):
+        assert not any(one.failed for one in run(order, Store(Path(folder) / "store"), n_workers).values())
+
+
 def beat(stage: Sum, run: Run) -> int:
     """Goes on as if it asked a model, one request after the other."""
     beats = Path(stage.component.calls)  # type: ignore[union-attr]  # all have one here
@@ -257,7 +284,7 @@ def beat(stage: Sum, run: Run) -> int:
 
 def beat_for_ever(folder: str, method: str) -> None:
     """The main process of two workers; run by a test in a process of its own."""
-    processes._context = lambda: multiprocessing.get_context(method)
+    processes.fork_or_spawn = lambda: multiprocessing.get_context(method)
     component = Adder(calls=f"{folder}/beats")
     order = [Left(component, compute=beat), Right(component, compute=beat)]
     list(run_stages(order, Store(Path(folder) / "store"), 2, lambda *_: None))
@@ -289,8 +316,32 @@ class TestProcesses:
 
     def test_one_that_is_killed_is_its_stages_failure(self, store: Store) -> None:
         ended = run(chain(left=end_this_process), store, n_workers=2)
-        assert ended["left"].failed
+        assert ended["left"].error.startswith("left: the worker process was killed (SIGKILL), most likely for want of")
         assert ended["top"].failed
+        assert not ended["right"].failed
+
+    def test_one_that_ends_itself_is_told_from_a_killed_one(self, store: Store) -> None:
+        ended = run(chain(left=leave), store, n_workers=2)
+        assert ended["left"].error.startswith("left: the worker process ended with exit code 3: a component")
+
+    def test_do_not_run_the_program_again_nor_wait_for_threads_that_it_has(self, tmp_path: Path) -> None:
+        """OpenMP's threads do not survive a fork, and a new interpreter would run what has no guard."""
+        (tmp_path / "program.py").write_text(
+            f"print('started')\nfrom {__name__} import search_twice\nsearch_twice({str(tmp_path)!r})\n"
+        )
+        done = subprocess.run(
+            [sys.executable, tmp_path / "program.py"],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "2"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (done.stdout, done.returncode) == ("started\n", 0), done.stderr
+
+    def test_are_not_used_for_what_the_main_module_defines(self, store: Store, tmp_path: Path) -> None:
+        own = type("Own", (Adder,), {"__module__": "__main__"})(calls=str(tmp_path / "pids"))
+        run([Left(own, compute=note_process), Right(own, compute=note_process)], store, n_workers=2)
+        assert noted(tmp_path / "pids") == [str(os.getpid())] * 2
 
     def test_each_stage_runs_once(self, store: Store, calls: Path) -> None:
         order = chain(calls)
