@@ -25,6 +25,7 @@ SHARED_BY_ROLES = (
     "components.means",
     "components.json_value",
     "components.text",
+    "components.openai_server",
 )
 TOKENIZERS = "components.tokenizers"
 """Components of other roles hold a tokenizer, and have one by default."""
@@ -83,7 +84,7 @@ def _role(module: str) -> str | None:
     parts = module.split(".")
     package = ".".join(parts[:2])
     is_role = parts[0] == "components" and len(parts) > 1 and MODULES[package].name == "__init__.py"
-    return package if is_role and package != "components.text" else None
+    return package if is_role and package not in SHARED_BY_ROLES else None
 
 
 def test_there_are_modules_of_every_kind() -> None:

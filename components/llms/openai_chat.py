@@ -1,33 +1,21 @@
 """A language model behind OpenAI's chat API, which vLLM, SGLang, llama.cpp, Ollama and most providers speak."""
 
-import asyncio
-import atexit
-import os
-import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlsplit
 
 from components.fields import runtime_only
-from components.llms.openai_breaker import Breaker
-from components.llms.openai_errors import is_temporary, message_of, retry_after_s
 from components.llms.openai_replies import read_reply
+from components.openai_server.access import host_of
+from components.openai_server.server import Failed, Server
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-
-_OPENAI = "https://api.openai.com/v1"
-_LONGEST_WAIT_S = 120.0
-_CONNECT_TIMEOUT_S = 10.0
 
 
 class JsonMode(StrEnum):
@@ -74,77 +62,39 @@ class OpenAIChat:
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and a key that is not set."""
-        mistakes = [] if self.model.strip() else ["model: is empty; wanted the model's name as the server knows it"]
-        least = {"temperature": 0, "max_new_tokens": 1, "max_retries": 0, "backoff_s": 0, "concurrency": 1}
-        mistakes += [
-            f"{name}: got {getattr(self, name)}, wanted at least {low}"
-            for name, low in least.items()
-            if not getattr(self, name) >= low
-        ]
+        mistakes = self._server.check()
+        for name, low in {"temperature": 0, "max_new_tokens": 1}.items():
+            if not getattr(self, name) >= low:
+                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least {low}")
         if not 0 < self.top_p <= 1:
             mistakes.append(f"top_p: got {self.top_p}, wanted a share in (0, 1]")
-        if not self.timeout_s > 0:
-            mistakes.append(f"timeout_s: got {self.timeout_s}, wanted more than 0")
-        return [*mistakes, *_mistakes_of_url(self.base_url), *_mistakes_of_key(self.api_key_env)]
+        return mistakes
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Answers as they arrive. Closing the iterator, or an interrupt, cancels the calls under way at once."""
-        from anyio.from_thread import start_blocking_portal
+        with closing(self._server.call(requests, self._complete)) as outcomes:
+            for request, outcome in outcomes:
+                if isinstance(outcome, Failed):
+                    yield Answer(request.id, AnswerState.ERROR, error=outcome.message)
+                else:
+                    yield outcome
 
-        if not requests:
-            return
-        waiting, running = iter(requests), set[Future[Answer]]()
-        # The calls run in an event loop in a thread of its own. Unlike threads they can be cancelled there, and they go
-        # on while the caller writes an answer to disk.
-        with ExitStack() as stack:
-            portal = stack.enter_context(start_blocking_portal())
-            client = stack.enter_context(portal.wrap_async_context_manager(self._client()))
-            stack.callback(lambda: [future.cancel() for future in running])
-            # An iterator that a traceback keeps alive would be closed only after Python has frozen the loop, and wait
-            # for ever. When the atexit handlers run, the loop is still alive.
-            atexit.register(stack.close)
-            stack.callback(atexit.unregister, stack.close)
-            ask = partial(portal.start_task_soon, self._answer, client, Breaker(self.concurrency))
-            running |= {ask(request) for request in islice(waiting, self.concurrency)}
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                running |= {ask(request) for request in islice(waiting, len(done))}
-                for future in done:
-                    yield future.result()
-
-    def _client(self) -> "AsyncOpenAI":
-        from openai import AsyncOpenAI, Timeout
-
-        # We do the retries: the client's own do not cover malformed replies, and its waits cannot be set. We also keep
-        # the time limit: the client's limits the silence between two packets, not the attempt.
-        return AsyncOpenAI(
-            api_key=_key_in(self.api_key_env) or "none",
-            base_url=self.base_url or _OPENAI,
-            timeout=Timeout(None, connect=_CONNECT_TIMEOUT_S),
-            max_retries=0,
+    @property
+    def _server(self) -> Server:
+        return Server(
+            self.model,
+            self.base_url,
+            self.api_key_env,
+            self.timeout_s,
+            self.max_retries,
+            self.backoff_s,
+            self.concurrency,
         )
 
-    async def _answer(self, client: "AsyncOpenAI", breaker: Breaker, request: Request) -> Answer:
-        """One request with its retries. Never raises: whatever goes wrong becomes the answer's error."""
-        for attempt in range(1, self.max_retries + 2):
-            if breaker.is_open:
-                again = " again" if attempt > 1 else ""
-                return Answer(request.id, AnswerState.ERROR, error=f"not asked{again}: {breaker.reason}")
-            started = time.perf_counter()
-            try:
-                async with asyncio.timeout(self.timeout_s):
-                    completion = await client.chat.completions.create(**self._parameters(request))
-                answer = read_reply(completion, request.id, time.perf_counter() - started)
-            except Exception as error:  # noqa: BLE001 - becomes the answer's error
-                if not is_temporary(error) or attempt > self.max_retries:
-                    text = self._error_text(error, attempt)
-                    breaker.failed(error, text)
-                    return Answer(request.id, AnswerState.ERROR, error=text)
-                await breaker.wait(self._wait_s(error, attempt))
-            else:
-                breaker.succeeded()
-                return answer
-        raise AssertionError("the last attempt returns")
+    async def _complete(self, client: "AsyncOpenAI", request: Request) -> Answer:
+        started = time.perf_counter()
+        completion = await client.chat.completions.create(**self._parameters(request))
+        return read_reply(completion, request.id, time.perf_counter() - started)
 
     def _parameters(self, request: Request) -> dict[str, Any]:
         parameters: dict[str, Any] = {
@@ -152,7 +102,7 @@ class OpenAIChat:
             "messages": [{"role": message.role, "content": message.content} for message in request.messages],
             "temperature": self.temperature,
             "top_p": self.top_p,
-            "max_completion_tokens" if self._host() == urlsplit(_OPENAI).netloc else "max_tokens": self.max_new_tokens,
+            "max_completion_tokens" if host_of(self.base_url) == host_of("") else "max_tokens": self.max_new_tokens,
         }
         if self.seed is not None:
             parameters["seed"] = self.seed
@@ -168,48 +118,3 @@ class OpenAIChat:
             JsonMode.NONE: {},
         }
         return parameters[self.json_mode]
-
-    def _wait_s(self, error: Exception, attempt: int) -> float:
-        """The server's wait, but never less than our own: a server that says 0 would use up all attempts at once."""
-        jitter = random.uniform(0.75, 1.25)  # noqa: S311 - so that callers do not all come back at the same moment
-        return min(_LONGEST_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, retry_after_s(error) or 0.0))
-
-    def _error_text(self, error: Exception, attempt: int) -> str:
-        message = message_of(error, secret=_key_in(self.api_key_env))
-        return f"{self.model} at {self._host()}: {message} (attempt {attempt} of {self.max_retries + 1})"
-
-    def _host(self) -> str:
-        return urlsplit(self.base_url or _OPENAI).netloc
-
-
-def _key_in(variable: str) -> str:
-    """The key in an environment variable, without a line break that a file or a shell left at its end; "" if unset."""
-    return os.environ.get(variable, "").strip() if variable else ""
-
-
-def _mistakes_of_key(variable: str) -> list[str]:
-    key = _key_in(variable)
-    if variable and not key:
-        return [
-            f"api_key_env: the environment variable {variable} is not set; set it (export {variable}=...), name "
-            f'another, or take api_key_env="" for a server that wants no key'
-        ]
-    if not (key.isascii() and key.isprintable()):
-        return [f"api_key_env: the key in {variable} holds characters that no HTTP header can; copy it again"]
-    return []
-
-
-def _mistakes_of_url(url: str) -> list[str]:
-    if "@" in url:
-        return ["base_url: holds a user name or password; give the key by api_key_env instead"]
-    if "?" in url or "#" in url:  # the address goes into results, where a key in it could be read
-        return [
-            'base_url: has a part behind "?" or "#", wanted an address such as http://localhost:8000/v1; give a key by '
-            "api_key_env instead"
-        ]
-    try:
-        parts = urlsplit(url or _OPENAI)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is not a number, a bracket that is not closed
-        usable = False
-    return [] if usable else [f"base_url: got {url!r}, wanted one such as http://localhost:8000/v1"]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from components.llms.openai_errors import Malformed
+from components.openai_server.errors import Malformed
 from components.records import Answer, AnswerState
 
 

@@ -1,4 +1,4 @@
-"""A server on this machine that speaks OpenAI's chat API, and misbehaves on request.
+"""A server on this machine that speaks OpenAI's chat API (or whatever a reply's body is), and misbehaves on request.
 
 with chat_server(lambda request, attempt: Reply("yes")) as server:
     OpenAIChat("m", base_url=server.url, api_key_env="")
@@ -56,7 +56,7 @@ class ChatServer:
             self.keys.append(key)
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
-            prompt = json.dumps(request["messages"])
+            prompt = json.dumps(request.get("messages", request.get("input")))
             self._attempts[prompt] += 1
             attempt = self._attempts[prompt]
         try:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from components.llms.openai_errors import is_for_all, is_temporary
+from components.openai_server.errors import is_for_all, is_temporary
 
 _MOST_IN_A_ROW = 10
 

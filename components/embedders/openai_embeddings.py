@@ -1,0 +1,131 @@
+"""An embedder behind OpenAI's embeddings API, which vLLM, SGLang, llama.cpp, Ollama, TEI and most providers speak."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.openai_server.errors import Malformed
+from components.openai_server.server import Failed, Server
+from components.protocols import EmbedderState
+from components.records import Passages
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+Batch = tuple[tuple[int, str], ...]
+"""Texts with their positions."""
+
+
+@dataclass(frozen=True)
+class OpenAIEmbeddings:
+    """Asks `model` for the vectors of texts, `batch_size` of them in a request; vectors are scaled to unit length.
+
+    `query_prefix` and `passage_prefix` stand before every query and every chunk, as models such as E5 want it.
+    `dimensions` is sent if it is set, for models that can shorten their vectors. Blank texts are not sent: their
+    vectors are zero. The other fields and what is retried are those of `OpenAIChat`. A request that fails for good
+    fails the stage: a corpus of which a part has no vectors would be another one. A text that is longer than the model
+    takes is refused by most servers and cut off by some; choose chunks that fit.
+    """
+
+    model: str
+    dimensions: int | None = None
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    base_url: str = runtime_only("", "the model's name decides the vectors, not the server that runs it")
+    api_key_env: str = runtime_only("OPENAI_API_KEY", "a key gives access, and is secret")
+    batch_size: int = runtime_only(64, "a vector does not depend on the other texts of its request")
+    timeout_s: float = runtime_only(120.0, "vectors that come too late are asked for again")
+    max_retries: int = runtime_only(5, "failures are retried until the vectors come; without them the stage fails")
+    backoff_s: float = runtime_only(1.0, "waiting changes no vector")
+    concurrency: int = runtime_only(8, "requests do not depend on each other")
+
+    version: ClassVar[int] = 1
+    tokenizer: ClassVar[None] = None
+
+    def check(self) -> list[str]:
+        """What is wrong with the fields, and a key that is not set."""
+        mistakes = self._server.check()
+        if self.batch_size < 1:
+            mistakes.append(f"batch_size: got {self.batch_size}, wanted at least 1")
+        if self.dimensions is not None and self.dimensions < 1:
+            mistakes.append(f"dimensions: got {self.dimensions}, wanted at least 1, or null for the model's own number")
+        return mistakes
+
+    def fit(self, documents: Passages) -> EmbedderState:
+        """`dimensions` float32[1]: how many the vectors have, which the server is asked by one word."""
+        return {"dimensions": np.array([len(self._ask(["a"])[0])], dtype=np.float32)}
+
+    def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
+        """float32[n_chunks, d], unit length. Raises ComponentError if a request fails for good."""
+        return self._embed(chunks.texts, self.passage_prefix, state)
+
+    def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
+        """Like `embed_chunks`."""
+        return self._embed(queries.texts, self.query_prefix, state)
+
+    @property
+    def _server(self) -> Server:
+        return Server(
+            self.model,
+            self.base_url,
+            self.api_key_env,
+            self.timeout_s,
+            self.max_retries,
+            self.backoff_s,
+            self.concurrency,
+        )
+
+    def _embed(self, texts: Sequence[str], prefix: str, state: EmbedderState) -> NDArray[np.float32]:
+        vectors = np.zeros((len(texts), int(state["dimensions"][0])), dtype=np.float32)
+        rows = [row for row, text in enumerate(texts) if text.strip()]
+        asked = self._ask([prefix + texts[row] for row in rows])
+        if asked and len(asked[0]) != vectors.shape[1]:
+            raise ComponentError(
+                f"{self.model}: vectors of {len(asked[0])} dimensions came, and of {vectors.shape[1]} when the corpus "
+                "was begun; is it another model under the same name? Wanted one model for chunks and queries"
+            )
+        if asked:
+            vectors[rows] = asked
+        return vectors
+
+    def _ask(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Vectors of unit length, in the order of the texts. Raises ComponentError."""
+        vectors: dict[int, NDArray[np.float32]] = {}
+        numbered = tuple(enumerate(texts))
+        batches = [numbered[first : first + self.batch_size] for first in range(0, len(texts), self.batch_size)]
+        with closing(self._server.call(batches, self._send)) as outcomes:
+            for batch, outcome in outcomes:
+                if isinstance(outcome, Failed):
+                    raise ComponentError(f"{type(self).__name__}: {outcome.message}")
+                vectors |= {position: vector for (position, _), vector in zip(batch, outcome, strict=True)}
+        if len({len(vector) for vector in vectors.values()}) > 1:
+            raise ComponentError(f"{self.model}: vectors of several lengths came, wanted one length for all texts")
+        return [vectors[position] for position in range(len(texts))]
+
+    async def _send(self, client: "AsyncOpenAI", batch: Batch) -> NDArray[np.float32]:
+        optional: dict[str, Any] = {} if self.dimensions is None else {"dimensions": self.dimensions}
+        reply = await client.embeddings.create(
+            model=self.model, input=[text for _, text in batch], encoding_format="float", **optional
+        )
+        return _unit_vectors(reply, len(batch))
+
+
+def _unit_vectors(reply: object, n_texts: int) -> NDArray[np.float32]:
+    """Of unit length, in the order of the texts, which a server may change. Raises Malformed."""
+    # The client builds its records without checking them: a field may hold anything, or be missing.
+    try:
+        data = sorted(reply.data, key=lambda item: item.index)  # type: ignore[attr-defined]
+        vectors = np.array([item.embedding for item in data], dtype=np.float32)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise Malformed(str(reply)[:200]) from error
+    if vectors.ndim != 2 or len(vectors) != n_texts or not np.isfinite(vectors).all():
+        raise Malformed(f"vectors of shape {vectors.shape} for {n_texts} texts, wanted a finite one for each")
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return unit

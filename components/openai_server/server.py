@@ -1,0 +1,134 @@
+"""Calls to one server, several at a time, each with its retries."""
+
+import asyncio
+import atexit
+import random
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from components.openai_server.access import OPENAI, host_of, key_in, mistakes_of_key, mistakes_of_url
+from components.openai_server.breaker import Breaker
+from components.openai_server.errors import is_temporary, message_of, retry_after_s
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_LONGEST_WAIT_S = 120.0
+_CONNECT_TIMEOUT_S = 10.0
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A call that failed for good, and why."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where a `model` is, and how it is called: see `OpenAIChat` for the fields."""
+
+    model: str
+    base_url: str
+    api_key_env: str
+    timeout_s: float
+    max_retries: int
+    backoff_s: float
+    concurrency: int
+
+    def check(self) -> list[str]:
+        """What is wrong with the fields, and a key that is not set."""
+        mistakes = [] if self.model.strip() else ["model: is empty; wanted the model's name as the server knows it"]
+        least = {"max_retries": 0, "backoff_s": 0, "concurrency": 1}
+        mistakes += [
+            f"{name}: got {getattr(self, name)}, wanted at least {low}"
+            for name, low in least.items()
+            if not getattr(self, name) >= low
+        ]
+        if not self.timeout_s > 0:
+            mistakes.append(f"timeout_s: got {self.timeout_s}, wanted more than 0")
+        return [*mistakes, *mistakes_of_url(self.base_url), *mistakes_of_key(self.api_key_env)]
+
+    def call(
+        self, items: Sequence[Item], send: Callable[["AsyncOpenAI", Item], Awaitable[Result]]
+    ) -> Generator[tuple[Item, Result | Failed], None, None]:
+        """Every item with what `send` made of it, as it arrives. Closing the iterator, or an interrupt, cancels the
+        calls under way at once.
+        """
+        from anyio.from_thread import start_blocking_portal
+
+        if not items:
+            return
+        waiting, running = iter(items), set[Future[tuple[Item, Result | Failed]]]()
+        # The calls run in an event loop in a thread of its own. Unlike threads they can be cancelled there, and they go
+        # on while the caller writes a result to disk.
+        with ExitStack() as stack:
+            portal = stack.enter_context(start_blocking_portal())
+            client = stack.enter_context(portal.wrap_async_context_manager(self._client()))
+            stack.callback(lambda: [future.cancel() for future in running])
+            # An iterator that a traceback keeps alive would be closed only after Python has frozen the loop, and wait
+            # for ever. When the atexit handlers run, the loop is still alive.
+            atexit.register(stack.close)
+            stack.callback(atexit.unregister, stack.close)
+            start = partial(portal.start_task_soon, self._call, send, client, Breaker(self.concurrency))
+            running |= {start(item) for item in islice(waiting, self.concurrency)}
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                running |= {start(item) for item in islice(waiting, len(done))}
+                for future in done:
+                    yield future.result()
+
+    def _client(self) -> "AsyncOpenAI":
+        from openai import AsyncOpenAI, Timeout
+
+        # We do the retries: the client's own do not cover malformed replies, and its waits cannot be set. We also keep
+        # the time limit: the client's limits the silence between two packets, not the attempt.
+        return AsyncOpenAI(
+            api_key=key_in(self.api_key_env) or "none",
+            base_url=self.base_url or OPENAI,
+            timeout=Timeout(None, connect=_CONNECT_TIMEOUT_S),
+            max_retries=0,
+        )
+
+    async def _call(
+        self,
+        send: Callable[["AsyncOpenAI", Item], Awaitable[Result]],
+        client: "AsyncOpenAI",
+        breaker: Breaker,
+        item: Item,
+    ) -> tuple[Item, Result | Failed]:
+        """One item with its retries. Never raises: whatever goes wrong is told in `Failed`."""
+        for attempt in range(1, self.max_retries + 2):
+            if breaker.is_open:
+                again = " again" if attempt > 1 else ""
+                return item, Failed(f"not asked{again}: {breaker.reason}")
+            try:
+                async with asyncio.timeout(self.timeout_s):
+                    result = await send(client, item)
+            except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
+                if not is_temporary(error) or attempt > self.max_retries:
+                    text = self._error_text(error, attempt)
+                    breaker.failed(error, text)
+                    return item, Failed(text)
+                await breaker.wait(self._wait_s(error, attempt))
+            else:
+                breaker.succeeded()
+                return item, result
+        raise AssertionError("the last attempt returns")
+
+    def _wait_s(self, error: Exception, attempt: int) -> float:
+        """The server's wait, but never less than our own: a server that says 0 would use up all attempts at once."""
+        jitter = random.uniform(0.75, 1.25)  # noqa: S311 - so that callers do not all come back at the same moment
+        return min(_LONGEST_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, retry_after_s(error) or 0.0))
+
+    def _error_text(self, error: Exception, attempt: int) -> str:
+        message = message_of(error, secret=key_in(self.api_key_env))
+        return f"{self.model} at {host_of(self.base_url)}: {message} (attempt {attempt} of {self.max_retries + 1})"

@@ -1,0 +1,133 @@
+"""Any server that speaks OpenAI's embeddings API, on this machine."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from components.embedders.hashing import Hashing
+from components.embedders.openai_embeddings import OpenAIEmbeddings
+from components.errors import ComponentError
+from components.records import Passages
+from tests.contracts.embedder_contract import CORPUS, EmbedderContract
+from tests.llms.chat_server import ChatServer, Reply, chat_server
+from tests.runner.sweeping import FEW_METRICS, cells_in, run_small
+
+N_DIMENSIONS = 32
+
+
+def vectors_of(texts: list[str]) -> list[list[float]]:
+    """Hashed letters, three times as long as the embedder makes them."""
+    vectors: NDArray[np.float32] = Hashing(N_DIMENSIONS, 1).embed_chunks(Passages(texts), {})
+    return (3 * vectors).tolist()  # type: ignore[no-any-return]
+
+
+def embeddings(vectors: list[list[float]], **fields: Any) -> Reply:
+    """The body of the API's reply, in the reverse order."""
+    data = [{"object": "embedding", "index": i, "embedding": vector} for i, vector in enumerate(vectors)]
+    body = {"object": "list", "model": "m", "data": data[::-1], "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+    return Reply(body=json.dumps({**body, **fields}).encode())
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ChatServer]:
+    with chat_server(lambda request, attempt: embeddings(vectors_of(request["input"]))) as running:
+        yield running
+
+
+def embedder_at(url: str, **fields: Any) -> OpenAIEmbeddings:
+    return OpenAIEmbeddings(**{"model": "m", "base_url": url, "api_key_env": "", "backoff_s": 0.0, **fields})
+
+
+class TestContract(EmbedderContract):
+    component = OpenAIEmbeddings("m")
+
+    @pytest.fixture(autouse=True)
+    def served(self, server: ChatServer) -> None:
+        self.component = embedder_at(server.url, batch_size=3)
+
+
+def test_requests_hold_a_batch_each_and_what_was_set() -> None:
+    with chat_server(lambda request, attempt: embeddings(vectors_of(request["input"]))) as server:
+        prefixes = {"query_prefix": "query: ", "passage_prefix": "passage: "}
+        embedder = embedder_at(server.url, batch_size=2, dimensions=8, **prefixes)
+        state = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
+        embedder.embed_chunks(Passages(["a", "", "b", "c", " "]), state)
+        embedder.embed_queries(Passages(["q"]), state)
+    sent = [request["input"] for request in server.requests]
+    assert sorted(sent[:2]) == [["passage: a", "passage: b"], ["passage: c"]]
+    assert sent[2] == ["query: q"]
+    assert {(r["model"], r["dimensions"], r["encoding_format"]) for r in server.requests} == {("m", 8, "float")}
+
+
+def test_failures_that_pass_are_tried_again() -> None:
+    def script(request: dict[str, Any], attempt: int) -> Reply:
+        bad = {
+            1: Reply(status=503),
+            2: embeddings(vectors_of(request["input"])[:-1]),
+            3: Reply(body=b'{"data": [{"index": 0, "embedding": "?"}]}'),
+        }
+        return bad.get(attempt) or embeddings(vectors_of(request["input"]))
+
+    with chat_server(script) as server:
+        state = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
+        vectors = embedder_at(server.url).embed_chunks(Passages(["好", "雨"]), state)
+        assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1])
+        assert len(server.requests) == 4
+
+
+def test_a_request_that_fails_for_good_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "sk-secret")
+    refused = Reply(status=400, body=b'{"error": {"message": "sk-secret: input is too long for this model"}}')
+    with chat_server(lambda request, attempt: refused) as server:
+        with pytest.raises(ComponentError, match=r"m at 127.*: HTTP 400: \*\*\*: input is too long") as raised:
+            embedder_at(server.url, api_key_env="A_KEY").fit(Passages([]))
+        assert "sk-secret" not in str(raised.value)
+        assert server.keys == ["Bearer sk-secret"]
+
+
+def test_another_model_under_the_same_name_is_an_error() -> None:
+    with chat_server(lambda request, attempt: embeddings([[1.0] * 5 for _ in request["input"]])) as server:
+        state = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
+        with pytest.raises(ComponentError, match="vectors of 5 dimensions came, and of 32"):
+            embedder_at(server.url).embed_queries(Passages(["q"]), state)
+
+
+@pytest.mark.parametrize(
+    ("fields", "mistake"),
+    [
+        ({"model": " "}, "model: is empty"),
+        ({"batch_size": 0}, "batch_size: got 0"),
+        ({"dimensions": 0}, "dimensions: got 0"),
+        ({"base_url": "localhost"}, "base_url: got"),
+        ({"api_key_env": "NOT_SET_ANYWHERE"}, "api_key_env: the environment variable NOT_SET_ANYWHERE is not set"),
+        ({"concurrency": 0}, "concurrency: got 0"),
+    ],
+)
+def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
+    (found,) = OpenAIEmbeddings(**{"model": "m", "api_key_env": "", **fields}).check()
+    assert found.startswith(mistake)
+
+
+def test_in_a_sweep_and_again_without_the_server(tmp_path: Path) -> None:
+    with chat_server(lambda request, attempt: embeddings(vectors_of(request["input"]))) as server:
+        own = ["retriever=dense", "embedder=openai", "embedder.model=m", "embedder.api_key_env=''", "llm=none"]
+        own += FEW_METRICS
+        assert run_small(tmp_path, [*own, f"embedder.base_url={server.url}"]) == 0
+    (cell,) = cells_in(tmp_path)
+    assert 0 < (cell.value("ndcg@10") or 0) <= 1
+    assert run_small(tmp_path, [*own, "top_k=2", "embedder.base_url=http://127.0.0.1:1/v1"], sweep_id="again") == 0
+    (again,) = cells_in(tmp_path, "again")
+    assert again.reused["vectors"]
+    assert again.value("ndcg@10") == cell.value("ndcg@10")
+
+
+def test_the_corpus_of_the_contract_is_embedded_in_several_requests(server: ChatServer) -> None:
+    before = len(server.requests)
+    embedder = embedder_at(server.url, batch_size=3)
+    embedder.embed_chunks(Passages(CORPUS), {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)})
+    assert len(server.requests) - before == 2
