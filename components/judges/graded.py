@@ -71,7 +71,7 @@ class Graded:
     max_attempts: int
     prompt_version: int
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Grades that do not make a scale, and templates with places that will not be filled."""

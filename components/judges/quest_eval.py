@@ -14,7 +14,8 @@ from components.judges.asking import Unread, ask_until_readable
 from components.judges.prepared import Prepared, prepared, prepared_for
 from components.judges.quest_eval_files import PublishedQuestions, hash_of_published, question_files, read_published
 from components.judges.quest_eval_inquiries import SourceText, answers_from, questions_about
-from components.judges.quest_eval_scores import NAMES, Phrases, quest_scores
+from components.judges.quest_eval_scores import NAMES, quest_scores
+from components.judges.unknown_answers import Phrases
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation, Tokenizer
 from components.records import JudgeInput, Judgements, Sample, ScoreState
@@ -50,7 +51,7 @@ class QuestEval:
     questions_file: str = runtime_only("", "the content counts, through content_hash, not its place")
     tokenizer: Tokenizer = JiebaWords()
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     larger_is_better: ClassVar[bool | None] = True
 
     def check(self) -> list[str]:

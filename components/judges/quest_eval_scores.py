@@ -5,11 +5,10 @@ Source: Lyu et al. 2024, "CRUD-RAG", section 3.6, equations 1 and 2.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from components.judges.unknown_answers import Phrases
 from components.protocols import Tokenizer
 from components.records import ScoreState
-from components.text.normalize import answer_form
 
 NAMES = (
     "quest_eval_precision",
@@ -19,23 +18,6 @@ NAMES = (
 )
 
 
-@dataclass(frozen=True)
-class Phrases:
-    """What is written in place of an answer that the text does not give, e.g. ("无法推断",). The first is the one that
-    models are told to write.
-    """
-
-    phrases: tuple[str, ...]
-
-    def mean_unknown(self, answer: str) -> bool:
-        """True if the answer is one of the phrases, ignoring case, width, punctuation and surrounding white space."""
-        return answer_form(answer) in map(answer_form, self.phrases)
-
-    def are_the_first(self, answer: str) -> bool:
-        """True if the answer is exactly the first phrase: the comparison of the published implementation."""
-        return answer == self.phrases[0]
-
-
 def quest_scores(
     answers_reference: Sequence[str], answers_generated: Sequence[str], phrases: Phrases, tokenizer: Tokenizer
 ) -> dict[str, float | ScoreState]:
@@ -43,10 +25,10 @@ def quest_scores(
     in the same order.
 
     Recall is the share of questions answered from the generated text, of those that the reference answers; precision is
-    the mean token F1 of the answered ones. Plain: `phrases` are recognised after normalisation, white space is not a
-    token, and a mean over nothing is NOT_APPLICABLE. Compat, as published: the first phrase must match exactly,
-    white-space tokens count, and a mean over nothing is 0. If the lists are empty or differ in length, all four are
-    NOT_APPLICABLE (the published code gives 0).
+    the mean token F1 of the answered ones. Plain: `phrases` are recognised after normalisation and among words about
+    the text, white space is not a token, and a mean over nothing is NOT_APPLICABLE. Compat, as published: the first
+    phrase must match exactly, white-space tokens count, and a mean over nothing is 0. If the lists are empty or differ
+    in length, all four are NOT_APPLICABLE (the published code gives 0).
     """
     if len(answers_reference) != len(answers_generated) or not answers_reference:
         return dict.fromkeys(NAMES, ScoreState.NOT_APPLICABLE)

@@ -13,6 +13,20 @@ _HALF_ESCAPE = re.compile(
 )
 """One half of a surrogate pair as a JSON escape; models break pairs apart, and no UTF-8 file could hold the half."""
 
+_EXAMPLE = re.compile(r"\b(?:examples?|e\.g|format|form|template|such as|like)\b|例|格式|形如|模板|样式", re.IGNORECASE)
+_UNABLE = re.compile(
+    r"\b(?:I|we)\b[^.!?\n]{0,20}(?:can(?:no|')t|can not|unable|could(?: no|n')t)\b"
+    r"|(?:无法|不能|难以)(?:作出|做出|给出|进行)?(?:判断|评判|评分|打分|评估|评价)",
+    re.IGNORECASE,
+)
+"""A judge that takes back what it wrote before, or never meant it."""
+
+_OPENED = re.compile(r"[{｛][^{｛]*$")
+"""An object up to where the text ends."""
+
+_WORDS_FOLLOW = re.compile(r"[^\w{\[\n]*\w")
+_TAG = re.compile(r"<[^>]*>")
+
 _WHOLE_NUMBER = re.compile(r"([+-]?\d+)(?:\.0+)?\s*分?")
 _FLAGS = {"true": True, "yes": True, "是": True, "1": True, "false": False, "no": False, "否": False, "0": False}
 
@@ -20,14 +34,41 @@ _FLAGS = {"true": True, "yes": True, "是": True, "1": True, "false": False, "no
 def read_object(text: str, key: str) -> dict[str, Any] | None:
     """The last JSON object in a reply that has `key`; a reply that is one bare value is read as {key: value}.
 
-    Thoughts, fences and talk around the object are ignored. Quotes, commas and brackets that are not quite JSON are
-    repaired, and full-width ones are read as ASCII if nothing is found otherwise.
+    Thoughts, fences and talk around the object are ignored, unless they say that it is no reply: see `_is_meant`.
+    Quotes, commas and brackets that are not quite JSON are repaired, and full-width ones are read as ASCII if nothing
+    is found otherwise.
     """
+    shown = without_thoughts(text)
     for value in json_values(text):
         if isinstance(value, dict) and key in value:
-            return value
-    bare = _BARE_VALUE.fullmatch(without_thoughts(text))
+            return value if _is_meant(shown, key, is_alone=len(value) == 1) else None
+    bare = _BARE_VALUE.fullmatch(shown)
     return {key: bare[1]} if bare else None
+
+
+def _is_meant(reply: str, key: str, *, is_alone: bool) -> bool:
+    """Whether the last object with `key` is what the judge replies, and not something that it only writes about: an
+    example or the form that was asked for, a value in the middle of a sentence (`is_alone`: it lacks the reason that
+    was asked for too), or one before the words that it cannot judge. To ask again costs little, a wrong grade much.
+    """
+    places = list(re.finditer(rf"\b{key}[\"'”’＂]?\s*[:：]", reply))
+    if not places:
+        return True
+    before = _OPENED.sub("", reply[: places[-1].start()])
+    after = reply[places[-1].end() :].replace("｝", "}").partition("}")[2]
+    in_a_sentence = is_alone and _WORDS_FOLLOW.match(_TAG.sub("", after))
+    return not (_EXAMPLE.search(_lead_in(before)) or _UNABLE.search(after) or in_a_sentence)
+
+
+def _lead_in(before: str) -> str:
+    """What announces an object: the words before it on its line, or else the line before, fences aside, if it ends with
+    a colon.
+    """
+    *earlier, own = before.split("\n")
+    lines = [line.strip() for line in earlier if line.strip() and not line.lstrip().startswith("```")]
+    if own.strip() or not lines:
+        return own
+    return lines[-1] if lines[-1].endswith((":", "：")) else ""
 
 
 def json_values(text: str) -> list[Any]:

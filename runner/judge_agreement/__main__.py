@@ -11,13 +11,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from components.clusters import connected
 from components.errors import ConfigError, DataError, RagGridError
 from components.json_value import Json
 from components.judges.graded import Graded
 from components.records import ScoreState
 from runner.engine.ask import Asker, replies_key
 from runner.engine.store import Store
-from runner.judge_agreement.agreement import Agreement, agree
+from runner.judge_agreement.agreement import Agreement, Measure, agree
 from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem, metrics_of, read_labels
 from runner.launch.compose import compose_config
 from runner.launch.schema import build_component, plugins_of
@@ -30,9 +31,12 @@ _OVERALL = "all metrics"
 
 @dataclass(frozen=True)
 class Rated:
-    """One label and what the judge said; `judged` is None where its request failed."""
+    """One label and what the judge said; `judged` is None where its request failed. `question` is the number of the
+    question that was answered: two answers to one are not independent.
+    """
 
     item_id: str
+    question: int
     metric: str
     label: str
     judged: str | None
@@ -110,6 +114,7 @@ def _graders(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dict[
 def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
     """What the judge says about every item that has a label."""
     labelled = [item for item in items if name in item.labels]
+    questions = connected([[("id", item.judged.sample.id), item.judged.sample.question] for item in labelled])
     replies = store.replies(replies_key(grader.llm, purpose_of(grader)))
     ask = Asker(grader.llm, replies, lambda done, total: None)
     prepared = grader.prepare([item.judged.sample for item in labelled], ask)
@@ -118,6 +123,7 @@ def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store
     return [
         Rated(
             item.judged.sample.id,
+            question,
             name,
             _class(ScoreState.NOT_APPLICABLE if label == NOT_APPLICABLE else ScoreState.VALUE, label),
             None
@@ -125,8 +131,8 @@ def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store
             else _class(state, round(value * max(grader.grades)) if value == value else 0),
             remark,
         )
-        for item, state, value, remark in zip(
-            labelled, scores.states, scores.values.tolist(), judgements.remarks, strict=True
+        for item, question, state, value, remark in zip(
+            labelled, questions.tolist(), scores.states, scores.values.tolist(), judgements.remarks, strict=True
         )
         for label in [item.labels[name]]
     ]
@@ -140,10 +146,11 @@ def _class(state: ScoreState, grade: int) -> str:
 def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, Json]:
     names = list(dict.fromkeys(rating.metric for rating in rated))
     groups = {name: [rating for rating in rated if rating.metric == name] for name in names}
+    entries = {name: _entry(ratings) for name, ratings in groups.items()}
     if len(names) > 1:
-        groups[_OVERALL] = list(rated)
+        entries[_OVERALL] = _without_grades(_entry(rated))
     return {
-        "metrics": {name: _entry(ratings) for name, ratings in groups.items()},
+        "metrics": entries,
         "n_ties": sum(len(item.ties) for item in items),
         "failures": dict(Counter(r.remark for r in rated if r.judged is None).most_common()),
         "disagreements": [
@@ -155,18 +162,20 @@ def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, 
 
 
 def _entry(ratings: Sequence[Rated]) -> dict[str, Json]:
-    pairs = [(rating.label, rating.judged) for rating in ratings if rating.judged is not None]
-    n_failed = len(ratings) - len(pairs)
-    if not pairs:
+    rated = [(rating.label, rating.judged, rating.question) for rating in ratings if rating.judged is not None]
+    n_failed = len(ratings) - len(rated)
+    if not rated:
         return {"n": 0, "n_failed": n_failed}
-    found: Agreement = agree([label for label, _ in pairs], [judged for _, judged in pairs])
+    labels, judged, questions = zip(*rated, strict=True)
+    found: Agreement = agree(labels, judged, questions)
     return {
         "n": found.n,
+        "n_questions": found.n_questions,
         "n_failed": n_failed,
-        "accuracy": found.accuracy,
-        "accuracy_interval": found.accuracy_interval,
-        "kappa": found.kappa,
-        "kappa_interval": found.kappa_interval,
+        "n_graded": found.n_graded,
+        **_measured("accuracy", found.accuracy),
+        **_measured("kappa", found.kappa),
+        **_measured("weighted_kappa", found.weighted_kappa),
         "confusion": {
             label: dict(zip(found.classes, row, strict=True))
             for label, row in zip(found.classes, found.confusion.tolist(), strict=True)
@@ -174,13 +183,24 @@ def _entry(ratings: Sequence[Rated]) -> dict[str, Json]:
     }
 
 
+def _measured(name: str, measure: Measure) -> dict[str, Json]:
+    return {name: measure.value, f"{name}_interval": measure.interval}
+
+
+def _without_grades(entry: Mapping[str, Json]) -> dict[str, Json]:
+    """Of several metrics: a distance between the grades of different scales says nothing."""
+    return {name: value for name, value in entry.items() if name != "n_graded" and "weighted" not in name}
+
+
 def _show(console: Console, report: Mapping[str, Json]) -> None:
     table = Table(title="Judge against people", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for column in ("metric", "n", "accuracy [dim]95% interval[/]", "kappa [dim]95% interval[/]", "failed"):
+    measures = ("accuracy", "kappa", "weighted_kappa")
+    titles = (f"{measure.replace('_', ' ')} [dim]95% interval[/]" for measure in measures)
+    for column in ("metric", "n", "questions", *titles, "failed"):
         table.add_column(column, justify="left" if column == "metric" else "right", no_wrap=True)
     for name, entry in report["metrics"].items():
-        cells = [_with_interval(entry, measure) for measure in ("accuracy", "kappa")]
-        table.add_row(name, str(entry["n"]), *cells, str(entry["n_failed"]))
+        cells = [_with_interval(entry, measure) for measure in measures]
+        table.add_row(name, str(entry["n"]), str(entry.get("n_questions", 0)), *cells, str(entry["n_failed"]))
     console.print(table)
     for name, entry in report["metrics"].items():
         if "confusion" in entry and name != _OVERALL:
@@ -200,6 +220,8 @@ def _show(console: Console, report: Mapping[str, Json]) -> None:
 def _with_interval(entry: Mapping[str, Json], measure: str) -> str:
     if entry.get(measure) is None:
         return "–"
+    if entry[f"{measure}_interval"] is None:
+        return f"{entry[measure]:.3f} [dim]too few questions[/]"
     low, high = entry[f"{measure}_interval"]
     return f"{entry[measure]:.3f} [dim]{low:.3f}–{high:.3f}[/]"
 

@@ -1,74 +1,165 @@
-"""How well two raters agree: the share of equal grades, and Cohen's kappa, each with a bootstrap interval."""
+"""How well two raters agree: the share of equal grades, and Cohen's kappa, plain and weighted, with intervals."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-N_RESAMPLES = 10_000
+N_DRAWS = 10_000
 CONFIDENCE = 0.95
+FEWEST_QUESTIONS = 5
+"""Below, an interval would be too uncertain itself to be shown."""
+
+_BLOCK_ELEMENTS = 2_000_000
+
+Counts = NDArray[np.float64]
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A value with its interval. `value` is None where it is undefined, `interval` there and for too few questions."""
+
+    value: float | None
+    interval: Bounds | None
 
 
 @dataclass(frozen=True)
 class Agreement:
     """`confusion` int64[n_classes, n_classes] counts (people's class, judge's class) over `classes`.
 
-    `kappa` is None where it is undefined: both raters gave the same single class throughout. Intervals are (low,
-    high).
+    `kappa` is undefined where both raters gave the same single class throughout. `weighted_kappa` is over the
+    `n_graded` items that both raters gave a number, and undefined without two different ones among them.
     """
 
     n: int
-    accuracy: float
-    accuracy_interval: tuple[float, float]
-    kappa: float | None
-    kappa_interval: tuple[float, float] | None
+    n_questions: int
+    n_graded: int
+    accuracy: Measure
+    kappa: Measure
+    weighted_kappa: Measure
     classes: tuple[str, ...]
     confusion: NDArray[np.int64]
 
 
-def agree(labels: Sequence[str], judged: Sequence[str], seed: int = 0) -> Agreement:
-    """Agreement of two raters on the same items (at least one). Items are resampled; resamples in which kappa is
-    undefined are left out of its interval.
+def agree(labels: Sequence[str], judged: Sequence[str], questions: Sequence[int], seed: int = 0) -> Agreement:
+    """Agreement of two raters on the same items (at least one). `questions` says of each item which question it is
+    about: answers to one question are judged alike, and count together.
 
-    Source: Cohen 1960, "A coefficient of agreement for nominal scales". Unweighted: all disagreements count the same.
+    Kappa: Cohen 1960, "A coefficient of agreement for nominal scales"; all disagreements count the same. Weighted
+    kappa: Cohen 1968, "Weighted kappa"; a disagreement counts as the square of the distance of the two grades.
+
+    Intervals are credible ones: questions have random weights (Rubin 1981, "The Bayesian bootstrap"), and a prior of
+    one question is spread over all pairs of classes, half of it on equal ones: Jeffreys' prior for the share of equal
+    grades. So they do not shrink to a point where all items agree or a rater is constant. They are widened as
+    Student's t is for few questions; below 5 questions there are none.
     """
     classes = tuple(sorted({*labels, *judged}))
     place = {name: i for i, name in enumerate(classes)}
-    confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
-    np.add.at(confusion, ([place[name] for name in labels], [place[name] for name in judged]), 1)
-    n = len(labels)
-    # Drawing n items with replacement is drawing the counts of the cells from a multinomial distribution.
-    random = np.random.default_rng((seed, n))
-    resampled = random.multinomial(n, confusion.ravel() / n, size=N_RESAMPLES).reshape(-1, *confusion.shape)
-    kappa = float(_kappa(confusion))
-    kappas = _kappa(resampled)
+    pairs = np.array([place[name] for name in labels]) * len(classes) + np.array([place[name] for name in judged])
+    all_items = _Confusions(pairs, np.asarray(questions), len(classes), seed)
+    numbers = {name: int(name) for name in classes if _is_number(name)}
+    graded = [i for i, pair in enumerate(zip(labels, judged, strict=True)) if all(name in numbers for name in pair)]
     return Agreement(
-        n,
-        float(_accuracy(confusion)),
-        _interval(_accuracy(resampled)),
-        None if np.isnan(kappa) else kappa,
-        None if np.isnan(kappa) else _interval(kappas),
+        len(labels),
+        all_items.n_questions,
+        len(graded),
+        all_items.measure(_accuracy),
+        all_items.measure(_kappa),
+        _weighted([(numbers[labels[i]], numbers[judged[i]], questions[i]) for i in graded], seed),
         classes,
-        confusion,
+        all_items.observed.astype(np.int64),
     )
 
 
-def _accuracy(confusion: NDArray[np.int64]) -> NDArray[np.float64]:
-    shares: NDArray[np.float64] = np.trace(confusion, axis1=-2, axis2=-1) / confusion.sum(axis=(-2, -1))
+def _is_number(name: str) -> bool:
+    return name.removeprefix("-").isdigit()
+
+
+def _weighted(items: Sequence[tuple[int, int, int]], seed: int) -> Measure:
+    """Quadratic-weighted kappa of (label, grade, question)."""
+    grades = sorted({grade for label, judged, _ in items for grade in (label, judged)})
+    if len(grades) < 2:
+        return Measure(None, None)
+    place = {grade: i for i, grade in enumerate(grades)}
+    pairs = np.array([place[label] * len(grades) + place[judged] for label, judged, _ in items])
+    scale = np.array(grades, dtype=np.float64)
+    distances = (scale[:, np.newaxis] - scale) ** 2
+    confusions = _Confusions(pairs, np.array([question for *_, question in items]), len(grades), seed)
+    return confusions.measure(lambda counts: _weighted_kappa(counts, distances))
+
+
+class _Confusions:
+    """The confusion matrix that was observed, and draws of what it may be in all questions of the kind."""
+
+    def __init__(self, pairs: NDArray[np.int64], questions: NDArray[np.int64], n_classes: int, seed: int) -> None:
+        """`pairs` int64[n_items]: people's class times n_classes, plus the judge's class."""
+        _, question = np.unique(questions, return_inverse=True)
+        self.n_questions = int(question.max()) + 1
+        by_question = np.zeros((self.n_questions, n_classes**2))
+        np.add.at(by_question, (question, pairs), 1.0)
+        self._shape = (n_classes, n_classes)
+        self.observed: Counts = by_question.sum(axis=0).reshape(self._shape)
+        self._by_question = by_question / (len(pairs) / self.n_questions)  # in questions of mean size
+        self._random = np.random.default_rng((seed, len(pairs), self.n_questions))
+
+    def measure(self, of_counts: Callable[[Counts], Counts]) -> Measure:
+        """A value, and its interval over the draws."""
+        value = float(of_counts(self.observed))
+        if np.isnan(value):
+            return Measure(None, None)
+        if self.n_questions < FEWEST_QUESTIONS:
+            return Measure(value, None)
+        return Measure(value, self._interval(value, of_counts(self._draws)))
+
+    @cached_property
+    def _draws(self) -> Counts:
+        """float64[N_DRAWS, n_classes, n_classes]."""
+        prior = self._prior()
+        n_at_once = max(1, _BLOCK_ELEMENTS // self.n_questions)
+        blocks = []
+        for first in range(0, N_DRAWS, n_at_once):
+            n = min(n_at_once, N_DRAWS - first)
+            drawn = self._random.standard_exponential((n, self.n_questions)) @ self._by_question
+            blocks.append((drawn + self._random.gamma(prior, size=(n, len(prior)))).reshape(n, *self._shape))
+        return np.concatenate(blocks)
+
+    def _prior(self) -> Counts:
+        """Of one question: half on pairs of equal classes, half on the others."""
+        n_classes = self._shape[0]
+        if n_classes == 1:
+            return np.ones(1)
+        prior = np.full(self._shape, 0.5 / (n_classes * (n_classes - 1)))
+        np.fill_diagonal(prior, 0.5 / n_classes)
+        return prior.ravel()
+
+    def _interval(self, value: float, drawn: Counts) -> Bounds:
+        from scipy.stats import norm, t
+
+        upper = (1 + CONFIDENCE) / 2
+        wider = t.ppf(upper, self.n_questions - 1) / norm.ppf(upper)
+        low, high = np.nanquantile(drawn, [1 - upper, upper])
+        return max(-1.0, value - wider * max(0.0, value - low)), min(1.0, value + wider * max(0.0, high - value))
+
+
+def _accuracy(counts: Counts) -> Counts:
+    shares: Counts = np.trace(counts, axis1=-2, axis2=-1) / counts.sum(axis=(-2, -1))
     return shares
 
 
-def _kappa(confusion: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(observed - expected) / (1 - expected) agreement; NaN where the expected agreement is 1."""
-    n = confusion.sum(axis=(-2, -1))
-    expected = (confusion.sum(axis=-1) * confusion.sum(axis=-2)).sum(axis=-1) / (n * n)
+def _kappa(counts: Counts) -> Counts:
+    """Weighted kappa in which all disagreements weigh the same."""
+    return _weighted_kappa(counts, 1.0 - np.eye(counts.shape[-1]))
+
+
+def _weighted_kappa(counts: Counts, distances: Counts) -> Counts:
+    """1 - observed / expected distance, float64[...]; NaN where the expected one is 0."""
+    n = counts.sum(axis=(-2, -1))
+    observed = (counts * distances).sum(axis=(-2, -1)) / n
+    margins = counts.sum(axis=-1)[..., :, np.newaxis] * counts.sum(axis=-2)[..., np.newaxis, :]
+    expected = (margins * distances).sum(axis=(-2, -1)) / (n * n)
     with np.errstate(invalid="ignore", divide="ignore"):
-        kappa: NDArray[np.float64] = np.where(expected == 1, np.nan, (_accuracy(confusion) - expected) / (1 - expected))
+        kappa: Counts = np.where(expected > 0, 1 - observed / expected, np.nan)
     return kappa
-
-
-def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.nanquantile(values, [tail, 1 - tail])
-    return float(low), float(high)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 
-from components.judges.quest_eval_scores import NAMES, Phrases, quest_scores
+from components.judges.quest_eval_scores import NAMES, quest_scores
+from components.judges.unknown_answers import Phrases
 from components.means import combine_mean, mean_scores
 from components.records import Scores
 from components.tokenizers.jieba_words import JiebaWords

@@ -58,6 +58,40 @@ def test_nothing_to_read(text: str) -> None:
     assert read_object(text, "grade") is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Example: {"grade": 0}. I cannot judge this.',
+        'Example: {"reason": "wrong", "grade": 0}',
+        'The format would be:\n```json\n{"reason": "...", "grade": 0}\n```',
+        "例如：\n{'reason': '不对', 'grade': 0}",
+        '回复的格式如 {"reason": "...", "grade": 0}，请提供答案。',
+        '{"reason": "", "grade": 0}\n\nHowever, I am unable to judge this answer.',
+        '{"grade": 0}\n由于没有答案，我无法判断。',
+        'A reply of {"grade": 0} would be too hard.',
+    ],
+)
+def test_what_is_not_meant_is_not_read(text: str) -> None:
+    assert read_object(text, "grade") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Here is my verdict: {"reason": "for example, the year", "grade": 2}',
+        '{"reason": "I cannot find fault; the format is fine", "grade": 2}',
+        '{"reason": "right", "grade": 2}. Let me know if you want more.',
+        'Example: {"grade": 0}\nVerdict:\n{"reason": "right", "grade": 2}</answer>',
+        '{\n  "reason": "uses {answer}",\n  "grade": 2\n}\n',
+        '{"grade": 2',
+    ],
+)
+def test_what_is_meant_is_read(text: str) -> None:
+    found = read_object(text, "grade")
+    assert found is not None
+    assert found["grade"] == 2
+
+
 def test_lists_come_as_a_whole_and_in_parts() -> None:
     assert json_values('[{"n": 1}, {"n": 2}]')[:3] == [[{"n": 1}, {"n": 2}], {"n": 2}, {"n": 1}]
     assert json_values("no json") == []

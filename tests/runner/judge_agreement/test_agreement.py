@@ -1,10 +1,17 @@
-"""Agreement of a judge with people, against scikit-learn and a plain bootstrap."""
+"""Agreement of a judge with people, against scikit-learn and simulations."""
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from runner.judge_agreement.agreement import agree
+from runner.judge_agreement import agreement
+from runner.judge_agreement.agreement import Measure, agree
+
+
+def bounds(measure: Measure) -> tuple[float, float]:
+    assert measure.interval is not None
+    return measure.interval
 
 
 @pytest.fixture
@@ -18,35 +25,100 @@ def raters() -> tuple[list[str], list[str]]:
 
 def test_values_are_those_of_scikit_learn(raters: tuple[list[str], list[str]]) -> None:
     labels, judged = raters
-    found = agree(labels, judged)
-    assert found.kappa == pytest.approx(cohen_kappa_score(labels, judged))
-    assert found.accuracy == pytest.approx(np.mean(np.array(labels) == np.array(judged)))
+    found = agree(labels, judged, range(150))
+    assert found.kappa.value == pytest.approx(cohen_kappa_score(labels, judged))
+    assert found.weighted_kappa.value == pytest.approx(cohen_kappa_score(labels, judged, weights="quadratic"))
+    assert found.accuracy.value == pytest.approx(np.mean(np.array(labels) == np.array(judged)))
     np.testing.assert_array_equal(found.confusion, confusion_matrix(labels, judged, labels=found.classes))
 
 
-def test_intervals_are_those_of_drawing_items(raters: tuple[list[str], list[str]]) -> None:
+def test_intervals_are_those_of_drawing_items_where_there_are_many(raters: tuple[list[str], list[str]]) -> None:
     labels, judged = (np.array(one) for one in raters)
-    found = agree(labels.tolist(), judged.tolist())
+    found = agree(labels.tolist(), judged.tolist(), range(150))
     random = np.random.default_rng(1)
-    drawn = random.integers(0, len(labels), size=(2000, len(labels)))
-    kappas = [cohen_kappa_score(labels[rows], judged[rows]) for rows in drawn[:600]]
-    accuracies = (labels == judged)[drawn].mean(axis=1)
-    assert found.accuracy_interval == pytest.approx(np.quantile(accuracies, [0.025, 0.975]), abs=0.02)
-    assert found.kappa_interval == pytest.approx(np.quantile(kappas, [0.025, 0.975]), abs=0.03)
-    assert found.kappa_interval is not None
-    assert found.kappa is not None
-    assert found.kappa_interval[0] < found.kappa < found.kappa_interval[1]
+    drawn = random.integers(0, len(labels), size=(300, len(labels)))
+    kappas = [cohen_kappa_score(labels[rows], judged[rows]) for rows in drawn]
+    assert bounds(found.kappa) == pytest.approx(np.quantile(kappas, [0.025, 0.975]), abs=0.04)
+    low, high = bounds(found.kappa)
+    assert found.kappa.value is not None
+    assert low < found.kappa.value < high
+
+
+def test_answers_to_one_question_are_one_observation(raters: tuple[list[str], list[str]]) -> None:
+    labels, judged = raters
+    once = bounds(agree(labels, judged, range(150)).kappa)
+    fourfold = agree(labels * 4, judged * 4, [*range(150)] * 4)
+    assert (fourfold.n, fourfold.n_questions) == (600, 150)
+    assert bounds(fourfold.kappa) == pytest.approx(once, abs=0.02)
 
 
 def test_one_class_throughout_has_no_kappa() -> None:
-    found = agree(["2", "2"], ["2", "2"])
-    assert (found.accuracy, found.kappa, found.kappa_interval) == (1.0, None, None)
+    found = agree(["2"] * 9, ["2"] * 9, range(9))
+    assert (found.accuracy.value, found.kappa, found.weighted_kappa) == (1.0, Measure(None, None), Measure(None, None))
 
 
-def test_a_constant_judge_agrees_no_better_than_chance() -> None:
-    found = agree(["0", "1", "2", "2"], ["2", "2", "2", "2"])
-    assert (found.accuracy, found.kappa) == (0.5, 0.0)
+def test_a_constant_judge_agrees_no_better_than_chance_and_this_is_not_certain() -> None:
+    found = agree(["0", "1", "2", "2"] * 5, ["2"] * 20, range(20))
+    assert (found.accuracy.value, found.kappa.value, found.weighted_kappa.value) == (0.5, 0.0, 0.0)
+    for measure in (found.kappa, found.weighted_kappa):
+        low, high = bounds(measure)
+        assert low < -0.001
+        assert high > 0.05
+
+
+def test_agreement_on_all_items_is_not_certain_to_be_perfect() -> None:
+    found = agree(["0", "2"] * 10, ["0", "2"] * 10, range(20))
+    assert (found.accuracy.value, found.kappa.value) == (1.0, 1.0)
+    for measure, most in ((found.accuracy, 0.95), (found.kappa, 0.9), (found.weighted_kappa, 0.9)):
+        low, high = bounds(measure)
+        assert 0.5 < low < most
+        assert high == 1.0
+
+
+def test_a_disagreement_by_one_grade_weighs_less_than_one_by_two() -> None:
+    labels = ["0", "1", "2"] * 10
+    near = agree(labels, ["0", "1", "1"] * 10, range(30))
+    far = agree(labels, ["0", "1", "0"] * 10, range(30))
+    assert near.kappa.value == pytest.approx(far.kappa.value)
+    assert near.weighted_kappa.value is not None
+    assert far.weighted_kappa.value is not None
+    assert near.weighted_kappa.value > far.weighted_kappa.value + 0.3
+
+
+def test_only_grades_have_a_distance() -> None:
+    found = agree(["0", "2", "2", "not_applicable"] * 5, ["0", "2", "unparsable", "2"] * 5, range(20))
+    assert (found.n, found.n_graded, found.weighted_kappa.value) == (20, 10, 1.0)
+
+
+def test_few_questions_have_no_interval() -> None:
+    found = agree(["0", "1", "2", "2"], ["0", "1", "2", "1"], range(4))
+    assert found.accuracy == Measure(0.75, None)
 
 
 def test_the_same_raters_give_the_same_intervals(raters: tuple[list[str], list[str]]) -> None:
-    assert agree(*raters).kappa_interval == agree(*raters).kappa_interval
+    assert agree(*raters, range(150)).kappa == agree(*raters, range(150)).kappa
+
+
+SHARES = {
+    "good": [[0.20, 0.02, 0.00], [0.03, 0.15, 0.05], [0.00, 0.05, 0.50]],
+    "nearly constant judge": [[0.003, 0.0, 0.147], [0.002, 0.002, 0.20], [0.003, 0.003, 0.64]],
+}
+
+
+@pytest.mark.parametrize("name", SHARES)
+@pytest.mark.parametrize(("n_questions", "n_answers"), [(12, 1), (20, 4)])
+def test_intervals_hold_the_truth(monkeypatch: pytest.MonkeyPatch, name: str, n_questions: int, n_answers: int) -> None:
+    """Half of the answers to a question are judged as its first one is."""
+    monkeypatch.setattr(agreement, "N_DRAWS", 400)
+    shares: NDArray[np.float64] = np.array(SHARES[name]) / np.sum(SHARES[name])
+    by_chance = np.outer(shares.sum(axis=1), shares.sum(axis=0))
+    truth = 1 - (1 - np.trace(shares)) / (1 - np.trace(by_chance))
+    random = np.random.default_rng(0)
+    n_held = 0
+    for _ in range(200):
+        first = np.repeat(random.choice(9, n_questions, p=shares.ravel()), n_answers)
+        pairs = np.where(random.random(len(first)) < 0.5, first, random.choice(9, len(first), p=shares.ravel()))
+        questions = np.repeat(np.arange(n_questions), n_answers).tolist()
+        kappa = agree((pairs // 3).astype(str).tolist(), (pairs % 3).astype(str).tolist(), questions).kappa
+        n_held += kappa.interval is None or kappa.interval[0] <= truth <= kappa.interval[1]
+    assert n_held >= 0.92 * 200

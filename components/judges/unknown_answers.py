@@ -1,0 +1,57 @@
+"""Answers that say that a text does not hold the answer: "根据文本无法推断", "It cannot be inferred from the text."."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from components.text.normalize import answer_form
+
+_TEXT = "文本|文字|文章|文中|原文|上文|本文|正文|材料|资料|段落|内容|信息"
+_ABOUT_THE_TEXT = re.compile(
+    rf"(?:仅|只|单)?(?:根据|依据|基于|按照|凭|就|从|由|在)?(?:上述|以上|上面|给出|给定|提供|所给|现有|已有|这段|该|此|原)?的?"
+    rf"(?:{_TEXT})(?:{_TEXT})?(?:之?中|里面?|内|来看|而言)?(?:并|也|都|均)?"
+)
+_WHAT_WAS_ASKED = re.compile(
+    r"(?:出来?)?(?:(?:该|此|这个|这一|相关|具体|确切|任何)?的?(?:答案|问题|问题的答案|时间|结果))?$"
+)
+_ABOUT_THE_TEXT_IN_ENGLISH = re.compile(
+    r"\b(?:based on|according to|given|from|in|by|with)?\s*(?:only\s+)?(?:the|this|that)?\s*(?:given|provided)?\s*"
+    r"(?:text|passage|article|document|context|information|source)s?\b(?: alone| provided| given| above)?"
+)
+_SUBJECT_IN_ENGLISH = re.compile(r"^\s*(?:this|that|it|the answer|the question)?\s*(?:is|was)?\s*")
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """What is written in place of an answer that the text does not give, e.g. ("无法推断",). The first is the one that
+    models are told to write.
+    """
+
+    phrases: tuple[str, ...]
+
+    def mean_unknown(self, answer: str) -> bool:
+        """True if the answer is one of the phrases and nothing more, save words that say where the answer was looked
+        for ("根据文本", "from the text") or what was ("答案"); ignoring case, width, punctuation and white space.
+        """
+        return not self._cores.isdisjoint(_cores([answer]))
+
+    def are_the_first(self, answer: str) -> bool:
+        """True if the answer is exactly the first phrase: the comparison of the published implementation."""
+        return answer == self.phrases[0]
+
+    @cached_property
+    def _cores(self) -> frozenset[str]:
+        return _cores(self.phrases)
+
+
+def _cores(texts: Iterable[str]) -> frozenset[str]:
+    """Each text in its form for comparison, and what is left of it without the words around a phrase; none empty."""
+    found = set()
+    for text in texts:
+        form = answer_form(text)
+        left = _WHAT_WAS_ASKED.sub("", _ABOUT_THE_TEXT.sub("", form))
+        left = _SUBJECT_IN_ENGLISH.sub("", _ABOUT_THE_TEXT_IN_ENGLISH.sub("", left))
+        left = left.replace(" ", "") if not left.isascii() else " ".join(left.split())
+        found |= {form, left}
+    return frozenset(found - {""})

@@ -1,0 +1,55 @@
+import pytest
+
+from components.judges.unknown_answers import Phrases
+
+PHRASES = Phrases(("无法推断", "文中未提及"))
+ENGLISH = Phrases(("cannot be inferred", "not mentioned"))
+
+
+@pytest.mark.parametrize("answer", ["无法推断", "无法推断。", " 无法推断\n", "“无法推断”", "文中未提及！"])
+def test_phrases_after_normalisation(answer: str) -> None:
+    assert PHRASES.mean_unknown(answer)
+
+
+def test_phrases_ignore_case_and_width() -> None:
+    assert Phrases(("cannot infer",)).mean_unknown("Ｃannot INFER.")
+
+
+@pytest.mark.parametrize("answer", ["", "无法", "推断", "原因无法推断", "无法推断的事"])
+def test_answers_that_only_hold_a_phrase_are_answers(answer: str) -> None:
+    assert not PHRASES.mean_unknown(answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "根据文本无法推断",
+        "根据给出的文字，无法推断。",
+        "无法根据文本推断",
+        "无法从文中推断",
+        "无法推断出答案",
+        "无法推断具体时间",
+        "文本中未提及",
+    ],
+)
+def test_words_about_the_text_or_the_question_are_no_answer(answer: str) -> None:
+    assert PHRASES.mean_unknown(answer)
+
+
+@pytest.mark.parametrize("answer", ["文本", "根据文本是杭州", "信息未提及的人", "具体时间", "答案"])
+def test_they_alone_are_answers(answer: str) -> None:
+    assert not PHRASES.mean_unknown(answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "unknown"),
+    [
+        ("It cannot be inferred from the text.", True),
+        ("Based on the text, it cannot be inferred", True),
+        ("Not mentioned in the passage.", True),
+        ("The text", False),
+        ("a person not mentioned", False),
+    ],
+)
+def test_in_english(answer: str, unknown: bool) -> None:
+    assert ENGLISH.mean_unknown(answer) == unknown
