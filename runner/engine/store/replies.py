@@ -1,7 +1,7 @@
 """Replies of a language model, written down one by one as they arrive, so that nothing that was paid for is lost.
 
-A file holds one JSON object per line. It is only ever appended to: several processes may write to one file. Only the
-places of the lines are held in memory.
+A file holds one JSON object per line, which begins with the checksum of the rest. It is only ever appended to: several
+processes may write to one file. Only the places of the lines are held in memory.
 """
 
 import json
@@ -12,10 +12,12 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
+from zlib import crc32
 
 from components.records import Answer, AnswerState
 from components.text.normalize import whole_characters
 from runner.engine.store.claims import Claims
+from runner.engine.store.files import keeping
 
 _SYNC_EVERY_S = 1.0
 
@@ -41,9 +43,9 @@ class Replies:
                 if key in self._places:
                     start, length = self._places[key]
                     file.seek(start)
-                    line = file.read(length)
-                    if _key_of(line) == key:  # or the file is another one of the same name and number
-                        found[key] = _answer(json.loads(line))
+                    reply = _reply(file.read(length))
+                    if reply and reply.request_id == key:  # or the file is another one of the same name and number
+                        found[key] = reply
         return found
 
     def _take_in(self, file: BinaryIO) -> None:
@@ -59,36 +61,49 @@ class Replies:
         for line in file:
             if not line.endswith(b"\n"):
                 break  # still being written
-            if key := _key_of(line):
-                self._places[key] = (self._n_read, len(line))
+            if reply := _reply(line):
+                self._places[reply.request_id] = (self._n_read, len(line))
             self._n_read += len(line)
 
     def add(self, key: str, answer: Answer) -> Answer:
         """Writes an answer down, and returns it as it will be read: halves of characters, which no file can hold, are
-        replaced. The disk is synced about once a second.
+        replaced. The disk is synced about once a second. Raises StoreError: whatever is asked next would be paid and
+        lost.
         """
         kept = replace(answer, request_id=key, text=whole_characters(answer.text), error=whole_characters(answer.error))
         if kept.state is AnswerState.ERROR:
             return kept
         # One unbuffered append, which first ends what a killed process may have left of a line.
-        with self._path.open("ab", buffering=0) as file:
-            file.write(b"\n" + json.dumps(vars(kept), ensure_ascii=False).encode() + b"\n")
+        rest = b"\n" + _line(kept) + b"\n"
+        with keeping("a reply", self._path), self._path.open("ab", buffering=0) as file:
+            while rest:  # a disk that runs full takes a part, and refuses what is left of it
+                rest = rest[file.write(rest) :]
             if time.monotonic() - self._synced > _SYNC_EVERY_S:
                 os.fsync(file.fileno())
                 self._synced = time.monotonic()
         return kept
 
 
-def _key_of(line: bytes) -> str:
-    """The key in a line; "" for one that is blank or cut off."""
-    if line == b"\n":
-        return ""
+_CHECKSUM = b'{"crc32": "%08x", '
+_N_CHECKSUM = len(_CHECKSUM % 0)
+
+
+def _line(answer: Answer) -> bytes:
+    body = json.dumps(vars(answer), ensure_ascii=False).encode()[1:]
+    return _CHECKSUM % crc32(body) + body
+
+
+def _reply(line: bytes) -> Answer | None:
+    """What a line holds; None for one that is blank, cut off or damaged. One without a checksum is older than these."""
+    body = line.rstrip(b"\n")
+    if body.startswith(_CHECKSUM[:11]):
+        head, body = body[:_N_CHECKSUM], body[_N_CHECKSUM:]
+        if head != _CHECKSUM % crc32(body):
+            return None
+        body = b"{" + body
     try:
-        raw = json.loads(line)
-        return str(raw["request_id"]) if raw["state"] != AnswerState.ERROR else ""
+        raw = json.loads(body)
+        reply = Answer(**{**raw, "state": AnswerState(raw["state"])})
     except (ValueError, KeyError, TypeError):
-        return ""
-
-
-def _answer(raw: dict[str, object]) -> Answer:
-    return Answer(**{**raw, "state": AnswerState(raw["state"])})  # type: ignore[arg-type]  # written by `add`
+        return None
+    return reply if isinstance(reply.request_id, str) and reply.state is not AnswerState.ERROR else None

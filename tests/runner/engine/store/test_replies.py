@@ -1,10 +1,13 @@
 """What is written down of replies, and read again."""
 
+import resource
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from components.errors import StoreError
 from components.records import Answer, AnswerState
 from runner.engine.store.claims import Claims
 from runner.engine.store.replies import Replies
@@ -136,3 +139,41 @@ def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
         list(pool.map(write, range(200)))
     found = opened(path).get_all([f"k{number}" for number in range(200)])
     assert {key: answer.text for key, answer in found.items()} == {f"k{n}": f"{n} " * 500 for n in range(200)}
+
+
+def test_no_flipped_bit_becomes_a_reply(path: Path) -> None:
+    opened(path).add("1", answer("1", "长 text"))
+    opened(path).add("2", answer("2"))
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(bytes(damaged))
+        found = opened(path).get_all(["1", "2"])
+        assert found.items() <= {"1": answer("1", "长 text"), "2": answer("2")}.items()
+        assert found, "the other line is whole"
+
+
+def test_lines_from_before_there_were_checksums_are_read(path: Path) -> None:
+    path.write_text(
+        '\n{"request_id": "1", "state": "ok", "text": "so"}\n\n{"request_id": "2", "state": "ok", "texts": "so"}\n'
+    )
+    assert opened(path).get_all(["1", "2"]) == {"1": Answer("1", AnswerState.OK, "so")}
+
+
+@pytest.fixture
+def no_room() -> Iterator[None]:
+    """Files cannot grow beyond 500 bytes: as on a full disk, a part is written and the rest refused."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.usefixtures("no_room")
+def test_what_cannot_be_written_stops_whoever_asks(path: Path) -> None:
+    writer = opened(path)
+    writer.add("1", answer("1"))
+    with pytest.raises(StoreError, match=r"cannot keep a reply: File too large\. Free some space"):
+        writer.add("2", answer("2", "long " * 100))
+    assert opened(path).get_all(["1", "2"]) == {"1": answer("1")}
