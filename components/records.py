@@ -301,7 +301,7 @@ class Message:
 @dataclass(frozen=True)
 class Request:
     """One call to a language model. Real models read `messages` and `json_schema` alone; `sample` and `passages` are
-    there for the backends that are no language models (extractive, scripted).
+    there for the backends that are no language models, such as the extractive baseline, which get no messages.
 
     `draw` tells several draws of one answer apart, for whoever wants more than one. `json_schema` is the JSON schema
     that the reply should follow, None for free text. A backend that can enforce it does; the reader of the reply must

@@ -157,7 +157,11 @@ def test_sweep(arguments: list[str], published: Path, own: Path, tmp_path: Path)
         extra.append("retriever.sparse_index.max_share_without_hits=1.0")  # its few documents answer few questions
     if n_cells(arguments) > MOST_CELLS_RUN:
         extra.append("run.plan_only=true")
-    done = run(["runner", *(word.replace("PATH", str(published)) for word in arguments), *extra], tmp_path)
+    with chat_server(lambda *_: Reply("In 1932.")) as server:
+        places = {"PATH": str(published), "http://localhost:8000/v1": server.url}
+        for name, place in places.items():
+            arguments = [word.replace(name, place) for word in arguments]
+        done = run(["runner", *arguments, *extra], tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     assert "Plan" in done.stdout
     if "run.plan_only=true" not in [*arguments, *extra]:

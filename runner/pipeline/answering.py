@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from components.fields import runtime_only
 from components.json_value import Json
-from components.protocols import LLM, AnswersFrom, Prompt
+from components.protocols import LLM, Prompt
 from components.records import Answer, AnswerState, Message, Request
-from runner.engine.ask import is_language_model
 from runner.engine.codecs import Codec, Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage
@@ -80,7 +79,7 @@ class Prompts(Stage[Sequence[Messages]]):
 
 @dataclass(frozen=True, eq=False)
 class Answers(Stage[Sequence[Answer]]):
-    """One answer per sample."""
+    """One answer per sample by a language model."""
 
     kind: ClassVar[str] = "answers"
     version: ClassVar[int] = 2
@@ -92,8 +91,8 @@ class Answers(Stage[Sequence[Answer]]):
 
     @property
     def n_requests(self) -> int:
-        """One per sample; none for a baseline, which asks no model."""
-        return self.n_samples if is_language_model(self.llm) else 0
+        """One per sample."""
+        return self.n_samples
 
     def make(self, run: Run) -> Sequence[Answer]:
         """Asks the model. Replies are kept one by one, by request."""
@@ -104,6 +103,30 @@ class Answers(Stage[Sequence[Answer]]):
         prompts = run.read(self.prompts)
         for sample, messages, passages in zip(samples, prompts, self.prompts.passages.read(run), strict=True):
             yield Request(sample.id, messages, sample, passages)
+
+
+@dataclass(frozen=True, eq=False)
+class BaselineAnswers(Stage[Sequence[Answer]]):
+    """One answer per sample by a baseline, which reads samples and passages: no prompt is written, and another one
+    makes no other experiment.
+    """
+
+    kind: ClassVar[str] = "baseline_answers"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
+
+    llm: LLM
+    samples: Samples
+    passages: PromptPassages
+
+    def make(self, run: Run) -> Sequence[Answer]:
+        """Has them computed."""
+        samples = run.read(self.samples).samples
+        requests = [
+            Request(sample.id, (), sample, passages)
+            for sample, passages in zip(samples, self.passages.read(run), strict=True)
+        ]
+        return run.ask(self.llm, "answers")(requests)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +144,4 @@ class NoAnswers(Stage[Sequence[Answer]]):
         return [Answer(sample.id, AnswerState.NOT_ASKED) for sample in run.read(self.samples).samples]
 
 
-def makes_requests(llm: LLM) -> bool:
-    """False for no generator at all."""
-    return llm.answers_from is not AnswersFrom.NOTHING
+AnyAnswers = Answers | BaselineAnswers | NoAnswers

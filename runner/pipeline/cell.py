@@ -21,6 +21,7 @@ from typing import TypeVar
 from components.protocols import (
     LLM,
     AnswerMetric,
+    AnswersFrom,
     Chunker,
     ContextBuilder,
     ContextMetric,
@@ -42,7 +43,7 @@ from components.records import Hits, Spans
 from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
 from runner.pipeline.answer_scores import answer_scores
-from runner.pipeline.answering import Answers, NoAnswers, Prompts, makes_requests
+from runner.pipeline.answering import Answers, AnyAnswers, BaselineAnswers, NoAnswers, Prompts
 from runner.pipeline.chunking import Chunks, SegmentedCorpus
 from runner.pipeline.context import ChosenContext, EmptyContext
 from runner.pipeline.copies import FoundCopies, NoCopies
@@ -125,11 +126,7 @@ class _Found:
 
 def _result(cell: Cell, data: Data) -> Result:
     found = _retrieved(cell, data) if cell.retriever.arms else _closed_book(cell, data)
-    prompts: tuple[Prompts, ...] = ()
-    answers: Answers | NoAnswers = NoAnswers(data.samples)
-    if makes_requests(cell.llm):
-        prompts = (Prompts(cell.prompt, data.samples, found.passages),)
-        answers = Answers(cell.llm, prompts[0], data.n_samples)
+    prompts, answers = _answered(cell, data, found.passages)
     interval = cell.metrics.interval
     # A metric that needs a model is a stage of its own, so that adding one leaves the scores of the others as they are.
     metrics = _of_kind(cell.metrics.scores, AnswerMetric)
@@ -141,6 +138,17 @@ def _result(cell: Cell, data: Data) -> Result:
         for name, metric in cell.judge.scores.items()
     ]
     return Result(data.samples, found.shown, prompts, answers, (*found.scorings, *scored, *judged))
+
+
+def _answered(cell: Cell, data: Data, passages: PromptPassages) -> tuple[tuple[Prompts, ...], AnyAnswers]:
+    """What the model is shown, and its answers. Without a language model nobody reads a prompt."""
+    answers_from = cell.llm.answers_from
+    if answers_from is AnswersFrom.NOTHING:
+        return (), NoAnswers(data.samples)
+    if answers_from is AnswersFrom.SAMPLE:
+        return (), BaselineAnswers(cell.llm, data.samples, passages)
+    prompts = Prompts(cell.prompt, data.samples, passages)
+    return (prompts,), Answers(cell.llm, prompts, data.n_samples)
 
 
 def _retrieved(cell: Cell, data: Data) -> _Found:

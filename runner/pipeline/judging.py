@@ -12,7 +12,7 @@ from components.records import JudgeInput, ScoreState
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
-from runner.pipeline.answering import Answers, NoAnswers
+from runner.pipeline.answering import AnyAnswers, NoAnswers
 from runner.pipeline.data import Samples
 from runner.pipeline.passages import PromptPassages
 from runner.pipeline.scores import SCORING, Scoring, rows_to_score, scoring, spread
@@ -68,12 +68,12 @@ class PreparedJudge(Stage[JudgeDecisions]):
 class JudgedAnswers(StageGroup):
     """For a judge of answers. Answers that failed are not judged, and counted."""
 
-    answers: Answers | NoAnswers
+    answers: AnyAnswers
 
     @property
     def is_there(self) -> bool:
         """False in a cell without a generator."""
-        return isinstance(self.answers, Answers)
+        return not isinstance(self.answers, NoAnswers)
 
     def read(self, run: Run, n_samples: int) -> tuple[list[str], list[int], list[ScoreState]]:
         """The texts, the rows to judge, and the states of the others."""
@@ -142,7 +142,7 @@ def judged_scores(
     interval: Bootstrap,
     samples: Samples,
     passages: PromptPassages,
-    answers: Answers | NoAnswers,
+    answers: AnyAnswers,
     n_samples: int,
     n_passages: int,
 ) -> JudgedScores:

@@ -71,7 +71,7 @@ class TestSweepFile:
         (cell,) = sweep["cells"]
         assert (cell["status"], cell["reason"], cell["same_as"]) == ("OK", "", [])
         assert (sweep["plan"]["n_cells"], sweep["plan"]["n_requested"], sweep["plan"]["n_requests"]) == (1, 1, 0)
-        assert sweep["plan"]["stages"]["answers"] == {"n_asked": 1, "n_unique": 1, "n_kept": 0}
+        assert sweep["plan"]["stages"]["baseline_answers"] == {"n_asked": 1, "n_unique": 1, "n_kept": 0}
 
 
 class TestCellFile:
@@ -103,7 +103,11 @@ class TestCellFile:
 
     def test_has_counts_costs_and_facts(self, cell: dict[str, Any]) -> None:
         assert sum(cell["counts"].values()) == 12
-        assert cell["seconds"].keys() == cell["reused"].keys() >= {"data", "chunks", "sparse_hits", "answers", "result"}
+        assert (
+            cell["seconds"].keys()
+            == cell["reused"].keys()
+            >= {"data", "chunks", "sparse_hits", "baseline_answers", "result"}
+        )
         assert not any(reused for kind, reused in cell["reused"].items() if kind != "data")
         assert {"python", "numpy", "bm25s"} <= set(cell["versions"])
         assert cell["host"]["n_cores"] >= 1

@@ -17,6 +17,7 @@ from components.contexts.packed import PackedContext
 from components.expanders.none import NoExpander
 from components.fusions.rrf import ReciprocalRank
 from components.judges.graded import Graded
+from components.llms.extractive import Extractive
 from components.llms.none import NoGenerator
 from components.llms.scripted import Scripted
 from components.metrics.context_tokens import ContextTokens
@@ -210,6 +211,7 @@ CELLS = {
     },
     "only the gold itself counts": {"metrics": _STRICT},
     "closed book": {"retriever": ClosedBook()},
+    "baseline": {"retriever": bm25(), "llm": Extractive(tokenizer=CharacterBigrams())},
     "given passages": {"retriever": Given(WholeDocuments(), noise_rate=0.5)},
     "oracle": {"retriever": Oracle()},
 }

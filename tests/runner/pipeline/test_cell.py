@@ -40,7 +40,7 @@ def changed_kinds(before: tuple[str, ...], after: tuple[str, ...]) -> set[str]:
     return {kind for kind in one.keys() | other.keys() if one.get(kind) != other.get(kind)}
 
 
-HYBRID = ("retriever=hybrid",)
+HYBRID = ("retriever=hybrid", "llm=scripted")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ HYBRID = ("retriever=hybrid",)
     [
         (HYBRID, (*HYBRID, "top_k=7"), AFTER_CONTEXT),
         (HYBRID, (*HYBRID, "context.order=corpus"), AFTER_CONTEXT),
-        (HYBRID, (*HYBRID, "llm=scripted"), {"answers"} | AFTER_ANSWERS),
+        (HYBRID, (*HYBRID, "llm.reply=Yes"), {"answers"} | AFTER_ANSWERS),
         (HYBRID, (*HYBRID, "prompt=english"), AFTER_PROMPT),
         (
             HYBRID,
@@ -77,7 +77,7 @@ HYBRID = ("retriever=hybrid",)
             (*HYBRID, "retriever.depth=50"),
             {"dense_hits", "sparse_hits", "fused_hits", "ranking_scores"} | AFTER_CONTEXT,
         ),
-        (HYBRID, ("retriever=hybrid_rerank",), {"reranked_hits", "ranking_scores"} | AFTER_CONTEXT),
+        (HYBRID, (*HYBRID, "retriever=hybrid_rerank"), {"reranked_hits", "ranking_scores"} | AFTER_CONTEXT),
         (
             HYBRID,
             (*HYBRID, "chunk.size=256"),
@@ -124,6 +124,14 @@ def test_without_a_generator_there_is_nothing_to_ask() -> None:
     assert graph("llm=none", "prompt=english").result.key == graph("llm=none").result.key
 
 
+def test_a_baseline_reads_no_prompt() -> None:
+    baseline = ("retriever=bm25", "llm=extractive")
+    assert graph(*baseline, "prompt=english").result.key == graph(*baseline, "prompt=chinese").result.key
+    assert {"prompts", "answers"}.isdisjoint(keys(*baseline))
+    assert "prompt" not in graph(*baseline).used
+    assert "prompt" in graph("retriever=bm25", "llm=scripted").used
+
+
 @pytest.mark.parametrize("override", ["embedder=lsa", "embedder.n_dimensions=8"])
 def test_the_embedder_does_not_count_for_bm25(override: str) -> None:
     assert graph("retriever=bm25", override).result.key == graph("retriever=bm25").result.key
@@ -156,7 +164,7 @@ def test_a_closed_book_uses_none_of_the_retrieval(override: str) -> None:
 
 
 def test_the_axes_that_count_are_named() -> None:
-    always = {"dataset", "tokenizer", "retriever", "prompt", "llm", "metrics", "judge"}
+    always = {"dataset", "tokenizer", "retriever", "llm", "metrics", "judge"}
     retrieval = {"chunk", "expander", "reranker", "context", "top_k"}
     assert graph("retriever=closed_book").used == always
     assert graph("retriever=bm25").used == always | retrieval
@@ -175,7 +183,7 @@ def test_an_alarm_changes_nothing() -> None:
 
 
 def test_one_tokenizer_axis_reaches_all_that_split_words() -> None:
-    assert {"terms", "query_terms", "sparse_hits", "answers"} <= changed_kinds(
+    assert {"terms", "query_terms", "sparse_hits", "baseline_answers"} <= changed_kinds(
         (), ("tokenizer=bigrams", "llm=extractive")
     )
 

@@ -23,7 +23,7 @@ def grid(**axes: str) -> list[tuple[str, ...]]:
 
 class TestCounts:
     def test_a_grid_asks_for_much_and_needs_little(self, tmp_path: Path) -> None:
-        cells = grid(chunk__size="64,128", retriever="bm25,hybrid", top_k="2,4,6")
+        cells = grid(llm="scripted", chunk__size="64,128", retriever="bm25,hybrid", top_k="2,4,6")
         found = counts(plan_small(tmp_path, *cells))
         assert found["terms"] == (12, 1, 0)
         assert found["segments"] == (12, 1, 0)
@@ -130,7 +130,7 @@ def forget(folder: Path, *kinds: str) -> None:
 
 class TestSameExperiments:
     def test_are_joined(self, tmp_path: Path) -> None:
-        plan = plan_small(tmp_path, *grid(retriever="bm25", embedder="hashing,lsa"))
+        plan = plan_small(tmp_path, *grid(llm="scripted", retriever="bm25", embedder="hashing,lsa"))
         (cell,) = plan.cells
         assert plan.n_requested == 2
         assert [request.job.overrides[-1] for request in cell.same_as] == ["embedder=lsa"]
