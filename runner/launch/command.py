@@ -82,6 +82,9 @@ def run_hydra() -> None:
     except CellFailed as error:
         print(error, file=sys.stderr)
         sys.exit(EXIT_CELL_FAILED)
+    except BrokenPipeError:  # whoever read the output, such as `head`, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_INTERRUPTED)
     except OSError as error:
         print(f"run.results_dir: cannot write in it: {error}; choose another run.results_dir", file=sys.stderr)
         sys.exit(EXIT_NOT_RUN)

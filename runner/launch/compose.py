@@ -34,18 +34,14 @@ def causes(error: Exception) -> list[str]:
 
 
 def told(error: Exception) -> str:
-    """One of Hydra's errors as a message, with what to do about it."""
-    message = "\n".join(causes(error))
-    return "\n".join([message, *hints(message)])
-
-
-def hints(message: str) -> list[str]:
-    """What to do about one of Hydra's messages, where it does not say so itself."""
+    """One of Hydra's errors as a message that says what to do about it."""
+    message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
     if "hydra/launcher/joblib" in message:
-        return [f"It comes with an extra: {install_command('joblib')}"]
+        return f"{message}\nIt comes with an extra: {install_command('joblib')}"
     unknown = re.search(r"Could not override '([\w.@/]+)'", message)
     close = get_close_matches(unknown[1], list(_keys(compose_config([]))), n=1) if unknown else []
-    return [f"Did you mean {close[0]}?"] if close else []
+    # Hydra's own advice, to append the key with a plus, would lead to the next error.
+    return f"{unknown[1]}: unknown; did you mean {close[0]}?" if unknown and close else message
 
 
 def _keys(node: Mapping[str, Json], above: str = "") -> Iterator[str]:

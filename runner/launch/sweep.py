@@ -93,7 +93,7 @@ class Sweep:
         if not self._run.plan_only:
             self._tracker.prepare()
         plan = plan_sweep(self._requests, self._store, self._console.print)
-        terminal.show_plan(self._console, plan)
+        terminal.show_plan(self._console, plan, by_stage=self._run.plan_only)
         if self._run.plan_only:
             return EXIT_OK
         try:

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
-from runner.engine.plan import Plan
+from runner.engine.plan import KindCount, Plan
 from runner.engine.stage import Stage
 from runner.output.ranking import best_value, direction_sign, ranked
 from runner.pipeline.data import Data
@@ -25,14 +25,23 @@ def make_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=400, soft_wrap=True)
 
 
-def show_plan(console: Console, sweep: SweepPlan) -> None:
-    """Cells, distinct stages, what is kept, what will be asked."""
+def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
+    """Cells, what will be asked, what is kept; as a table with a row per kind of stage too, if wanted."""
     cells, kinds = sweep.cells, sweep.plan.kinds
     n_same = sweep.n_requested - len(cells)
     same = f" ({n_same} more asked for are the same experiment as one of these)" if n_same else ""
     for line in dict.fromkeys(_data_line(cell.request.cell.dataset.name, cell.graph.data) for cell in cells):
         console.print(line, markup=False)
-    console.print(f"[bold]Plan[/]: {_count(len(cells), 'cell')}{same}, {_requests(sweep.plan)}")
+    n_stages, n_kept = sum(kind.n_unique for kind in kinds), sum(kind.n_kept for kind in kinds)
+    console.print(
+        f"[bold]Plan[/]: {_count(len(cells), 'cell')}{same}, {_requests(sweep.plan)}\n"
+        f"      {_count(n_stages, 'stage')}, {n_kept:,} of them kept from before"
+    )
+    if by_stage:
+        console.print(_stages(kinds))
+
+
+def _stages(kinds: Sequence[KindCount]) -> Table:
     table = Table("stage", "asked for", "distinct", "kept", "to do", box=None, padding=(0, 2, 0, 0))
     for column in table.columns[1:]:
         column.justify = "right"
@@ -40,7 +49,7 @@ def show_plan(console: Console, sweep: SweepPlan) -> None:
     for kind, row in zip(kinds, rows, strict=True):
         table.add_row(kind.kind, *map(str, row))
     table.add_row("[bold]all[/]", *(f"[bold]{sum(column)}[/]" for column in zip(*rows, strict=True)))
-    console.print(table)
+    return table
 
 
 def _requests(plan: Plan) -> str:
@@ -87,7 +96,9 @@ def _left_out_of_data(notes: Mapping[str, Json]) -> Iterator[str]:
 
 
 class StageProgress:
-    """One bar per kind of stage; in a log instead of a terminal, one line when a kind that takes time is done."""
+    """A bar for all stages and one per kind under way, which vanish at the end; in a log instead of a terminal, one
+    line when a kind that takes time is done.
+    """
 
     def __init__(self, console: Console, order: Sequence[Stage[object]], enabled: bool) -> None:
         self._console = console
@@ -97,8 +108,11 @@ class StageProgress:
         self._live = enabled and console.is_terminal
         self._enabled = enabled
         columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bars = Progress(*columns, console=console, disable=not self._live)
-        self._tasks = {kind: self._bars.add_task(kind, total=n, start=False) for kind, n in self._left.items()}
+        self._bars = Progress(*columns, console=console, disable=not self._live, transient=True)
+        self._all = self._bars.add_task("all stages", total=len(order))
+        self._tasks = {
+            kind: self._bars.add_task(kind, total=n, start=False, visible=False) for kind, n in self._left.items()
+        }
 
     def __enter__(self) -> "StageProgress":
         self._bars.start()
@@ -111,7 +125,8 @@ class StageProgress:
         """A long stage is `done` of `total` along."""
         if self._live and total:
             self._bars.start_task(self._tasks[stage.kind])
-            self._bars.update(self._tasks[stage.kind], completed=self._done[stage.kind] + done / total)
+            completed = self._done[stage.kind] + done / total
+            self._bars.update(self._tasks[stage.kind], completed=completed, visible=True)
 
     def finished(self, kind: str, seconds: float) -> None:
         """A stage of this kind ended."""
@@ -119,9 +134,11 @@ class StageProgress:
             return
         self._done[kind] += 1
         self._seconds[kind] += seconds
+        is_done = self._done[kind] == self._left[kind]
         self._bars.start_task(self._tasks[kind])
-        self._bars.update(self._tasks[kind], completed=self._done[kind])
-        if self._done[kind] == self._left[kind]:
+        self._bars.update(self._tasks[kind], completed=self._done[kind], visible=not is_done)
+        self._bars.advance(self._all)
+        if is_done:
             self._bars.stop_task(self._tasks[kind])
             if self._enabled and not self._live and self._seconds[kind] >= _SHOWN_FROM_S:
                 self._console.print(f"  {kind:<16} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s")
@@ -144,7 +161,8 @@ def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
     for line in _left_out(ordered, shown):
         console.print(f"[dim]{line}[/]")
     same, along = _not_shown(cells, axes)
-    console.print("[dim]the same in all that use it: " + ", ".join(f"{k}={v}" for k, v in same.items()) + "[/]")
+    components = ", ".join(f"{name}={value}" for name, value in same.items() if "." not in name and value != "none")
+    console.print(f"[dim]the same in all that use it: {components}[/]")
     if along:
         console.print(f"[dim]varies along with one of these columns: {', '.join(along)}[/]")
 

@@ -1,7 +1,10 @@
 """`python -m runner`: one cell through the command line, and the files that it leaves."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ import pytest
 
 from runner.launch.command import multirun_first
 from runner.results import read_cells
-from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
+from tests.runner.sweeping import QUIET, RANKING_ONLY, REPOSITORY, SMALL, only_sweep, run_command
 
 METRICS = {
     "rouge_l", "bleu", "f1", "em", "mrr", "map@10", "ndcg@5", "ndcg@10", "recall@5", "recall@10", "precision@5",
@@ -180,3 +183,18 @@ class TestExitCodes:
 )
 def test_the_flag_may_stand_anywhere(arguments: list[str], expected: list[str]) -> None:
     assert multirun_first(arguments) == expected
+
+
+def test_a_reader_of_the_help_that_stops_early_is_no_error(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m runner --help | head -1"
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith("python -m runner [group=option]")
+    assert done.stderr == ""

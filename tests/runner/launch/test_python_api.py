@@ -77,7 +77,7 @@ def test_a_failed_cell_is_told_and_not_raised(results: str) -> None:
     ("override", "error", "message"),
     [
         ("top_k=0", ConfigError, "top_k: got 0, wanted at least 1"),
-        ("retriver=bm25", ConfigError, "Did you mean retriever?"),
+        ("retriver=bm25", ConfigError, "retriver: unknown; did you mean retriever?"),
         ("retriever=bm26", ConfigError, "Could not find 'retriever/bm26'"),
         ("hydra/launcher=basic", ConfigError, "hydra/launcher: got another one, wanted grid"),
         ("hydra.sweeper.coupled=[[chunk.size,top_k]]", ConfigError, "hydra.sweeper.coupled"),

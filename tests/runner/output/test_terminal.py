@@ -70,8 +70,21 @@ def test_files_that_are_not_read_are_listed_by_extension(tmp_path: Path) -> None
     (tmp_path / "samples.jsonl").write_text('{"id": "1", "question": "What?"}')
     places = (f"dataset.documents={documents}", f"dataset.samples={tmp_path / 'samples.jsonl'}")
     output = io.StringIO()
-    show_plan(Console(file=output, width=400), plan_small(tmp_path, ("dataset=jsonl", *places)))
+    show_plan(Console(file=output, width=400), plan_small(tmp_path, ("dataset=jsonl", *places)), by_stage=False)
     assert "left out: 3 unsupported files (2 .docx, 1 .csv)" in output.getvalue()
+
+
+def test_the_plan_is_a_table_only_where_it_is_wanted(tmp_path: Path) -> None:
+    lines = {}
+    for by_stage in (False, True):
+        output = io.StringIO()
+        show_plan(Console(file=output, width=400), plan_small(tmp_path, ("top_k=2",), ("top_k=4",)), by_stage=by_stage)
+        lines[by_stage] = output.getvalue().splitlines()
+    assert lines[False] == lines[True][: len(lines[False])]
+    assert lines[False][-2].startswith("Plan: 2 cells, no model is asked")
+    n_stages = int(lines[True][-1].split()[2])
+    assert lines[False][-1].split() == [str(n_stages), "stages,", "1", "of", "them", "kept", "from", "before"]
+    assert [line.split()[1:] for line in lines[True] if line.startswith("result ")] == [["2", "2", "0", "2"]]
 
 
 def test_without_any_value_there_is_a_row_all_the_same() -> None:
@@ -110,9 +123,14 @@ class TestDirection:
         assert [each.cell_id for each in ranked(lengths)[1]] == ["worse", "better", "between"]
 
 
+SAME = {"llm": "extractive", "judge": "none", "chunk.size": 128}
+
+
 def test_an_axis_that_varies_along_with_another_is_no_column_and_is_named() -> None:
-    cells = [replace(each, axes={**each.axes, "reranker": f"of {each.cell_id}"}) for each in CELLS]
+    cells = [replace(each, axes={**each.axes, "reranker": f"of {each.cell_id}", **SAME}) for each in CELLS]
     lines = shown(cells).splitlines()
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
     assert lines[-1] == "varies along with one of these columns: reranker"
-    assert "the same in all that use it: top_k=5" in lines
+    assert "the same in all that use it: top_k=5, llm=extractive" in lines, (
+        "no settings of components, and none that do nothing"
+    )
