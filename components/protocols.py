@@ -292,7 +292,11 @@ class LLM(Component, Protocol):
 
 
 class Metric(Component, Protocol):
-    """What metrics of all kinds share. `combine` turns sums of statistics into the metric, many at once."""
+    """What metrics of all kinds share. `combine` turns sums of statistics into the metric, many at once.
+
+    Values are shares in [0, 1], and intervals stay inside, unless a metric has a class variable `is_share = False`:
+    counts, and cosines.
+    """
 
     @property
     def larger_is_better(self) -> bool | None:

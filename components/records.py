@@ -385,10 +385,22 @@ class Judgements:
     remarks: Sequence[str]
 
 
+class IntervalMethod(StrEnum):
+    """How an interval was made."""
+
+    WILSON = "wilson"
+    T = "t"
+    BOOTSTRAP = "bootstrap"
+
+
 @dataclass(frozen=True)
 class Interval:
-    """A value with its bootstrap interval. All three are None where nothing could be scored."""
+    """A value with its confidence interval, from `n_clusters` groups of samples. The value is None where nothing could
+    be scored; `low`, `high` and `method` are None where the samples do not say how sure the value is.
+    """
 
     value: float | None
     low: float | None
     high: float | None
+    n_clusters: int = 0
+    method: IntervalMethod | None = None

@@ -39,9 +39,9 @@ class CellResult:
     """One `cell.json`.
 
     `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded,
-    ci_low, ci_high}}}`; `larger_is_better` is by metric, None where neither is (such a metric ranks nothing).
-    `own_metrics` are those of the user's own packages. `judges` is `{judge: {n_judged, n_unparsable, commonest}}`: of
-    how many samples no reply could be read, and the commonest of these replies.
+    ci_low, ci_high, n_clusters, method}}}`; `larger_is_better` is by metric, None where neither is (such a metric ranks
+    nothing). `own_metrics` are those of the user's own packages. `judges` is `{judge: {n_judged, n_unparsable,
+    commonest}}`: of how many samples no reply could be read, and the commonest of these replies.
     `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were in
     the store; `versions` are those that they were computed with. `signatures` are by metric, such as sacreBLEU's.
     `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.

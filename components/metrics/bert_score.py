@@ -45,6 +45,7 @@ class BertScore:
 
     version: ClassVar[int] = 1
     larger_is_better: ClassVar[bool | None] = True
+    is_share: ClassVar[bool] = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ class ContextTokens:
 
     version: ClassVar[int] = 1
     larger_is_better: ClassVar[bool | None] = False
+    is_share: ClassVar[bool] = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,8 +1,7 @@
 """The resamples of a bootstrap: which rows are drawn, how often.
 
 They depend on a number of rows and a seed alone, and a sweep asks for the same ones in every subset of as many rows, in
-every stage: small ones are remembered, within bounds. Of a handful of rows there are only so many resamples (of two
-rows, three), and then each of them is computed with once and counts as often as it is drawn.
+every stage: small ones are remembered, within bounds.
 """
 
 from collections import OrderedDict
@@ -15,8 +14,6 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 _BLOCK_ELEMENTS = 1_000_000
-_FEW_ROWS = 6
-"""Up to here the different resamples are few: 462 of six rows."""
 _KEPT_BYTES = 64_000_000
 _LARGEST_KEPT = 8_000_000
 
@@ -30,36 +27,21 @@ def _blas() -> ThreadpoolController:
 
 
 class Draws:
-    """How often each of `n` rows is in each resample. Resamples that are equal are one column here if the rows are few:
-    `which` int64[n_resamples] is the column of every resample, `n_times` int64[n_columns] how often each is drawn. Both
-    are None where every resample has a column of its own.
-    """
-
-    which: NDArray[np.int64] | None = None
-    n_times: NDArray[np.int64] | None = None
+    """How often each of `n` rows is in each resample."""
 
     def __init__(self, n: int, n_resamples: int, seed: tuple[int, ...]) -> None:
         self._n, self._n_resamples, self._seed = n, n_resamples, seed
-        self._kept: list[Counts] | None = None
-        self.n_columns = n_resamples
-        if n <= _FEW_ROWS:
-            self._join_equal()
-        elif self._n_bytes <= _LARGEST_KEPT:
-            self._kept = list(self._drawn())
-
-    @property
-    def _n_bytes(self) -> int:
-        return self._n * self._n_resamples * np.min_scalar_type(self._n).itemsize
+        n_bytes = n * n_resamples * np.min_scalar_type(n).itemsize
+        self._kept = list(self._drawn()) if n_bytes <= _LARGEST_KEPT else None
 
     @property
     def n_bytes(self) -> int:
         """What it holds on to, at least what an empty one does."""
-        which = 0 if self.which is None else self.which.nbytes
-        return 1000 + which + sum(block.nbytes for block in self._kept or [])
+        return 1000 + sum(block.nbytes for block in self._kept or [])
 
     def sums(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of values of the rows, float64[n_values, n], the sums in every column: float64[n_values, n_columns]."""
-        sums = np.empty((len(rows), self.n_columns), dtype=np.float64)
+        """Of values of the rows, float64[n_values, n], the sums in every resample: float64[n_values, n_resamples]."""
+        sums = np.empty((len(rows), self._n_resamples), dtype=np.float64)
         first = 0
         with _blas().limit(limits=1):
             for counts in self._drawn() if self._kept is None else self._kept:
@@ -67,20 +49,6 @@ class Draws:
                 np.matmul(rows, counts.astype(np.float64), out=sums[:, first:last])
                 first = last
         return sums
-
-    def of_resamples(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values of the columns (the last axis) as values of the resamples."""
-        return values if self.which is None else values[..., self.which]
-
-    def _join_equal(self) -> None:
-        """Tells resamples apart by the number whose digits are the counts."""
-        counts = np.concatenate(list(self._drawn()), axis=1)
-        digits = (self._n + 1) ** np.arange(self._n)
-        _, first, which, n_times = np.unique(
-            digits @ counts.astype(np.int64), return_index=True, return_inverse=True, return_counts=True
-        )
-        self._kept, self.which, self.n_times = [counts[:, first]], which, n_times
-        self.n_columns = len(first)
 
     def _drawn(self) -> Iterator[Counts]:
         """Counts [n, n_in_block] in blocks of bounded size, as whole numbers of as few bytes as will do."""

@@ -1,44 +1,76 @@
-"""Bootstrap intervals, for all metrics of a subset from one set of resamples."""
+"""Confidence intervals of metrics in many subsets of the samples, by the method that fits what a subset holds."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.metrics.draws import Draws, draws_of
+from components.metrics.cluster_sums import Results, Rows, Values, cluster_sums
+from components.metrics.draws import draws_of
 from components.metrics.quantiles import quantiles
-from components.records import Interval
+from components.metrics.spread import Combine, Spread, spread
+from components.metrics.wilson import wilson
+from components.records import Interval, IntervalMethod
 
-Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-Column = tuple[NDArray[np.float64], Combine]
-"""A metric over a subset: statistics float64[n_samples, d], zeros in rows left out, and what joins their sums."""
+FEWEST_CLUSTERS = 5
+"""Below, an interval would be too uncertain itself to be shown."""
 
-Rows = Sequence[int] | slice
-"""Positions of samples."""
+_MANY_CLUSTERS = 30
+"""From here on percentile intervals cover the truth about as often as they say."""
 
 _SUMS_AT_ONCE = 2_000_000
-_EXACT_BITS = 52
+
+
+class Column(NamedTuple):
+    """A metric over the samples: statistics float64[n_samples, d], zeros in rows left out, and what joins their sums.
+
+    `is_share` says that its values are in [0, 1].
+    """
+
+    statistics: Values
+    combine: Combine
+    is_share: bool = True
+
+
+class _Placed(NamedTuple):
+    """Where a column is in the table: its statistics, the number of samples that count, and of those that are neither
+    0 nor 1.
+    """
+
+    statistics: slice
+    sizes: int
+    fractions: int
+    combine: Combine
+    is_mean: bool
+    is_share: bool
 
 
 @dataclass(frozen=True)
-class Bootstrap:
-    """Percentile bootstrap: samples (or clusters of them) are drawn with replacement, left-out rows included.
+class Intervals:
+    """Intervals that cover the truth as often as `confidence` says, for samples in clusters that depend on each other.
 
-    `confidence` in (0, 1). Resamples in which a metric is undefined are ignored for that metric. The draws depend on
-    `seed` and the number of samples (or clusters) alone, and the sums are exact, so that equal statistics give equal
-    bytes with any other columns and any number of threads. Time grows with n_resamples * n_samples; 10,000 resamples of
-    6,000 samples and 60 columns take about a second and 60 MB.
-    Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13.
+    - wilson: a mean of zeros and ones: Wilson's, for as many samples as the clustered ones are worth;
+    - bootstrap: any other mean over 30 clusters or more: percentiles of resampled clusters, left-out samples included;
+    - t: everything else (fewer clusters, metrics of a corpus, means over subsets): Student's t with the jackknife's
+      error, for shares on the scale of their logits, which keeps them in [0, 1] and covers skewed ones better.
+
+    A large cluster is worth less than as many small ones, so 30 are counted in clusters of equal size (Kish's effective
+    number). Fewer than 5 clusters give no interval. `python -m benchmarks coverage` simulates how often they are right.
+
+    `confidence` in (0, 1). The draws depend on `seed` and the number of clusters alone, and sums are exact, so that
+    equal statistics give equal bytes with any other columns and any number of threads. Time of the bootstrap grows with
+    n_resamples * n_clusters; 10,000 resamples of 6,000 clusters and 60 columns take about a second and 60 MB.
+    Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13; `spread` and `wilson` name theirs.
     """
 
     n_resamples: int = 10_000
     confidence: float = 0.95
     seed: int = 0
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
         """Mistakes in the fields: too few resamples for a percentile, a confidence outside (0, 1), a negative seed."""
@@ -51,166 +83,167 @@ class Bootstrap:
             mistakes.append(f"seed: got {self.seed}, wanted 0 or more")
         return mistakes
 
-    def intervals(self, columns: Sequence[Column], clusters: NDArray[np.int64] | None = None) -> list[Interval]:
-        """One Interval per column; the columns share their samples, and so their resamples.
-
-        `clusters` int64[n_samples] are ids of groups that are drawn as a whole: those of `components.clusters`.
-        No row that counts: all None. A single one (or a single cluster) says nothing of others: no low and high.
-        Raises ComponentError if the columns or the clusters differ in their number of samples.
-        """
-        (intervals,) = self.intervals_of_subsets(columns, [slice(None)], clusters)
-        return intervals
-
-    def intervals_of_subsets(
+    def of_subsets(
         self, columns: Sequence[Column], subsets: Sequence[Rows], clusters: NDArray[np.int64] | None = None
     ) -> list[list[Interval]]:
-        """For each subset of the samples, what `intervals` gives for its rows of the columns and of `clusters`, to the
-        byte: subsets of as many rows (or clusters) have the same resamples, and are computed together.
+        """For each subset of the samples one Interval per column.
+
+        `clusters` int64[n_samples] are ids of groups of samples that depend on each other (`components.clusters`);
+        without them none does. Where nothing counts, value, low and high are None. Raises ComponentError if the columns
+        or the clusters differ in their number of samples.
         """
-        _require_equal_lengths(columns, clusters)
-        if not columns:
-            return [[] for _ in subsets]
-        stacked = np.hstack([statistics for statistics, _ in columns])
-        drawn = [_drawn_rows(stacked, rows, clusters) for rows in subsets]
-        intervals: list[list[Interval]] = [[] for _ in subsets]
-        for places in self._alike([len(rows) for rows in drawn], stacked.shape[1]):
-            rows = np.stack([drawn[place] for place in places])
-            draws = draws_of(rows.shape[1], self.n_resamples, (self.seed,))
-            for values, resampled in _combined(rows, columns, draws):
-                bounds = quantiles(resampled, self._tails, draws.n_times).tolist()
-                for place, value, own_bounds in zip(places, values, bounds, strict=True):
-                    intervals[place].append(_interval(value, own_bounds))
-        return intervals
+        by_column = self._by_column(columns, subsets, clusters, joined=False)
+        return [list(own) for own in zip(*by_column, strict=True)] if columns else [[] for _ in subsets]
 
-    def macro_intervals(self, groups: Sequence[tuple[Sequence[Column], NDArray[np.int64] | None]]) -> list[Interval]:
-        """One Interval per column, of the mean of its values in each group of samples: every group counts the same.
+    def of_mean(
+        self, columns: Sequence[Column], subsets: Sequence[Rows], clusters: NDArray[np.int64] | None = None
+    ) -> list[Interval]:
+        """One Interval per column, of the mean of its values in the subsets: each that has a value counts the same.
 
-        Each group is its columns (the same ones in all) and its clusters, and is resampled on its own. A group in which
-        a column has nothing that counts is left out for that column; one with a single row (or cluster) leaves the
-        mean without low and high.
+        One with a single cluster leaves the mean without low and high.
         """
-        resampled = [
-            self._resampled_group(columns, clusters, (self.seed, place))
-            for place, (columns, clusters) in enumerate(groups)
-        ]
-        intervals = []
-        for column in zip(*resampled, strict=True):
-            counting = [(value, values) for value, values in column if value is not None]
-            if counting:
-                mean = float(np.mean([value for value, _ in counting]))
-                joined = _mean_over_groups([values for _, values in counting])
-                intervals.append(_interval(mean, quantiles(joined[np.newaxis], self._tails)[0].tolist()))
-            else:
-                intervals.append(Interval(None, None, None))
-        return intervals
+        return [interval for (interval,) in self._by_column(columns, subsets, clusters, joined=True)]
 
-    @property
-    def _tails(self) -> tuple[float, float]:
-        tail = (1 - self.confidence) / 2
-        return tail, 1 - tail
-
-    def _alike(self, lengths: Sequence[int], width: int) -> Iterator[list[int]]:
-        """Places of subsets of equal length, as many at once as fit into bounded memory."""
-        by_length: dict[int, list[int]] = {}
-        for place, length in enumerate(lengths):
-            by_length.setdefault(length, []).append(place)
-        for length, places in by_length.items():
-            n_columns = draws_of(length, self.n_resamples, (self.seed,)).n_columns
-            at_once = max(1, _SUMS_AT_ONCE // (n_columns * max(1, width)))
-            for first in range(0, len(places), at_once):
-                yield places[first : first + at_once]
-
-    def _resampled_group(
-        self, columns: Sequence[Column], clusters: NDArray[np.int64] | None, seed: tuple[int, ...]
-    ) -> list[tuple[float | None, NDArray[np.float64]]]:
-        """Per column its value (None if nothing counts) and its values in the resamples, float64[n_resamples]."""
+    def _by_column(
+        self,
+        columns: Sequence[Column],
+        subsets: Sequence[Rows],
+        clusters: NDArray[np.int64] | None,
+        *,
+        joined: bool,
+    ) -> list[list[Interval]]:
         _require_equal_lengths(columns, clusters)
         if not columns:
             return []
-        stacked = np.hstack([statistics for statistics, _ in columns])
-        rows = _drawn_rows(stacked, slice(None), clusters)
-        draws = draws_of(len(rows), self.n_resamples, seed)
-        return [
-            (value, draws.of_resamples(resampled[0]))
-            for (value,), resampled in _combined(rows[np.newaxis], columns, draws)
+        stacked, placed = _stack(columns)
+        results = Results(cluster_sums(stacked, subsets, clusters), joined=joined)
+        return [self._intervals(results, column) for column in placed]
+
+    def _intervals(self, results: Results, column: _Placed) -> list[Interval]:
+        """One per result."""
+        from scipy.special import stdtrit
+
+        rows = results.table.sums
+        sums, sizes = rows[:, column.statistics], rows[:, column.sizes]
+        found = spread(results, sums, sizes, column.combine)
+        quantile = stdtrit(found.degrees, (1 + self.confidence) / 2)
+        low, high = _student(found, quantile, is_share=column.is_share)
+        is_zero_one = results.n_clusters(rows[:, column.fractions] > 0) == 0
+        if is_zero_one.any():
+            bounds = wilson(results, found, sums[:, 0], sizes, quantile)
+            low, high = (np.where(is_zero_one, own, other) for own, other in zip(bounds, (low, high), strict=True))
+        is_large = (found.n_effective >= _MANY_CLUSTERS) & (found.n_clusters >= _MANY_CLUSTERS)
+        is_drawn = is_large & ~is_zero_one & (column.is_mean and not results.are_joined)
+        if is_drawn.any():
+            low[is_drawn], high[is_drawn] = self._resampled(results, column, np.flatnonzero(is_drawn))
+        methods = [
+            IntervalMethod.WILSON if zero_one else IntervalMethod.BOOTSTRAP if drawn else IntervalMethod.T
+            for zero_one, drawn in zip(is_zero_one.tolist(), is_drawn.tolist(), strict=True)
         ]
+        return _as_records(found, low, high, methods)
+
+    def _resampled(self, results: Results, column: _Placed, subsets: NDArray[np.int64]) -> tuple[Values, Values]:
+        """Percentile bounds of some subsets; those of as many clusters have the same draws, and go together."""
+        tail = (1 - self.confidence) / 2
+        low, high = np.empty(len(subsets)), np.empty(len(subsets))
+        for places in self._alike(results.table.n[subsets]):
+            rows = np.stack([results.table.rows_of(subsets[place])[:, column.statistics] for place in places])
+            n_subsets, n_rows, width = rows.shape
+            draws = draws_of(n_rows, self.n_resamples, (self.seed,))
+            # Statistics before resamples: what is combined lies in one piece.
+            by_statistic = rows.transpose(0, 2, 1).reshape(n_subsets * width, n_rows)
+            sums = draws.sums(by_statistic).reshape(n_subsets, width, self.n_resamples)
+            resampled = column.combine(sums.transpose(0, 2, 1))
+            low[places], high[places] = quantiles(resampled, (tail, 1 - tail)).T
+        return low, high
+
+    def _alike(self, lengths: NDArray[np.int64]) -> Iterator[list[int]]:
+        """Places of subsets of equal length, as many at once as fit into bounded memory."""
+        at_once = max(1, _SUMS_AT_ONCE // (10 * self.n_resamples))
+        for length in np.unique(lengths).tolist():
+            places = np.flatnonzero(lengths == length).tolist()
+            for first in range(0, len(places), at_once):
+                yield places[first : first + at_once]
 
 
-def _mean_over_groups(groups: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """In every resample over the groups that are defined in it; NaN throughout if a group never is."""
-    values = np.array(groups)
-    if np.isnan(values).all(axis=1).any():
-        return np.full(values.shape[1], np.nan)
-    defined = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        means: NDArray[np.float64] = np.where(defined, values, 0.0).sum(axis=0) / defined.sum(axis=0)
-    return means
+def _student(found: Spread, quantile: Values, *, is_share: bool) -> tuple[Values, Values]:
+    """Low and high, float64[n_results]; a share of 0 or 1, which has no logit, has the plain ones, cut off."""
+    from scipy.special import expit, logit
+
+    half = quantile * np.sqrt(found.variance)
+    low, high = found.value - half, found.value + half
+    if not is_share:
+        return low, high
+    inside = (found.value > 0) & (found.value < 1)
+    share = np.where(inside, found.value, 0.5)
+    centre, width = logit(share), half / (share * (1 - share))  # the delta method
+    return (
+        np.where(inside, expit(centre - width), np.maximum(low, 0.0)),
+        np.where(inside, expit(centre + width), np.minimum(high, 1.0)),
+    )
 
 
-def _combined(
-    rows: NDArray[np.float64], columns: Sequence[Column], draws: Draws
-) -> Iterator[tuple[list[float | None], NDArray[np.float64]]]:
-    """Per column its values of all rows, one per subset (None where nothing counts), and of every column of the draws,
-    float64[n_subsets, n_columns]: NaN where a single row counts, which has no spread.
-
-    `rows` float64[n_subsets, n_rows, n_statistics].
-    """
-    n_subsets, n_rows, n_statistics = rows.shape
-    exact = _exactly_summable(rows)
-    # Statistics before resamples: what is combined lies in one piece.
-    by_statistic = exact.transpose(0, 2, 1).reshape(n_subsets * n_statistics, n_rows)
-    sums = draws.sums(by_statistic).reshape(n_subsets, n_statistics, draws.n_columns)
+def _stack(columns: Sequence[Column]) -> tuple[Values, list[_Placed]]:
+    """All columns side by side, with what has to be counted of each behind them."""
+    width = sum(column.statistics.shape[1] for column in columns)
+    counted: list[NDArray[np.bool_]] = []
+    placed = []
     first = 0
-    for statistics, combine in columns:
-        own = slice(first, first := first + statistics.shape[1])
-        n_counting = exact[:, :, own].any(axis=2).sum(axis=1)
-        values = combine(exact[:, :, own].sum(axis=1)).tolist()
-        resampled = combine(sums[:, own].transpose(0, 2, 1))
-        has_spread = (n_counting > 1)[:, np.newaxis]
-        yield (
-            [value if n else None for value, n in zip(values, n_counting.tolist(), strict=True)],
-            resampled if has_spread.all() else np.where(has_spread, resampled, np.nan),
+    for column in columns:
+        counts: NDArray[np.bool_] = np.asarray(column.statistics.any(axis=1))
+        is_share = column.is_share and _is_in_unit_interval(column.statistics)
+        is_fraction = counts & ~_is_zero_or_one(column.statistics) if is_share else counts
+        own = slice(first, first := first + column.statistics.shape[1])
+        placed.append(
+            _Placed(
+                own,
+                width + len(counted),
+                width + len(counted) + 1,
+                column.combine,
+                _is_mean(column.statistics),
+                is_share,
+            )
         )
+        counted += [counts, is_fraction]
+    return np.column_stack([*(column.statistics for column in columns), *counted]), placed
 
 
-def _interval(value: float | None, bounds: Sequence[float]) -> Interval:
-    low, high = bounds
-    return Interval(value, None, None) if value is None or np.isnan(low) else Interval(value, low, high)
+def _is_mean(statistics: Values) -> bool:
+    """Of value and 1 for every sample that counts, rather than a metric of a corpus."""
+    return statistics.shape[1] == 2 and bool(np.isin(statistics[:, 1], (0.0, 1.0)).all())
+
+
+def _is_in_unit_interval(statistics: Values) -> bool:
+    """False for a mean of which a value is outside: a metric that does not say that it is no share."""
+    if not _is_mean(statistics):
+        return True
+    return bool(((statistics[:, 0] >= 0) & (statistics[:, 0] <= statistics[:, 1])).all())
+
+
+def _is_zero_or_one(statistics: Values) -> NDArray[np.bool_]:
+    """Of every sample, whether it adds a 0 or a 1 to a mean."""
+    found: NDArray[np.bool_] = np.isin(statistics[:, 0], (0.0, 1.0)) & _is_mean(statistics)
+    return found
+
+
+def _as_records(found: Spread, low: Values, high: Values, methods: Sequence[IntervalMethod]) -> list[Interval]:
+    enough = (found.n_clusters >= FEWEST_CLUSTERS) & np.isfinite(low) & np.isfinite(high)
+    n_clusters = found.n_clusters.astype(np.int64).tolist()
+    records = []
+    for row, value in enumerate(found.value.tolist()):
+        known = None if np.isnan(value) else value
+        if enough[row]:
+            records.append(Interval(known, float(low[row]), float(high[row]), n_clusters[row], methods[row]))
+        else:
+            records.append(Interval(known, None, None, n_clusters[row]))
+    return records
 
 
 def _require_equal_lengths(columns: Sequence[Column], clusters: NDArray[np.int64] | None) -> None:
-    lengths = {len(statistics) for statistics, _ in columns}
+    lengths = {len(column.statistics) for column in columns}
     if clusters is not None:
         lengths.add(len(clusters))
     if len(lengths) > 1:
         raise ComponentError(
             f"intervals: got columns (or clusters) of {sorted(lengths)} samples, wanted the same samples"
         )
-
-
-def _drawn_rows(statistics: NDArray[np.float64], rows: Rows, clusters: NDArray[np.int64] | None) -> NDArray[np.float64]:
-    """The rows; of clusters one row each, their sum, in the order of their ids."""
-    own = statistics[rows]
-    if clusters is None:
-        return own
-    ids, cluster_of_row = np.unique(clusters[rows], return_inverse=True)
-    sums = np.zeros((len(ids), own.shape[1]), dtype=np.float64)
-    if len(ids) == len(own):
-        sums[cluster_of_row] = own
-    else:
-        np.add.at(sums, cluster_of_row, own)
-    return sums
-
-
-def _exactly_summable(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows [..., n, n_statistics], rounded to multiples of a power of two so coarse that any sum of n of them is exact
-    in float64.
-
-    The order of summation, which differs between numbers of threads, then cannot change a bit. Counts stay as they are;
-    the error of a value is at most n / 2^52 of the column's largest (10^-12 for 4,000 samples).
-    """
-    largest_sum = rows.shape[-2] * np.abs(rows).max(axis=-2, keepdims=True, initial=0.0)
-    _, exponent = np.frexp(largest_sum)
-    step = np.ldexp(1.0, exponent - _EXACT_BITS)
-    exact: NDArray[np.float64] = np.round(rows / step) * step
-    return exact

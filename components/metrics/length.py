@@ -23,6 +23,7 @@ class Length:
 
     version: ClassVar[int] = 1
     larger_is_better: ClassVar[bool | None] = None
+    is_share: ClassVar[bool] = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ class Text2VecSimilarity:
 
     version: ClassVar[int] = 1
     larger_is_better: ClassVar[bool | None] = True
+    is_share: ClassVar[bool] = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from components.clusters import clusters_of
 from components.json_value import Json
-from components.metrics.interval import Bootstrap, Column
+from components.metrics.interval import Column, Intervals
 from components.protocols import Metric
 from components.records import Interval, Sample, Scores, ScoreState
 from components.subsets import MACRO, subsets_of
@@ -41,37 +41,29 @@ def _rows_by_own_subset(samples: Sequence[Sample]) -> dict[str, list[int]]:
 
 
 def aggregate(
-    scored: Mapping[str, Scored], samples: Sequence[Sample], interval: Bootstrap
+    scored: Mapping[str, Scored], samples: Sequence[Sample], interval: Intervals
 ) -> dict[str, dict[str, dict[str, Json]]]:
-    """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high}}}`; value and interval are None where n is 0, and
-    the interval where all samples belong together (`clusters_of`).
+    """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`: the samples that count are in
+    `n_clusters` groups that depend on each other (`clusters_of`), and `method` made the interval from these. The value
+    is None where n is 0; interval and method are None where there are too few groups for one.
 
     `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large
     one. Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.)
     """
     clusters = clusters_of(samples)
     subsets = rows_by_subset(samples)
-    metrics = dict(zip(subsets, _score_subsets(scored, list(subsets.values()), interval, clusters), strict=True))
+    metrics = dict(zip(subsets, score_subsets(scored, list(subsets.values()), interval, clusters), strict=True))
     finest = list(_rows_by_own_subset(samples).values())
     if len(finest) > 1:
         metrics[MACRO] = _macro(scored, finest, interval, clusters)
     return metrics
 
 
-def score_subset(
-    scored: Mapping[str, Scored], rows: list[int], interval: Bootstrap, clusters: NDArray[np.int64] | None = None
-) -> dict[str, dict[str, Json]]:
-    """`{metric: {value, n, n_excluded, ci_low, ci_high}}` of some samples; `clusters` are theirs."""
-    intervals = interval.intervals(_columns(scored, rows), clusters)
-    counts = [_state_counts(scores.states, [rows])[0] for _, scores in scored.values()]
-    return _entries(scored, intervals, counts)
-
-
-def _score_subsets(
-    scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Bootstrap, clusters: NDArray[np.int64]
+def score_subsets(
+    scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
 ) -> list[dict[str, dict[str, Json]]]:
-    """`score_subset` for each of the subsets; `clusters` are those of all samples."""
-    intervals = interval.intervals_of_subsets(_columns(scored, slice(None)), subsets, clusters)
+    """For each of the subsets `{metric: {value, n, ...}}`; `clusters` are those of all samples."""
+    intervals = interval.of_subsets(_columns(scored), subsets, clusters)
     counts = [_state_counts(scores.states, subsets) for _, scores in scored.values()]
     return [_entries(scored, own, [c[i] for c in counts]) for i, own in enumerate(intervals)]
 
@@ -94,9 +86,9 @@ def _state_counts(states: Sequence[ScoreState], subsets: Sequence[list[int]]) ->
 
 
 def _macro(
-    scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Bootstrap, clusters: NDArray[np.int64]
+    scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
 ) -> dict[str, dict[str, Json]]:
-    intervals = interval.macro_intervals([(_columns(scored, rows), clusters[rows]) for rows in subsets])
+    intervals = interval.of_mean(_columns(scored), subsets, clusters)
     results = {}
     for (name, (_, scores)), bounds in zip(scored.items(), intervals, strict=True):
         by_subset = _state_counts(scores.states, subsets)
@@ -105,8 +97,11 @@ def _macro(
     return results
 
 
-def _columns(scored: Mapping[str, Scored], rows: list[int] | slice) -> list[Column]:
-    return [(scores.statistics[rows], partial(metric.combine, name)) for name, (metric, scores) in scored.items()]
+def _columns(scored: Mapping[str, Scored]) -> list[Column]:
+    return [
+        Column(scores.statistics, partial(metric.combine, name), getattr(metric, "is_share", True))
+        for name, (metric, scores) in scored.items()
+    ]
 
 
 def _entry(bounds: Interval, states: Counter[ScoreState]) -> dict[str, Json]:
@@ -117,6 +112,8 @@ def _entry(bounds: Interval, states: Counter[ScoreState]) -> dict[str, Json]:
         "n_excluded": excluded,
         "ci_low": _finite(bounds.low),
         "ci_high": _finite(bounds.high),
+        "n_clusters": bounds.n_clusters,
+        "method": bounds.method and bounds.method.value,
     }
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from components.metrics.interval import Bootstrap
+from components.metrics.interval import Intervals
 from components.protocols import AnswerMetric, TextForm
 from components.records import Answer, Sample, TextsWithUnits, Units
 from components.text.units import number_units, take
@@ -93,7 +93,7 @@ class AnswerScores(Stage[Scoring]):
     codec: ClassVar[Columns[Scoring]] = SCORING
 
     metrics: Mapping[str, AnswerMetric]
-    interval: Bootstrap
+    interval: Intervals
     samples: Samples
     answers: Stage[Sequence[Answer]]
     texts: Mapping[str, ComparedTexts]
@@ -119,7 +119,7 @@ class AnswerScores(Stage[Scoring]):
 
 
 def answer_scores(
-    metrics: Mapping[str, AnswerMetric], interval: Bootstrap, samples: Samples, answers: Stage[Sequence[Answer]]
+    metrics: Mapping[str, AnswerMetric], interval: Intervals, samples: Samples, answers: Stage[Sequence[Answer]]
 ) -> AnswerScores:
     """The scores of some metrics; metrics of equal forms share the texts that were taken apart."""
     texts: dict[str, ComparedTexts] = {

@@ -6,7 +6,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from components.fields import runtime_only
-from components.metrics.interval import Bootstrap
+from components.metrics.interval import Intervals
 from components.protocols import JudgedMetric, JudgePreparation
 from components.records import JudgeInput, ScoreState
 from runner.engine.codecs import Codec, Columns
@@ -102,7 +102,7 @@ class JudgedScores(Stage[Scoring]):
 
     name: str
     metric: JudgedMetric
-    interval: Bootstrap
+    interval: Intervals
     samples: Samples
     passages: PromptPassages
     judged: JudgedAnswers | JudgedPassages
@@ -139,7 +139,7 @@ class JudgedScores(Stage[Scoring]):
 def judged_scores(
     name: str,
     metric: JudgedMetric,
-    interval: Bootstrap,
+    interval: Intervals,
     samples: Samples,
     passages: PromptPassages,
     answers: AnyAnswers,

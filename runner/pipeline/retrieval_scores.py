@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.gold_copies import Credit, GoldCopies
-from components.metrics.interval import Bootstrap
+from components.metrics.interval import Intervals
 from components.protocols import ContextMetric, Metric, RankingMetric
 from components.records import Context, Documents, Evidence, Hits, Spans
 from runner.engine.codecs import Columns
@@ -24,7 +24,7 @@ class RankingScores(Stage[Scoring]):
     codec: ClassVar[Columns[Scoring]] = SCORING
 
     metrics: Mapping[str, RankingMetric]
-    interval: Bootstrap
+    interval: Intervals
     samples: Samples
     corpus: Stage[Documents]
     chunks: Stage[Spans]
@@ -55,7 +55,7 @@ class ContextScores(Stage[Scoring]):
     codec: ClassVar[Columns[Scoring]] = SCORING
 
     metrics: Mapping[str, ContextMetric]
-    interval: Bootstrap
+    interval: Intervals
     samples: Samples
     corpus: Stage[Documents]
     chunks: Stage[Spans]

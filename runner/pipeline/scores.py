@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from components.errors import ComponentError
 from components.json_value import Json
-from components.metrics.interval import Bootstrap
+from components.metrics.interval import Intervals
 from components.protocols import Metric
 from components.records import Answer, AnswerState, Sample, Scores, ScoreState
 from runner.engine.codecs import Columns
@@ -36,7 +36,7 @@ SCORING = Columns(Scoring)
 
 
 def scoring(
-    samples: Sequence[Sample], scored: Sequence[tuple[Metric, Mapping[str, Scores]]], interval: Bootstrap
+    samples: Sequence[Sample], scored: Sequence[tuple[Metric, Mapping[str, Scores]]], interval: Intervals
 ) -> Scoring:
     """Metrics per subset, and scores per sample. Raises ComponentError for a metric that breaks its contract."""
     flat: dict[str, Scored] = {}
@@ -89,7 +89,7 @@ class NotApplicableScores(Stage[Scoring]):
     codec: ClassVar[Columns[Scoring]] = SCORING
 
     metrics: Mapping[str, Metric]
-    interval: Bootstrap
+    interval: Intervals
     samples: Samples
 
     def make(self, run: Run) -> Scoring:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
-from components.metrics.interval import Bootstrap
+from components.metrics.interval import Intervals
 from components.protocols import LLM, AnswerMetric, ContextMetric, JudgedMetric, Metric, RankingMetric
 
 _SECRET = ("user", "pass", "pwd", "token", "secret", "key")
@@ -18,7 +18,7 @@ class MetricSettings:
     """Which metrics are computed, how their intervals are, and whether a copy of gold evidence counts as the gold."""
 
     scores: Mapping[str, Metric]
-    interval: Bootstrap
+    interval: Intervals
     credit_copies: bool = True
 
     def check(self) -> list[str]:

@@ -12,14 +12,14 @@ from rich.table import Table
 from components.errors import ConfigError, DataError, RagGridError
 from components.json_value import Json
 from components.metrics.bleu_crud import BleuCrud
-from components.metrics.interval import Bootstrap
+from components.metrics.interval import Intervals
 from components.protocols import AnswerMetric
 from components.records import Kind, Sample, Scores, ScoreState, TextsWithUnits
 from components.text.units import number_units
 from runner.output import terminal
-from runner.pipeline.aggregate import Scored, score_subset
+from runner.pipeline.aggregate import Scored, score_subsets
 from runner.pipeline.scores import spread
-from runner.score.lines import Line, read_lines
+from runner.score.lines import Line, clusters_of_lines, read_lines
 from runner.score.names import Scorer, metrics_by_name
 from runner.score.quest import QuestAnswers
 
@@ -156,10 +156,10 @@ def _is_published_without(metric: Scorer, line: Line) -> bool:
 
 
 def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, Json]:
-    """By metric: value, n, n_excluded by state, and the 95 % bootstrap interval [low, high] over lines; for CRUD-RAG's
-    BLEU also the mean without empty answers, as published, and their number.
+    """By metric: value, n, n_excluded by state, the 95 % interval [low, high] with its method and the number of groups
+    of lines that it is from; for CRUD-RAG's BLEU also the mean without empty answers, as published, and their number.
     """
-    entries = score_subset(scored, list(range(len(lines))), Bootstrap())
+    (entries,) = score_subsets(scored, [list(range(len(lines)))], Intervals(), clusters_of_lines(lines))
     summary = {}
     for name, entry in entries.items():
         summary[name] = {
@@ -167,6 +167,8 @@ def summarize(scored: Mapping[str, Scored], lines: Sequence[Line]) -> dict[str, 
             "n": entry["n"],
             "n_excluded": entry["n_excluded"],
             "interval": [entry["ci_low"], entry["ci_high"]],
+            "n_clusters": entry["n_clusters"],
+            "method": entry["method"],
         }
         if isinstance(scored[name].metric, BleuCrud):
             summary[name] |= _without_empty(scored[name], lines)

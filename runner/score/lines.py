@@ -1,9 +1,13 @@
 """The input of `python -m runner.score`: what some system answered or ranked, one JSON object per line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from components.clusters import connected
 from components.datasets.json_fields import Record, as_list, as_record, optional_texts, read_records, required_text
 from components.datasets.jsonl_samples import read_answer_parts, read_answerable
 from components.errors import DataError
@@ -45,12 +49,15 @@ class QuestLine:
 
 @dataclass(frozen=True)
 class Line:
-    """One line: its id, and whatever else it holds; None for what it does not hold."""
+    """One line: its id, and whatever else it holds; None for what it does not hold. `cluster` names a group of lines
+    that depend on each other.
+    """
 
     id: str
     answer: AnswerLine | None
     ranking: RankingLine | None
     quest: QuestLine | None
+    cluster: str | None
 
 
 def read_lines(file: Path) -> list[Line]:
@@ -66,12 +73,26 @@ def read_lines(file: Path) -> list[Line]:
     return list(lines.values())
 
 
+def clusters_of_lines(lines: Sequence[Line]) -> NDArray[np.int64]:
+    """Ids of the groups of lines that depend on each other, int64[n_lines]: a line's `cluster` names its own, and lines
+    without one are connected by their relevant documents; a line with neither is on its own.
+    """
+    return connected([_ties(line) for line in lines])
+
+
+def _ties(line: Line) -> list[tuple[str, str]]:
+    if line.cluster is not None:
+        return [("cluster", line.cluster)]
+    return [("document", name) for name in line.ranking.relevant] if line.ranking else []
+
+
 def _line(record: Record, where: str) -> Line:
     return Line(
         id=required_text(record, "id", where),
         answer=_answer(record, where) if "prediction" in record else None,
         ranking=_ranking(record, where) if "ranking" in record else None,
         quest=_quest(record, where) if "answers_generated" in record else None,
+        cluster=required_text(record, "cluster", where) if record.get("cluster") is not None else None,
     )
 
 

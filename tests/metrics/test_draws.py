@@ -5,24 +5,12 @@ from components.metrics import draws
 from components.metrics.draws import Draws, draws_of
 
 
-def sums_of_resamples(drawn: Draws, rows: np.ndarray) -> np.ndarray:
-    return drawn.of_resamples(drawn.sums(rows))
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 7, 20, 300])
 def test_sums_are_those_of_rows_drawn_one_by_one(n: int) -> None:
     rows = np.random.default_rng(0).integers(0, 1000, (4, n)).astype(np.float64)
     random = np.random.default_rng((5, n))
     expected = np.array([rows[:, random.integers(n, size=n)].sum(axis=1) for _ in range(200)]).T
-    assert np.array_equal(sums_of_resamples(Draws(n, 200, (5,)), rows), expected)
-
-
-def test_equal_resamples_of_few_rows_are_one_column() -> None:
-    drawn = Draws(2, 1000, (0,))
-    assert drawn.n_columns == 3
-    assert drawn.n_times is not None
-    assert drawn.n_times.sum() == 1000
-    assert sorted(drawn.sums(np.array([[1.0, 10.0]]))[0]) == [2, 11, 20]
+    assert np.array_equal(Draws(n, 200, (5,)).sums(rows), expected)
 
 
 def test_blocks_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +26,7 @@ def test_blocks_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_of_no_rows_all_sums_are_zero() -> None:
-    assert sums_of_resamples(Draws(0, 100, (0,)), np.zeros((2, 0))).tolist() == [[0.0] * 100] * 2
+    assert Draws(0, 100, (0,)).sums(np.zeros((2, 0))).tolist() == [[0.0] * 100] * 2
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,24 +1,29 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 
 from components.errors import ComponentError
-from components.means import combine_mean
+from components.means import combine_mean, mean_scores
 from components.metrics.bleu import Bleu
-from components.metrics.interval import Bootstrap, Column
-from components.records import Interval
+from components.metrics.interval import Column, Intervals
+from components.records import Interval, IntervalMethod
 from tests.contracts.metric_contract import qa_sample, score_texts
 
-_NOTHING = Interval(None, None, None)
+ALL = [slice(None)]
 
 
-def _column(values: NDArray[np.float64]) -> Column:
+def _column(values: NDArray[np.float64], *, is_share: bool = True) -> Column:
     """The mean of the values that are not NaN."""
-    return np.column_stack([np.nan_to_num(values), ~np.isnan(values)]), combine_mean
+    return Column(np.column_stack([np.nan_to_num(values), ~np.isnan(values)]), combine_mean, is_share)
 
 
-def _interval(values: NDArray[np.float64], bootstrap: Bootstrap | None = None) -> Interval:
-    (interval,) = (bootstrap or Bootstrap()).intervals([_column(values)])
+def _interval(
+    values: NDArray[np.float64], clusters: NDArray[np.int64] | None = None, *, is_share: bool = True
+) -> Interval:
+    ((interval,),) = Intervals().of_subsets([_column(values, is_share=is_share)], ALL, clusters)
     return interval
 
 
@@ -28,178 +33,280 @@ def _bounds(interval: Interval) -> tuple[float, float]:
     return interval.low, interval.high
 
 
-def test_agrees_with_scipy() -> None:
-    scipy_stats = pytest.importorskip("scipy.stats")
-    values = np.random.default_rng(0).exponential(size=80)
-    ours = Bootstrap(n_resamples=20_000).intervals([_column(values)])[0]
-    theirs = scipy_stats.bootstrap((values,), np.mean, n_resamples=20_000, method="percentile", rng=0)
-    assert ours.value == pytest.approx(values.mean())
-    monte_carlo_error = 4 * theirs.standard_error / np.sqrt(20_000 * 0.025)
-    assert _bounds(ours) == pytest.approx(tuple(theirs.confidence_interval), abs=monte_carlo_error)
+def _bleu_columns(n: int, seed: int = 0) -> Column:
+    random = np.random.default_rng(seed)
+    lengths = random.integers(10, 40, n)
+    totals = [np.maximum(lengths - order, 0) for order in range(4)]
+    matched = [random.binomial(total, 0.6 ** (order + 1)) for order, total in enumerate(totals)]
+    statistics = np.column_stack([lengths, lengths, *matched, *totals]).astype(np.float64)
+    return Column(statistics, lambda sums: Bleu().combine("bleu", sums))
 
 
-def test_covers_the_truth_about_as_often_as_it_says() -> None:
-    samples = np.random.default_rng(0).beta(2, 3, size=(400, 100))
-    bootstrap = Bootstrap(n_resamples=500, confidence=0.9)
-    bounds = [_bounds(interval) for interval in bootstrap.intervals([_column(values) for values in samples])]
-    share_covered = np.mean([low <= 2 / 5 <= high for low, high in bounds])
-    assert 0.84 < share_covered < 0.95
+class TestWhichMethod:
+    """`method` and `n_clusters` say what an interval is from."""
+
+    def test_fewer_than_five_clusters_have_none_and_five_have_one(self) -> None:
+        values = np.random.default_rng(0).random(40)
+        four, five = _interval(values, np.arange(40) % 4), _interval(values, np.arange(40) % 5)
+        assert (four.low, four.high, four.method, four.n_clusters) == (None, None, None, 4)
+        assert five.method is IntervalMethod.T
+        assert five.n_clusters == 5
+
+    def test_thirty_clusters_are_resampled(self) -> None:
+        values = np.random.default_rng(0).random(60)
+        assert _interval(values, np.arange(60) % 29).method is IntervalMethod.T
+        assert _interval(values, np.arange(60) % 30).method is IntervalMethod.BOOTSTRAP
+
+    def test_thirty_clusters_of_which_one_has_nearly_all_samples_are_few(self) -> None:
+        clusters = np.array([*range(30), *[0] * 300])
+        assert _interval(np.random.default_rng(0).random(330), clusters).method is IntervalMethod.T
+
+    @pytest.mark.parametrize("n", [5, 500])
+    def test_zeros_and_ones_have_wilsons(self, n: int) -> None:
+        assert _interval((np.arange(n) % 3 == 0).astype(np.float64)).method is IntervalMethod.WILSON
+
+    def test_a_metric_of_a_corpus_has_the_jackknifes(self) -> None:
+        ((interval,),) = Intervals(n_resamples=100).of_subsets([_bleu_columns(50)], ALL)
+        assert interval.method is IntervalMethod.T
+
+    def test_a_count_that_is_zero_or_one_is_no_share(self) -> None:
+        assert _interval(np.array([0.0, 1.0] * 5), is_share=False).method is IntervalMethod.T
+        assert _bounds(_interval(np.zeros(10), is_share=False)) == (0, 0)
+
+    def test_values_beyond_one_are_no_shares_whatever_the_metric_says(self) -> None:
+        low, high = _bounds(_interval(np.array([3.0, 9.0, 1.0, 0.0, 5.0])))
+        assert high > 5
+        assert low < 1
+
+    def test_clusters_in_which_nothing_counts_are_not_counted(self) -> None:
+        values = np.where(np.arange(60) < 20, np.random.default_rng(0).random(60), np.nan)
+        assert _interval(values, np.arange(60) // 2).n_clusters == 10
 
 
-def test_equal_input_gives_equal_bytes_whatever_the_other_columns() -> None:
-    columns = [_column(np.random.default_rng(seed).random(300)) for seed in range(7)]
-    together = Bootstrap(n_resamples=500).intervals(columns)
-    assert together == [Bootstrap(n_resamples=500).intervals([column])[0] for column in columns]
-    assert together != Bootstrap(n_resamples=500, seed=1).intervals(columns)
+class TestStudentsT:
+    def test_of_single_samples_is_that_of_the_textbook(self) -> None:
+        values = np.random.default_rng(1).normal(10, 2, 12)
+        expected = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
+        assert _bounds(_interval(values, is_share=False)) == pytest.approx(expected)
+
+    def test_of_equal_clusters_is_that_of_their_means(self) -> None:
+        values = np.random.default_rng(1).normal(10, 2, (8, 3))
+        means = values.mean(axis=1)
+        expected = stats.t.interval(0.95, 7, means.mean(), stats.sem(means))
+        found = _interval(values.ravel(), np.repeat(np.arange(8), 3), is_share=False)
+        assert _bounds(found) == pytest.approx(expected)
+
+    def test_a_share_has_the_same_width_on_the_scale_of_logits_and_stays_inside(self) -> None:
+        values = np.array([1.0, 1.0, 0.9, 1.0, 1.0, 0.5])
+        low, high = _bounds(_interval(values))
+        plain_low, plain_high = _bounds(_interval(values, is_share=False))
+        mean = values.mean()
+        assert plain_high > 1 > high > mean > low
+        width = np.log(high / (1 - high)) - np.log(low / (1 - low))
+        assert width == pytest.approx((plain_high - plain_low) / (mean * (1 - mean)))
+
+    def test_of_bleu_leaves_out_every_cluster_once(self) -> None:
+        statistics, combine, _ = _bleu_columns(24)
+        clusters = np.arange(24) // 3
+        without = np.array([combine(statistics[clusters != one].sum(axis=0)) for one in range(8)])
+        value = float(combine(statistics.sum(axis=0)))
+        error = np.sqrt(7 / 8 * ((without - value) ** 2).sum())
+        ((found,),) = Intervals().of_subsets([Column(statistics, combine, is_share=False)], ALL, clusters)
+        assert found.value == value
+        half = stats.t.ppf(0.975, 7) * error
+        assert _bounds(found) == pytest.approx((value - half, value + half))
+
+    def test_unequal_clusters_are_worth_fewer(self) -> None:
+        """Kish's effective number of clusters of 9, 1, 1, 1, 1, 1 samples is 14^2 / 86."""
+        sizes = [9, 1, 1, 1, 1, 1]
+        clusters = np.repeat(np.arange(6), sizes)
+        values = np.random.default_rng(0).normal(size=14)
+        mean = values.mean()
+        without = np.array([values[clusters != one].mean() for one in range(6)])
+        half = stats.t.ppf(0.975, 14**2 / 86 - 1) * np.sqrt(5 / 6 * ((without - mean) ** 2).sum())
+        assert _bounds(_interval(values, clusters, is_share=False)) == pytest.approx((mean - half, mean + half))
 
 
-def test_a_constant_has_an_interval_without_width() -> None:
-    interval = _interval(np.full(300, 0.1))
-    assert interval.value == pytest.approx(0.1, abs=1e-12)
-    assert _bounds(interval) == (interval.value, interval.value)
+class TestWilson:
+    def test_independent_samples_have_that_of_the_textbook_with_students_quantile(self) -> None:
+        n, n_ones = 1000, 300
+        expected = stats.binomtest(n_ones, n).proportion_ci(method="wilson")
+        found = _bounds(_interval((np.arange(n) < n_ones).astype(np.float64)))
+        assert found == pytest.approx((expected.low, expected.high), abs=2e-4)
+
+    def test_clusters_that_agree_are_worth_one_sample_each(self) -> None:
+        ones = np.arange(40) % 4 == 0
+        of_clusters = _interval(ones[np.repeat(np.arange(40), 5)].astype(np.float64), np.repeat(np.arange(40), 5))
+        assert _bounds(of_clusters) == pytest.approx(_bounds(_interval(ones.astype(np.float64))), abs=0.003)
+
+    @pytest.mark.parametrize("value", [0.0, 1.0])
+    def test_all_alike_is_no_certainty(self, value: float) -> None:
+        low, high = _bounds(_interval(np.full(20, value)))
+        quantile = stats.t.ppf(0.975, 19)
+        width = quantile**2 / (20 + quantile**2)
+        assert (low, high) == pytest.approx((0, width) if value == 0 else (1 - width, 1))
+
+    def test_all_alike_in_a_few_clusters_is_less_than_in_as_many_samples(self) -> None:
+        alone, together = _bounds(_interval(np.ones(60))), _bounds(_interval(np.ones(60), np.arange(60) % 6))
+        assert together[0] < alone[0] - 0.3
+
+    def test_one_sample_that_differs_is_no_more_certain_than_none(self) -> None:
+        """The design effect of a single 0 would be 1: its neighbours say what clusters are like."""
+        clusters = np.arange(100) % 10
+        none, one = np.ones(100), np.concatenate([[0.0], np.ones(99)])
+        assert _bounds(_interval(one, clusters))[0] < _bounds(_interval(none, clusters))[0] + 0.15
 
 
-def test_left_out_rows_are_resampled_and_do_not_count() -> None:
-    values = np.random.default_rng(0).random(60)
-    with_gaps = np.where(np.arange(120) < 60, np.concatenate([values, values]), np.nan)
-    ours, without = _interval(with_gaps), _interval(values)
-    assert ours.value == pytest.approx(values.mean())
-    assert _bounds(ours) == pytest.approx(_bounds(without), abs=0.02)
+class TestBootstrap:
+    def test_agrees_with_scipy(self) -> None:
+        values = np.random.default_rng(0).exponential(size=80)
+        ((ours,),) = Intervals(n_resamples=20_000).of_subsets([_column(values)], ALL)
+        theirs = stats.bootstrap((values,), np.mean, n_resamples=20_000, method="percentile", rng=0)
+        assert ours.value == pytest.approx(values.mean())
+        monte_carlo_error = 4 * theirs.standard_error / np.sqrt(20_000 * 0.025)
+        assert _bounds(ours) == pytest.approx(tuple(theirs.confidence_interval), abs=monte_carlo_error)
+
+    def test_clusters_are_drawn_as_a_whole(self) -> None:
+        of_clusters = np.random.default_rng(0).random(40)
+        clusters = np.repeat(np.arange(40), 5)
+        clustered = _interval(of_clusters[clusters], clusters)
+        assert clustered.value == pytest.approx(of_clusters.mean())
+        assert _bounds(clustered) == pytest.approx(_bounds(_interval(of_clusters)))
+
+    def test_one_cluster_per_sample_changes_nothing(self) -> None:
+        values = np.random.default_rng(0).random(40)
+        assert _interval(values, np.arange(40) + 7) == _interval(values)
+
+    def test_left_out_rows_are_resampled_and_do_not_count(self) -> None:
+        values = np.random.default_rng(0).random(60)
+        with_gaps = np.where(np.arange(120) < 60, np.concatenate([values, values]), np.nan)
+        ours, without = _interval(with_gaps), _interval(values)
+        assert ours.value == pytest.approx(values.mean())
+        assert _bounds(ours) == pytest.approx(_bounds(without), abs=0.02)
+
+    def test_a_constant_has_an_interval_without_width(self) -> None:
+        interval = _interval(np.full(300, 0.1))
+        assert interval.value == pytest.approx(0.1, abs=1e-12)
+        assert _bounds(interval) == (interval.value, interval.value)
+
+    def test_the_percentiles_are_those_of_its_definition_to_the_byte(self) -> None:
+        """Every resample drawn, summed and combined, one after the other."""
+        statistics, combine, _ = _column(np.random.default_rng(3).random(60))
+        clusters = np.random.default_rng(4).permutation(60) % 35
+        rows = np.array([statistics[clusters == one].sum(axis=0) for one in np.unique(clusters)])
+        n = len(rows)
+        step = np.ldexp(1.0, np.frexp(n * rows.max(axis=0))[1] - 52)
+        exact = np.round(rows / step) * step
+        random = np.random.default_rng((7, n))
+        resamples = [combine(exact[random.integers(n, size=n)].sum(axis=0)) for _ in range(300)]
+        ((found,),) = Intervals(300, 0.9, 7).of_subsets([Column(statistics, combine)], ALL, clusters)
+        assert _bounds(found) == tuple(np.quantile(resamples, [0.05, 0.95]))
 
 
-def test_resamples_without_a_counting_row_are_ignored() -> None:
-    low, high = _bounds(_interval(np.array([0.2, 0.8, *[np.nan] * 50])))
-    assert (low, high) == pytest.approx((0.2, 0.8))
+class TestManyColumnsAndSubsets:
+    def columns(self) -> list[Column]:
+        random = np.random.default_rng(3)
+        gaps = np.where(random.random(60) < 0.3, np.nan, random.random(60))
+        return [_column(gaps), _bleu_columns(60), _column(random.choice([0.0, 1.0], 60))]
+
+    @pytest.mark.parametrize("clusters", [None, np.random.default_rng(5).integers(0, 45, 60)])
+    def test_have_the_intervals_of_each_alone_to_the_byte(self, clusters: NDArray[np.int64] | None) -> None:
+        random = np.random.default_rng(6)
+        sizes = [0, 1, 2, 5, 5, 8, 12, 30, 40, 40, 60]
+        subsets = [sorted(random.choice(60, size, replace=False).tolist()) for size in sizes]
+        intervals = Intervals(n_resamples=300, seed=7)
+        found = intervals.of_subsets(self.columns(), subsets, clusters)
+        for rows, own in zip(subsets, found, strict=True):
+            for column, interval in zip(self.columns(), own, strict=True):
+                statistics, combine, is_share = column
+                alone = Column(statistics[rows], combine, is_share)
+                assert intervals.of_subsets([alone], ALL, None if clusters is None else clusters[rows]) == [[interval]]
+
+    def test_another_seed_draws_others(self) -> None:
+        columns = [_column(np.random.default_rng(0).random(50))]
+        assert Intervals(300).of_subsets(columns, ALL) != Intervals(300, seed=1).of_subsets(columns, ALL)
+
+    def test_no_columns_give_no_intervals(self) -> None:
+        assert Intervals().of_subsets([], [slice(None), [0]]) == [[], []]
+        assert Intervals().of_mean([], [slice(None)]) == []
+
+    def test_columns_of_different_samples_are_an_error(self) -> None:
+        with pytest.raises(ComponentError, match=r"\[2, 3\]"):
+            Intervals().of_subsets([_column(np.ones(2)), _column(np.ones(3))], ALL)
+        with pytest.raises(ComponentError, match=r"\[2, 4\]"):
+            Intervals().of_subsets([_column(np.ones(2))], ALL, np.zeros(4, dtype=np.int64))
+
+    def test_differ_in_their_statistics(self) -> None:
+        answers = ["会议在北京举行", "会议在上海举行", "", "今天天气很好适合出行", "明天也好"]
+        references = ["会议在北京举行", "会议于北京举行", "没有回答", "今天天气很好", "明天也很好"]
+        scores = score_texts(Bleu(), [qa_sample(text) for text in references], answers)["bleu"]
+        bleu = Column(scores.statistics, lambda sums: Bleu().combine("bleu", sums))
+        ((of_bleu, of_mean),) = Intervals().of_subsets([bleu, _column(np.array([0.0, 0, 1, 1, 1]))], ALL)
+        assert of_bleu.value == Bleu().combine("bleu", scores.statistics.sum(axis=0))
+        low, high = _bounds(of_bleu)
+        assert 0 <= low < high <= 1
+        assert of_mean.value == 0.6
 
 
 @pytest.mark.parametrize("values", [[], [np.nan], [np.nan, np.nan]])
 def test_without_a_counting_row_there_is_nothing(values: list[float]) -> None:
-    assert _interval(np.array(values)) == _NOTHING
+    assert _interval(np.array(values)) == Interval(None, None, None)
 
 
 def test_a_single_counting_row_says_nothing_of_others() -> None:
-    assert _interval(np.array([np.nan, 0.5, np.nan])) == Interval(0.5, None, None)
-
-
-def test_no_columns_give_no_intervals() -> None:
-    assert Bootstrap().intervals([]) == []
-
-
-def test_columns_may_differ_in_their_statistics() -> None:
-    bleu = Bleu()
-    answers = ["会议在北京举行", "会议在上海举行", "", "今天天气很好适合出行"]
-    references = ["会议在北京举行", "会议于北京举行", "没有回答", "今天天气很好"]
-    scores = score_texts(bleu, [qa_sample(text) for text in references], answers)["bleu"]
-    of_bleu, of_mean = Bootstrap(n_resamples=500).intervals(
-        [(scores.statistics, lambda sums: bleu.combine("bleu", sums)), _column(np.array([0.0, 0.0, 1.0, 1.0]))]
-    )
-    assert of_bleu.value == bleu.combine("bleu", scores.statistics.sum(axis=0))
-    low, high = _bounds(of_bleu)
-    assert 0 <= low < high <= 1
-    assert of_mean.value == 0.5
-
-
-def test_clusters_are_drawn_as_a_whole() -> None:
-    of_clusters = np.random.default_rng(0).random(40)
-    clusters = np.repeat(np.arange(40), 5)
-    (clustered,) = Bootstrap().intervals([_column(of_clusters[clusters])], clusters)
-    assert clustered.value == pytest.approx(of_clusters.mean())
-    assert _bounds(clustered) == pytest.approx(_bounds(_interval(of_clusters)))
-
-
-def test_one_cluster_per_sample_changes_nothing() -> None:
-    column = _column(np.random.default_rng(0).random(30))
-    assert Bootstrap().intervals([column], np.arange(30) + 7) == Bootstrap().intervals([column])
-
-
-def _plainly(column: Column, clusters: NDArray[np.int64] | None, seed: tuple[int, ...], n_resamples: int) -> Interval:
-    """The interval by its definition: every resample is drawn, summed and combined, one after the other."""
-    statistics, combine = column
-    if clusters is not None:
-        statistics = np.array([statistics[clusters == i].sum(axis=0) for i in np.unique(clusters)])
-    n = len(statistics)
-    step = np.ldexp(1.0, np.frexp(n * np.abs(statistics).max(axis=0, initial=0.0))[1] - 52)
-    exact = np.round(statistics / step) * step
-    random = np.random.default_rng((*seed, n))
-    resamples = np.array([combine(exact[random.integers(n, size=n)].sum(axis=0)) for _ in range(n_resamples)])
-    n_counting = np.count_nonzero(exact.any(axis=1))
-    if n_counting == 0:
-        return _NOTHING
-    value = float(combine(exact.sum(axis=0)))
-    tail = (1 - 0.9) / 2
-    return (
-        Interval(value, *np.nanquantile(resamples, [tail, 1 - tail])) if n_counting > 1 else Interval(value, None, None)
-    )
-
-
-@pytest.mark.parametrize("clustered", [False, True])
-def test_subsets_have_the_intervals_of_their_definition_to_the_byte(clustered: bool) -> None:
-    """Of any size, most of them with other subsets of as many rows, with rows left out, with sums of any kind."""
-    random = np.random.default_rng(3)
-    values = random.random(60)
-    values[random.random(60) < 0.3] = np.nan
-    counts = np.column_stack([random.integers(1, 30, 60), random.integers(1, 30, 60), random.integers(0, 3, (60, 8))])
-    counts[:, 6:] = np.maximum(counts[:, 6:], counts[:, 2:6])
-    columns: list[Column] = [
-        _column(values),
-        (counts.astype(np.float64), lambda sums: Bleu().combine("bleu", sums)),
-        _column(random.choice([0.0, 1.0], 60)),
-    ]
-    clusters = np.array(random.integers(0, 25, 60)) if clustered else None
-    sizes = [1, 2, 2, 2, 3, 3, 4, 5, 6, 7, 7, 8, 30, 60]
-    subsets = [sorted(random.choice(60, size, replace=False).tolist()) for size in sizes]
-    bootstrap = Bootstrap(n_resamples=300, confidence=0.9, seed=7)
-    found = bootstrap.intervals_of_subsets(columns, subsets, clusters)
-    for rows, intervals in zip(subsets, found, strict=True):
-        own = None if clusters is None else clusters[rows]
-        plain = [_plainly((statistics[rows], combine), own, (7,), 300) for statistics, combine in columns]
-        assert intervals == plain, f"of {len(rows)} rows"
-
-
-def test_subsets_taken_together_have_the_intervals_of_each() -> None:
-    columns = [_column(np.random.default_rng(seed).random(50)) for seed in range(3)]
-    subsets = [[0, 1], [5], list(range(50)), [7, 9], list(range(10, 40)), []]
-    clusters = np.arange(50) // 2
-    found = Bootstrap(n_resamples=500).intervals_of_subsets(columns, subsets, clusters)
-    for rows, intervals in zip(subsets, found, strict=True):
-        own = [(statistics[rows], combine) for statistics, combine in columns]
-        assert intervals == Bootstrap(n_resamples=500).intervals(own, clusters[rows])
-
-
-def test_columns_of_different_samples_are_an_error() -> None:
-    with pytest.raises(ComponentError, match=r"\[2, 3\]"):
-        Bootstrap().intervals([_column(np.ones(2)), _column(np.ones(3))])
-    with pytest.raises(ComponentError, match=r"\[2, 4\]"):
-        Bootstrap().intervals([_column(np.ones(2))], np.zeros(4, dtype=np.int64))
+    assert _interval(np.array([np.nan, 0.5, np.nan])) == Interval(0.5, None, None, 1)
 
 
 def test_mistakes_in_the_fields_are_all_reported() -> None:
-    assert Bootstrap().check() == []
-    assert len(Bootstrap(n_resamples=1, confidence=95, seed=-1).check()) == 3
+    assert Intervals().check() == []
+    assert len(Intervals(n_resamples=1, confidence=95, seed=-1).check()) == 3
 
 
-class TestMacroMeanOfGroupsThatAreOftenUndefined:
-    """Of a hundred samples in each of forty groups two count: a third of the resamples miss one group or another."""
+class TestMeanOverSubsets:
+    def of_mean(self, *groups: list[float], clusters: list[int] | None = None) -> Interval:
+        scores = mean_scores([value for group in groups for value in group])
+        ends = np.cumsum([0, *map(len, groups)])
+        rows = [list(range(first, last)) for first, last in pairwise(ends.tolist())]
+        own = None if clusters is None else np.array(clusters)
+        (found,) = Intervals().of_mean([Column(scores.statistics, combine_mean, is_share=False)], rows, own)
+        return found
 
-    def groups(self) -> list[tuple[list[Column], None]]:
+    def test_the_variance_is_the_mean_of_variances_over_their_number(self) -> None:
         random = np.random.default_rng(0)
-        groups: list[tuple[list[Column], None]] = []
-        for _ in range(40):
-            statistics = np.zeros((100, 2))
-            statistics[:2] = np.column_stack([random.random(2), np.ones(2)])
-            groups.append(([(statistics, combine_mean)], None))
-        return groups
+        groups = [random.normal(size=200).tolist() for _ in range(4)]
+        macro = self.of_mean(*groups)
+        error = np.sqrt(sum(stats.sem(group) ** 2 for group in groups)) / 4
+        low, high = _bounds(macro)
+        assert macro.value == pytest.approx(np.mean([np.mean(group) for group in groups]))
+        assert high - low == pytest.approx(2 * 1.963 * error, rel=0.001)
 
-    def test_every_resample_counts(self) -> None:
-        (found,) = Bootstrap(n_resamples=2000).macro_intervals(self.groups())
-        assert found.value is not None
-        assert found.low is not None
-        assert found.high is not None
-        assert 0.03 < found.high - found.low < 0.3
-        assert found.low < found.value < found.high
+    def test_few_samples_in_one_group_leave_few_degrees_of_freedom(self) -> None:
+        """As in Welch's test: nearly all of the variance is from the group of three."""
+        groups = [[0.0, 5.0, 13.0], np.linspace(0.0, 0.1, 50).tolist()]
+        low, high = _bounds(self.of_mean(*groups))
+        assert high - low == pytest.approx(2 * stats.t.ppf(0.975, 2) * stats.sem(groups[0]) / 2, rel=0.01)
+
+    def test_clusters_in_several_groups_move_all_of_them(self) -> None:
+        """Each document has a question in both groups, equally hard: the mean is that of one group."""
+        values = np.random.default_rng(1).normal(size=12).tolist()
+        together = self.of_mean(values, values, clusters=[*range(12), *range(12)])
+        apart, one = self.of_mean(values, values), self.of_mean(values)
+        assert _bounds(together) == pytest.approx(_bounds(one))
+        low, high = _bounds(apart)
+        assert high - low < 0.75 * np.subtract(*_bounds(one)[::-1])
 
     def test_a_group_of_one_leaves_the_mean_without_an_interval(self) -> None:
-        single: tuple[list[Column], None] = ([(np.array([[0.5, 1.0]]), combine_mean)], None)
-        (found,) = Bootstrap(n_resamples=500).macro_intervals([*self.groups(), single])
-        assert found.value is not None
-        assert (found.low, found.high) == (None, None)
+        found = self.of_mean([0.1, 0.2, 0.4, 0.5, 0.9], [0.5])
+        assert found.value == pytest.approx((0.42 + 0.5) / 2)
+        assert (found.low, found.high, found.method) == (None, None, None)
+
+    def test_groups_in_which_nothing_counts_are_left_out(self) -> None:
+        column = _column(np.array([0.1, 0.4, 0.2, 0.3, 0.9, np.nan, np.nan]))
+        (found,) = Intervals().of_mean([column], [range(5), [5, 6]])
+        ((alone,),) = Intervals().of_subsets([column], [range(5)])
+        assert found == alone
+
+    def test_zeros_alone_are_no_certainty(self) -> None:
+        (found,) = Intervals().of_mean([_column(np.zeros(12))], [range(6), range(6, 12)])
+        assert found.method is IntervalMethod.WILSON
+        assert _bounds(found)[1] > 0.2

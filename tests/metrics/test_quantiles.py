@@ -20,18 +20,7 @@ def test_are_those_of_numpy_to_the_byte(n_values: int, share_nan: float) -> None
     assert quantiles(values, LEVELS).tobytes() == numpys(values).tobytes()
 
 
-@pytest.mark.parametrize("share_nan", [0.0, 0.3])
-def test_a_value_that_counts_often_is_as_good_as_many_values(share_nan: float) -> None:
-    random = np.random.default_rng(0)
-    n_times = random.integers(1, 30, size=12)
-    values = random.normal(size=(50, 12))
-    values[:, 1:][random.random((50, 11)) < share_nan] = np.nan
-    written_out = np.repeat(values, n_times, axis=1)
-    assert quantiles(values, LEVELS, n_times).tobytes() == numpys(written_out).tobytes()
-
-
-@pytest.mark.parametrize("n_times", [None, np.array([2, 3])], ids=["once", "often"])
-def test_nothing_but_nan_has_no_quantile(n_times: np.ndarray | None) -> None:
-    found = quantiles(np.array([[np.nan, np.nan], [1.0, 1.0]]), LEVELS, n_times)
+def test_nothing_but_nan_has_no_quantile() -> None:
+    found = quantiles(np.array([[np.nan, np.nan], [1.0, 1.0]]), LEVELS)
     assert np.isnan(found[0]).all()
     assert found[1].tolist() == [1.0, 1.0, 1.0]

@@ -97,7 +97,7 @@ class TestCellFile:
         for subset, values in cell["metrics"].items():
             for entry in values.values():
                 more = {"n_subsets"} if subset == "macro" else set()
-                assert set(entry) == {"value", "n", "n_excluded", "ci_low", "ci_high"} | more
+                assert set(entry) == {"value", "n", "n_excluded", "ci_low", "ci_high", "n_clusters", "method"} | more
                 assert (entry["value"] is None) == (entry["n"] == 0)
 
     def test_every_sample_counts_or_is_left_out(self, cell: dict[str, Any]) -> None:

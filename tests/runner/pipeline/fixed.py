@@ -22,7 +22,7 @@ from components.llms.none import NoGenerator
 from components.llms.scripted import Scripted
 from components.metrics.context_tokens import ContextTokens
 from components.metrics.em import ExactMatch
-from components.metrics.interval import Bootstrap
+from components.metrics.interval import Intervals
 from components.metrics.passage_coverage import PassageCoverage
 from components.metrics.trec import TrecMeasures
 from components.prompts.by_kind import PromptByKind
@@ -179,7 +179,7 @@ def fixed_cell(**fields: Any) -> Cell:
                 "tokens": ContextTokens(),
                 "em": ExactMatch(),
             },
-            Bootstrap(n_resamples=50),
+            Intervals(n_resamples=50),
         ),
         judge=_NO_JUDGE,
         top_k=2,
@@ -196,7 +196,7 @@ def bm25(**fields: Any) -> Sparse:
 
 
 _STRICT = MetricSettings(
-    {"strict": TrecMeasures(("mrr",), strict=True)}, Bootstrap(n_resamples=50), credit_copies=False
+    {"strict": TrecMeasures(("mrr",), strict=True)}, Intervals(n_resamples=50), credit_copies=False
 )
 
 CELLS = {

@@ -1,14 +1,15 @@
 import numpy as np
 import pytest
 
-from components.means import mean_scores
-from components.metrics.interval import Bootstrap
+from components.means import combine_mean, mean_scores
+from components.metrics.em import ExactMatch
+from components.metrics.interval import Column, Intervals
 from components.metrics.length import Length
 from components.records import Evidence, Kind, Sample, ScoreState
 from components.subsets import subsets_of
 from runner.pipeline.aggregate import Scored, aggregate, rows_by_subset
 
-INTERVAL = Bootstrap(n_resamples=200)
+INTERVAL = Intervals(n_resamples=200)
 
 
 def sample(number: int, subset: str, topic: str | None = None, task: str | None = None) -> Sample:
@@ -82,17 +83,27 @@ def test_nothing_to_score_has_no_value() -> None:
     metrics = aggregate(scored(*[ScoreState.NOT_APPLICABLE] * 6), SAMPLES, INTERVAL)
     assert metrics["overall"]["length"] == {
         "value": None, "n": 0, "n_excluded": {"not_applicable": 6}, "ci_low": None, "ci_high": None,
+        "n_clusters": 0, "method": None,
     }  # fmt: skip
 
 
 def test_the_interval_is_that_of_the_subset() -> None:
-    values = [0.0, 1.0, 0.2, 0.4, 0.6, 0.8]
-    metrics = aggregate(scored(*values), SAMPLES, INTERVAL)
-    statistics = mean_scores(values[2:]).statistics
-    (expected,) = INTERVAL.intervals([(statistics, lambda sums: Length().combine("length", sums))])
+    values = np.random.default_rng(0).random(14).tolist()
+    samples = [sample(i, "read" if i < 4 else "finance") for i in range(14)]
+    metrics = aggregate(scored(*values), samples, INTERVAL)
+    statistics = mean_scores(values[4:]).statistics
+    ((expected,),) = INTERVAL.of_subsets([Column(statistics, combine_mean, is_share=False)], [slice(None)])
     found = metrics["finance"]["length"]
     assert (found["ci_low"], found["ci_high"]) == (expected.low, expected.high)
     assert found["ci_low"] < found["value"] < found["ci_high"]
+    assert (found["n_clusters"], found["method"]) == (10, "t")
+
+
+def test_metrics_that_are_no_shares_say_so_to_their_intervals() -> None:
+    found = aggregate(scored(*[0.0] * 6), SAMPLES, INTERVAL)["overall"]["length"]
+    assert (found["method"], found["ci_high"]) == ("t", 0.0)
+    share = {"em": Scored(ExactMatch(), mean_scores([0.0] * 6))}
+    assert aggregate(share, SAMPLES, INTERVAL)["overall"]["em"]["method"] == "wilson"
 
 
 def test_the_spread_of_one_sample_is_not_known() -> None:
@@ -110,13 +121,13 @@ def test_metrics_do_not_touch_each_other() -> None:
     }
 
 
-def test_samples_of_one_document_are_drawn_together() -> None:
-    """Two documents with one value each: however many samples repeat them, there are only two to draw."""
-    samples = [
-        Sample(str(i), "read", Kind.QA, "?", ("!",), gold=(Evidence("a" if i < 20 else "b"),)) for i in range(40)
-    ]
-    (entry,) = aggregate(scored(*[0.0] * 20, *[1.0] * 20), samples, Bootstrap(1000))["overall"].values()
-    assert (entry["value"], entry["ci_low"], entry["ci_high"]) == (0.5, 0.0, 1.0)
+def test_samples_of_one_document_are_one_cluster() -> None:
+    """Six documents with one value each: however many samples repeat them, there are only six to learn from."""
+    samples = [Sample(str(i), "read", Kind.QA, "?", ("!",), gold=(Evidence(str(i % 6)),)) for i in range(60)]
+    (many,) = aggregate(scored(*[float(i % 6) for i in range(60)]), samples, INTERVAL)["overall"].values()
+    (once,) = aggregate(scored(*map(float, range(6))), samples[:6], INTERVAL)["overall"].values()
+    assert many["n_clusters"] == 6
+    assert (many["ci_low"], many["ci_high"]) == pytest.approx((once["ci_low"], once["ci_high"]))
 
 
 class TestMacro:

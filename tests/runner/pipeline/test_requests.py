@@ -12,7 +12,7 @@ from rich.console import Console
 
 from components.datasets.jsonl import Jsonl
 from components.llms.openai_chat import OpenAIChat
-from components.metrics.interval import Bootstrap
+from components.metrics.interval import Intervals
 from components.metrics.trec import TrecMeasures
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK, Sweep
 from runner.pipeline.planned import CellRequest, Job
@@ -63,7 +63,7 @@ class Own:
             top_k=top_k,
             llm=llm,
             judge=judge(llm) if judged else JudgeSettings(None, {}),
-            metrics=MetricSettings({"trec": TrecMeasures(("mrr",))}, Bootstrap(n_resamples=100)),
+            metrics=MetricSettings({"trec": TrecMeasures(("mrr",))}, Intervals(n_resamples=100)),
         )
         folders = {"results_dir": str(self.folder), "store_dir": str(self.folder / "store")}
         cell = replace(cell, run=replace(cell.run, **folders, plan_only=plan_only))

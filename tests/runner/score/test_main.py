@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sacrebleu import corpus_bleu
 
@@ -46,7 +47,32 @@ def test_a_line_of_everything(tmp_path: Path) -> None:
     assert rows[1]["scores"] == {**rows[1]["scores"], "ndcg@3": None, "quest_eval_recall": None}
     assert rows[1]["states"]["ndcg@3"] == "not_applicable"
     assert (summary["ndcg@3"]["n"], summary["ndcg@3"]["n_excluded"]) == (1, {"not_applicable": 1})
-    assert summary["rouge_l"]["interval"] == [summary["rouge_l"]["value"]] * 2
+    assert (summary["rouge_l"]["n_clusters"], summary["rouge_l"]["interval"]) == (2, [None, None])
+
+
+ANSWERS = ["北京", "北京是首都", "首都是北京", "上海", "中国的首都", "北京是中国的首都", "天津"]
+
+
+def test_lines_of_one_cluster_are_taken_as_a_whole(tmp_path: Path) -> None:
+    """Seven answers, each given by six lines: these say as much as seven lines do."""
+    lines = [{**ANSWER, "prediction": ANSWERS[i % 7], "id": str(i), "cluster": f"c{i % 7}"} for i in range(42)]
+    _, clustered = score(tmp_path, "rouge_l,em", *lines)
+    _, once = score(tmp_path, "rouge_l,em", *lines[:7])
+    _, apart = score(tmp_path, "rouge_l,em", *({**line, "cluster": None} for line in lines))
+    for name in ("rouge_l", "em"):
+        assert clustered[name]["n_clusters"] == once[name]["n_clusters"] == 7
+        assert clustered[name]["interval"] == pytest.approx(once[name]["interval"], abs=0.02)
+        assert apart[name]["n_clusters"] == 42
+        assert np.diff(apart[name]["interval"]) < 0.6 * np.diff(clustered[name]["interval"])
+    assert (clustered["rouge_l"]["method"], apart["rouge_l"]["method"]) == ("t", "bootstrap")
+    assert clustered["em"]["method"] == "wilson"
+
+
+def test_lines_with_a_relevant_document_in_common_are_one_cluster(tmp_path: Path) -> None:
+    relevant = [["d1"], ["d1", "d2"], ["d2"], ["d3"], ["d4"], ["d5"], ["d6"]]
+    lines = [{"id": str(i), "ranking": ["d1", "d3"], "relevant": own} for i, own in enumerate(relevant)]
+    _, summary = score(tmp_path, "mrr", *lines)
+    assert summary["mrr"]["n_clusters"] == 5
 
 
 def test_parts_of_an_answer_and_questions_without_one(tmp_path: Path) -> None:
@@ -90,7 +116,7 @@ def test_a_corpus_metric_has_a_value_in_the_summary_alone(tmp_path: Path) -> Non
 def test_a_failed_answer_is_left_out_and_an_empty_one_is_zero(tmp_path: Path) -> None:
     rows, summary = score(tmp_path, "f1", {**ANSWER, "prediction": None}, {**ANSWER, "id": "b", "prediction": ""})
     assert [row["states"]["f1"] for row in rows] == ["answer_error", "value"]
-    assert summary["f1"] == {"value": 0.0, "n": 1, "n_excluded": {"answer_error": 1}, "interval": [None, None]}
+    assert (summary["f1"]["value"], summary["f1"]["n"], summary["f1"]["n_excluded"]) == (0.0, 1, {"answer_error": 1})
 
 
 def test_both_means_of_the_published_bleu(tmp_path: Path) -> None:
@@ -126,6 +152,7 @@ def test_no_relevant_document_is_no_gold(tmp_path: Path) -> None:
         ("mrr", [{**RANKING, "ranking": [1]}], "line 1: 'ranking' holds 1 (int)"),
         ("mrr", [{**RANKING, "relevant": {"d": "high"}}], "line 1: 'relevant' holds the grade 'high'"),
         ("mrr", [{**RANKING, "relevant": {"d": 2**31}}], "line 1: 'relevant' holds the grade 2147483648"),
+        ("f1", [{**ANSWER, "cluster": 3}], "line 1: field 'cluster' is a number"),
         ("mrr", [{**RANKING, "relevant": "d"}], "line 1, field 'relevant': a string came where an object was wanted"),
         ("quest_eval_recall", [{**QUEST, "answers_generated": "a"}], "field 'answers_generated': a string came"),
     ],

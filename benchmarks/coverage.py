@@ -1,0 +1,120 @@
+"""How often intervals hold the truth: simulated samples in clusters that depend on each other, with known truth."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtr
+
+from benchmarks.measure import Bound, Measure
+from benchmarks.settings import Settings
+from components.means import combine_mean
+from components.metrics.bleu import Bleu
+from components.metrics.interval import Column, Intervals
+
+Values = NDArray[np.float64]
+
+FEWEST = 0.92
+"""Of nominal .95 intervals, from 5 clusters up."""
+
+_N_CLUSTERS = (5, 7, 10, 20, 29, 30, 60, 100)
+_CORRELATIONS = (0.0, 0.2, 0.6)
+_N_DATA_SETS = 4000
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A metric: `statistics` makes float64[n, d] of standard normal deviates [n], `combine` joins their sums, and
+    `truth` is the metric of endless samples.
+    """
+
+    name: str
+    statistics: Callable[[Values, np.random.Generator], Values]
+    combine: Callable[[Values], Values]
+    truth: Callable[[], float]
+
+
+def _mean(values: Values) -> Values:
+    return np.column_stack([values, np.ones(len(values))])
+
+
+def _zero_one(share: float) -> Kind:
+    def draw(normal: Values, _: np.random.Generator) -> Values:
+        return _mean((ndtr(normal) < share).astype(np.float64))
+
+    return Kind(f"0/1, p = {share}", draw, combine_mean, lambda: share)
+
+
+def _beta(name: str, a: float, b: float) -> Kind:
+    return Kind(name, lambda normal, _: _mean(betaincinv(a, b, ndtr(normal))), combine_mean, lambda: a / (a + b))
+
+
+def _bleu(normal: Values, random: np.random.Generator) -> Values:
+    """Answers of 8 to 60 tokens, of which a share matches that varies from sample to sample."""
+    share = 1 / (1 + np.exp(-0.8 * normal))
+    length = random.integers(8, 61, len(normal))
+    reference = np.maximum(4, length * random.uniform(0.8, 1.3, len(normal)) // 1)
+    totals = [np.maximum(length - order, 0) for order in range(4)]
+    matched = [random.binomial(total, share ** (order + 1)) for order, total in enumerate(totals)]
+    return np.column_stack([length, reference, *matched, *totals]).astype(np.float64)
+
+
+@cache
+def _bleu_of_many() -> float:
+    random = np.random.default_rng(0)
+    return float(Bleu().combine("bleu", _bleu(random.normal(size=500_000), random).sum(axis=0)))
+
+
+ROUGE = _beta("rouge-like", 1.2, 2.5)
+BLEU = Kind("BLEU", _bleu, lambda sums: Bleu().combine("bleu", sums), _bleu_of_many)
+ZERO_ONE = tuple(_zero_one(share) for share in (0.5, 0.9, 0.98))
+KINDS = (ROUGE, *ZERO_ONE, BLEU)
+
+
+def sizes(layout: str, n_clusters: int) -> NDArray[np.int64]:
+    """Samples of every cluster: one each, four each, or from a dozen down to one."""
+    unequal = np.maximum(1, np.round(12 * 0.85 ** np.arange(n_clusters)))
+    known = {"single": np.ones(n_clusters), "four": np.full(n_clusters, 4), "unequal": unequal}
+    return known[layout].astype(np.int64)
+
+
+def coverage(
+    kind: Kind, n_in_clusters: Sequence[int] | NDArray[np.int64], correlation: float, n_data_sets: int, seed: int = 0
+) -> float:
+    """The share of data sets whose interval holds the truth. `correlation` is that of the normal deviates of samples of
+    one cluster.
+    """
+    random = np.random.default_rng((seed, len(n_in_clusters), round(100 * correlation)))
+    in_data_set = np.repeat(np.arange(len(n_in_clusters)), n_in_clusters)
+    n = len(in_data_set)
+    shape = (n_data_sets, len(n_in_clusters))
+    shared = random.normal(size=shape)[:, in_data_set].ravel()
+    normal = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * random.normal(size=n_data_sets * n)
+    clusters = (len(n_in_clusters) * np.arange(n_data_sets)[:, np.newaxis] + in_data_set).ravel()
+    subsets = [slice(first, first + n) for first in range(0, n_data_sets * n, n)]
+    column = Column(kind.statistics(normal, random), kind.combine)
+    found = Intervals(n_resamples=1000).of_subsets([column], subsets, clusters)
+    truth = kind.truth()
+    held = [one.low <= truth <= one.high for (one,) in found if one.low is not None and one.high is not None]
+    return sum(held) / n_data_sets
+
+
+def measure(settings: Settings) -> list[Measure]:
+    """Per kind of metric the setting in which intervals are worst."""
+    return [_worst(kind) for kind in KINDS]
+
+
+def _worst(kind: Kind) -> Measure:
+    found = {
+        f"{n_clusters} clusters ({layout}), correlation {correlation}": coverage(
+            kind, sizes(layout, n_clusters), correlation, _N_DATA_SETS
+        )
+        for layout in ("single", "four", "unequal")
+        for n_clusters in _N_CLUSTERS
+        for correlation in (_CORRELATIONS if layout != "single" else (0.0,))
+    }
+    worst = min(found, key=lambda setting: found[setting])
+    detail = f"at {worst}; the middle of {len(found)} settings {np.median(list(found.values())):.3f}"
+    return Measure(f"{kind.name}: fewest intervals that hold the truth", found[worst], "", detail, Bound(FEWEST, True))

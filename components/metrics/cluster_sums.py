@@ -1,0 +1,113 @@
+"""Statistics of samples summed over clusters, in many subsets of the samples at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = Sequence[int] | slice
+"""Positions of samples."""
+
+_EXACT_BITS = 52
+
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClusterSums:
+    """A row for every cluster of every subset, ordered by subset, then by cluster: `sums` float64[n_rows, width],
+    `subset` and `cluster` int64[n_rows]. `first` int64[n_subsets] is where the rows of a subset begin, and `n` how many
+    they are: 0 for one without samples.
+
+    Sums of rows of a subset are exact in float64, in any order: the statistics are rounded to multiples of a power of
+    two that is coarse enough. Equal samples so have equal bytes, whatever is computed beside them and by however many
+    threads. Counts stay as they are; the error of a sum is at most n / 2^52 of the column's largest value.
+    """
+
+    sums: Values
+    subset: NDArray[np.int64]
+    cluster: NDArray[np.int64]
+    first: NDArray[np.int64]
+    n: NDArray[np.int64]
+
+    def totals(self, values: Values) -> Values:
+        """Of values of the rows, float64[n_rows, ...], the sums over every subset, float64[n_subsets, ...]."""
+        found = np.zeros((len(self.n), *values.shape[1:]))
+        filled = self.n > 0
+        if filled.any():
+            found[filled] = np.add.reduceat(values, self.first[filled], axis=0)
+        return found
+
+    def rows_of(self, subset: int) -> Values:
+        """Of one subset, float64[n, width]."""
+        return self.sums[self.first[subset] : self.first[subset] + self.n[subset]]
+
+
+def cluster_sums(statistics: Values, subsets: Sequence[Rows], clusters: NDArray[np.int64] | None) -> ClusterSums:
+    """`statistics` float64[n_samples, width], `clusters` int64[n_samples]; without them every sample is a cluster."""
+    samples = np.arange(len(statistics))
+    members = [samples[rows if isinstance(rows, slice) else np.asarray(rows, dtype=np.int64)] for rows in subsets]
+    row = np.concatenate([np.empty(0, dtype=np.int64), *members])
+    subset = np.repeat(np.arange(len(subsets)), [len(own) for own in members])
+    cluster = row if clusters is None else clusters[row]
+    order = np.lexsort((cluster, subset))
+    row, subset, cluster = row[order], subset[order], cluster[order]
+    begins = np.ones(len(row), dtype=np.bool_)
+    begins[1:] = (subset[1:] != subset[:-1]) | (cluster[1:] != cluster[:-1])
+    starts = np.flatnonzero(begins)
+    sums = np.add.reduceat(statistics[row], starts, axis=0) if len(row) else statistics[row]
+    n = np.bincount(subset[starts], minlength=len(subsets))
+    first = np.cumsum(n) - n
+    return ClusterSums(_exactly_summable(sums, first, n), subset[starts], cluster[starts], first, n)
+
+
+def _exactly_summable(sums: Values, first: NDArray[np.int64], n: NDArray[np.int64]) -> Values:
+    filled = n > 0
+    if not filled.any():
+        return sums
+    largest_sum = n[filled, np.newaxis] * np.maximum.reduceat(np.abs(sums), first[filled], axis=0)
+    _, exponent = np.frexp(largest_sum)
+    step = np.repeat(np.ldexp(1.0, exponent - _EXACT_BITS), n[filled], axis=0)
+    exact: Values = np.round(sums / step) * step
+    return exact
+
+
+class Results:
+    """Which result each subset of a table belongs to: one of its own, or all subsets one, which is the mean over them.
+
+    `n` results; `subset` int64[n_subsets] names the result of a subset. A cluster with all of its rows in a result is a
+    unit: `unit` int64[n_rows] names that of a row.
+    """
+
+    def __init__(self, table: ClusterSums, *, joined: bool) -> None:
+        n_subsets = len(table.n)
+        self.table, self.are_joined = table, joined
+        self.n = 1 if joined else n_subsets
+        self.subset = np.zeros(n_subsets, dtype=np.int64) if joined else np.arange(n_subsets)
+        if joined:
+            clusters, self.unit = np.unique(table.cluster, return_inverse=True)
+            self._result_of_unit = np.zeros(len(clusters), dtype=np.int64)
+        else:
+            self.unit, self._result_of_unit = np.arange(len(table.subset)), table.subset
+
+    def over_subsets(self, values: Values | NDArray[np.bool_]) -> Values:
+        """Sums of values of the subsets, float64[n]."""
+        return _summed(self.subset, values, self.n)
+
+    def by_unit(self, values: Values) -> Values:
+        """Sums of values of the rows, float64[n_units]."""
+        return _summed(self.unit, values, len(self._result_of_unit))
+
+    def over_units(self, values: Values | NDArray[np.bool_]) -> Values:
+        """Sums of values of the units, float64[n]."""
+        return _summed(self._result_of_unit, values, self.n)
+
+    def n_clusters(self, holds: NDArray[np.bool_]) -> Values:
+        """How many units have a row that holds something, float64[n]."""
+        return self.over_units(self.by_unit(holds.astype(np.float64)) > 0)
+
+
+def _summed(place: NDArray[np.int64], values: Values | NDArray[np.bool_], n: int) -> Values:
+    return np.bincount(place, values, n).astype(np.float64, copy=False)  # of nothing it makes whole numbers

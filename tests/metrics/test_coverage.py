@@ -1,0 +1,27 @@
+"""Intervals hold the truth about as often as they say: 95 of 100 times, and never less than 92 (`python -m benchmarks
+coverage` goes through more settings, with more data sets in each).
+"""
+
+import pytest
+
+from benchmarks.coverage import FEWEST, KINDS, ROUGE, ZERO_ONE, Kind, coverage, sizes
+
+N_DATA_SETS = 1000
+
+
+@pytest.mark.parametrize("n_clusters", [5, 10, 29, 40])
+@pytest.mark.parametrize("layout", ["single", "unequal"])
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
+def test_from_five_clusters_up(kind: Kind, layout: str, n_clusters: int) -> None:
+    correlation = 0.3 if layout == "unequal" else 0.0
+    assert coverage(kind, sizes(layout, n_clusters), correlation, N_DATA_SETS) >= FEWEST
+
+
+@pytest.mark.parametrize("kind", [ROUGE, *ZERO_ONE], ids=["rouge", ".5", ".9", ".98"])
+def test_one_cluster_with_half_of_the_samples_is_no_many_clusters(kind: Kind) -> None:
+    assert coverage(kind, [40, *[1] * 40], 0.5, N_DATA_SETS) >= FEWEST
+
+
+def test_intervals_are_not_safe_by_being_endless() -> None:
+    assert coverage(ROUGE, sizes("four", 20), 0.3, N_DATA_SETS) < 0.97
+    assert coverage(ZERO_ONE[0], sizes("four", 40), 0.3, N_DATA_SETS) < 0.98
