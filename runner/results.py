@@ -1,6 +1,7 @@
 """What a sweep leaves behind, and how it is read: the contract of analysis, tests and outside scripts.
 
     <results_dir>/<sweep id>/sweep.json              what was asked for, and how each cell ended
+    <results_dir>/<sweep id>/leaderboard.csv         its cells, the best first
     <results_dir>/<sweep id>/<cell id>/cell.json     one experiment: axes, configuration, metrics
     <results_dir>/<sweep id>/<cell id>/samples.parquet
     <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, .svg
@@ -79,7 +80,7 @@ class SweepResult:
     """One `sweep.json`. `overrides` are those of the whole sweep, e.g. "top_k=2,8".
 
     `cells` hold `cell_id`, `status`, `reason`, `axes`, `overrides`, and `same_as`: the overrides of further requests
-    that turned out to be the same experiment.
+    that turned out to be the same experiment. `headline` is the metric that ranks the cells, "" for the usual one.
     """
 
     sweep_id: str
@@ -91,6 +92,7 @@ class SweepResult:
     finished: str
     cells: tuple[Mapping[str, Json], ...]
     plan: Mapping[str, Json]
+    headline: str = ""
     schema_version: int = SCHEMA_VERSION
 
 
@@ -102,6 +104,11 @@ def write_cell(sweep_dir: Path, result: CellResult, files: Mapping[str, bytes]) 
         _write(folder / name, content)
     _write(folder / "cell.json", _json(result))
     return folder
+
+
+def write_leaderboard(sweep_dir: Path, content: bytes) -> None:
+    """Writes `leaderboard.csv`."""
+    _write(sweep_dir / "leaderboard.csv", content)
 
 
 def write_sweep(sweep_dir: Path, result: SweepResult) -> None:

@@ -5,6 +5,7 @@ from functools import cache
 from typing import get_type_hints
 
 from components.errors import ConfigError
+from runner.launch.headline import headline_mistakes
 from runner.launch.schema import build_cell
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import CellRequest, Job
@@ -29,6 +30,7 @@ def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
     for field in settings_fields():
         if len({repr(getattr(request.cell, field)) for request in requests}) > 1:
             mistakes.append(f"{field}.*: differs between cells; these settings belong to the sweep and take one value")
+    mistakes += headline_mistakes([request.cell for request in requests])
     if mistakes:
         raise ConfigError(list(dict.fromkeys(mistakes)))
     return requests

@@ -15,9 +15,12 @@ from runner import results
 from runner.engine.executors import run_stages
 from runner.engine.outcome import StageRun
 from runner.engine.store import Store
+from runner.launch.headline import headline_of
 from runner.launch.request import check_jobs
 from runner.output import terminal
 from runner.output.collect import collect_cell
+from runner.output.leaderboard_csv import leaderboard_csv
+from runner.output.ranking import ranked
 from runner.output.tracking import SafeTracker, where_to_look
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
@@ -76,6 +79,7 @@ class Sweep:
         self._requests = requests
         self._run = cell.run
         self._name = cell.experiment.name
+        self._headline = headline_of([request.cell for request in requests])
         self._console = console
         self._sweep_id = sweep_id
         self._overrides = tuple(overrides)
@@ -175,6 +179,7 @@ class Sweep:
             finished="" if status == RUNNING else _now(),
             cells=tuple(self._describe_cell(cell, status) for cell in plan.cells),
             plan=plan.summary(),
+            headline=self._headline,
         )
 
     def _describe_cell(self, cell: PlannedCell, status: str) -> dict[str, Json]:
@@ -191,8 +196,11 @@ class Sweep:
 
     def _report(self) -> None:
         cells = list(results.read_cells(self._sweep_dir))
-        terminal.show_leaderboard(self._console, cells)
-        terminal.show_subsets(self._console, cells)
+        metrics, ordered = ranked(cells, self._headline)
+        axes = results.varying_axes(cell.axes for cell in cells)
+        results.write_leaderboard(self._sweep_dir, leaderboard_csv(ordered, axes, metrics))
+        terminal.show_leaderboard(self._console, cells, self._headline)
+        terminal.show_subsets(self._console, cells, self._headline)
         terminal.show_unread_judgements(self._console, cells)
         terminal.show_failures(self._console, cells)
         self._console.print(f"results:  {self._shown_dir}")

@@ -154,7 +154,7 @@ class Tracker:
 
         sweep = read_sweep(self._sweep_dir)
         cells = self._cells_of(sweep)
-        metrics, ordered = ranked(cells)
+        metrics, ordered = ranked(cells, sweep.headline)
         axes = varying_axes(cell.axes for cell in cells) or ["retriever"]
         is_ranked = bool(ordered and metrics and ordered[0].status == OK)
         best = {}

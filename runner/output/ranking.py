@@ -23,16 +23,17 @@ HEADLINES = (
 """Metrics of the leaderboard, as far as they were computed; the cells are sorted by the first."""
 
 
-def ranked(cells: Iterable[CellResult]) -> tuple[list[str], list[CellResult]]:
-    """The headline metrics that were computed, with the user's own behind the first, and the cells sorted by the first,
-    best first, failed ones last.
+def ranked(cells: Iterable[CellResult], headline: str = "") -> tuple[list[str], list[CellResult]]:
+    """The headline metrics that were computed, `headline` (if there is one) before all others, with the user's own
+    behind the first, and the cells sorted by the first, best first, failed ones last.
 
     Without a headline metric all are shown, those that rank cells first; cells that nothing ranks stay in their order.
     """
     cells = list(cells)
     own = dict.fromkeys(name for cell in cells for name in cell.own_metrics)
-    metrics = [name for name in HEADLINES if any(cell.value(name) is not None for cell in cells)]
-    metrics[1:1] = [name for name in own if any(cell.value(name) is not None for cell in cells)]
+    in_order = dict.fromkeys([headline, *HEADLINES])
+    metrics = [name for name in in_order if any(cell.value(name) is not None for cell in cells)]
+    metrics[1:1] = [name for name in own if name not in metrics and any(cell.value(name) is not None for cell in cells)]
     if not metrics:
         computed = {name for cell in cells for name in cell.metrics.get(OVERALL, {}) if cell.value(name) is not None}
         metrics = sorted(computed, key=lambda name: (larger_is_better(name, cells) is None, name))[: len(HEADLINES)]

@@ -144,9 +144,9 @@ class StageProgress:
                 self._console.print(f"  {kind:<16} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s")
 
 
-def show_leaderboard(console: Console, cells: Sequence[CellResult]) -> None:
+def show_leaderboard(console: Console, cells: Sequence[CellResult], headline: str = "") -> None:
     """One row per cell, the best value of every metric in bold, an interval for the first; as many metrics as fit."""
-    metrics, ordered = ranked(cells)
+    metrics, ordered = ranked(cells, headline)
     axes = varying_axes(cell.axes for cell in cells) or ["retriever"]
     table = _leaderboard(ordered, axes, metrics)
     shown = list(metrics)
@@ -178,11 +178,11 @@ def _not_shown(cells: Sequence[CellResult], shown: Sequence[str]) -> tuple[dict[
     return same, [name for name in used if name not in same]
 
 
-def show_subsets(console: Console, cells: Sequence[CellResult]) -> None:
+def show_subsets(console: Console, cells: Sequence[CellResult], headline: str = "") -> None:
     """The leaderboard's first metric by subset, with the mean over subsets; the best of each column in bold. Nothing
     for a single subset, or where the table does not fit.
     """
-    metrics, ordered = ranked(cells)
+    metrics, ordered = ranked(cells, headline)
     subsets = list(dict.fromkeys(name for cell in ordered for name in _finest_subsets(cell)))
     if not metrics or len(subsets) < 2:
         return

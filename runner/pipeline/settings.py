@@ -83,7 +83,9 @@ class TrackingSettings:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How a sweep is run. None of these changes a number. `workers` are processes; 0 for one per core, two at most."""
+    """How a sweep is run. None of these changes a number. `workers` are processes; 0 for one per core, two at most.
+    `headline` is the metric that ranks the cells; "" for the usual one.
+    """
 
     results_dir: str
     store_dir: str
@@ -93,6 +95,7 @@ class RunSettings:
     progress: bool
     plugins: tuple[str, ...] = ()
     max_unparsable_rate: float = 0.1
+    headline: str = ""
 
     is_axis: ClassVar[bool] = False
 

@@ -1,0 +1,41 @@
+"""Which metric ranks the cells of a sweep."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from components.protocols import AnswersFrom, ContextMetric, RankingMetric
+from runner.output.ranking import HEADLINES
+from runner.pipeline.cell import Cell
+
+
+def headline_of(cells: Sequence[Cell]) -> str:
+    """What `run.headline` names. If it names nothing: "" for the usual order, but the first metric of retrieval where
+    no language model answers or judges, as what a baseline writes says little about a pipeline.
+    """
+    if named := cells[0].run.headline:
+        return named
+    asks = any(cell.llm.answers_from is AnswersFrom.MESSAGES or cell.judge.scores for cell in cells)
+    if asks:
+        return ""
+    components = [metric for cell in cells for metric in cell.metrics.scores.values()]
+    of_retrieval = [metric for metric in components if isinstance(metric, RankingMetric | ContextMetric)]
+    names = {name for metric in of_retrieval for name in metric.names}
+    return next((name for name in HEADLINES if name in names), "")
+
+
+def headline_mistakes(cells: Sequence[Cell]) -> list[str]:
+    """A `run.headline` that no cell computes, or that ranks nothing."""
+    directions = {
+        name: metric.larger_is_better
+        for cell in cells
+        for metric in (*cell.metrics.scores.values(), *cell.judge.scores.values())
+        for name in metric.names
+    }
+    named = cells[0].run.headline if cells else ""
+    if not named or directions.get(named) is not None:
+        return []
+    if named in directions:
+        return [f"run.headline: got {named}, of which neither larger nor smaller is better, so it ranks no cells"]
+    close = get_close_matches(named, directions, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"computed are {', '.join(directions)}"
+    return [f"run.headline: got {named!r}, which no cell computes; {hint}"]

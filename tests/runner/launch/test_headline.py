@@ -1,0 +1,86 @@
+"""The metric that ranks a sweep, and the leaderboard as a file."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.errors import ConfigError
+from runner.launch.headline import headline_of
+from runner.launch.request import check_jobs
+from runner.output.leaderboard_csv import leaderboard_csv
+from runner.output.ranking import ranked
+from runner.results import CellResult
+from tests.runner.sweeping import FEW_METRICS, cells_in, compose_job, run_small, small_request, sweep_in
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["llm=extractive"], "ndcg@10"),
+        (["llm=none"], "ndcg@10"),
+        (["llm=extractive", "~metrics.scores.trec"], "passage_coverage"),
+        (["llm=openai", "llm.model=m", "llm.api_key_env=''"], ""),
+        (["llm=extractive", "judge=omnieval", "judge.llm.model=m", "judge.llm.api_key_env=''"], ""),
+        (["llm=extractive", "run.headline=em"], "em"),
+    ],
+)
+def test_retrieval_ranks_where_no_language_model_answers(overrides: list[str], expected: str) -> None:
+    assert headline_of([small_request(*overrides).cell]) == expected
+
+
+def test_one_language_model_among_the_cells_is_enough() -> None:
+    cells = [small_request(f"llm={llm}", *own).cell for llm, own in (("extractive", []), ("openai", [
+        "llm.model=m", "llm.api_key_env=''"]))]  # fmt: skip
+    assert headline_of(cells) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("ndcg@11", "did you mean ndcg@10?"), ("length", "neither larger nor smaller is better"), ("x", "computed are")],
+)
+def test_a_headline_that_cannot_rank_is_a_mistake(name: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=r"run\.headline: got") as raised:
+        check_jobs([compose_job(f"run.headline={name}")])
+    assert said in str(raised.value)
+
+
+def cell(name: str, **values: float) -> CellResult:
+    metrics: dict[str, Any] = {
+        "overall": {metric: {"value": value, "n": 3, "ci_low": None} for metric, value in values.items()}
+    }
+    return CellResult(
+        name, "OK", {"retriever": "=cmd"}, (), {}, {}, metrics=metrics, larger_is_better={"f1": True, "ndcg@10": True}
+    )
+
+
+def test_it_is_the_first_column_and_the_order() -> None:
+    cells = [cell("a", f1=0.1, **{"ndcg@10": 0.9}), cell("b", f1=0.2, **{"ndcg@10": 0.1})]
+    assert [c.cell_id for c in ranked(cells)[1]] == ["b", "a"]
+    metrics, ordered = ranked(cells, "ndcg@10")
+    assert (metrics, [c.cell_id for c in ordered]) == (["ndcg@10", "f1"], ["a", "b"])
+    assert ranked(cells, "not_computed") == ranked(cells)
+
+
+def test_the_file_is_for_spreadsheets() -> None:
+    rows = list(csv.reader(leaderboard_csv([cell("a", f1=0.1)], ["retriever"], ["f1", "em"]).decode().splitlines()))
+    assert rows[0] == [
+        "cell",
+        "status",
+        "retriever",
+        *(f"{m}{of}" for m in ("f1", "em") for of in ("", " low", " high", " n")),
+    ]
+    assert rows[1] == ["a", "OK", "'=cmd", "0.1", "", "", "3", "", "", "", ""]
+
+
+def test_a_sweep_leaves_its_leaderboard(tmp_path: Path) -> None:
+    assert run_small(tmp_path, ["retriever=bm25", *FEW_METRICS], ["retriever=closed_book", *FEW_METRICS]) == 0
+    assert sweep_in(tmp_path).headline == "ndcg@10"
+    with (tmp_path / "results" / "a-sweep" / "leaderboard.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["retriever"] for row in rows] == ["bm25", "closed_book"]
+    bm25, _ = cells_in(tmp_path)
+    assert float(rows[0]["ndcg@10"]) == bm25.value("ndcg@10")
+    assert float(rows[0]["ndcg@10 low"]) < float(rows[0]["ndcg@10"])
+    assert rows[1]["ndcg@10"] == ""
