@@ -5,7 +5,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -19,12 +19,14 @@ from components.records import ScoreState
 from runner.engine.ask import Asker, replies_key
 from runner.engine.store import Store
 from runner.judge_agreement.agreement import Agreement, Measure, agree
+from runner.judge_agreement.in_sweep import OfCell, held_against_labels
 from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem, metrics_of, read_labels
 from runner.launch.compose import compose_config
 from runner.launch.schema import build_component, plugins_of
 from runner.output import terminal
 from runner.pipeline.judging import purpose_of
 from runner.pipeline.settings import JudgeSettings
+from runner.results import find_sweep
 
 _OVERALL = "all metrics"
 
@@ -54,7 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
         graders = _graders(config, items)
         store = Store(Path(config["run"]["store_dir"]))
         rated = [rating for name, grader in graders.items() for rating in _rate(name, grader, items, store)]
-        report = _report(rated, items)
+        cells = held_against_labels(find_sweep(options.sweep), graders, items) if options.sweep else []
+        report = {**_report(rated, items), "cells": [_cell_entry(each) for each in cells]}
         if options.json:
             options.json.write_text(json.dumps(report, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     except RagGridError as error:
@@ -73,6 +76,9 @@ def _parser() -> argparse.ArgumentParser:
         "--labels", type=Path, required=True, help="people's labels: .jsonl, .csv, or Label Studio's .json"
     )
     parser.add_argument("--judge", required=True, help="an option of conf/judge/, e.g. omnieval")
+    parser.add_argument(
+        "--sweep", help="a sweep whose answers are labelled in part: bias and corrected mean of every cell"
+    )
     parser.add_argument("--json", type=Path, help="where the whole report goes, with every disagreement")
     parser.add_argument(
         "overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.model=qwen2.5-72b-instruct"
@@ -192,6 +198,36 @@ def _without_grades(entry: Mapping[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in entry.items() if name != "n_graded" and "weighted" not in name}
 
 
+def _cell_entry(each: OfCell) -> dict[str, Json]:
+    found = {} if each.found is None else asdict(each.found)
+    return {"metric": each.metric, "cell_id": each.cell.cell_id, "overrides": list(each.cell.overrides), **found}
+
+
+def _cells_table(entries: Sequence[Mapping[str, Json]]) -> Table:
+    """What people would say of each cell, and how far the judge is from it."""
+    table = Table(title="Cells, as people would grade them", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    titles = ("judge's mean", "bias [dim]95% interval[/]", "people's mean [dim]95% interval[/]", "labelled")
+    for column in ("metric", "cell", *titles):
+        table.add_column(column, justify="left" if column in ("metric", "cell") else "right", no_wrap=True)
+    for entry in entries:
+        if "mean" in entry:
+            bias, mean = entry["bias_interval"], entry["interval"]
+            numbers = (
+                f"{entry['judged_mean']:.3f}",
+                f"{entry['bias']:+.3f} [dim]{_bounds(bias, '+.3f')}[/]",
+                f"{entry['mean']:.3f} [dim]{_bounds(mean, '.3f')}[/]",
+                f"{entry['n_labelled']} of {entry['n']}",
+            )
+        else:
+            numbers = ("–", "–", "–", "none")
+        table.add_row(entry["metric"], entry["cell_id"], *numbers)
+    return table
+
+
+def _bounds(interval: tuple[float, float] | None, form: str) -> str:
+    return "too few labels" if interval is None else " ".join(format(bound, form) for bound in interval)
+
+
 def _show(console: Console, report: Mapping[str, Json]) -> None:
     table = Table(title="Judge against people", title_justify="left", box=None, padding=(0, 2, 0, 0))
     measures = ("accuracy", "kappa", "weighted_kappa")
@@ -205,6 +241,8 @@ def _show(console: Console, report: Mapping[str, Json]) -> None:
     for name, entry in report["metrics"].items():
         if "confusion" in entry and name != _OVERALL:
             console.print(_confusion_table(name, entry["confusion"]))
+    if report["cells"]:
+        console.print(_cells_table(report["cells"]))
     if report["n_ties"]:
         console.print(f"[dim]{report['n_ties']} labels left out: as many people said one thing as another[/]")
     for reason, n in report["failures"].items():

@@ -242,6 +242,40 @@ class TestAgreement:
         assert error.count("llm.model: is empty") == 1
         assert "more places alike)" in error
 
+    def test_labels_of_a_sweeps_answers_correct_its_cells(
+        self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The judge gives 2 to everything; people gave 1 to the eight answers that they looked at."""
+        monkeypatch.chdir(tmp_path)
+        sweep = judge(server, *only_metrics("accuracy"))
+        assert run_small(tmp_path, (*sweep, "top_k=1"), (*sweep, "top_k=4")) == 0
+        one, four = cells_in(tmp_path)
+        rows = pq.read_table(tmp_path / "results" / SWEEP_ID / one.cell_id / "samples.parquet").to_pylist()
+        fields = ("id", "question", "references", "answer")
+        labels = [{**{f: row[f] for f in fields}, "labels": {"accuracy": 1}} for row in rows[:8]]
+        path = tmp_path / "labels.jsonl"
+        path.write_text("\n".join(map(json.dumps, labels)), encoding="utf-8")
+        assert self.run(tmp_path, server, path, "--sweep", SWEEP_ID) == 0
+        report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+        first, second = report["cells"]
+        assert (first["cell_id"], second["cell_id"]) == (one.cell_id, four.cell_id)
+        assert (first["judged_mean"], first["bias"], first["n_labelled"], first["n"]) == (1.0, 0.5, 8, 20)
+        assert first["mean"] == 0.5
+        assert first["interval"][0] < 0.5 < first["interval"][1] < 1.0
+        assert second.get("n_labelled", 0) < 8, "its answers are others"
+        assert "+0.500" in capsys.readouterr().out
+
+    def test_labels_of_other_answers_and_other_judges_are_refused(
+        self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert run_small(tmp_path, judge(server, *only_metrics("accuracy"))) == 0
+        labels = self.labels(tmp_path, 2, 2)
+        assert self.run(tmp_path, server, labels, "--sweep", SWEEP_ID) == 2
+        assert "none of the 4 labelled answers is an answer of this sweep" in capsys.readouterr().err
+        assert self.run(tmp_path, server, labels, "--sweep", SWEEP_ID, "judge.llm.temperature=1") == 2
+        assert "was judged for accuracy by another judge" in capsys.readouterr().err
+
     def test_replies_survive_another_number_of_attempts(
         self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -1,0 +1,96 @@
+"""People's labels of some answers of a sweep, held against what the judge said of all of them, cell by cell."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from components.errors import ConfigError, DataError
+from components.judges.graded import Graded
+from runner.engine.identity import describe
+from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem
+from runner.judge_agreement.prediction_powered import PredictionPowered, prediction_powered
+from runner.launch.schema import build_component, plugins_of
+from runner.pipeline.settings import JudgeSettings
+from runner.results import CellResult, cell_folders, read_cell
+
+Labels = Mapping[tuple[str, str], float]
+"""People's value by sample id and answer."""
+
+
+@dataclass(frozen=True)
+class OfCell:
+    """A metric of one cell; `found` is None where no answer of the cell has a label."""
+
+    metric: str
+    cell: CellResult
+    found: PredictionPowered | None
+
+
+def held_against_labels(sweep_dir: Path, graders: Mapping[str, Graded], items: Sequence[LabelledItem]) -> list[OfCell]:
+    """For each cell and each of the metrics that grade answers, in the order of the sweep.
+
+    A label belongs to the answer of its id with the same text, in every cell that gave it. Raises DataError if no label
+    is one of the sweep's answers, ConfigError if a cell was judged by another judge.
+    """
+    labels = {name: _labels(items, grader) for name, grader in graders.items() if grader.reads_answers}
+    results = []
+    for folder in cell_folders(sweep_dir):
+        cell = read_cell(folder)
+        for name, own in labels.items():
+            if name in cell.larger_is_better:
+                _require_same_judge(cell, graders[name])
+                results.append(OfCell(name, cell, _of_cell(folder / "samples.parquet", name, own)))
+    if not any(result.found for result in results):
+        n_labels = sum(map(len, labels.values()))
+        raise DataError(
+            f"{sweep_dir}: none of the {n_labels} labelled answers is an answer of this sweep that was judged. Wanted: "
+            "labels with the id and the answer of rows of samples.parquet, for metrics that the sweep's judge computed"
+        )
+    return results
+
+
+def _labels(items: Sequence[LabelledItem], grader: Graded) -> dict[tuple[str, str], float]:
+    """The mean of the labels that people gave an answer, those left out that say that the metric does not apply."""
+    given: dict[tuple[str, str], list[float]] = {}
+    for item in items:
+        label = item.labels.get(grader.name, NOT_APPLICABLE)
+        if label != NOT_APPLICABLE:
+            given.setdefault((item.judged.sample.id, item.judged.answer), []).append(label / max(grader.grades))
+    return {key: sum(values) / len(values) for key, values in given.items()}
+
+
+def _require_same_judge(cell: CellResult, grader: Graded) -> None:
+    """What another judge says is biased in another way."""
+    settings: JudgeSettings = build_component(cell.config["judge"], JudgeSettings, "judge", plugins_of(cell.config))
+    own = [score for score in settings.scores.values() if grader.name in score.names]
+    if [describe(score) for score in own] != [describe(grader)]:
+        raise ConfigError(
+            f"--sweep: cell {cell.cell_id} was judged for {grader.name} by another judge than --judge and its overrides"
+            f" name (its judge.llm is {cell.config['judge']['llm']}); name the one that judged the sweep"
+        )
+
+
+def _of_cell(path: Path, metric: str, labels: Labels) -> PredictionPowered | None:
+    rows = [row for row in _read(path, metric) if row[f"score/{metric}"] is not None]
+    known = np.array([labels.get((row["id"], row["answer"]), np.nan) for row in rows], dtype=np.float64)
+    if not np.isfinite(known).any():
+        return None
+    judged = np.array([row[f"score/{metric}"] for row in rows], dtype=np.float64)
+    return prediction_powered(judged, known, np.array([row["cluster"] for row in rows], dtype=np.int64))
+
+
+def _read(path: Path, metric: str) -> list[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        # By this thread alone: a process that ends while one of Arrow's own threads still runs is aborted.
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            table = file.read(["id", "answer", "cluster", f"score/{metric}"], use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
