@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.protocols import Metric
+from runner.json_types import require_types
 
 T = TypeVar("T")
 
@@ -165,7 +166,10 @@ def read_cell(folder: Path) -> CellResult:
 
 def read_sweep(sweep_dir: Path) -> SweepResult:
     """Reads a sweep's description. Raises DataError."""
-    return _read(sweep_dir / "sweep.json", SweepResult)
+    sweep = _read(sweep_dir / "sweep.json", SweepResult)
+    if any(not isinstance(cell.get("cell_id"), str) for cell in sweep.cells):
+        raise DataError(f"{sweep_dir / 'sweep.json'}: not a result file (cells: one has no cell_id)")
+    return sweep
 
 
 def read_cells(sweep_dir: Path) -> Iterator[CellResult]:
@@ -237,11 +241,8 @@ def _read(path: Path, kind: type[T]) -> T:
                 f"{path}: has schema_version {version}, this version reads {SCHEMA_VERSION}; run the sweep's command "
                 "again: what it computed is in the store"
             )
-        lists: dict[str, Json] = {
-            name: tuple(raw[name]) for name in ("overrides", "own_metrics", "cells") if name in raw
-        }
-        raw |= {name: tuple(raw[name]) for name in lists if name in raw}
-        return kind(**raw)
+        require_types(raw, kind)
+        return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})
     except FileNotFoundError as error:
         raise DataError(f"{path}: not there; wanted the folder of a sweep, e.g. results/<sweep id>") from error
     except (ValueError, KeyError, TypeError) as error:

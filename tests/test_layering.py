@@ -149,7 +149,7 @@ FLOORS = {
 }
 """What each package of the runner may import besides itself and components; on top are the commands."""
 
-READING = ("runner.results", "runner.loaded", "runner.common_samples")
+READING = ("runner.results", "runner.loaded", "runner.common_samples", "runner.json_types")
 """How results are written and read: for every floor above the pipeline, and for the analysis."""
 
 COMMANDS = {"runner.datasets", "runner.judge_agreement", "runner.score", "runner.store", "runner.track"}

@@ -27,7 +27,7 @@ def describe(value: object, *, without: Collection[str] = (), code_of: CodeOf = 
     if isinstance(value, Enum):
         return describe(value.value, code_of=code_of)
     if isinstance(value, float):
-        return repr(value)
+        return repr(float(value) + 0.0)  # -0.0 becomes 0.0, which it equals
     if isinstance(value, list | tuple):
         return [describe(item, code_of=code_of) for item in value]
     if isinstance(value, Mapping):

@@ -1,6 +1,7 @@
 """What `python -m runner -m` does, for a program: errors are raised, and the results returned."""
 
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,13 +19,20 @@ from runner.launch.sweep import EXIT_INTERRUPTED, Keep, start_sweep
 from runner.loaded import LoadedSweep, load
 from runner.pipeline.planned import Job
 
+_one_at_a_time = threading.RLock()
+"""Hydra and the command line are the whole process's: sweeps of several threads wait for each other."""
+
 
 def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> LoadedSweep:
     """See `runner.run`."""
+    if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
+        raise ConfigError(
+            f"overrides: got {overrides!r}, wanted a list of texts, e.g. ['chunk.size=64,128', 'top_k=5']"
+        )
     grid_launcher.register()
     jobs = _Jobs()
     try:
-        with own_hydra(config_dir) as hydra, _command_line(overrides):
+        with _one_at_a_time, own_hydra(config_dir) as hydra, _command_line(overrides):
             hydra.multirun("config", jobs, list(overrides), with_log_configuration=False)
     except SystemExit:  # a cell failed, which its result tells, or the user interrupted
         if jobs.exit_code is None:

@@ -204,7 +204,7 @@ class Sweep:
         terminal.show_unread_judgements(self._console, cells)
         terminal.show_failures(self._console, cells)
         self._console.print(f"results:  {self._shown_dir}")
-        self._tracker.finish()
+        self._tracker.finish(announce=self._console.print)
         if self._tracker.error:
             self._console.print(
                 f"[red]MLflow failed[/] ({self._tracker.error}); nothing is lost, log it later with: "

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # the process is started before the pipeline is loaded
 
 _PROJECT = Path(__file__).resolve().parents[2]
 _LAST_WORDS_S = 10
+_PATIENCE_S = 10.0
 
 
 def default_uri(results_dir: Path) -> str:
@@ -100,13 +102,15 @@ class SafeTracker:
             self._is_finishing = True
             self._send("finish")
 
-    def finish(self, limit_s: float | None = None) -> None:
-        """Waits until all is logged, at most `limit_s`; a Ctrl-C meanwhile ends the logging, not the caller."""
+    def finish(self, limit_s: float | None = None, announce: Callable[[str], None] = lambda line: None) -> None:
+        """Waits until all is logged, at most `limit_s`; a Ctrl-C meanwhile ends the logging, not the caller. `announce`
+        is told if it takes long, as with a server that answers nothing.
+        """
         self.ask_to_finish()
         if self._logging is None:
             return
         try:
-            answer, _ = self._logging.process.communicate(timeout=limit_s)
+            answer = self._answer(limit_s, announce)
             self.page, error = _told(answer, self._logging.process.returncode, self._logging.said)
             self.error = self.error or error
         except (KeyboardInterrupt, subprocess.TimeoutExpired):
@@ -114,6 +118,17 @@ class SafeTracker:
             self.error = "interrupted before all cells were logged"
         self._logging.close()
         self._logging = None
+
+    def _answer(self, limit_s: float | None, announce: Callable[[str], None]) -> str:
+        assert self._logging is not None, "the caller has looked"
+        process = self._logging.process
+        try:
+            return process.communicate(timeout=_PATIENCE_S if limit_s is None else limit_s)[0]
+        except subprocess.TimeoutExpired:
+            if limit_s is not None:
+                raise
+        announce(f"waiting for MLflow at {self.uri}; the results are written, Ctrl-C leaves it")
+        return process.communicate()[0]
 
     def _send(self, *order: str) -> None:
         if self._logging is None or self.error:

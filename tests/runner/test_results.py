@@ -116,6 +116,32 @@ class TestErrors:
         with pytest.raises(DataError, match=name):
             (read_sweep if name == "sweep.json" else read_cell)(tmp_path)
 
+    @pytest.mark.parametrize(
+        ("field", "value", "message"),
+        [
+            ("axes", [], "axes: got a list, wanted an object"),
+            ("overrides", "top_k=5", "overrides: got a text, wanted a list"),
+            ("overrides", [5], r"overrides\.0: got a number, wanted a text"),
+            ("metrics", {"overall": {"mrr": 0.5}}, r"metrics\.overall\.mrr: got a number, wanted an object"),
+            ("seconds", {"answers": None}, r"seconds\.answers: got null, wanted a number"),
+            ("larger_is_better", {"mrr": "yes"}, r"larger_is_better\.mrr: got a text, wanted a truth value or null"),
+            ("counts", {"ok": True}, r"counts\.ok: got a truth value, wanted a number"),
+        ],
+    )
+    def test_a_field_of_another_type(self, tmp_path: Path, field: str, value: object, message: str) -> None:
+        path = write_cell(tmp_path, CELL, {}) / "cell.json"
+        path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), field: value}))
+        with pytest.raises(DataError, match=rf"cell\.json: not a result file \({message}\)"):
+            read_cell(path.parent)
+
+    @pytest.mark.parametrize("cells", [[{}], [{"cell_id": 5}], ["a cell"], {}])
+    def test_a_sweep_whose_cells_cannot_be_told(self, tmp_path: Path, cells: object) -> None:
+        write_sweep(tmp_path, SWEEP)
+        path = tmp_path / "sweep.json"
+        path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "cells": cells}))
+        with pytest.raises(DataError, match=r"sweep\.json: not a result file \(cells"):
+            read_sweep(tmp_path)
+
     def test_no_number_is_no_result(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="not JSON compliant"):
             write_cell(tmp_path, replace(CELL, seconds={"answers": float("nan")}), {})

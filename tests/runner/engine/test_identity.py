@@ -80,6 +80,7 @@ def test_order_of_a_mapping_counts() -> None:
 
 def test_floats_count_in_full() -> None:
     assert key(0.1 + 0.2) != key(0.3)
+    assert key(-0.0) == key(0.0) != key(-1e-300)
 
 
 def test_a_key_is_the_same_on_every_machine() -> None:

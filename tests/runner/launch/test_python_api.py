@@ -4,7 +4,11 @@ import json
 import logging
 import os
 import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_dir
@@ -14,7 +18,9 @@ from hydra.core.hydra_config import HydraConfig
 import analysis
 import runner
 from components.errors import ConfigError, DataError, StoreError
+from runner.launch import python_api
 from runner.loaded import LoadedSweep
+from runner.pipeline.planned import Job
 from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL
 
 CELL = (*SMALL, *QUIET, *RANKING_ONLY)
@@ -88,6 +94,33 @@ def test_a_mistake_is_raised(override: str, error: type[Exception], message: str
     with pytest.raises(error) as caught:
         runner.run([*SMALL[1:], *QUIET, results, *override.split()])
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("overrides", ["top_k=5", ["top_k=5", 5]])
+def test_what_is_no_list_of_texts(overrides: Any) -> None:
+    with pytest.raises(ConfigError, match=r"overrides: got .*5.*, wanted a list of texts, e\.g\."):
+        runner.run(overrides)
+
+
+def test_sweeps_of_several_threads_wait_for_each_other(results: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line and Hydra are the whole process's, so the record of one would be that of another."""
+    at_work, most, commands = 0, 0, {}
+    before = sys.argv
+
+    def note(jobs: Sequence[Job], *_: object) -> int:
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        time.sleep(0.3)
+        commands[jobs[0].axes["top_k"]] = sys.argv[-1]
+        at_work -= 1
+        return 0
+
+    monkeypatch.setattr(python_api, "start_sweep", note)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda top_k: runner.run([*CELL, results, f"top_k={top_k}"]), (2, 3)))
+    assert (most, commands) == (1, {2: "top_k=2", 3: "top_k=3"})
+    assert sys.argv is before
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:

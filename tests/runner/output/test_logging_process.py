@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from runner.output import tracking
 from runner.output.tracking import SafeTracker
 from runner.pipeline.cell import TrackingSettings
 from runner.results import read_sweep
@@ -133,6 +135,25 @@ def test_waiting_has_a_limit(sweep: Path) -> None:
     tracker.start()
     tracker.finish(limit_s=0.01)
     assert tracker.error == "interrupted before all cells were logged"
+
+
+def test_a_server_that_answers_nothing_is_told_of(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = 'import time; time.sleep(0.5); print(\'{"page": "", "error": ""}\')'
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
+    monkeypatch.setattr(tracking, "_early", [])
+
+    def started(said: object) -> "subprocess.Popen[str]":
+        return subprocess.Popen([sys.executable, "-c", silent], text=True, **pipes)
+
+    monkeypatch.setattr(tracking, "_started", started)
+    said: list[str] = []
+    for patience_s in (60.0, 0.1):
+        monkeypatch.setattr(tracking, "_PATIENCE_S", patience_s)
+        tracker = tracker_of(sweep, "http://127.0.0.1:9")
+        tracker.start()
+        tracker.finish(announce=said.append)
+        assert tracker.error == ""
+    assert said == ["waiting for MLflow at http://127.0.0.1:9; the results are written, Ctrl-C leaves it"]
 
 
 def test_a_tracker_that_is_given_up_ends_its_process(sweep: Path) -> None:

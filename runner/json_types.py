@@ -1,0 +1,55 @@
+"""Whether values from JSON are what the annotations of a record say."""
+
+import types
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from components.json_value import Json
+
+_NAMES = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
+
+
+class _Kind(NamedTuple):
+    """`types` are those that a value may have, None for any; `items` is the annotation of what it holds."""
+
+    types: tuple[type, ...] | None
+    items: Any = Any
+
+
+def require_types(fields: Mapping[str, Json], record: type) -> None:
+    """Raises TypeError for the first of the fields that is not of the type that the record gives it."""
+    hints = get_type_hints(record)
+    for name, value in fields.items():
+        if name in hints:
+            _require([(name, value)], [value], hints[name], "")
+
+
+def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], wanted: Any, where: str) -> None:
+    """All values at once: results have thousands, and nearly always all are right."""
+    kind = _kind(wanted)
+    if kind.types is not None and not set(map(type, values)) <= set(kind.types):
+        name, value = next((name, value) for name, value in named if type(value) not in kind.types)
+        wanted_types = " or ".join(dict.fromkeys(_NAMES.get(each, "a number") for each in kind.types))
+        raise TypeError(f"{where}{name}: got {_NAMES.get(type(value), 'a number')}, wanted {wanted_types}")
+    if kind.items is not Any:
+        for name, value in named:
+            inside = f"{where}{name}."
+            if isinstance(value, dict):
+                _require(value.items(), value.values(), kind.items, inside)
+            else:
+                _require(list(enumerate(value)), value, kind.items, inside)
+
+
+@cache
+def _kind(wanted: Any) -> _Kind:
+    """Of collections, Mapping and tuple are known, which stand for objects and lists."""
+    if wanted is Any:
+        return _Kind(None)
+    arguments = get_args(wanted)
+    if get_origin(wanted) is Mapping:
+        return _Kind((dict,), arguments[1])
+    if get_origin(wanted) is tuple:
+        return _Kind((list,), arguments[0])
+    kinds = arguments if get_origin(wanted) in (Union, types.UnionType) else (wanted,)
+    return _Kind((*kinds, int) if float in kinds else kinds)  # a whole number is a number, a truth value is none
