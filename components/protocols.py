@@ -266,7 +266,10 @@ class Prompt(Component, Protocol):
     """Writes the messages for one sample."""
 
     def render(self, sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
-        """Chat messages; with no passages, those of a closed-book question."""
+        """Chat messages; there are no passages for a sample for which retrieval found nothing."""
+
+    def render_closed_book(self, sample: Sample) -> tuple[Message, ...]:
+        """Chat messages of a cell without retrieval, whose model answers from its own knowledge."""
 
 
 class AnswersFrom(StrEnum):

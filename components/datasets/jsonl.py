@@ -30,7 +30,7 @@ class Jsonl:
     scored by the metrics that need none.
     """
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     documents: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
     samples: str = runtime_only("", "the content of the file counts, through the fingerprint, not its place")

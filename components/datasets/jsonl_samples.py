@@ -41,7 +41,7 @@ class OwnSamples:
 
     samples: Sequence[Sample]
     labels: Mapping[str, str]
-    counts: Mapping[str, int]
+    counts: Mapping[str, int | float | str]
     passages: Documents
 
 
@@ -53,7 +53,7 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     with the question: see `GivenPassages`. `history` is a list of {"question", "answer"}. `answer_parts` is a list of
     what an answer must contain, each a text or a list of its wordings; `answerable` is false for a question that the
     documents do not answer. `subset`, `topic` and `task` are free text: each becomes the label of a slug (a subset, of
-    a path of slugs). Unknown fields are ignored and counted, unless they look like a misspelling of a known one.
+    a path of slugs). Unknown fields are ignored and named, unless they look like a misspelling of a known one.
     Raises DataError with file and line.
     """
     lines = list(read_records(file, _EXPECTED))
@@ -65,8 +65,9 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     given = GivenPassages(texts)
     samples = [_sample(record, slugs, texts, given, where) for where, record in lines]
     labels = {slug: name for of_field in slugs.values() for name, slug in of_field.items() if slug != name}
-    counts = {
+    counts: dict[str, int | float | str] = {
         "n_fields_left_aside": len(ignored),
+        "fields_left_aside": ", ".join(sorted(ignored)),
         "n_samples_unanswerable": sum(not sample.answerable for sample in samples),
         "n_passages_added": len(given.added),
     }

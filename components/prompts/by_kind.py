@@ -15,9 +15,11 @@ class PromptByKind:
     """Chooses a template by the sample's kind, or `default` for a kind without one, and fills in {question}, {context}
     and {history}; nothing else is replaced, and what is filled in is never read as a template.
 
-    Without passages `closed_book` stands in the place of the context. Each passage is written as `passage` with {n}
-    (from 1), {text}, {title} and {metadata} (as "name: value; name: value") of its document. Where `default` has no
-    {history}, a conversation's earlier turns stand before its question.
+    Each passage is written as `passage` with {n} (from 1), {text} (without the white space around it), {title} and
+    {metadata} (as "name: value; name: value") of its document. Where retrieval found none, `nothing_found` stands in
+    the place of the context. In a closed book that is `closed_book`, and the system message `closed_book_system`, or
+    `system` if that is empty. Where `default` has no {history}, a conversation's earlier turns stand before its
+    question.
     """
 
     system: str = ""
@@ -29,10 +31,12 @@ class PromptByKind:
     correction: str = ""
     passage: str = "[{n}] {text}"
     turn: str = "{question}\n{answer}"
+    nothing_found: str = ""
+    closed_book_system: str = ""
     closed_book: str = ""
     default: str = ""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Templates that lack a place for the question or the context, and kinds without any."""
@@ -51,16 +55,23 @@ class PromptByKind:
 
     def render(self, sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
         """A system message (unless it is empty) and a user message."""
-        template = getattr(self, sample.kind.value) or self.default
         context = "\n".join(fill(self.passage, _places(n, passage)) for n, passage in enumerate(passages, 1))
+        return self._messages(sample, self.system, context or self.nothing_found)
+
+    def render_closed_book(self, sample: Sample) -> tuple[Message, ...]:
+        """As `render`, from the model's own knowledge."""
+        return self._messages(sample, self.closed_book_system or self.system, self.closed_book)
+
+    def _messages(self, sample: Sample, system: str, context: str) -> tuple[Message, ...]:
+        template = getattr(self, sample.kind.value) or self.default
         turns = [fill(self.turn, {"{question}": turn.question, "{answer}": turn.answer}) for turn in sample.history]
         is_said = _SAID in template or sample.kind is not Kind.CONVERSATION
         question = sample.question if is_said else "\n".join([*turns, sample.question])
-        values = {"{question}": question, "{context}": context or self.closed_book, _SAID: "\n".join(turns)}
+        values = {"{question}": question, "{context}": context, _SAID: "\n".join(turns)}
         user = Message("user", fill(template, values))
-        return (Message("system", self.system), user) if self.system else (user,)
+        return (Message("system", system), user) if system else (user,)
 
 
 def _places(n: int, passage: Passage) -> dict[str, str]:
     metadata = "; ".join(f"{name}: {value}" for name, value in passage.metadata.items())
-    return {"{n}": str(n), "{text}": passage.text, "{title}": passage.title, "{metadata}": metadata}
+    return {"{n}": str(n), "{text}": passage.text.strip(), "{title}": passage.title, "{metadata}": metadata}

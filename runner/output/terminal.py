@@ -76,6 +76,7 @@ _LEFT_OUT = {
     "n_documents_left_aside": "undrawn document",
     "n_documents_repeated": "repeated document",
     "n_items_rejected": "rejected item",
+    "n_fields_left_aside": "unknown question field",
 }
 """Notes of data sets that say that something is left out."""
 

@@ -14,7 +14,7 @@ from runner.engine.codecs import Codec, Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.pipeline.data import Samples
-from runner.pipeline.passages import PromptPassages
+from runner.pipeline.passages import NoPassages, PromptPassages
 
 Messages = tuple[Message, ...]
 
@@ -71,6 +71,8 @@ class Prompts(Stage[Sequence[Messages]]):
     def make(self, run: Run) -> Sequence[Messages]:
         """Renders them."""
         samples = run.read(self.samples).samples
+        if isinstance(self.passages, NoPassages):
+            return [self.prompt.render_closed_book(sample) for sample in samples]
         return [
             self.prompt.render(sample, passages)
             for sample, passages in zip(samples, self.passages.read(run), strict=True)

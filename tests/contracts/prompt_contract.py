@@ -60,6 +60,13 @@ class PromptContract(ComponentContract):
 
     @pytest.mark.parametrize("kind", Kind)
     def test_closed_book_differs_and_holds_the_question(self, kind: Kind) -> None:
+        messages = self.component.render_closed_book(sample_of(kind))
+        text = "\n".join(message.content for message in messages)
+        assert sample_of(kind).question in text
+        assert text not in (self.text(kind, ()), self.text(kind, PASSAGES))
+
+    @pytest.mark.parametrize("kind", Kind)
+    def test_a_question_for_which_nothing_was_found(self, kind: Kind) -> None:
         text = self.text(kind, ())
         assert sample_of(kind).question in text
         assert "城西" not in text

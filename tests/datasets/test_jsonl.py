@@ -200,8 +200,9 @@ class TestFields:
     def test_an_id_may_be_a_number(self, tmp_path: Path) -> None:
         assert only(tmp_path, id=7).id == "7"
 
-    def test_other_fields_are_left_aside_and_counted(self, tmp_path: Path) -> None:
-        assert load(tmp_path, {**QUESTION, "source": "web", "year": 1932}).notes["n_fields_left_aside"] == 2
+    def test_other_fields_are_left_aside_and_named(self, tmp_path: Path) -> None:
+        notes = load(tmp_path, {**QUESTION, "year": 1932, "source": "web"}).notes
+        assert (notes["n_fields_left_aside"], notes["fields_left_aside"]) == (2, "source, year")
 
     def test_another_name_beside_the_right_one_is_no_slip(self, tmp_path: Path) -> None:
         benchmark = load(tmp_path, {**QUESTION, "references": "1932", "answer": "a long one"})

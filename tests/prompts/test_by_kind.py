@@ -17,6 +17,8 @@ PROMPT = PromptByKind(
     correction="改：{context}|{question}",
     passage="[{n}] {text}",
     turn="问{question}答{answer}",
+    nothing_found="没有找到",
+    closed_book_system="凭知识{question}",
     closed_book="没有资料",
 )
 
@@ -59,8 +61,26 @@ def test_history_is_written_turn_by_turn() -> None:
     assert PROMPT.render(talk, of_texts("甲"))[-1].content == "问建了什么？答桥。\n问在哪？答{question}|[1] 甲|几座桥？"
 
 
-def test_closed_book_stands_in_the_place_of_the_context() -> None:
-    assert PROMPT.render(sample(), [])[-1].content == "资料：没有资料\n问题：几座桥？"
+def test_nothing_found_is_not_a_closed_book() -> None:
+    assert PROMPT.render(sample(), []) == (
+        Message("system", "系统{question}"),
+        Message("user", "资料：没有找到\n问题：几座桥？"),
+    )
+    assert PROMPT.render_closed_book(sample()) == (
+        Message("system", "凭知识{question}"),
+        Message("user", "资料：没有资料\n问题：几座桥？"),
+    )
+
+
+def test_a_closed_book_without_a_system_message_of_its_own_has_that_of_the_others() -> None:
+    prompt = dataclasses.replace(PROMPT, closed_book_system="")
+    assert prompt.render_closed_book(sample())[0] == prompt.render(sample(), [])[0]
+
+
+def test_white_space_around_a_passage_is_left_out() -> None:
+    assert (
+        PROMPT.render(sample(), of_texts(" 甲 乙\n", "\n\n丙"))[-1].content == "资料：[1] 甲 乙\n[2] 丙\n问题：几座桥？"
+    )
 
 
 def test_what_is_filled_in_is_not_read_as_a_template() -> None:
@@ -94,7 +114,7 @@ def test_mistakes() -> None:
 
 
 class TestDefaultAlone(PromptContract):
-    component = PromptByKind(default="{context}\n\n{question}", closed_book="没有资料")
+    component = PromptByKind(default="{context}\n\n{question}", nothing_found="没有找到", closed_book="没有资料")
 
     def test_is_a_whole_prompt(self) -> None:
         assert self.component.check() == []  # type: ignore[attr-defined]

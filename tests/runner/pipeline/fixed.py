@@ -169,7 +169,12 @@ def fixed_cell(**fields: Any) -> Cell:
         reranker=NoReranker(),
         context=PackedContext(),
         prompt=PromptByKind(
-            "", *[_TASKS] * 6, passage="[{n}] {text}", turn="{question} {answer}", closed_book="(none)"
+            "",
+            *[_TASKS] * 6,
+            passage="[{n}] {text}",
+            turn="{question} {answer}",
+            nothing_found="(nothing)",
+            closed_book="(none)",
         ),
         llm=Scripted(reply="{question}"),
         metrics=MetricSettings(

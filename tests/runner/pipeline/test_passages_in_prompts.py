@@ -1,13 +1,28 @@
 """What a prompt can show of a passage: its text, the title and the metadata of its document."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from components.prompts.by_kind import PromptByKind
+from components.records import Benchmark
+from components.retrievers.closed_book import ClosedBook
 from runner.engine.store import Store
+from runner.pipeline.answering import Prompts
 from tests.runner.pipeline.fixed import FixedData, bm25, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import read_or_make
+
+
+@dataclass(frozen=True)
+class UnknownWords(FixedData):
+    """One question, none of whose words is in the corpus."""
+
+    def fingerprint(self) -> str:
+        return "unknown words"
+
+    def load(self) -> Benchmark:
+        fixed = super().load()
+        return replace(fixed, samples=(replace(fixed.samples[0], question="Xyzzy?"),))
 
 
 def prompts(folder: Path, passage: str, **fields: Any) -> list[str]:
@@ -38,3 +53,17 @@ def test_they_do_where_corpora_lie_side_by_side(tmp_path: Path) -> None:
 def test_what_a_passage_says_is_no_template(tmp_path: Path) -> None:
     (first, *_) = prompts(tmp_path, "{text} {question}")
     assert "1932. {question}" in first or "{question}" in first
+
+
+def test_a_retriever_that_finds_nothing_gives_no_closed_book(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    nothing = bm25(max_share_without_hits=1.0)
+    found = {}
+    for name, retriever in {"nothing found": nothing, "closed book": ClosedBook()}.items():
+        graph = graph_in(store, fixed_cell(retriever=retriever, dataset=UnknownWords()))
+        (stage,) = [stage for stage in graph.result.upstream() if isinstance(stage, Prompts)]
+        run_all(store, stage)
+        ((message,),) = read_or_make(stage, store)
+        found[name] = message.content
+    assert found["nothing found"].startswith("Sources:\n(nothing)")
+    assert found["closed book"].startswith("Sources:\n(none)")
