@@ -5,6 +5,7 @@ import sys
 from importlib import import_module
 
 from components.errors import RagGridError
+from runner.display import say_error
 
 COMMANDS = {
     "compare": ("analysis.compare", "which cells differ from the best one, or from a baseline, and by how much"),
@@ -28,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         code: int = import_module(COMMANDS[options.command][0]).run(options)
     except RagGridError as error:
-        sys.stderr.write(f"{error}\n")
+        say_error(error)
         return 2
     return code
 

@@ -10,6 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from components.errors import DataError
+from runner.display import make_console
+
+__all__ = ["UNKNOWN", "Column", "make_console", "n_digits", "number", "show_table", "write_csv", "write_text"]
 
 UNKNOWN = "–"
 
@@ -21,12 +24,6 @@ class Column(NamedTuple):
     cells: Sequence[str]
     is_number: bool = True
     optional: bool = False
-
-
-def make_console() -> Console:
-    """Standard output; in a pipe or a file, lines may be as long as a table needs."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=400, soft_wrap=True)
 
 
 def show_table(console: Console, title: str, columns: Sequence[Column]) -> None:

@@ -131,6 +131,7 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "runner.results",
         "runner.loaded",
         "runner.common_samples",
+        "runner.display",
         "components.records",
         "components.errors",
         "components.clusters",
@@ -161,7 +162,7 @@ def _strangers(module: str, allowed: tuple[str, ...]) -> set[str]:
 
 @pytest.mark.parametrize("package", FLOORS)
 def test_the_runner_is_built_in_floors(package: str) -> None:
-    allowed = ("components", package, *FLOORS[package])
+    allowed = ("components", "runner.display", package, *FLOORS[package])
     own = [name for name in MODULES if _is_under(name, package)]
     assert len(own) > 3
     assert {module: found for module in own if (found := _strangers(module, allowed))} == {}
@@ -182,7 +183,7 @@ def test_the_engine_knows_no_role_but_the_language_model() -> None:
 
 def test_every_package_of_the_runner_has_its_place() -> None:
     packages = {name for name in MODULES if name.startswith("runner.") and name.count(".") == 1}
-    assert packages == {*FLOORS, *COMMANDS, *READING, "runner.__main__", "runner.own_packages"}
+    assert packages == {*FLOORS, *COMMANDS, *READING, "runner.display", "runner.__main__", "runner.own_packages"}
 
 
 def test_nothing_is_built_on_a_command() -> None:

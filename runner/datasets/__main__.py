@@ -16,9 +16,9 @@ from components.errors import DataError, RagGridError
 from components.json_value import Json
 from components.protocols import Dataset
 from runner.datasets.description import describe_benchmark
+from runner.display import make_console, say_error
 from runner.launch.compose import compose_config
 from runner.launch.schema import build_component, plugins_of
-from runner.output import terminal
 
 _MOST_TOPICS, _MOST_TASKS = 20, 6
 _HEADER_WIDTH = 12
@@ -34,9 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
         if options.json:
             _write(options.json, description)
     except RagGridError as error:
-        print(error, file=sys.stderr)
+        say_error(error)
         return 2
-    show(terminal.make_console(), description)
+    show(make_console(), description)
     return 0
 
 

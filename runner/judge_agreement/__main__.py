@@ -16,6 +16,7 @@ from components.errors import ConfigError, DataError, RagGridError
 from components.json_value import Json
 from components.judges.graded import Graded
 from components.records import ScoreState
+from runner.display import make_console, say_error
 from runner.engine.ask import Asker, replies_key
 from runner.engine.store import Store
 from runner.judge_agreement.agreement import Agreement, Measure, agree
@@ -23,7 +24,6 @@ from runner.judge_agreement.in_sweep import OfCell, held_against_labels
 from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem, metrics_of, read_labels
 from runner.launch.compose import compose_config
 from runner.launch.schema import build_component, plugins_of
-from runner.output import terminal
 from runner.pipeline.judging import purpose_of
 from runner.pipeline.settings import JudgeSettings
 from runner.results import find_sweep
@@ -61,12 +61,12 @@ def main(arguments: list[str] | None = None) -> int:
         if options.json:
             options.json.write_text(json.dumps(report, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     except RagGridError as error:
-        print(error, file=sys.stderr)
+        say_error(error)
         return 2
     except OSError as error:
-        print(f"--json: cannot be written: {error}; choose another place", file=sys.stderr)
+        say_error(f"--json: cannot be written: {error}; choose another place")
         return 2
-    _show(terminal.make_console(), report)
+    _show(make_console(), report)
     return 1 if any(entry["n_failed"] for entry in report["metrics"].values()) else 0
 
 

@@ -12,6 +12,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
+from runner.display import say_error
 from runner.launch import grid_launcher
 from runner.launch.axes import job_of
 from runner.launch.compose import told
@@ -31,7 +32,7 @@ def main(config: DictConfig) -> None:
         config.hydra = settings
     in_sweep = settings.mode is RunMode.MULTIRUN
     if not in_sweep and "sweeps" in settings.runtime.choices:
-        print("+sweeps=... is a sweep of several cells: add -m", file=sys.stderr)
+        say_error("+sweeps=... is a sweep of several cells: add -m")
         sys.exit(EXIT_NOT_RUN)
     sweep_dir = Path(settings.sweep.dir)
     overrides = list(settings.overrides.task)
@@ -74,17 +75,17 @@ def run_hydra() -> None:
     try:
         main()
     except (HydraException, OmegaConfBaseException) as error:
-        print(told(error), file=sys.stderr)
+        say_error(told(error))
         sys.exit(EXIT_NOT_RUN)
     except KeyboardInterrupt:
-        print("\nInterrupted before the first stage.", file=sys.stderr)
+        say_error("\nInterrupted before the first stage.")
         sys.exit(EXIT_INTERRUPTED)
     except CellFailed as error:
-        print(error, file=sys.stderr)
+        say_error(error)
         sys.exit(EXIT_CELL_FAILED)
     except BrokenPipeError:  # whoever read the output, such as `head`, has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_INTERRUPTED)
     except OSError as error:
-        print(f"run.results_dir: cannot write in it: {error}; choose another run.results_dir", file=sys.stderr)
+        say_error(f"run.results_dir: cannot write in it: {error}; choose another run.results_dir")
         sys.exit(EXIT_NOT_RUN)

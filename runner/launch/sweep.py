@@ -12,6 +12,7 @@ from rich.console import Console
 from components.errors import RagGridError, StoreError
 from components.json_value import Json
 from runner import results
+from runner.display import make_console, say_error
 from runner.engine.executors import run_stages
 from runner.engine.outcome import StageRun
 from runner.engine.store import Store
@@ -47,10 +48,10 @@ def run_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str], keep
     try:
         return start_sweep(jobs, sweep_id, overrides, keep)
     except RagGridError as error:
-        print(error, file=sys.stderr)
+        say_error(error)
         return EXIT_NOT_RUN
     except KeyboardInterrupt:
-        print("\nInterrupted before the first stage.", file=sys.stderr)
+        say_error("\nInterrupted before the first stage.")
         return EXIT_INTERRUPTED
 
 
@@ -60,7 +61,7 @@ def start_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str], ke
     `sweep_id` names the results folder; `overrides` are those of the whole sweep, for the record. `keep` is called once
     the configuration and the data are accepted: a refused one, which may hold a secret where none belongs, is not kept.
     """
-    return Sweep(check_jobs(jobs), sweep_id, overrides, terminal.make_console(), keep).run()
+    return Sweep(check_jobs(jobs), sweep_id, overrides, make_console(), keep).run()
 
 
 class Sweep:
@@ -194,15 +195,21 @@ class Sweep:
             "same_as": [list(request.job.overrides) for request in cell.same_as],
         }
 
+    def _show(self, cells: Sequence[CellResult]) -> None:
+        terminal.show_leaderboard(self._console, cells, self._headline)
+        terminal.show_subsets(self._console, cells, self._headline)
+        terminal.show_unread_judgements(self._console, cells)
+        terminal.show_failures(self._console, cells)
+
     def _report(self) -> None:
         cells = list(results.read_cells(self._sweep_dir))
         metrics, ordered = ranked(cells, self._headline)
         axes = results.varying_axes(cell.axes for cell in cells)
         results.write_leaderboard(self._sweep_dir, leaderboard_csv(ordered, axes, metrics))
-        terminal.show_leaderboard(self._console, cells, self._headline)
-        terminal.show_subsets(self._console, cells, self._headline)
-        terminal.show_unread_judgements(self._console, cells)
-        terminal.show_failures(self._console, cells)
+        try:
+            self._show(cells)
+        except Exception as error:  # noqa: BLE001 - whatever it is, nothing of the sweep depends on its report
+            say_error(f"the results are complete, but cannot be shown: {type(error).__name__}: {error}")
         self._console.print(f"results:  {self._shown_dir}")
         self._tracker.finish(announce=self._console.print)
         if self._tracker.error:

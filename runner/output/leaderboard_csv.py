@@ -4,11 +4,9 @@ import csv
 import io
 from collections.abc import Sequence
 
-from components.json_value import Json
 from components.subsets import OVERALL
+from runner.display import no_formula
 from runner.results import CellResult
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def leaderboard_csv(cells: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str]) -> bytes:
@@ -19,13 +17,9 @@ def leaderboard_csv(cells: Sequence[CellResult], axes: Sequence[str], metrics: S
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     own = (f"{name}{of}" for name in metrics for of in ("", " low", " high", " n"))
-    writer.writerow(["cell", "status", *map(_plain, axes), *map(_plain, own)])
+    writer.writerow(["cell", "status", *map(no_formula, axes), *map(no_formula, own)])
     for cell in cells:
         entries = [cell.metrics.get(OVERALL, {}).get(name, {}) for name in metrics]
         values = [entry.get(field) for entry in entries for field in ("value", "ci_low", "ci_high", "n")]
-        writer.writerow([cell.cell_id, cell.status, *(_plain(cell.axes.get(axis)) for axis in axes), *values])
+        writer.writerow([cell.cell_id, cell.status, *(no_formula(cell.axes.get(axis)) for axis in axes), *values])
     return text.getvalue().encode("utf-8")
-
-
-def _plain(value: Json) -> Json:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

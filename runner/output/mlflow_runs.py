@@ -13,6 +13,7 @@ from pathlib import Path
 
 from components.json_value import Json
 from components.subsets import GROUPINGS, OVERALL
+from runner.display import table_cell
 from runner.output.artifacts import Content, log_files
 from runner.output.leaderboard_figure import leaderboard_figure
 from runner.output.mlflow_database import database_file, open_client, tracking_lock
@@ -203,7 +204,10 @@ def _ranked_part(cell: CellResult) -> CellResult:
 
 def _leaderboard(cells: list[CellResult], axes: list[str], metrics: list[str]) -> dict[str, Content]:
     """As a table that the UI shows, and as a picture."""
-    rows = [[c.cell_id, c.status, *(c.axes.get(a) for a in axes), *(c.value(m) for m in metrics)] for c in cells]
+    rows = [
+        [c.cell_id, c.status, *(table_cell(c.axes.get(axis)) for axis in axes), *(c.value(m) for m in metrics)]
+        for c in cells
+    ]
     table = {"columns": ["cell", "status", *axes, *metrics], "data": rows}
     return {"leaderboard.json": _json(table), "leaderboard.svg": leaderboard_figure(cells, axes, metrics[0])}
 
@@ -218,8 +222,8 @@ def _files(folder: Path, labels: Mapping[str, str]) -> dict[str, Content]:
 def _table(path: Path, labels: Mapping[str, str]) -> dict[str, Json]:
     header, *rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()]
     return {
-        "columns": [labels.get(slug, slug) for slug in header],
-        "data": [[labels.get(row[0], row[0]), *(float(v) if v else None for v in row[1:])] for row in rows],
+        "columns": [table_cell(labels.get(slug, slug)) for slug in header],
+        "data": [[table_cell(labels.get(row[0], row[0])), *(float(v) if v else None for v in row[1:])] for row in rows],
     }
 
 

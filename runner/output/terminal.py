@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -17,12 +18,6 @@ from runner.results import CellResult, larger_is_better, varying_axes
 
 _SHOWN_FROM_S = 0.1
 _SMALLER = {False: " (smaller is better)", None: " (neither larger nor smaller is better)"}
-
-
-def make_console() -> Console:
-    """Standard output; in a file lines may be as long as a table needs."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=400, soft_wrap=True)
 
 
 def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
@@ -162,7 +157,9 @@ def show_leaderboard(console: Console, cells: Sequence[CellResult], headline: st
     for line in _left_out(ordered, shown):
         console.print(f"[dim]{line}[/]")
     same, along = _not_shown(cells, axes)
-    components = ", ".join(f"{name}={value}" for name, value in same.items() if "." not in name and value != "none")
+    components = ", ".join(
+        f"{name}={_axis(value)}" for name, value in same.items() if "." not in name and value != "none"
+    )
     console.print(f"[dim]the same in all that use it: {components}[/]")
     if along:
         console.print(f"[dim]varies along with one of these columns: {', '.join(along)}[/]")
@@ -274,7 +271,7 @@ def show_failures(console: Console, cells: Iterable[CellResult]) -> None:
         if cell.status != "OK":
             reasons.setdefault(cell.reason, []).append(cell.cell_id)
     for reason, cell_ids in reasons.items():
-        console.print(f"[red]FAILED[/] {', '.join(cell_ids)}: {reason}", markup=True)
+        console.print(f"[red]FAILED[/] {', '.join(cell_ids)}: {escape(reason)}")
 
 
 def _n_digits(values: Iterable[float | None]) -> int:
@@ -295,7 +292,7 @@ def _value(cell: CellResult, name: str, best: float | None, digits: int, *, with
 
 
 def _axis(value: object) -> str:
-    return "–" if value is None else str(value)
+    return "–" if value is None else escape(str(value))
 
 
 def _count(n: int, what: str) -> str:

@@ -16,7 +16,7 @@ from components.metrics.interval import Intervals
 from components.protocols import AnswerMetric
 from components.records import Kind, Sample, Scores, ScoreState, TextsWithUnits
 from components.text.units import number_units
-from runner.output import terminal
+from runner.display import make_console, say_error
 from runner.pipeline.aggregate import Scored, score_subsets
 from runner.pipeline.scores import spread
 from runner.score.lines import Line, clusters_of_lines, read_lines
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.summary:
             _write(options.summary, [json.dumps(summary, ensure_ascii=False, indent=2)])
     except RagGridError as error:
-        print(error, file=sys.stderr)
+        say_error(error)
         return 2
     _show(summary, len(lines))
     return 0
@@ -195,7 +195,7 @@ def _show(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> None:
             f"{entry['n']:,}",
             ", ".join(f"{n} {state}" for state, n in entry["n_excluded"].items()),
         )
-    terminal.make_console().print(table)
+    make_console().print(table)
 
 
 def _require_writable(*paths: Path | None) -> None:

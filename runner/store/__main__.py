@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from components.errors import StoreError
+from runner.display import make_console, say_error
 from runner.engine.store.entries import Entry, Store
 
 _DAY_S = 86_400
@@ -126,14 +127,14 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command; returns its exit code (2 for a store that is not there or cannot be read)."""
     options = _parser().parse_args(arguments)
-    console = Console(highlight=False, soft_wrap=True)
+    console = make_console()
     if not (options.store_dir / "store.json").is_file():
-        print(f"{options.store_dir}: no store here; name one with --store-dir", file=sys.stderr)
+        say_error(f"{options.store_dir}: no store here; name one with --store-dir")
         return 2
     try:
         store = Store(options.store_dir)
     except StoreError as error:
-        print(error, file=sys.stderr)
+        say_error(error)
         return 2
     if options.command == "ls":
         return _ls(store, console)
@@ -141,7 +142,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _verify(store, console, options.delete)
     known = {path.name for path in (store.root / "entries").iterdir()} | {"replies"}
     if options.stage and options.stage not in known:
-        print(f"--stage: got {options.stage!r}, kept are {', '.join(sorted(known))}", file=sys.stderr)
+        say_error(f"--stage: got {options.stage!r}, kept are {', '.join(sorted(known))}")
         return 2
     return _prune(store, console, options.older_than_days, options.stage, options.dry_run)
 

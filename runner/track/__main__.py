@@ -5,6 +5,7 @@ import sys
 
 from components.errors import DataError
 from runner import results
+from runner.display import say_error
 from runner.output.logging_process import told
 from runner.output.mlflow_runs import Tracker
 from runner.output.tracking import default_uri, where_to_look
@@ -25,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
         sweep = results.read_sweep(folder)
         cells = list(results.cell_folders(folder))
     except DataError as error:
-        print(error, file=sys.stderr)
+        say_error(error)
         return 2
     uri = options.uri or default_uri(folder.resolve().parent)
     try:
@@ -33,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
         tracker.log_cells(cells)
         page = tracker.finish()
     except Exception as error:  # noqa: BLE001 - whatever MLflow raises
-        print(f"{uri}: could not be logged to: {told(error)}", file=sys.stderr)
+        say_error(f"{uri}: could not be logged to: {told(error)}")
         return 2
     print(f"logged {len(cells)} cell(s)\nMLflow:   {where_to_look(uri, page)}")
     return 0

@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from runner.launch.command import multirun_first
+from runner.launch.sweep import EXIT_OK
+from runner.output import terminal
 from runner.results import read_cells
-from tests.runner.sweeping import QUIET, RANKING_ONLY, REPOSITORY, SMALL, only_sweep, run_command
+from tests.runner.sweeping import QUIET, RANKING_ONLY, REPOSITORY, SMALL, cells_in, only_sweep, run_command, run_small
 
 METRICS = {
     "rouge_l", "bleu", "f1", "em", "mrr", "map@10", "ndcg@5", "ndcg@10", "recall@5", "recall@10", "precision@5",
@@ -198,3 +200,17 @@ def test_a_reader_of_the_help_that_stops_early_is_no_error(tmp_path: Path) -> No
     )
     assert done.stdout.startswith("python -m runner [group=option]")
     assert done.stderr == ""
+
+
+def test_a_report_that_cannot_be_shown_fails_no_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("no such width")
+
+    monkeypatch.setattr(terminal, "show_leaderboard", fail)
+    assert run_small(tmp_path, (*RANKING_ONLY, "run.workers=1")) == EXIT_OK
+    printed = capsys.readouterr()
+    assert "the results are complete, but cannot be shown: ValueError: no such width" in printed.err
+    assert "results:" in printed.out
+    assert [cell.status for cell in cells_in(tmp_path)] == ["OK"]

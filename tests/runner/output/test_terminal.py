@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
+from runner.display import SafeConsole
 from runner.output.ranking import HEADLINES, ranked
-from runner.output.terminal import show_leaderboard, show_plan
+from runner.output.terminal import show_failures, show_leaderboard, show_plan
 from runner.results import CellResult
 from tests.runner.sweeping import plan_small
 
@@ -32,7 +32,7 @@ CELLS = [cell("bm25", 0.25), cell("hybrid", 0.5)]
 
 def shown(cells: list[CellResult], width: int = 400) -> str:
     output = io.StringIO()
-    show_leaderboard(Console(file=output, width=width, highlight=False), cells)
+    show_leaderboard(SafeConsole(file=output, width=width), cells)
     return output.getvalue()
 
 
@@ -56,6 +56,15 @@ def test_a_failed_cell_is_last_whatever_its_numbers() -> None:
     assert "dense FAILED" in shown([failed, *CELLS])
 
 
+def test_what_came_from_outside_is_shown_as_it_is() -> None:
+    hostile = "1 error [type=missing] [/INST] [red] \x1b[2J"
+    output = io.StringIO()
+    failed = replace(CELLS[0], status="FAILED", reason=hostile, axes={"retriever": "[/b] [dim]"})
+    show_failures(SafeConsole(file=output, width=200), [failed])
+    assert output.getvalue() == "FAILED bm25: 1 error [type=missing] [/INST] [red] \\x1b[2J\n"
+    assert "[/b] [dim]" in shown([failed, *CELLS])
+
+
 def test_what_is_left_out_is_said_once() -> None:
     metrics = {"overall": {"rouge_l": entry(0.5), "mrr": entry(0.5, n=1, no_gold_in_corpus=3)}}
     text = shown([cell("bm25", 0.5, metrics=metrics), cell("hybrid", 0.5, metrics=metrics)])
@@ -70,7 +79,7 @@ def test_files_that_are_not_read_are_listed_by_extension(tmp_path: Path) -> None
     (tmp_path / "samples.jsonl").write_text('{"id": "1", "question": "What?"}')
     places = (f"dataset.documents={documents}", f"dataset.samples={tmp_path / 'samples.jsonl'}")
     output = io.StringIO()
-    show_plan(Console(file=output, width=400), plan_small(tmp_path, ("dataset=jsonl", *places)), by_stage=False)
+    show_plan(SafeConsole(file=output, width=400), plan_small(tmp_path, ("dataset=jsonl", *places)), by_stage=False)
     assert "left out: 3 unsupported files (2 .docx, 1 .csv)" in output.getvalue()
 
 
@@ -78,7 +87,9 @@ def test_the_plan_is_a_table_only_where_it_is_wanted(tmp_path: Path) -> None:
     lines = {}
     for by_stage in (False, True):
         output = io.StringIO()
-        show_plan(Console(file=output, width=400), plan_small(tmp_path, ("top_k=2",), ("top_k=4",)), by_stage=by_stage)
+        show_plan(
+            SafeConsole(file=output, width=400), plan_small(tmp_path, ("top_k=2",), ("top_k=4",)), by_stage=by_stage
+        )
         lines[by_stage] = output.getvalue().splitlines()
     assert lines[False] == lines[True][: len(lines[False])]
     assert lines[False][-2].startswith("Plan: 2 cells, no model is asked")
@@ -111,7 +122,7 @@ class TestDirection:
 
     def test_the_smallest_is_bold_and_no_length_is(self) -> None:
         output = io.StringIO()
-        show_leaderboard(Console(file=output, width=400, force_terminal=True, highlight=False), self.CELLS)
+        show_leaderboard(SafeConsole(file=output, width=400, force_terminal=True), self.CELLS)
         text = output.getvalue()
         assert "by hallucination (smaller is better)" in text
         assert "\x1b[1m0.0500" in text

@@ -89,6 +89,14 @@ def test_the_database_lies_beside_the_results(tmp_path: Path) -> None:
     assert default_uri(tmp_path / "results") == f"sqlite:///{tmp_path}/mlflow.db"
 
 
+def test_labels_in_tables_are_neither_formulas_nor_tags(tmp_path: Path) -> None:
+    path = tmp_path / "matrix_mrr.csv"
+    path.write_text("topic,qa,all\nrisky,0.5,0.5\n", encoding="utf-8")
+    table = mlflow_runs._table(path, {"risky": "=cmd|x", "qa": "<script>x</script>"})
+    assert table["columns"] == ["topic", "&lt;script&gt;x&lt;/script&gt;", "all"]
+    assert table["data"] == [["'=cmd|x", 0.5, 0.5]]
+
+
 class TestParent:
     def test_is_one_per_sweep_and_says_what_was_run(self, tracked_run: Path, runs: list[Run]) -> None:
         (parent,) = parents(runs)

@@ -1,0 +1,95 @@
+"""How the commands print. What comes from data, models, servers and paths is shown, and never obeyed: no markup in an
+answer makes a report fail, and no escape sequence in a question reaches the terminal.
+"""
+
+import os
+import re
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+_NOT_SHOWN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line break
+    "\u202a-\u202e\u2066-\u2069"  # what turns the direction of writing round, and with it what a line seems to say
+    "\ud800-\udfff]"  # halves of characters, which no file can hold
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_TOKEN = re.compile(r"\\(\[[a-z#/@][^\[]*?\])|\[(/|bold|dim|italic|red|yellow)\]")
+"""A tag that was escaped by rich.markup.escape, or one that our own texts use."""
+
+
+def printable(text: str) -> str:
+    """The text with what a terminal would obey written as Python writes it, as a backslash and a number."""
+    return _NOT_SHOWN.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def table_cell(value: object) -> object:
+    """A value for a table that others open: a text that no spreadsheet takes for a formula and no page for a tag."""
+    if not isinstance(value, str):
+        return value
+    return no_formula(printable(value).replace("<", "&lt;").replace(">", "&gt;"))
+
+
+def no_formula(value: object) -> object:
+    """A value for a CSV file: a text that a spreadsheet would take for a formula begins with an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def say_error(error: object) -> None:
+    """A message on standard error."""
+    sys.stderr.write(f"{printable(str(error))}\n")
+
+
+def make_console() -> Console:
+    """Standard output; in a pipe or a file, lines may be as long as a table needs."""
+    if hasattr(sys.stdout, "reconfigure"):  # what the terminal's encoding lacks is no reason to fail
+        sys.stdout.reconfigure(errors="backslashreplace")
+    console = SafeConsole()
+    return console if console.is_terminal else SafeConsole(width=400, soft_wrap=True)
+
+
+class SafeConsole(Console):
+    """Rich's console, which knows of its markup a few styles alone: [bold], [dim], [italic], [red], [yellow] and [/].
+    All else in brackets is text, so that data without them needs no escaping. A reader that went away (a pipe to
+    `head`, a terminal that was closed) silences it and ends nothing: results are in files.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, emoji=False, **options)
+
+    def render_str(self, text: str, *, style: Any = "", markup: bool | None = None, **options: Any) -> Text:
+        is_marked = markup if markup is not None else self._markup
+        parsed = _styled(printable(text)) if is_marked else Text(printable(text))
+        rendered = super().render_str("", style=style, markup=False, **options)
+        return rendered.append_text(parsed)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except OSError:  # of a terminal that was closed; on_broken_pipe has the rest
+            self.quiet = True
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails as it ends
+
+
+def _styled(text: str) -> Text:
+    styled = Text()
+    styles: list[str] = []
+    end = 0
+    for token in _TOKEN.finditer(text):
+        escaped, tag = token.groups()
+        styled.append(text[end : token.start()], " ".join(styles))
+        end = token.end()
+        if escaped:
+            styled.append(escaped, " ".join(styles))
+        elif tag != "/":
+            styles.append(tag)
+        elif styles:
+            styles.pop()
+        else:
+            styled.append(token[0])
+    return styled.append(text[end:], " ".join(styles))

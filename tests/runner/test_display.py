@@ -1,0 +1,111 @@
+"""What comes from outside is shown as it is, and obeyed by nothing."""
+
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from runner.display import SafeConsole, make_console, printable, say_error, table_cell
+from tests.runner.sweeping import REPOSITORY
+
+HOSTILE = [
+    "[/INST] so", "[/b]", "[type=missing, input_value={}]", "[link=file:///etc/passwd]x[/link]", "[#ff0000]", "a[",
+    "[]", "[/]", "\\[/b]", ":smile:", "[/dim", "[red on blue]",
+]  # fmt: skip
+
+
+def shown(text: object, **options: object) -> str:
+    file = io.StringIO()
+    SafeConsole(file=file, width=200).print(text, **options)
+    return file.getvalue().rstrip("\n")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_brackets_in_data_are_text(text: str) -> None:
+    table = Table(title=text, box=None)
+    table.add_column(text)
+    table.add_row(text)
+    assert shown(text) == text.replace("\\[", "[")
+    assert shown(table).count(text.replace("\\[", "[")) == 3
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "[red]", "[bold]x[/]", "[dim]"])
+def test_what_is_escaped_is_shown_whole(text: str) -> None:
+    assert shown(f"[dim]{escape(text)}[/]").replace("\\", "") == text.replace("\\", "")
+
+
+def test_our_own_styles_are_styles() -> None:
+    file = io.StringIO()
+    SafeConsole(file=file, force_terminal=True, color_system="standard").print("[red]FAILED[/] [bold]a[/b][/] b")
+    assert file.getvalue() == "\x1b[31mFAILED\x1b[0m \x1b[1ma[/b]\x1b[0m b\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\x1b[2J\x1b]0;title\x07", "\\x1b[2J\\x1b]0;title\\x07"),
+        ("a\rb\x08", "a\\rb\\x08"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),
+        ("half \ud83d", "half \\ud83d"),
+        ("\x9b31m", "\\x9b31m"),
+        ("两行\n\t字", "两行\n\t字"),
+    ],
+)
+def test_nothing_reaches_the_terminal_that_it_would_obey(
+    text: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert printable(text) == expected
+    assert shown(text, soft_wrap=True) == expected.expandtabs(8)
+    say_error(text)
+    assert capsys.readouterr().err == f"{expected}\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"), ("@x", "'@x"), ("-1+1", "'-1+1"), (-1.5, -1.5), (None, None),
+        ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"), ("R&D", "R&D"), ("bm25", "bm25"),
+    ],
+)  # fmt: skip
+def test_cells_of_tables_are_neither_formulas_nor_tags(value: object, expected: object) -> None:
+    assert table_cell(value) == expected
+
+
+def test_a_reader_that_goes_away_ends_nothing() -> None:
+    code = (
+        "from runner.display import make_console\n"
+        "console = make_console()\n"
+        "for _ in range(50_000): console.print('a line')\n"
+        "import sys; sys.stderr.write('to the end')"
+    )
+    reads, writes = os.pipe()
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=REPOSITORY, stdout=writes, stderr=subprocess.PIPE, text=True
+    ) as process:
+        os.close(reads)
+        os.close(writes)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "to the end")
+
+
+def test_an_encoding_that_lacks_a_character_is_no_failure() -> None:
+    code = "from runner.display import make_console; make_console().print('桥 –')"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    arguments = [sys.executable, "-c", code]
+    done = subprocess.run(arguments, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "\\u6865 \\u2013\n"
+
+
+def test_all_commands_print_through_it() -> None:
+    assert isinstance(make_console(), SafeConsole)
+    for package in ("runner", "analysis"):
+        for file in (REPOSITORY / package).rglob("*.py"):
+            if file.name != "display.py":
+                text = file.read_text(encoding="utf-8")
+                assert "Console(" not in text, f"{file}: makes a {Console.__name__} of its own"
+                assert "file=sys.stderr" not in text, f"{file}: errors go through say_error"
