@@ -1,7 +1,7 @@
 """python -m analysis pareto: which cells no other cell beats in both quality and cost."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,12 @@ from runner import loaded
 from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
 
-NOT_COUNTED = (
-    "data", "corpus", "samples", "reference_units", "answer_units", "prepared",
-    "ranking_scores", "context_scores", "answer_scores", "judged_scores", "matrices", "result",
-)  # fmt: skip
-"""Stages that load and measure: a pipeline in production does not run them, so their seconds are not its cost."""
+_SECONDS: Mapping[str, tuple[str, Callable[[CellResult], float | None]]] = {
+    "seconds": ("seconds per question, half of them", lambda cell: cell.latency_s.get("p50")),
+    "seconds_p95": ("seconds per question, 95 % of them", lambda cell: cell.latency_s.get("p95")),
+    "one_time_seconds": ("seconds once per corpus", lambda cell: cell.one_time_s),
+}
+"""Time as a pipeline in production would spend it: what loads and measures a benchmark is in none of them."""
 
 _PER_PRICE = 1_000_000
 _PER_COST = 1_000
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
     parser.add_argument(
-        "--against", choices=("tokens", "seconds", "cost"), default="tokens", help="default: %(default)s"
+        "--against", choices=("tokens", *_SECONDS, "cost"), default="tokens", help="default: %(default)s"
     )
     parser.add_argument("--price-prompt", type=_price, metavar="PRICE", help="of a million prompt tokens")
     parser.add_argument("--price-completion", type=_price, metavar="PRICE", help="of a million completion tokens")
@@ -76,8 +77,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], float]]:
     """The cost per sample, over all of a cell's samples whatever the subset: its name, and how to read it."""
-    if options.against == "seconds":
-        return "seconds per sample", lambda cell: _seconds(cell) / _n_samples(cell)
+    if options.against in _SECONDS:
+        head, seconds_of = _SECONDS[options.against]
+        return head, lambda cell: _or_nan(seconds_of(cell))
     if options.against == "tokens":
         return (
             "tokens per sample",
@@ -96,13 +98,11 @@ def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], floa
 
 def _tokens(cell: CellResult, kind: str) -> float:
     """Tokens of the answers alone, because a judge is not part of the pipeline's cost. NaN if they are not known."""
-    n_tokens = cell.tokens.get(kind)
-    return float("nan") if n_tokens is None else n_tokens
+    return _or_nan(cell.tokens.get(kind))
 
 
-def _seconds(cell: CellResult) -> float:
-    """Seconds that the cell's stages took when they were computed, as if it shared none with other cells."""
-    return sum(seconds for kind, seconds in cell.seconds.items() if kind not in NOT_COUNTED)
+def _or_nan(value: float | None) -> float:
+    return float("nan") if value is None else value
 
 
 def _n_samples(cell: CellResult) -> int:

@@ -45,7 +45,9 @@ class CellResult:
     nothing). `own_metrics` are those of the user's own packages. `judges` is `{judge: {n_judged, n_unparsable,
     commonest}}`: of how many samples no reply could be read, and the commonest of these replies.
     `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were in
-    the store; `versions` are those that they were computed with. `signatures` are by metric, such as sacreBLEU's.
+    the store. `one_time_s` is that of the stages that a corpus needs once; `latency_s` is per question: `p50` and `p95`
+    over the answers, of which `batched` is its share of what is done for all questions at once. `versions` are those
+    that the results were computed with. `signatures` are by metric, such as sacreBLEU's.
     `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
     """
 
@@ -63,6 +65,8 @@ class CellResult:
     judges: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     tokens: Mapping[str, int | None] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    one_time_s: float = 0.0
+    latency_s: Mapping[str, float] = field(default_factory=dict)
     reused: Mapping[str, bool] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     signatures: Mapping[str, str] = field(default_factory=dict)

@@ -9,6 +9,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
@@ -34,6 +35,18 @@ class Resources:
     memory_bytes: int = 0
 
 
+class Work(StrEnum):
+    """What a stage's time is spent on, as one who runs the pipeline in production sees it: once for a corpus; for each
+    question, all of them at once; for each question, one by one, so that every answer has a latency of its own; or
+    only to load and to measure a benchmark.
+    """
+
+    ONE_TIME = "one_time"
+    PER_QUERY = "per_query"
+    ASKING = "asking"
+    BENCHMARK = "benchmark"
+
+
 class StageGroup:
     """Stages that are read together: a frozen dataclass of stages (and plain values) that may be a stage's field."""
 
@@ -49,6 +62,7 @@ class Stage(ABC, Generic[T]):
     kind: ClassVar[str]
     version: ClassVar[int]
     resources: ClassVar[Resources] = Resources()
+    work: ClassVar[Work] = Work.ONE_TIME
     must_read_replies: ClassVar[bool] = False
     """True if a reply that it cannot read is asked for again, which no count of requests knows ahead."""
 

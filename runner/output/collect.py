@@ -7,6 +7,7 @@ from components.records import ScoreState
 from components.subsets import OVERALL
 from runner.engine import environment
 from runner.engine.outcome import StageRun
+from runner.engine.stage import Work
 from runner.engine.store import Entry, Store
 from runner.engine.worker import read_kept
 from runner.output.matrices import matrix_files
@@ -52,6 +53,7 @@ def collect_cell(
     files = {"samples.parquet": samples, **matrix_files(summary["metrics"], summary["labels"])}
     reasons = [*_too_many_failures(summary, limits.max_failure_rate), *_too_many_unread(summary, limits)]
     reason = "; ".join(reasons)
+    facts["latency_s"] = with_answers(facts["latency_s"]["batched"], summary["latency_s"])
     numbers = {name: summary[name] for name in ("metrics", "counts", "judges", "tokens")}
     return CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason), files
 
@@ -59,6 +61,11 @@ def collect_cell(
 def _summary_and_samples(result: Entry) -> tuple[dict[str, Json], bytes]:
     """The samples' file is taken as it is: reading the table would only cost time."""
     return result.parts()["summary"], result.file_bytes("samples.parquet")
+
+
+def with_answers(batched_s: float, answers: Mapping[str, float]) -> dict[str, float]:
+    """The latency of a question: its share of what is done for all questions at once, and the answer's own on top."""
+    return {"batched": batched_s, **{name: batched_s + answers.get(name, 0.0) for name in ("p50", "p95")}}
 
 
 def _directions(cell: PlannedCell) -> dict[str, bool | None]:
@@ -114,17 +121,21 @@ def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) 
     the versions that they were computed with, all of them where kept results are of several.
     """
     seconds: dict[str, float] = {}
+    of_work = dict.fromkeys(Work, 0.0)
     reused: dict[str, bool] = {}
     versions: dict[str, dict[str, None]] = {}
     for stage in cell.graph.result.upstream():
         run = runs.get(stage.key)
         if entry := store.find(stage.kind, stage.key):
             seconds[stage.kind] = seconds.get(stage.kind, 0.0) + entry.manifest.seconds
+            of_work[stage.work] += entry.manifest.seconds
             reused[stage.kind] = reused.get(stage.kind, True) and (run is None or run.reused)
             for package, version in entry.manifest.made_with.items():
                 versions.setdefault(package, {})[version] = None
     return {
         "seconds": seconds,
+        "one_time_s": of_work[Work.ONE_TIME],
+        "latency_s": {"batched": of_work[Work.PER_QUERY] / max(cell.graph.data.n_samples, 1)},
         "reused": reused,
         "versions": {name: " and ".join(found) for name, found in versions.items()},
     }

@@ -252,6 +252,8 @@ def logged_metrics(cell: CellResult) -> Iterator[tuple[str, float]]:
                 if entry["value"] is not None:
                     yield metric_name(subset, metric), entry["value"]
     yield from ((f"run/{name}_tokens", float(n)) for name, n in cell.tokens.items() if n is not None)
+    yield "run/one_time_s", cell.one_time_s
+    yield from ((f"run/latency_s/{name}", seconds) for name, seconds in cell.latency_s.items())
     yield from ((f"run/seconds/{kind}", seconds) for kind, seconds in cell.seconds.items())
     yield from ((f"run/answers/{state}", float(n)) for state, n in cell.counts.items())
     yield from (

@@ -12,7 +12,7 @@ from components.records import Answer, Sample, TextsWithUnits, Units
 from components.text.units import number_units, take
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
-from runner.engine.stage import Stage, StageGroup
+from runner.engine.stage import Stage, StageGroup, Work
 from runner.pipeline.data import Samples
 from runner.pipeline.scores import SCORING, Scoring, rows_to_score, scoring, spread
 
@@ -25,6 +25,7 @@ class ReferenceUnits(Stage[Units]):
 
     kind: ClassVar[str] = "reference_units"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Units]] = Columns(Units)
 
     form: TextForm
@@ -42,6 +43,7 @@ class AnswerUnits(Stage[Units]):
 
     kind: ClassVar[str] = "answer_units"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Units]] = Columns(Units)
 
     form: TextForm
@@ -90,6 +92,7 @@ class AnswerScores(Stage[Scoring]):
 
     kind: ClassVar[str] = "answer_scores"
     version: ClassVar[int] = 2
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Columns[Scoring]] = SCORING
 
     metrics: Mapping[str, AnswerMetric]

@@ -12,7 +12,7 @@ from components.protocols import LLM, Prompt
 from components.records import Answer, AnswerState, Message, Request
 from runner.engine.codecs import Codec, Parts
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import Stage, Work
 from runner.pipeline.data import Samples
 from runner.pipeline.passages import NoPassages, PromptPassages
 
@@ -62,6 +62,7 @@ class Prompts(Stage[Sequence[Messages]]):
 
     kind: ClassVar[str] = "prompts"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Sequence[Messages]]] = PromptsCodec()
 
     prompt: Prompt
@@ -85,6 +86,7 @@ class Answers(Stage[Sequence[Answer]]):
 
     kind: ClassVar[str] = "answers"
     version: ClassVar[int] = 2
+    work: ClassVar[Work] = Work.ASKING
     codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
 
     llm: LLM
@@ -115,6 +117,7 @@ class BaselineAnswers(Stage[Sequence[Answer]]):
 
     kind: ClassVar[str] = "baseline_answers"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.ASKING
     codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
 
     llm: LLM
@@ -137,6 +140,7 @@ class NoAnswers(Stage[Sequence[Answer]]):
 
     kind: ClassVar[str] = "no_answers"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.ASKING
     codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
 
     samples: Samples

@@ -9,7 +9,7 @@ from components.protocols import ContextBuilder
 from components.records import Context, Hits
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import Stage, Work
 from runner.pipeline.data import Samples
 from runner.pipeline.passages import ChunkPassages
 
@@ -20,6 +20,7 @@ class ChosenContext(Stage[Context]):
 
     kind: ClassVar[str] = "context"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Context]] = Columns(Context)
 
     builder: ContextBuilder
@@ -38,6 +39,7 @@ class EmptyContext(Stage[Context]):
 
     kind: ClassVar[str] = "empty_context"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Context]] = Columns(Context)
 
     samples: Samples

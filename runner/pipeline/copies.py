@@ -7,7 +7,7 @@ from components.gold_copies import GoldCopies, find_copies, no_copies
 from components.records import Documents
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import Stage, Work
 from runner.pipeline.data import Samples
 
 
@@ -17,6 +17,7 @@ class FoundCopies(Stage[GoldCopies]):
 
     kind: ClassVar[str] = "gold_copies"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[GoldCopies]] = Columns(GoldCopies)
 
     samples: Samples
@@ -33,6 +34,7 @@ class NoCopies(Stage[GoldCopies]):
 
     kind: ClassVar[str] = "no_gold_copies"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[GoldCopies]] = Columns(GoldCopies)
 
     def make(self, run: Run) -> GoldCopies:

@@ -13,7 +13,7 @@ from components.records import Benchmark, Documents, Sample
 from runner.engine.codecs import Codec, Parts
 from runner.engine.identity import key_of
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import Stage, Work
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
 from runner.pipeline.sample_codec import decode_samples, encode_samples
@@ -112,6 +112,7 @@ class LoadedBenchmark(Stage[Benchmark]):
 
     kind: ClassVar[str] = "data"
     version: ClassVar[int] = 5
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Benchmark]] = BenchmarkCodec()
 
     dataset: Dataset
@@ -131,6 +132,7 @@ class Corpus(Stage[Documents]):
 
     kind: ClassVar[str] = "corpus"
     version: ClassVar[int] = 2
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Documents]] = CorpusCodec()
 
     content: str
@@ -147,6 +149,7 @@ class Samples(Stage[SampleSet]):
 
     kind: ClassVar[str] = "samples"
     version: ClassVar[int] = 3
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[SampleSet]] = SamplesCodec()
 
     content: str

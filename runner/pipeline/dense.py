@@ -12,7 +12,7 @@ from components.protocols import DenseArm, Embedder, EmbedderState, VectorIndex
 from components.records import Hits, Queries, Spans
 from runner.engine.codecs import Codec, Columns, Named, Parts, Single
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import Stage, Work
 from runner.engine.store.blocks import read_block, write_block
 from runner.engine.store.files import keeping, read_part
 from runner.pipeline import sub_corpora
@@ -101,6 +101,7 @@ class QueryVectors(Stage[Vectors]):
 
     kind: ClassVar[str] = "query_vectors"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Vectors]] = Single("vectors")
 
     embedder: Embedder
@@ -136,6 +137,7 @@ class DenseHits(Stage[Hits]):
 
     kind: ClassVar[str] = "dense_hits"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 
     index: VectorIndex

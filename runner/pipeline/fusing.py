@@ -12,7 +12,7 @@ from components.records import Hits, Queries
 from components.text.ranking import empty_hits
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
-from runner.engine.stage import Stage, StageGroup
+from runner.engine.stage import Stage, StageGroup, Work
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class FusedHits(Stage[Hits]):
 
     kind: ClassVar[str] = "fused_hits"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 
     fusion: Fusion
@@ -52,6 +53,7 @@ class OnlyHits(Stage[Hits]):
 
     kind: ClassVar[str] = "sample_hits"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 
     ranking: Ranking

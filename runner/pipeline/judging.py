@@ -11,7 +11,7 @@ from components.protocols import JudgedMetric, JudgePreparation
 from components.records import JudgeInput, ScoreState
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
-from runner.engine.stage import Stage, StageGroup
+from runner.engine.stage import Stage, StageGroup, Work
 from runner.pipeline.answering import AnyAnswers, NoAnswers
 from runner.pipeline.data import Samples
 from runner.pipeline.passages import PromptPassages
@@ -39,6 +39,7 @@ class PreparedJudge(Stage[JudgeDecisions]):
 
     kind: ClassVar[str] = "judge_preparation"
     version: ClassVar[int] = 2
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[JudgeDecisions]] = Columns(JudgeDecisions)
 
     metric: JudgedMetric
@@ -98,6 +99,7 @@ class JudgedScores(Stage[Scoring]):
 
     kind: ClassVar[str] = "judged_scores"
     version: ClassVar[int] = 2
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Columns[Scoring]] = SCORING
 
     name: str

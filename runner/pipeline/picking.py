@@ -7,7 +7,7 @@ from components.protocols import PickingArm
 from components.records import Documents, Hits, Spans
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import Stage, Work
 from runner.pipeline.data import Samples
 
 
@@ -17,6 +17,7 @@ class PickedHits(Stage[Hits]):
 
     kind: ClassVar[str] = "picked_hits"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 
     arm: PickingArm

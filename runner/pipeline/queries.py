@@ -10,7 +10,7 @@ from components.protocols import QueryVariant
 from components.records import Queries
 from runner.engine.codecs import Codec, Parts
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import Stage, Work
 from runner.pipeline.data import Samples
 
 
@@ -32,6 +32,7 @@ class SampleQueries(Stage[Queries]):
 
     kind: ClassVar[str] = "queries"
     version: ClassVar[int] = 2
+    work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Queries]] = QueriesCodec()
 
     variant: QueryVariant

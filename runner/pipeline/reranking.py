@@ -12,7 +12,7 @@ from components.records import Hits, Passages, Queries, Spans
 from runner.engine.codecs import Codec, Columns
 from runner.engine.identity import describe, key_of
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import Stage, Work
 from runner.pipeline import sub_corpora
 from runner.pipeline.data import Data
 from runner.pipeline.passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
@@ -30,6 +30,7 @@ class RerankedHits(Stage[Hits]):
 
     kind: ClassVar[str] = "reranked_hits"
     version: ClassVar[int] = 2
+    work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 
     reranker: Reranker

@@ -12,11 +12,11 @@ import pyarrow as pa
 from components.clusters import clusters_of
 from components.gold_copies import GoldCopies
 from components.json_value import Json
-from components.records import Answer, Context, Documents, Hits, Queries, Sample, ScoreState, Spans
+from components.records import Answer, AnswerState, Context, Documents, Hits, Queries, Sample, ScoreState, Spans
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
-from runner.engine.stage import Stage, StageGroup
+from runner.engine.stage import Stage, StageGroup, Work
 from runner.pipeline.answering import Prompts
 from runner.pipeline.data import Samples
 from runner.pipeline.judge_counts import judge_counts
@@ -98,7 +98,8 @@ class Result(Stage[Summary]):
     """All that a cell found."""
 
     kind: ClassVar[str] = "result"
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Summary]] = Columns(Summary)
 
     samples: Samples
@@ -130,6 +131,7 @@ class Result(Stage[Summary]):
             "judges": judge_counts(scoring.scores for scoring in scorings),
             "n_samples": len(samples),
             "tokens": _tokens(answers, scorings),
+            "latency_s": _latency_s(answers),
             "commonest_errors": _commonest_errors(columns),
             "notes": self.retrieved.notes(run),
             "labels": {slug: labels[slug] for slug in _slugs(samples) if slug in labels},
@@ -155,6 +157,15 @@ def _tokens(answers: Sequence[Answer], scorings: Iterable[Scoring]) -> dict[str,
         for name in ("prompt", "completion"):
             tokens[f"judge_{name}"] = total([usage[f"n_{name}_tokens"] for usage in judged])
     return tokens
+
+
+def _latency_s(answers: Sequence[Answer]) -> dict[str, float]:
+    """Half of the answers came within `p50`, 95 % within `p95`; those that failed are not counted. {} without any."""
+    came = [answer.latency_s for answer in answers if answer.state not in (AnswerState.ERROR, AnswerState.NOT_ASKED)]
+    if not came:
+        return {}
+    p50, p95 = np.quantile(came, [0.5, 0.95]).tolist()
+    return {"p50": p50, "p95": p95}
 
 
 def _commonest_errors(columns: Mapping[str, pa.Array]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from components.protocols import ContextMetric, Metric, RankingMetric
 from components.records import Context, Documents, Evidence, Hits, Spans
 from runner.engine.codecs import Columns
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import Stage, Work
 from runner.pipeline.data import Samples
 from runner.pipeline.scores import SCORING, Scoring, mark_gold_outside_corpus, scoring
 
@@ -21,6 +21,7 @@ class RankingScores(Stage[Scoring]):
 
     kind: ClassVar[str] = "ranking_scores"
     version: ClassVar[int] = 3
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Columns[Scoring]] = SCORING
 
     metrics: Mapping[str, RankingMetric]
@@ -52,6 +53,7 @@ class ContextScores(Stage[Scoring]):
 
     kind: ClassVar[str] = "context_scores"
     version: ClassVar[int] = 3
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Columns[Scoring]] = SCORING
 
     metrics: Mapping[str, ContextMetric]

@@ -14,7 +14,7 @@ from components.protocols import Metric
 from components.records import Answer, AnswerState, Sample, Scores, ScoreState
 from runner.engine.codecs import Columns
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import Stage, Work
 from runner.pipeline.aggregate import Scored, aggregate
 from runner.pipeline.data import Samples
 
@@ -86,6 +86,7 @@ class NotApplicableScores(Stage[Scoring]):
 
     kind: ClassVar[str] = "not_applicable_scores"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Columns[Scoring]] = SCORING
 
     metrics: Mapping[str, Metric]

@@ -7,7 +7,7 @@ from components.protocols import SparseArm, SparseIndex
 from components.records import Hits, Queries, Spans
 from runner.engine.codecs import Codec, Columns, Named, Parts
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import Stage, Work
 from runner.pipeline import sub_corpora
 from runner.pipeline.data import Data
 from runner.pipeline.passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
@@ -39,6 +39,7 @@ class SparseHits(Stage[Hits]):
 
     kind: ClassVar[str] = "sparse_hits"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 
     index: SparseIndex

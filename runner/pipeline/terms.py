@@ -10,7 +10,7 @@ from components.records import Documents, Queries, Terms
 from components.text.tables import TermTable, build_term_table, query_terms
 from runner.engine.codecs import Codec, Columns, Parts
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import Stage, Work
 
 
 class TermTableCodec:
@@ -49,6 +49,7 @@ class QueryTerms(Stage[Terms]):
 
     kind: ClassVar[str] = "query_terms"
     version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Terms]] = Columns(Terms)
 
     tokenizer: WordTokenizer

@@ -39,8 +39,11 @@ def test_cost_is_tokens_times_prices(sweep: Path, capsys: pytest.CaptureFixture[
     assert float(rows[2][3]) == pytest.approx((200 * 0.5 + 10 * 2) / 1_000_000 * 1_000)
 
 
-def test_seconds_do_not_count_the_scoring(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert {row[3] for row in rows_of(sweep, capsys, "--against", "seconds")[2:6]} == {"2"}
+@pytest.mark.parametrize(("against", "seconds"), [("seconds", "2"), ("seconds_p95", "7"), ("one_time_seconds", "30")])
+def test_once_and_per_question_apart(
+    sweep: Path, capsys: pytest.CaptureFixture[str], against: str, seconds: str
+) -> None:
+    assert {row[3] for row in rows_of(sweep, capsys, "--against", against)[2:6]} == {seconds}
 
 
 def test_cost_needs_prices(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,6 +71,8 @@ def _result(cell: TinyCell) -> CellResult:
             "judge_prompt": 9_999,
         },
         "seconds": {"answers": 2.0 * n_asked, "answer_scores": 1_000.0},
+        "one_time_s": 30.0,
+        "latency_s": {"batched": 0.5, "p50": 2.0, "p95": 7.0},
         "dataset": {"name": "demo"},
     }
     return CellResult(cell.cell_id, **{**facts, **cell.facts})
