@@ -5,8 +5,8 @@ cell has. Means over different samples then differ although no cell is better.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from components.errors import DataError
 from components.records import ScoreState
-from components.subsets import MACRO, subsets_of
-from runner.results import CellResult, combiner
+from components.subsets import MACRO, OVERALL, subsets_of
+from runner.results import OK, CellResult, combiner, read_cell
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 FolderOf = Callable[[CellResult], Path]
@@ -67,6 +67,41 @@ class CommonSamples:
         values = [rows.mean(axis=0)[:, 0] if combine is None else combine(rows.sum(axis=0)) for rows in of_strata]
         means: NDArray[np.float64] = np.mean(values, axis=0)
         return means
+
+
+@dataclass(frozen=True)
+class CommonMeans:
+    """A metric over the `n` samples that several cells have in common, by cell id; empty where the cells' own means are
+    over the same samples anyway.
+    """
+
+    n: int = 0
+    by_cell: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, cell: CellResult, metric: str, subset: str = OVERALL) -> float | None:
+        """The value by which a cell is ranked: on the common samples if it is among these cells, else its own."""
+        return self.by_cell.get(cell.cell_id, cell.value(metric, subset))
+
+
+OWN_MEANS = CommonMeans()
+"""Every cell is ranked by its own mean."""
+
+
+def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, subset: str = OVERALL) -> CommonMeans:
+    """Of the cells that did not fail and have a value. Nothing is read unless some cell leaves a sample out. Raises
+    DataError as `common_samples` does.
+    """
+    valued = [cell for cell in cells if cell.status == OK and cell.value(metric, subset) is not None]
+    if not any(cell.metrics[subset][metric]["n_excluded"] for cell in valued):
+        return OWN_MEANS
+    most = max(valued, key=lambda cell: int(cell.metrics[subset][metric]["n"]))
+    # As it was written: the caller may have kept only what a leaderboard shows.
+    first = read_cell(folder_of(most))
+    found = common_samples([first, *(cell for cell in valued if cell is not most)], folder_of, metric, subset)
+    if not found.left_out_differ:
+        return OWN_MEANS
+    ids = (cell.cell_id for cell in found.cells)
+    return CommonMeans(found.n, dict(zip(ids, found.means().tolist(), strict=True)))
 
 
 Key = tuple[Any, ...]

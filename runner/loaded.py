@@ -9,6 +9,7 @@ from components.errors import DataError
 from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner import results
+from runner.common_samples import common_means
 from runner.results import FAILED, OK, RESULTS_DIR, CellResult
 
 _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
@@ -57,12 +58,15 @@ class LoadedSweep:
         return varying_axes(self.cells)
 
     def ranked(self, metric: str) -> list[CellResult]:
-        """The cells that did not fail and have a value of "[subset:]metric", the best first. Raises DataError."""
+        """The cells that did not fail and have a value of "[subset:]metric", the best first: over the samples that all
+        of them have. Raises DataError.
+        """
         wanted = self.metric(metric)
         sign = 1 if wanted.direction() else -1
-        values = {cell.cell_id: value for cell in self.cells if (value := wanted.value(cell)) is not None}
-        valued = [cell for cell in self.cells if cell.status == OK and cell.cell_id in values]
-        return sorted(valued, key=lambda cell: -sign * values[cell.cell_id])
+        common = common_means(self.cells, self.folder_of, wanted.metric, wanted.subset)
+        values = {cell.cell_id: common.of(cell, wanted.metric, wanted.subset) for cell in self.cells}
+        valued = [cell for cell in self.cells if cell.status == OK and values[cell.cell_id] is not None]
+        return sorted(valued, key=lambda cell: -sign * (values[cell.cell_id] or 0.0))
 
     def best(self, metric: str) -> CellResult:
         """The first of `ranked`; whether others are worse, `python -m analysis compare` tells. Raises DataError."""

@@ -145,7 +145,7 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
 FLOORS = {
     "runner.engine": (),
     "runner.pipeline": ("runner.engine",),
-    "runner.output": ("runner.results", "runner.pipeline", "runner.engine"),
+    "runner.output": ("runner.common_samples", "runner.results", "runner.pipeline", "runner.engine"),
     "runner.launch": ("runner.results", "runner.loaded", "runner.output", "runner.pipeline", "runner.engine"),
 }
 """What each package of the runner may import besides itself and components; on top are the commands."""

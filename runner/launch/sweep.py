@@ -21,7 +21,7 @@ from runner.launch.request import check_jobs
 from runner.output import terminal
 from runner.output.collect import collect_cell
 from runner.output.leaderboard_csv import leaderboard_csv
-from runner.output.ranking import ranked
+from runner.output.ranking import common_to_all, ranked
 from runner.output.tracking import SafeTracker, where_to_look
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
@@ -196,16 +196,17 @@ class Sweep:
         }
 
     def _show(self, cells: Sequence[CellResult]) -> None:
-        terminal.show_leaderboard(self._console, cells, self._headline)
-        terminal.show_subsets(self._console, cells, self._headline)
+        common = common_to_all(cells, self._sweep_dir, self._headline)
+        metrics, ordered = ranked(cells, self._headline, common)
+        axes = results.varying_axes(cell.axes for cell in cells)
+        results.write_leaderboard(self._sweep_dir, leaderboard_csv(ordered, axes, metrics))
+        terminal.show_leaderboard(self._console, cells, self._headline, common)
+        terminal.show_subsets(self._console, cells, self._headline, common)
         terminal.show_unread_judgements(self._console, cells)
         terminal.show_failures(self._console, cells)
 
     def _report(self) -> None:
         cells = list(results.read_cells(self._sweep_dir))
-        metrics, ordered = ranked(cells, self._headline)
-        axes = results.varying_axes(cell.axes for cell in cells)
-        results.write_leaderboard(self._sweep_dir, leaderboard_csv(ordered, axes, metrics))
         try:
             self._show(cells)
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing of the sweep depends on its report

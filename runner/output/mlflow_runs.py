@@ -21,7 +21,7 @@ from runner.output.mlflow_rows import Client, RunValues, log_values
 from runner.output.mlflow_text import description, run_name
 from runner.output.mlflow_view import TAG as VIEW_TAG
 from runner.output.mlflow_view import saved_view, view_link
-from runner.output.ranking import direction_sign, ranked
+from runner.output.ranking import common_to_all, direction_sign, ranked
 from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep, varying_axes
 
 BEST = "best"
@@ -155,7 +155,8 @@ class Tracker:
 
         sweep = read_sweep(self._sweep_dir)
         cells = self._cells_of(sweep)
-        metrics, ordered = ranked(cells, sweep.headline)
+        common = common_to_all(cells, self._sweep_dir, sweep.headline)
+        metrics, ordered = ranked(cells, sweep.headline, common)
         axes = varying_axes(cell.axes for cell in cells) or ["retriever"]
         is_ranked = bool(ordered and metrics and ordered[0].status == OK)
         best = {}
@@ -163,6 +164,7 @@ class Tracker:
         tags = {"status": sweep.status, "n_cells": str(len(cells))}
         if is_ranked:
             files |= _leaderboard(ordered, axes, metrics)
+        if is_ranked and direction_sign(metrics[0], cells):  # of cells that nothing ranks none is the best
             best = {name: value for name in metrics if (value := ordered[0].value(name)) is not None}
             tags["best_cell"] = ordered[0].cell_id
         with self._lock:

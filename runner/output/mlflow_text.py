@@ -37,7 +37,7 @@ def description(
     n_complete = sum(cell.status == OK for cell in cells)
     swept = "; ".join(f"{axis} = {_values(sweep, axis)}" for axis in axes)
     parts = [
-        *([_best(cells, axes, metrics[0])] if metrics else []),
+        *([_best(cells, axes, metrics[0])] if metrics and larger_is_better(metrics[0], cells) is not None else []),
         f"**[All cells as a table]({link})**: {n_complete} of {len(cells)} complete.",
         f"Swept: {_plain(swept)}",
         *([_first_rows(cells, axes, metrics[0])] if metrics else []),

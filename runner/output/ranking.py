@@ -1,8 +1,10 @@
 """Which cells come first: the order of the leaderboard, in the terminal and in MLflow."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from components.subsets import OVERALL
+from runner.common_samples import OWN_MEANS, CommonMeans, common_means
 from runner.results import OK, CellResult, larger_is_better
 
 HEADLINES = (
@@ -23,11 +25,11 @@ HEADLINES = (
 """Metrics of the leaderboard, as far as they were computed; the cells are sorted by the first."""
 
 
-def ranked(cells: Iterable[CellResult], headline: str = "") -> tuple[list[str], list[CellResult]]:
+def headlines(cells: Iterable[CellResult], headline: str = "") -> list[str]:
     """The headline metrics that were computed, `headline` (if there is one) before all others, with the user's own
-    behind the first, and the cells sorted by the first, best first, failed ones last.
+    behind the first.
 
-    Without a headline metric all are shown, those that rank cells first; cells that nothing ranks stay in their order.
+    Without a headline metric all are named, those that rank cells first.
     """
     cells = list(cells)
     own = dict.fromkeys(name for cell in cells for name in cell.own_metrics)
@@ -37,13 +39,31 @@ def ranked(cells: Iterable[CellResult], headline: str = "") -> tuple[list[str], 
     if not metrics:
         computed = {name for cell in cells for name in cell.metrics.get(OVERALL, {}) if cell.value(name) is not None}
         metrics = sorted(computed, key=lambda name: (larger_is_better(name, cells) is None, name))[: len(HEADLINES)]
+    return metrics
+
+
+def ranked(
+    cells: Iterable[CellResult], headline: str = "", common: CommonMeans = OWN_MEANS
+) -> tuple[list[str], list[CellResult]]:
+    """The headline metrics, and the cells sorted by the first, best first, failed ones last: by `common`, its means
+    over the samples that all cells have. Cells that nothing ranks stay in their order.
+    """
+    cells = list(cells)
+    metrics = headlines(cells, headline)
     sign = direction_sign(metrics[0], cells) if metrics else 0
 
     def place(cell: CellResult) -> tuple[bool, bool, float]:
-        value = cell.value(metrics[0]) if metrics else None
+        value = common.of(cell, metrics[0]) if metrics else None
         return cell.status != OK, value is None, -sign * (value or 0.0)
 
     return metrics, sorted(cells, key=place)
+
+
+def common_to_all(cells: Iterable[CellResult], sweep_dir: Path, headline: str = "") -> CommonMeans:
+    """The first headline metric over the samples that all cells have. Raises DataError if samples cannot be read."""
+    cells = list(cells)
+    metrics = headlines(cells, headline)
+    return common_means(cells, lambda cell: sweep_dir / cell.cell_id, metrics[0]) if metrics else OWN_MEANS
 
 
 def direction_sign(metric: str, cells: Iterable[CellResult]) -> int:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
+from runner.common_samples import OWN_MEANS, CommonMeans
 from runner.engine.plan import KindCount, Plan
 from runner.engine.stage import Stage
 from runner.output.ranking import best_value, direction_sign, ranked
@@ -140,20 +141,28 @@ class StageProgress:
                 self._console.print(f"  {kind:<16} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s")
 
 
-def show_leaderboard(console: Console, cells: Sequence[CellResult], headline: str = "") -> None:
-    """One row per cell, the best value of every metric in bold, an interval for the first; as many metrics as fit."""
-    metrics, ordered = ranked(cells, headline)
+def show_leaderboard(
+    console: Console, cells: Sequence[CellResult], headline: str = "", common: CommonMeans = OWN_MEANS
+) -> None:
+    """One row per cell, the best value of every metric in bold, an interval for the first; as many metrics as fit.
+
+    Where cells leave out different samples, `common` is the first metric over those that all have: it has a column of
+    its own, by which the cells are sorted.
+    """
+    metrics, ordered = ranked(cells, headline, common)
     axes = varying_axes(cell.axes for cell in cells) or ["retriever"]
-    table = _leaderboard(ordered, axes, metrics)
+    table = _leaderboard(ordered, axes, metrics, common)
     shown = list(metrics)
     unbounded = console.options.update(width=10_000)
     while len(shown) > 1 and console.measure(table, options=unbounded).maximum > console.width:
         shown.pop()
-        table = _leaderboard(ordered, axes, shown)
+        table = _leaderboard(ordered, axes, shown, common)
     console.print(f"[italic]{_title(ordered, metrics)}[/]")  # a title of the table's own would wrap at its width
     console.print(table)
     if len(shown) < len(metrics):
         console.print(f"[dim]a wider terminal also shows: {', '.join(metrics[len(shown) :])}[/]")
+    if common.by_cell:
+        console.print(f"[dim]Sorted over the {common.n} samples for which every cell has a value of {metrics[0]}.[/]")
     for line in _left_out(ordered, shown):
         console.print(f"[dim]{line}[/]")
     same, along = _not_shown(cells, axes)
@@ -176,11 +185,13 @@ def _not_shown(cells: Sequence[CellResult], shown: Sequence[str]) -> tuple[dict[
     return same, [name for name in used if name not in same]
 
 
-def show_subsets(console: Console, cells: Sequence[CellResult], headline: str = "") -> None:
+def show_subsets(
+    console: Console, cells: Sequence[CellResult], headline: str = "", common: CommonMeans = OWN_MEANS
+) -> None:
     """The leaderboard's first metric by subset, with the mean over subsets; the best of each column in bold. Nothing
     for a single subset, or where the table does not fit.
     """
-    metrics, ordered = ranked(cells, headline)
+    metrics, ordered = ranked(cells, headline, common)
     subsets = list(dict.fromkeys(name for cell in ordered for name in _finest_subsets(cell)))
     if not metrics or len(subsets) < 2:
         return
@@ -211,10 +222,14 @@ def _finest_subsets(cell: CellResult) -> list[str]:
     return [name for name in names if not any(other.startswith(f"{name}/") for other in names)]
 
 
-def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str]) -> Table:
+def _leaderboard(
+    ordered: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str], common: CommonMeans
+) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("cell", *axes):
         table.add_column(name, no_wrap=True)
+    if common.by_cell:
+        table.add_column(f"{metrics[0]} of {common.n} common", justify="right", no_wrap=True)
     for i, name in enumerate(metrics):
         table.add_column(f"{name} [dim]95% interval[/]" if i == 0 else name, justify="right", no_wrap=True)
     sound = [cell for cell in ordered if cell.status == "OK"] or ordered
@@ -223,6 +238,9 @@ def _leaderboard(ordered: Sequence[CellResult], axes: Sequence[str], metrics: Se
     for cell in ordered:
         failed = "" if cell.status == "OK" else " [red]FAILED[/]"
         values = [_value(cell, name, best[name], digits[name], with_interval=i == 0) for i, name in enumerate(metrics)]
+        if common.by_cell:
+            value = common.by_cell.get(cell.cell_id)
+            values.insert(0, "–" if value is None else f"{value:.{digits[metrics[0]]}f}")
         table.add_row(cell.cell_id + failed, *(_axis(cell.axes.get(name)) for name in axes), *values)
     return table
 

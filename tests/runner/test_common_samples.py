@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import DataError
-from runner.common_samples import CommonSamples, common_samples, is_of_a_corpus
+from runner.common_samples import OWN_MEANS, CommonSamples, common_means, common_samples, is_of_a_corpus
 from runner.loaded import load
 from tests.analysis import tiny_sweep
 from tests.analysis.tiny_sweep import TinyCell
@@ -81,6 +81,30 @@ class TestWhatSomeCellsLack:
     def test_the_mean_over_subsets_weighs_them_alike(self, tmp_path: Path) -> None:
         found = joined(tmp_path, tiny_sweep.CELLS[:2], subset="macro")
         assert found.means().tolist() == pytest.approx([(0.25 + 0.35 + 0.15) / 3, (0.325 + 0.4 + 0.25) / 3])
+
+
+class TestCommonMeans:
+    first = replace(tiny_sweep.CELLS[0], rouge_l=[0.2, 0.3, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8])
+    second = replace(tiny_sweep.CELLS[1], rouge_l=[None, None, 0.9, 0.8, 0.8, 0.8, 0.9, 0.8])
+
+    def test_rank_cells_by_the_samples_that_all_have(self, tmp_path: Path) -> None:
+        """The second leaves out what is hard, and is better over its own samples alone."""
+        sweep = load(str(tiny_sweep.write(tmp_path, [self.first, self.second])))
+        means = common_means(sweep.cells, sweep.folder_of, "rouge_l")
+        assert means.n == 6
+        assert list(means.by_cell.values()) == pytest.approx([5.1 / 6, 5.0 / 6])
+        assert [cell.cell_id for cell in sweep.ranked("rouge_l")] == [self.first.cell_id, self.second.cell_id]
+
+    def test_are_the_cells_own_where_none_leaves_a_sample_out(self, tmp_path: Path) -> None:
+        sweep = load(str(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:3])))
+        for cell in sweep.cells:
+            (sweep.folder_of(cell) / "samples.parquet").unlink()  # nothing has to be read
+        assert common_means(sweep.cells, sweep.folder_of, "rouge_l") is OWN_MEANS
+
+    def test_are_the_cells_own_where_all_leave_out_the_same(self, tmp_path: Path) -> None:
+        cells = [replace(cell, rouge_l=[None, *cell.rouge_l[1:]]) for cell in tiny_sweep.CELLS[:2]]
+        sweep = load(str(tiny_sweep.write(tmp_path, cells)))
+        assert common_means(sweep.cells, sweep.folder_of, "rouge_l") is OWN_MEANS
 
 
 class TestCellsWithoutACommonSample:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runner.common_samples import CommonMeans
 from runner.display import SafeConsole
 from runner.output.ranking import HEADLINES, ranked
 from runner.output.terminal import show_failures, show_leaderboard, show_plan
@@ -63,6 +64,18 @@ def test_what_came_from_outside_is_shown_as_it_is() -> None:
     show_failures(SafeConsole(file=output, width=200), [failed])
     assert output.getvalue() == "FAILED bm25: 1 error [type=missing] [/INST] [red] \\x1b[2J\n"
     assert "[/b] [dim]" in shown([failed, *CELLS])
+
+
+def test_cells_with_other_samples_are_sorted_over_those_that_all_have() -> None:
+    """By their own means the first would be the better one: it leaves out what is hard."""
+    output = io.StringIO()
+    common = CommonMeans(6, {"bm25": 0.7, "hybrid": 0.6})
+    show_leaderboard(SafeConsole(file=output, width=400, highlight=False), CELLS, common=common)
+    lines = output.getvalue().splitlines()
+    assert [line.split()[0] for line in lines[2:4]] == ["bm25", "hybrid"]
+    assert lines[1].split()[2:6] == [HEADLINES[0], "of", "6", "common"]
+    assert lines[2].split()[2:4] == ["0.7000", "0.2500"]
+    assert f"Sorted over the 6 samples for which every cell has a value of {HEADLINES[0]}." in lines
 
 
 def test_what_is_left_out_is_said_once() -> None:
