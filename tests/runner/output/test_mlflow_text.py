@@ -53,6 +53,13 @@ def test_without_a_complete_cell_nothing_is_best() -> None:
     assert "0 of 2 complete" in text
 
 
+def test_of_cells_that_nothing_ranks_none_is_best() -> None:
+    """A length, say: neither longer nor shorter answers are better."""
+    cells = [replace(cell(f"cell{n}", n / 4), larger_is_better={}) for n in range(2)]
+    sweep = SweepResult("a-sweep", "test", "OK", "python -m runner", (), "", "", (), {})
+    assert "Best" not in description(sweep, FOLDER, cells, ["retriever"], ["accuracy"], "http://here")
+
+
 def test_a_long_leaderboard_is_cut_and_says_so() -> None:
     text = described(*(n / 100 for n in range(30)))
     assert "cells (the first 10 of 30)" in text
