@@ -70,7 +70,7 @@ def test_cells_with_other_samples_are_sorted_over_those_that_all_have() -> None:
     """By their own means the first would be the better one: it leaves out what is hard."""
     output = io.StringIO()
     common = CommonMeans(6, {"bm25": 0.7, "hybrid": 0.6})
-    show_leaderboard(SafeConsole(file=output, width=400, highlight=False), CELLS, common=common)
+    show_leaderboard(SafeConsole(file=output, width=400), CELLS, common=common)
     lines = output.getvalue().splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["bm25", "hybrid"]
     assert lines[1].split()[2:6] == [HEADLINES[0], "of", "6", "common"]
