@@ -22,7 +22,7 @@ class Bleu:
     """BLEU-4 of all answers of a subset together, equal to sacreBLEU's corpus score / 100 (exponential smoothing).
 
     Level: corpus, so a single sample has no value (NaN). Range: [0, 1], no unit, larger is better.
-    Tokenizer: sacreBLEU's, by `language`: "zh" (Chinese characters, 13a for the rest) or "en" (13a).
+    Tokenizer: sacreBLEU's, by `language`: "zh" (Chinese characters, 13a for the rest), "en" (13a) or "char".
     Empty answer: an empty hypothesis, which adds its reference's length to the brevity penalty. Blank references are
     left out; a sample with no other is NOT_APPLICABLE. The number of references may differ from sample to sample.
     Source: Papineni et al. 2002, "BLEU"; Post 2018, "A Call for Clarity in Reporting BLEU Scores".
@@ -37,6 +37,11 @@ class Bleu:
     def names(self) -> tuple[str, ...]:
         """("bleu",)."""
         return ("bleu",)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Those that its tokens are made for; () for any."""
+        return {"zh": ("zh",), "en": ("en", "de", "fr", "es")}.get(self.language, ())
 
     @property
     def form(self) -> SacreBleuTokens:

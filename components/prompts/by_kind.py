@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.records import Kind, Message, Passage, Sample
+from components.text.languages import detect_language
 from components.text.templates import fill
 
 _ASKED, _SAID = ("{question}", "{context}"), "{history}"
@@ -52,6 +53,12 @@ class PromptByKind:
         missing = [kind.value for kind in Kind if kind not in own]
         wanted = "wanted a template with {question} and {context}, here or as `default` for all kinds without one"
         return mistakes + ([f"{', '.join(missing)}: empty; {wanted}"] if missing else [])
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """("zh",) for Chinese instructions; () for others, which are understood with sources in any language."""
+        is_chinese = detect_language([self.system, self.default, *(getattr(self, kind.value) for kind in Kind)]) == "zh"
+        return ("zh",) if is_chinese else ()
 
     def render(self, sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
         """A system message (unless it is empty) and a user message."""

@@ -11,7 +11,7 @@ from components.protocols import Tokenizer
 from components.text.normalize import answer_form
 from components.tokenizers.jieba_words import JiebaWords
 
-_SACREBLEU_TOKENIZERS = {"zh": "zh", "en": "13a"}
+_SACREBLEU_TOKENIZERS = {"zh": "zh", "en": "13a", "char": "char"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,9 @@ class WholeAnswer:
 
 @dataclass(frozen=True)
 class SacreBleuTokens:
-    """SacreBLEU's tokens: "zh" splits Chinese characters and leaves the rest to 13a, "en" is 13a."""
+    """SacreBLEU's tokens: "zh" splits Chinese characters and leaves the rest to 13a, "en" is 13a (which does for other
+    European languages too), "char" is every character.
+    """
 
     language: str = "zh"
 

@@ -18,6 +18,7 @@ class CharacterBigrams:
     """A run of Chinese characters ABCD becomes AB, BC, CD (a single one stays itself); other words stay whole."""
 
     version: ClassVar[int] = 1
+    languages: ClassVar[tuple[str, ...]] = ("zh", "ja")
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """One Words per text."""

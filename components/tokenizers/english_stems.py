@@ -35,6 +35,7 @@ class EnglishStems:
     """
 
     version: ClassVar[int] = 1
+    languages: ClassVar[tuple[str, ...]] = ("en",)
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """One Words per text."""

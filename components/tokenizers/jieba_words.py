@@ -87,6 +87,7 @@ class JiebaWords:
 
     version: ClassVar[int] = 1
     max_tokens_per_character: ClassVar[int] = 1
+    languages: ClassVar[tuple[str, ...]] = ("zh",)
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         """Words of each text; joined they are the text."""

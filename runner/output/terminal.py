@@ -9,9 +9,11 @@ from rich.table import Table
 
 from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
+from components.text.languages import NAMES
 from runner.common_samples import OWN_MEANS, CommonMeans
 from runner.engine.plan import KindCount, Plan
 from runner.engine.stage import Stage
+from runner.output.language_fit import misfits
 from runner.output.ranking import best_value, direction_sign, ranked
 from runner.pipeline.data import Data
 from runner.pipeline.planned import SweepPlan
@@ -28,6 +30,8 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
     same = f" ({n_same} more asked for are the same experiment as one of these)" if n_same else ""
     for line in dict.fromkeys(_data_line(cell.request.cell.dataset.name, cell.graph.data) for cell in cells):
         console.print(line, markup=False)
+    for line in misfits(cells):
+        console.print(line, style="yellow", markup=False)
     n_stages, n_kept = sum(kind.n_unique for kind in kinds), sum(kind.n_kept for kind in kinds)
     console.print(
         f"[bold]Plan[/]: {_count(len(cells), 'cell')}{same}, {_requests(sweep.plan)}\n"
@@ -80,7 +84,8 @@ _LEFT_OUT = {
 def _data_line(name: str, data: Data) -> str:
     """Sizes, and what is left out."""
     left_out = list(_left_out_of_data(data.notes))
-    sizes = f"{name}: {_count(data.n_documents, 'document')}, {_count(data.n_samples, 'sample')}"
+    language = f" in {NAMES[data.language]}" if data.language in NAMES else ""
+    sizes = f"{name}: {_count(data.n_documents, 'document')}, {_count(data.n_samples, 'sample')}{language}"
     return sizes + (f"; left out: {', '.join(left_out)}" if left_out else "")
 
 

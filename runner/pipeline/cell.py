@@ -61,6 +61,7 @@ from runner.pipeline.scores import NotApplicableScores, Scoring
 from runner.pipeline.settings import (
     ExperimentSettings,
     JudgeSettings,
+    LanguageSettings,
     MetricSettings,
     RunSettings,
     TrackingSettings,
@@ -92,6 +93,7 @@ class Cell:
     judge: JudgeSettings
     top_k: int
     tracking: TrackingSettings
+    language: LanguageSettings
     run: RunSettings
     experiment: ExperimentSettings
 

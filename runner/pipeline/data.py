@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import Dataset
 from components.records import Benchmark, Documents, Sample
+from components.text.languages import detect_language
 from runner.engine.codecs import Codec, Parts
 from runner.engine.identity import key_of
 from runner.engine.run import Run
@@ -28,6 +30,7 @@ class BenchmarkCodec:
         """Documents, samples, notes, labels, content."""
         documents = result.documents
         samples = encode_samples(result.samples)
+        questions = [sample.question for sample in result.samples]
         labels = [list(item) for item in result.labels.items()]
         texts = [list(documents.ids), list(documents.titles), list(documents.texts)]
         # Pairs, since prompts show them in their order. No facts at all are none, however they came: see `_documents`.
@@ -39,6 +42,7 @@ class BenchmarkCodec:
                 "n_documents": len(documents),
                 "n_samples": len(samples),
                 "corpus_prefixes": sorted({sample.corpus_prefix for sample in result.samples}),
+                "language": detect_language(chain(*zip(questions, documents.texts, strict=False))),
             },
             "documents": _table(documents),
             "samples": samples,
@@ -111,7 +115,7 @@ class LoadedBenchmark(Stage[Benchmark]):
     """The data set as its loader gives it; `fingerprint` is the hash of the files that it reads."""
 
     kind: ClassVar[str] = "data"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Benchmark]] = BenchmarkCodec()
 
@@ -164,7 +168,7 @@ class Samples(Stage[SampleSet]):
 @dataclass(frozen=True)
 class Data:
     """A loaded data set as stages. `notes` are what its loader had to decide; `corpus_prefixes` how the ids of those
-    documents begin that are searched together, ("",) for one corpus.
+    documents begin that are searched together, ("",) for one corpus; `language` is the one that the texts look like.
     """
 
     corpus: Corpus
@@ -173,6 +177,7 @@ class Data:
     n_samples: int
     corpus_prefixes: tuple[str, ...]
     notes: Mapping[str, Json]
+    language: str
 
     @property
     def key(self) -> str:
@@ -196,4 +201,5 @@ def load_data(dataset: Dataset, store: Store, announce: Callable[[str], None] = 
         content["n_samples"],
         tuple(content["corpus_prefixes"]),
         notes,
+        content["language"],
     )

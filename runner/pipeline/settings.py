@@ -7,7 +7,7 @@ from typing import ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
 from components.metrics.interval import Intervals
-from components.protocols import LLM, AnswerMetric, ContextMetric, JudgedMetric, Metric, RankingMetric
+from components.protocols import LLM, AnswerMetric, ContextMetric, JudgedMetric, Metric, RankingMetric, Tokenizer
 
 _SECRET = ("user", "pass", "pwd", "token", "secret", "key")
 """Parts of the names of parameters in an address that hold credentials."""
@@ -58,6 +58,17 @@ def _computed_twice(scores: Mapping[str, Metric], drop: str) -> list[str]:
         for name, components in computed_by.items()
         if len(components) > 1
     ]
+
+
+@dataclass(frozen=True)
+class LanguageSettings:
+    """The language of the texts. Choosing one chooses tokenizer and prompt; metrics read `words` and `bleu`."""
+
+    name: str
+    words: Tokenizer
+    bleu: str
+
+    is_axis: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from runner.display import make_console, say_error
 from runner.pipeline.aggregate import Scored, score_subsets
 from runner.pipeline.scores import spread
 from runner.score.lines import Line, clusters_of_lines, read_lines
-from runner.score.names import Scorer, metrics_by_name
+from runner.score.names import Scorer, languages, metrics_by_name
 from runner.score.quest import QuestAnswers
 
 _QUEST = (
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         names = _names(options.metrics)
-        metrics = metrics_by_name(names)
+        metrics = metrics_by_name(names, options.language)
         _require_writable(options.output, options.summary)
         lines = read_lines(options.input)
         scored = score_lines(lines, names, metrics)
@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--metrics", required=True, help="names with commas between them, e.g. rouge_l,f1,ndcg@10")
     parser.add_argument("--output", type=Path, required=True, help="JSON Lines: {id, scores, states}, in input order")
+    parser.add_argument("--language", choices=languages(), default="zh", help="by whose words texts are compared")
     parser.add_argument("--summary", type=Path, help="JSON: value, n, n_excluded and interval of every metric")
     return parser
 

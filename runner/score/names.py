@@ -17,9 +17,11 @@ from runner.score.quest import QuestAnswers
 Scorer = Any  # an AnswerMetric, a RankingMetric, or QuestAnswers: told apart where they are called
 
 
-def metrics_by_name(names: Sequence[str]) -> dict[str, Scorer]:
-    """The component for every name; names of the same component share it. Raises ConfigError with the known names."""
-    known, unusable = _known()
+def metrics_by_name(names: Sequence[str], language: str = "zh") -> dict[str, Scorer]:
+    """The component for every name, made for a language of conf/language/; names of the same component share it. Raises
+    ConfigError with the known names.
+    """
+    known, unusable = _known(language)
     found: dict[str, Scorer] = {}
     unknown = []
     for name in names:
@@ -42,14 +44,19 @@ def _mistake(name: str, known: Sequence[str], unusable: Mapping[str, str]) -> st
     return f"--metrics: got {name!r}; {hint}Known are {', '.join(sorted(known))} (any k in name@k)"
 
 
-def _known() -> tuple[dict[str, Scorer], dict[str, str]]:
+def languages() -> list[str]:
+    """The options of conf/language/."""
+    return sorted(file.name.removesuffix(".yaml") for file in files("conf").joinpath("language").iterdir())
+
+
+def _known(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
     """The metrics of answers and rankings by name; and for those that cannot be used here (a missing extra, say), the
     reason by the name of their node.
     """
     quest = QuestAnswers()
     known: dict[str, Scorer] = dict.fromkeys(quest.names, quest)
     unusable: dict[str, str] = {}
-    for component, node in _nodes().items():
+    for component, node in _nodes(language).items():
         try:
             metric = build_component(node, Metric, component)
         except ConfigError as error:
@@ -60,11 +67,13 @@ def _known() -> tuple[dict[str, Scorer], dict[str, str]]:
     return known, unusable
 
 
-def _nodes() -> dict[str, Mapping[str, Json]]:
+def _nodes(language: str) -> dict[str, Mapping[str, Json]]:
     """The metrics of all options."""
+    chosen = OmegaConf.create(files("conf").joinpath("language", f"{language}.yaml").read_text(encoding="utf-8"))
     nodes: dict[str, Mapping[str, Json]] = {}
     for option in sorted(files("conf").joinpath("metrics").iterdir(), key=lambda file: file.name):
         if option.name.endswith(".yaml"):
-            config: Json = OmegaConf.to_container(OmegaConf.create(option.read_text(encoding="utf-8")))
+            written = OmegaConf.create(option.read_text(encoding="utf-8"))
+            config: Json = OmegaConf.to_container(OmegaConf.merge(written, {"language": chosen}), resolve=True)
             nodes |= config["scores"]
     return nodes

@@ -37,6 +37,7 @@ from components.retrievers.oracle import Oracle
 from components.retrievers.sparse import Sparse
 from components.sparse_indexes.bm25 import Bm25
 from components.tokenizers.character_bigrams import CharacterBigrams
+from components.tokenizers.jieba_words import JiebaWords
 from components.vector_indexes.faiss_index import Flat
 from runner.engine.executors.inline import run_inline
 from runner.engine.outcome import StageRun
@@ -48,6 +49,7 @@ from runner.pipeline.data import load_data
 from runner.pipeline.settings import (
     ExperimentSettings,
     JudgeSettings,
+    LanguageSettings,
     MetricSettings,
     RunSettings,
     TrackingSettings,
@@ -189,6 +191,7 @@ def fixed_cell(**fields: Any) -> Cell:
         judge=_NO_JUDGE,
         top_k=2,
         tracking=TrackingSettings(enabled=False, uri=""),
+        language=LanguageSettings("en", JiebaWords(), "en"),
         run=RunSettings("results", "store", 1, 0.0, plan_only=False, progress=False),
         experiment=ExperimentSettings("fixed"),
     )

@@ -186,8 +186,24 @@ def test_the_summary_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_an_extra_that_is_missing_is_named_where_its_metric_is_wanted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(names, "_known", lambda: ({"f1": None}, {"bert_score": "needs the package 'bert-score'"}))
+    monkeypatch.setattr(
+        names, "_known", lambda language: ({"f1": None}, {"bert_score": "needs the package 'bert-score'"})
+    )
     assert "--metrics: bert_score cannot be used here: needs the package" in refused(
         tmp_path, capsys, "bert_score", ANSWER
     )
     assert "bert-score" not in refused(tmp_path, capsys, "f", ANSWER)
+
+
+def test_texts_are_compared_by_the_words_of_a_language(tmp_path: Path) -> None:
+    line = {"id": "1", "prediction": "a well-known bridge", "references": ["a well known bridge"]}
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps(line), encoding="utf-8")
+    values = {}
+    for language in ("zh", "en"):
+        output = tmp_path / f"{language}.jsonl"
+        arguments = ["--input", str(source), "--metrics", "rouge_l", "--output", str(output), "--language", language]
+        assert main(arguments) == 0
+        values[language] = json.loads(output.read_text(encoding="utf-8"))["scores"]["rouge_l"]
+    assert values["en"] == 2 * 2 / 7
+    assert values["zh"] != values["en"]

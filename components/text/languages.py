@@ -1,0 +1,82 @@
+"""Which language texts are in: by their script, and for Latin script by the commonest words of a language."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cache
+from itertools import islice
+
+UNKNOWN = "multi"
+
+NAMES = {
+    "zh": "Chinese", "en": "English", "de": "German", "fr": "French", "es": "Spanish", "ja": "Japanese",
+    "ko": "Korean",
+}  # fmt: skip
+
+_N_TEXTS, _N_CHARACTERS = 500, 1000
+"""What is looked at: the beginnings of the first texts."""
+_LATIN_WORD = re.compile(r"[a-zà-öø-ÿœß]+")
+_MOST = 0.7
+_FEWEST_KANA = 0.1
+_FEWEST_STOP_WORDS = 0.08
+_CHARACTERS_OF_A_WORD = 5
+"""So that one Latin word weighs as much as a Chinese character."""
+
+
+def detect_language(texts: Iterable[str]) -> str:
+    """One of NAMES; UNKNOWN for texts in several languages, in others, and without a letter."""
+    looked_at = [text[:_N_CHARACTERS].lower() for text in islice(texts, _N_TEXTS)]
+    scripts = _scripts(looked_at)
+    total = scripts.total()
+    if not total:
+        return UNKNOWN
+    if scripts["hangul"] >= _MOST * total:
+        return "ko"
+    east_asian = scripts["han"] + scripts["kana"]
+    if east_asian >= _MOST * total:
+        return "ja" if scripts["kana"] >= _FEWEST_KANA * east_asian else "zh"
+    return _of_latin(looked_at) if scripts["latin"] >= _MOST * total else UNKNOWN
+
+
+def _scripts(texts: Iterable[str]) -> Counter[str]:
+    """How much of the texts is in which script: in characters, and in words where these are of letters."""
+    letters = Counter(character for text in texts for character in text if character.isalpha())
+    scripts: Counter[str] = Counter()
+    for character, n in letters.items():
+        scripts[_script_of(character)] += n
+    return Counter(
+        {name: n if name in ("han", "kana") else -(-n // _CHARACTERS_OF_A_WORD) for name, n in scripts.items()}
+        | ({"hangul": scripts["hangul"]} if scripts["hangul"] else {})
+    )
+
+
+@cache
+def _script_of(character: str) -> str:
+    name = unicodedata.name(character, "").lower()
+    if name.startswith("cjk"):
+        return "han"
+    first = name.split(" ")[0]
+    return {"hiragana": "kana", "katakana": "kana", "hangul": "hangul", "latin": "latin"}.get(first, "other")
+
+
+def _of_latin(texts: Iterable[str]) -> str:
+    words = Counter(word for text in texts for word in _LATIN_WORD.findall(text))
+    total = words.total()
+    shares = {
+        language: sum(words[word] for word in stop_words) / total for language, stop_words in _function_words().items()
+    }
+    best = max(shares, key=shares.__getitem__)
+    return best if shares[best] >= _FEWEST_STOP_WORDS else UNKNOWN
+
+
+@cache
+def _function_words() -> Mapping[str, frozenset[str]]:
+    from bm25s import stopwords
+
+    return {
+        "en": frozenset(stopwords.STOPWORDS_EN_PLUS),
+        "de": frozenset(stopwords.STOPWORDS_GERMAN),
+        "fr": frozenset(stopwords.STOPWORDS_FRENCH),
+        "es": frozenset(stopwords.STOPWORDS_SPANISH),
+    }

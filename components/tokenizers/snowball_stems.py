@@ -1,0 +1,65 @@
+"""Words of European languages, stemmed by Snowball."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+from components.records import Words
+from components.text.normalize import index_term
+from components.tokenizers.places import words_at
+
+_WORD = re.compile(r"[^\W_]+(?:[.,'’][^\W_]+)*")
+_CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
+"""Of the languages that texts are recognised in."""
+_ELISION = re.compile(r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’]")
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer(language)
+
+
+@cache
+def _stop_words(language: str) -> frozenset[str]:
+    """Those that bm25s has; none for a language that it has none for."""
+    from bm25s import stopwords
+
+    return frozenset(getattr(stopwords, f"STOPWORDS_{language.upper()}", ()))
+
+
+@dataclass(frozen=True)
+class SnowballStems:
+    """Words by a regular expression (numbers such as 1.250,5 stay whole), Snowball's stemmer of the language, bm25s's
+    stop words where it has some. In French an elided article (l'eau) goes away.
+    """
+
+    language: str = "german"
+
+    version: ClassVar[int] = 1
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The language, as texts are recognised in it."""
+        return (_CODES.get(self.language, self.language),)
+
+    def check(self) -> list[str]:
+        """A mistake if Snowball has no stemmer for the language."""
+        import Stemmer
+
+        known = Stemmer.algorithms()
+        return [] if self.language in known else [f"language: got {self.language!r}, wanted one of {', '.join(known)}"]
+
+    def words(self, texts: Sequence[str]) -> Iterator[Words]:
+        """One Words per text."""
+        return (words_at(text, [word.span() for word in _WORD.finditer(text)]) for text in texts)
+
+    def normalize(self, token: str) -> str:
+        """NFKC, lower case, stemmed; "" for a stop word."""
+        term = index_term(token)
+        if self.language == "french":
+            term = _ELISION.sub("", term)
+        return "" if term in _stop_words(self.language) else str(_stemmer(self.language).stemWord(term))

@@ -1,0 +1,32 @@
+"""Whether tokenizers, metrics and prompts are made for the language that the texts of a sweep are in."""
+
+from collections.abc import Iterable, Iterator
+
+from components.text.languages import NAMES, UNKNOWN
+from runner.engine.identity import parts_of
+from runner.pipeline.planned import PlannedCell
+
+
+def misfits(cells: Iterable[PlannedCell]) -> list[str]:
+    """A line for each language of the cells' texts for which some of their components are not made."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        found.setdefault(cell.graph.data.language, {}).update(dict.fromkeys(_not_made_for_its_texts(cell)))
+    return [
+        f"language: the texts look {NAMES[language]}, and these are made for others: {', '.join(names)}. "
+        f"Add language={language}, or choose other ones."
+        for language, names in found.items()
+        if names
+    ]
+
+
+def _not_made_for_its_texts(cell: PlannedCell) -> Iterator[str]:
+    """The fields of the cell with such components, and the components' names."""
+    language = cell.graph.data.language
+    if language == UNKNOWN:
+        return
+    for field in sorted(cell.graph.used):
+        for part in parts_of(getattr(cell.request.cell, field)):
+            made_for = getattr(part, "languages", ())
+            if made_for and language not in made_for:
+                yield f"{field} ({type(part).__name__})"

@@ -1,0 +1,19 @@
+import pytest
+
+from components.tokenizers.janome_words import JanomeWords
+from tests.contracts.tokenizer_contract import TokenizerContract, WordTokenizerContract
+
+pytest.importorskip("janome", reason="the extra 'languages' is not installed")
+
+
+class TestJanomeWords(TokenizerContract):
+    component = JanomeWords()
+
+
+class TestJanomeWordsInTheIndex(WordTokenizerContract):
+    component = JanomeWords()
+
+
+def test_words_by_hand() -> None:
+    (words,) = JanomeWords().words(["橋は1932年に開通しました。"])
+    assert list(words.words)[:6] == "橋 は 1932 年 に 開通".split()

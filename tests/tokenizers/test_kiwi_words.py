@@ -1,0 +1,19 @@
+import pytest
+
+from components.tokenizers.kiwi_words import KiwiWords
+from tests.contracts.tokenizer_contract import TokenizerContract, WordTokenizerContract
+
+pytest.importorskip("kiwipiepy", reason="the extra 'languages' is not installed")
+
+
+class TestKiwiWords(TokenizerContract):
+    component = KiwiWords()
+
+
+class TestKiwiWordsInTheIndex(WordTokenizerContract):
+    component = KiwiWords()
+
+
+def test_words_by_hand() -> None:
+    (words,) = KiwiWords().words(["다리는 1932년에 개통되었습니다."])
+    assert list(words.words)[:6] == "다리 는 1932 년 에 개통".split()

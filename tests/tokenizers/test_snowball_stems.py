@@ -1,0 +1,43 @@
+import pytest
+
+from components.tokenizers.english_stems import EnglishStems
+from components.tokenizers.snowball_stems import SnowballStems
+from tests.contracts.tokenizer_contract import TEXTS, WordTokenizerContract
+
+
+class TestGerman(WordTokenizerContract):
+    component = SnowballStems("german")
+
+
+class TestFrench(WordTokenizerContract):
+    component = SnowballStems("french")
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("german", ("Brücken", "brücke")),
+        ("french", ("l'ouverture", "ouvertures")),
+        ("spanish", ("puentes", "PUENTE")),
+        ("italian", ("ponti", "ponte")),
+    ],
+)
+def test_forms_of_a_word_are_one_term(language: str, words: tuple[str, str]) -> None:
+    one, other = map(SnowballStems(language).normalize, words)
+    assert one == other != ""
+
+
+@pytest.mark.parametrize(("language", "word"), [("german", "und"), ("french", "les"), ("spanish", "el")])
+def test_stop_words_are_not_indexed(language: str, word: str) -> None:
+    assert SnowballStems(language).normalize(word) == ""
+
+
+def test_a_language_that_snowball_does_not_know() -> None:
+    assert SnowballStems("german").check() == []
+    (mistake,) = SnowballStems("klingon").check()
+    assert "got 'klingon', wanted one of arabic," in mistake
+
+
+def test_words_are_those_of_the_english_tokenizer() -> None:
+    own, english = SnowballStems("english").words(TEXTS), EnglishStems().words(TEXTS)
+    assert [words.words for words in own] == [words.words for words in english]
