@@ -108,7 +108,7 @@ class SubsetMetric:
     def direction(self) -> bool:
         """`larger_is_better` for what ranks cells. Raises DataError if neither is."""
         if self.larger_is_better is None:
-            raise DataError(f"--metric {self.metric}: neither larger nor smaller is better, so it ranks no cells")
+            raise DataError(f"{self.metric}: neither larger nor smaller is better, so it ranks no cells")
         return self.larger_is_better
 
     def value(self, cell: CellResult) -> float | None:
@@ -157,11 +157,11 @@ def find_metric(text: str, cells: Iterable[CellResult]) -> SubsetMetric:
         for name, entries in cell.metrics.items():
             metrics.setdefault(name, set()).update(entries)
     if not metrics:
-        raise DataError(f"--metric {text}: no cell of this sweep has any metric; did all of them fail?")
+        raise DataError(f"{text}: no cell of this sweep has any metric; did all of them fail?")
     subset = _subset_named(subset or OVERALL, metrics, cells, text)
     if metric not in metrics[subset]:
         known = ", ".join(sorted(metrics[subset]))
-        raise DataError(f"--metric {text}: no metric {metric!r} in {subset}; there are: {known}")
+        raise DataError(f"{text}: no metric {metric!r} in {subset}; there are: {known}")
     return SubsetMetric(subset, metric, results.larger_is_better(metric, cells))
 
 
@@ -174,8 +174,8 @@ def _subset_named(wanted: str, subsets: Iterable[str], cells: Iterable[CellResul
     if len(found) == 1:
         return found[0]
     if found:
-        raise DataError(f"--metric {text}: several subsets are called {wanted!r}: {', '.join(found)}; name one of them")
-    raise DataError(f"--metric {text}: no subset {wanted!r}; there are: {_listed(names, wanted)}")
+        raise DataError(f"{text}: several subsets are called {wanted!r}: {', '.join(found)}; name one of them")
+    raise DataError(f"{text}: no subset {wanted!r}; there are: {_listed(names, wanted)}")
 
 
 def _labels_of(subset: str, labels: Mapping[str, str]) -> set[str]:

@@ -134,8 +134,9 @@ class Bm25:
                 f"bm25: {len(without)} of {len(queries)} queries have no hit at all, "
                 f"e.g. {queries.texts[int(without[0])][:60]!r}; "
                 f"wanted at most a share of {self.max_share_without_hits:g}. "
-                f"Does the tokenizer ({type(self.tokenizer).__name__}) fit the language? "
-                "If such queries are expected, raise max_share_without_hits."
+                f"Does the tokenizer ({type(self.tokenizer).__name__}) fit the language? tokenizer=english is for "
+                "English, tokenizer=rjieba for Chinese, tokenizer=bigrams for both in one corpus. "
+                "If such queries are expected, set retriever.sparse_index.max_share_without_hits=1."
             )
 
 

@@ -8,13 +8,14 @@ that is no field and a field that has neither key nor default are mistakes; valu
 import dataclasses
 import difflib
 import importlib
+import inspect
 import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import cache
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Protocol, get_args, get_origin, get_type_hints
 
 from components.errors import ConfigError
 from components.json_value import Json
@@ -69,6 +70,7 @@ class _Builder:
     def __init__(self, plugins: Sequence[str] = ()) -> None:
         self.mistakes: list[str] = []
         self._roots = (_ROOT, *plugins)
+        self._packages_refused: set[str] = set()
 
     def build(self, value: Json, wanted: Annotation, path: str) -> Built:
         """`value` as the type `wanted`; None after adding to `mistakes` if that is not possible."""
@@ -137,15 +139,16 @@ class _Builder:
         is_settings = dataclasses.is_dataclass(wanted) and "_target_" not in node
         cls = wanted if is_settings else self._class(node, path)
         component = self._construct(cls, node, path)
-        if not is_settings and not _satisfies(component, wanted):
-            raise self._refuse(f"{path}._target_", node["_target_"], f"a {wanted.__name__}")
+        if not is_settings and (lacking := _lacking(component, wanted)):
+            what = f"a {wanted.__name__}, but {cls.__name__} lacks {', '.join(lacking)}"
+            raise self._refuse(f"{path}._target_", node["_target_"], what)
         self.mistakes += [f"{path}.{mistake}".lstrip(".") for mistake in getattr(component, "check", list)()]
         return component
 
     def _class(self, node: Mapping[str, Json], path: str) -> type:
         target = node.get("_target_")
         if not isinstance(target, str) or not target.startswith(tuple(f"{root}." for root in self._roots)):
-            raise self._refuse(f"{path}._target_", target, self._allowed(target))
+            raise self._stranger(target, path)
         module, _, name = target.rpartition(".")
         try:
             found = getattr(importlib.import_module(module), name)
@@ -161,10 +164,15 @@ class _Builder:
             raise self._refuse(f"{path}._target_", target, what)
         return found
 
-    def _allowed(self, target: object) -> str:
-        package = target.partition(".")[0] if isinstance(target, str) and "." in target else "my_package"
+    def _stranger(self, target: Json, path: str) -> _Invalid:
+        """Once for each package: its other classes have the same cause and the same remedy."""
+        package = target.partition(".")[0] if isinstance(target, str) and "." in target else ""
+        if package in self._packages_refused:
+            return _Invalid()
+        self._packages_refused |= {package} if package else set()
         roots = ", ".join(f"{root}.*" for root in self._roots)
-        return f"the dotted path of a class under {roots}; for your own code name its package: run.plugins=[{package}]"
+        remedy = f"for your own code name its package: run.plugins=[{package or 'my_package'}]"
+        return self._refuse(f"{path}._target_", target, f"the dotted path of a class under {roots}; {remedy}")
 
     def _construct(self, cls: type, node: Mapping[str, Json], path: str) -> Built:
         n_before = len(self.mistakes)
@@ -205,12 +213,13 @@ def _is_frozen(cls: type) -> bool:
     return bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]  # of every dataclass
 
 
-def _satisfies(component: object, wanted: type) -> bool:
-    """Protocols are compared by their members: runtime-checkable ones through isinstance, others by attribute."""
-    if getattr(wanted, "_is_runtime_protocol", False) or not getattr(wanted, "_is_protocol", False):
-        return isinstance(component, wanted)
-    members = [name for name in vars(wanted) if not name.startswith("_") and name != "version"]
-    return all(hasattr(component, name) for name in members)
+def _lacking(component: object, wanted: type) -> list[str]:
+    """The members of the protocol `wanted` that a component does not have; for a class, that it is none of it."""
+    if not getattr(wanted, "_is_protocol", False):
+        return [] if isinstance(component, wanted) else [f"the base class {wanted.__name__}"]
+    protocols = [cls for cls in reversed(wanted.__mro__) if getattr(cls, "_is_protocol", False) and cls is not Protocol]
+    members = dict.fromkeys(name for cls in protocols for name in (*inspect.get_annotations(cls), *vars(cls)))
+    return [name for name in members if not name.startswith("_") and not hasattr(component, name)]
 
 
 def _type_name(wanted: Annotation) -> str:

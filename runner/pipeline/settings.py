@@ -1,6 +1,8 @@
 """Groups of settings: which metrics are computed, and how a sweep is run and logged."""
 
+import importlib.util
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -116,17 +118,21 @@ class RunSettings:
         return self.workers or min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 2)
 
     def check(self) -> list[str]:
-        """Mistakes of the numbers, and plugins that are no names of packages."""
+        """Mistakes of the numbers, and plugins that are no packages."""
         mistakes = [
-            f"plugins: got {name!r}, wanted the name of a package that can be imported, e.g. run.plugins=[my_package]"
+            f"plugins: got {name!r}, wanted a package that can be imported, from the current folder or installed"
             for name in self.plugins
-            if not all(part.isidentifier() for part in name.split("."))
+            if not all(part.isidentifier() for part in name.split(".")) or not _is_there(name.partition(".")[0])
         ]
         mistakes += [] if self.workers >= 0 else [f"workers: got {self.workers}, wanted at least 1, or 0 to choose"]
         for name in ("max_failure_rate", "max_unparsable_rate"):
             if not 0 <= getattr(self, name) <= 1:
                 mistakes.append(f"{name}: got {getattr(self, name)}, wanted a share in [0, 1]")
         return mistakes
+
+
+def _is_there(package: str) -> bool:
+    return package in sys.modules or importlib.util.find_spec(package) is not None
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,10 @@ class TestTargets:
 
     def test_must_be_of_the_role(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, llm={"_target_": "components.rerankers.none.NoReranker"})
-        assert mistake == "llm._target_: got 'components.rerankers.none.NoReranker' (str), wanted a LLM"
+        assert mistake == (
+            "llm._target_: got 'components.rerankers.none.NoReranker' (str), "
+            "wanted a LLM, but NoReranker lacks answers_from, generate"
+        )
 
     def test_a_metric_must_be_a_metric(self, default: Any) -> None:
         (mistake,) = mistakes_of(default, metrics__scores__em={"_target_": "components.rerankers.none.NoReranker"})

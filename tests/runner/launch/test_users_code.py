@@ -171,7 +171,7 @@ class TestClasses:
     @pytest.mark.parametrize(
         ("name", "expected"),
         [
-            ("parts.Answered", "wanted a Reranker"),
+            ("parts.Answered", "wanted a Reranker, but Answered lacks tokenizer, depth, score"),
             ("parts.Thawed", "wanted a frozen dataclass"),
             ("parts.Missing", "has no attribute 'Missing'"),
             ("broken.Anything", "(ZeroDivisionError: division by zero)"),
@@ -184,6 +184,15 @@ class TestClasses:
     def test_with_a_field_that_no_yaml_is_read_as(self, importable: Path) -> None:
         found = mistake("users_code.parts.Odd", "run.plugins=[users_code]", levels=[1])
         assert found.startswith("reranker.levels: its class gives it the type list[int]")
+
+    def test_a_package_that_is_not_there_is_told_once(self, importable: Path) -> None:
+        config = compose_config(["run.plugins=[users_cdoe]"])
+        for where in ("reranker", "llm", "context"):
+            config[where] = {"_target_": "users_code.parts.Answered"}
+        with pytest.raises(ConfigError) as caught:
+            build_cell(config)
+        assert len(caught.value.mistakes) == 2, "the package that is not there, and the one that is not named"
+        assert any(found.startswith("run.plugins: got 'users_cdoe', wanted a pack") for found in caught.value.mistakes)
 
     @pytest.mark.parametrize("plugins", ["[a-b]", "['']", "[os.path;]"])
     def test_a_plugin_that_is_no_package(self, plugins: str) -> None:
