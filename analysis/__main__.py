@@ -11,6 +11,7 @@ COMMANDS = {
     "compare": ("analysis.compare", "which cells differ from the best one, or from a baseline, and by how much"),
     "effects": ("analysis.effects", "which axes the values of a metric depend on"),
     "pareto": ("analysis.pareto", "which cells no other cell beats in both quality and cost"),
+    "repeats": ("analysis.repeats", "how much of a metric's noise is the samples, the answers, the judge"),
     "table": ("analysis.tables", "a published table beside the cells of a sweep"),
 }
 """Command -> its module, which has `add_arguments(parser)` and `run(options) -> int`; and what it is for."""

@@ -34,9 +34,9 @@ class OpenAIChat:
     `base_url` is the address of any server that speaks the protocol, "" for OpenAI's own. The key is read from the
     environment variable `api_key_env` ("" for a server that wants none), and appears in no result, no message and no
     key of the store. `max_new_tokens` is sent as max_tokens (as max_completion_tokens to OpenAI, whose newer models
-    require it); with `seed` None no seed is sent. `json_mode` says how `Request.json_schema` is enforced: json_schema
-    and json_object through response_format, guided_json through the parameter of that name in older versions of vLLM,
-    none not at all.
+    require it). `seed` is sent with the request's draw added; None sends no seed. `json_mode` says how
+    `Request.json_schema` is enforced: json_schema and json_object through response_format, guided_json through the
+    parameter of that name in older versions of vLLM, none not at all.
 
     Rate limits, server errors, timeouts (`timeout_s` for a whole attempt), lost connections and malformed replies are
     retried up to `max_retries` times, after the time that the server names (Retry-After) or `backoff_s`, doubled each
@@ -105,7 +105,7 @@ class OpenAIChat:
             "max_completion_tokens" if host_of(self.base_url) == host_of("") else "max_tokens": self.max_new_tokens,
         }
         if self.seed is not None:
-            parameters["seed"] = self.seed
+            parameters["seed"] = self.seed + request.draw
         return parameters | (self._enforced(request.json_schema) if request.json_schema else {})
 
     def _enforced(self, schema: Mapping[str, Any]) -> dict[str, Any]:

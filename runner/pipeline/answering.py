@@ -82,7 +82,7 @@ class Prompts(Stage[Sequence[Messages]]):
 
 @dataclass(frozen=True, eq=False)
 class Answers(Stage[Sequence[Answer]]):
-    """One answer per sample by a language model."""
+    """One answer per sample by a language model: the one of `draw`, where it is to answer several times."""
 
     kind: ClassVar[str] = "answers"
     version: ClassVar[int] = 2
@@ -91,6 +91,7 @@ class Answers(Stage[Sequence[Answer]]):
 
     llm: LLM
     prompts: Prompts
+    draw: int
     n_samples: int = runtime_only(0, "the samples stand in the key of the prompts")
 
     @property
@@ -106,7 +107,7 @@ class Answers(Stage[Sequence[Answer]]):
         samples = run.read(self.prompts.samples).samples
         prompts = run.read(self.prompts)
         for sample, messages, passages in zip(samples, prompts, self.prompts.passages.read(run), strict=True):
-            yield Request(sample.id, messages, sample, passages)
+            yield Request(sample.id, messages, sample, passages, draw=self.draw)
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ from runner.pipeline.copies import FoundCopies, NoCopies
 from runner.pipeline.data import Data
 from runner.pipeline.dense import dense_hits
 from runner.pipeline.fusing import Ranking, joined_hits
-from runner.pipeline.judging import judged_scores
+from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.picking import PickedHits
 from runner.pipeline.queries import SampleQueries
@@ -76,6 +76,7 @@ class Cell:
     """The components of one cell. Field names are the names of the configuration groups.
 
     `tokenizer`, `embedder` and `vector_index` are there to be chosen: components that use them hold them themselves.
+    `repeat` and `judge_repeat` number draws: a language model answers, or judges, the same once more.
     """
 
     dataset: Dataset
@@ -96,6 +97,8 @@ class Cell:
     language: LanguageSettings
     run: RunSettings
     experiment: ExperimentSettings
+    repeat: int = 0
+    judge_repeat: int = 0
 
 
 @dataclass(frozen=True)
@@ -135,10 +138,8 @@ def _result(cell: Cell, data: Data) -> Result:
     quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
     groups = [quick, *({name: metric} for name, metric in metrics.items() if name not in quick)]
     scored = [answer_scores(group, interval, data.samples, answers) for group in groups if group]
-    judged = [
-        judged_scores(name, metric, interval, data.samples, found.passages, answers, data.n_samples, found.n_passages)
-        for name, metric in cell.judge.scores.items()
-    ]
+    judging = Judging(interval, data.samples, found.passages, answers, data.n_samples, found.n_passages)
+    judged = [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]
     return Result(data.samples, found.shown, prompts, answers, (*found.scorings, *scored, *judged))
 
 
@@ -150,7 +151,7 @@ def _answered(cell: Cell, data: Data, passages: PromptPassages) -> tuple[tuple[P
     if answers_from is AnswersFrom.SAMPLE:
         return (), BaselineAnswers(cell.llm, data.samples, passages)
     prompts = Prompts(cell.prompt, data.samples, passages)
-    return (prompts,), Answers(cell.llm, prompts, data.n_samples)
+    return (prompts,), Answers(cell.llm, prompts, cell.repeat, data.n_samples)
 
 
 def _retrieved(cell: Cell, data: Data) -> _Found:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from components.fields import runtime_only
 from components.metrics.interval import Intervals
-from components.protocols import JudgedMetric, JudgePreparation
+from components.protocols import Ask, JudgedMetric, JudgePreparation
 from components.records import JudgeInput, ScoreState
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
@@ -95,7 +95,7 @@ class JudgedPassages(StageGroup):
 
 @dataclass(frozen=True, eq=False)
 class JudgedScores(Stage[Scoring]):
-    """What the judge says of each answer, or of the passages."""
+    """What the judge says of each answer, or of the passages: in `draw`, where it is to say it several times."""
 
     kind: ClassVar[str] = "judged_scores"
     version: ClassVar[int] = 2
@@ -109,6 +109,7 @@ class JudgedScores(Stage[Scoring]):
     passages: PromptPassages
     judged: JudgedAnswers | JudgedPassages
     preparation: PreparedJudge
+    draw: int
     n_samples: int = runtime_only(0, "the samples stand in the key themselves")
     n_passages: int = runtime_only(0, "the passages stand in the key themselves")
     """In a prompt, at most."""
@@ -128,7 +129,7 @@ class JudgedScores(Stage[Scoring]):
         passages = list(self.passages.read(run))
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
         inputs = [JudgeInput(samples[row], texts[row], passages[row]) for row in rows]
-        judgements = self.metric.judge(inputs, run.read(self.preparation).decisions, ask)
+        judgements = self.metric.judge(inputs, run.read(self.preparation).decisions, _of_draw(ask, self.draw))
         scores = {name: spread(score, rows, states) for name, score in judgements.scores.items()}
         remarks = [""] * len(samples)
         for row, remark in zip(rows, judgements.remarks, strict=True):
@@ -138,17 +139,34 @@ class JudgedScores(Stage[Scoring]):
         return replace(result, scores=table, usage=dict(ask.usage))
 
 
-def judged_scores(
-    name: str,
-    metric: JudgedMetric,
-    interval: Intervals,
-    samples: Samples,
-    passages: PromptPassages,
-    answers: AnyAnswers,
-    n_samples: int,
-    n_passages: int,
-) -> JudgedScores:
-    """The scores of one judged metric; `n_passages` are those in a prompt, at most."""
-    judged = JudgedAnswers(answers) if metric.reads_answers else JudgedPassages()
-    preparation = PreparedJudge(metric, samples, n_samples)
-    return JudgedScores(name, metric, interval, samples, passages, judged, preparation, n_samples, n_passages)
+def _of_draw(ask: Ask, draw: int) -> Ask:
+    """Asks for this draw of every reply."""
+    return lambda requests: ask([replace(request, draw=draw) for request in requests])
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What all judges of a cell have in common; `n_passages` are those in a prompt, at most."""
+
+    interval: Intervals
+    samples: Samples
+    passages: PromptPassages
+    answers: AnyAnswers
+    n_samples: int
+    n_passages: int
+
+
+def judged_scores(name: str, metric: JudgedMetric, judging: Judging, draw: int) -> JudgedScores:
+    """The scores of one judged metric. Whether it applies to a question is decided once for all draws."""
+    return JudgedScores(
+        name,
+        metric,
+        judging.interval,
+        judging.samples,
+        judging.passages,
+        JudgedAnswers(judging.answers) if metric.reads_answers else JudgedPassages(),
+        PreparedJudge(metric, judging.samples, judging.n_samples),
+        draw,
+        judging.n_samples,
+        judging.n_passages,
+    )

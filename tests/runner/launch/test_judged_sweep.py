@@ -1,6 +1,7 @@
 """A judge that answers over HTTP, from the command line to the matrices; and the same judge held against people."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from analysis.__main__ import main as analysis
 from runner.judge_agreement.__main__ import main as judge_agreement
 from runner.output.mlflow_runs import logged_metrics
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
@@ -135,6 +137,27 @@ def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pyt
     said = "accuracy: replies of the judge that cannot be read in 1 of 1 cell, for up to 2 of 20 samples (most often: "
     assert capsys.readouterr().out.count(f"{said}cannot be read: Perhaps.)") == 3
     assert ("run/unparsable/accuracy", 0.1) in set(logged_metrics(cell))
+
+
+def test_a_judges_noise_is_told_from_that_of_the_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It grades half of the samples by the toss of a coin, and the others alike each time."""
+
+    def script(request: dict[str, Any], attempt: int) -> Reply:
+        grade = 2 if len(last_message(request)) % 2 else 2 * (attempt % 2)
+        return Reply(f'{{"reason": "so", "grade": {grade}}}')
+
+    with chat_server(script) as server:
+        twice = judge(server, *only_metrics("accuracy"), "judge_repeat=1")
+        assert run_small(tmp_path, judge(server, *only_metrics("accuracy")), twice) == 0
+        assert len(server.requests) == 40
+    first, second = cells_in(tmp_path)
+    assert (first.axes["judge_repeat"], second.axes["judge_repeat"], first.axes["repeat"]) == (0, 1, None)
+    capsys.readouterr()
+    assert analysis(["repeats", str(tmp_path / "results" / SWEEP_ID), "--metric", "accuracy"]) == 0
+    head, row = capsys.readouterr().out.splitlines()[1:3]
+    values = dict(zip(re.split(r"\s{2,}", head.strip()), re.split(r"\s{2,}", row.strip()), strict=True))
+    assert (values["samples"], values["answers"], values["judgements"]) == ("20", "1", "2")
+    assert float(values["between judgements"].split()[0]) > 0.1
 
 
 class TestPlan:

@@ -50,6 +50,8 @@ class Own:
         code: int = EXIT_OK,
         plan_only: bool = False,
         judged: bool = False,
+        repeat: int = 0,
+        judge_repeat: int = 0,
         **model: Any,
     ) -> int:
         """How many requests reach the model in a sweep of one cell."""
@@ -61,6 +63,8 @@ class Own:
             dataset=Jsonl(f"{self.folder}/documents.jsonl", f"{self.folder}/samples.jsonl", limit=limit),
             retriever=bm25(),
             top_k=top_k,
+            repeat=repeat,
+            judge_repeat=judge_repeat,
             llm=llm,
             judge=judge(llm) if judged else JudgeSettings(None, {}),
             metrics=MetricSettings({"trec": TrecMeasures(("mrr",))}, Intervals(n_resamples=100)),
@@ -162,6 +166,22 @@ def test_judgements_are_kept_by_request_too(own: Own, server: ChatServer) -> Non
     assert own.asked(judged=True, top_k=6) == 0, "the same answers"
     own.samples[4]["references"] = ["Never"]
     assert own.asked(judged=True) == 2, "whether it applies and the judgement, which read the reference"
+
+
+def test_a_repeat_asks_once_more_with_another_seed_and_is_kept(own: Own, server: ChatServer) -> None:
+    assert own.asked(limit=5, seed=7) == 5
+    assert own.asked(limit=5, seed=7, repeat=1) == 5
+    assert [request["seed"] for request in server.requests] == [7] * 5 + [8] * 5
+    assert own.asked(limit=5, seed=7, repeat=1) == 0
+    assert own.asked(limit=5, seed=7) == 0
+
+
+def test_a_judge_repeats_its_judgements_of_the_same_answers(own: Own, server: ChatServer) -> None:
+    server.script = lambda request, attempt: Reply(VERDICT.reply if "response_format" in request else "No.")
+    assert own.asked(limit=5, judged=True) == 5 + 5 + 5
+    assert own.asked(limit=5, judged=True, judge_repeat=1) == 5, "whether the metric applies is decided once"
+    assert own.asked(limit=5, judged=True, repeat=1) == 5, "equal answers were judged before"
+    assert own.asked(limit=5, judged=True, repeat=1, judge_repeat=1) == 0
 
 
 def test_an_estimate_says_that_it_is_one(own: Own) -> None:

@@ -1,0 +1,139 @@
+"""python -m analysis repeats: how much of a metric's noise comes from the samples, the answers and the judge."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rich.markup import escape
+
+from analysis import terminal
+from analysis.statistics.repeats import Variance, VarianceSplit, variance_split
+from analysis.terminal import UNKNOWN, Column
+from components.errors import DataError
+from components.subsets import MACRO
+from runner import loaded
+from runner.common_samples import common_samples
+from runner.loaded import LoadedSweep, SubsetMetric
+from runner.results import OK, CellResult
+
+AXES = ("repeat", "judge_repeat")
+Draw = tuple[int, int]
+"""Of the answers, and of the judgements of these."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("sweep", help="a sweep's folder, or its id in results/, with repeat=0,1 or judge_repeat=0,1")
+    parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:accuracy")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints a row for each configuration that was repeated; returns 0. Raises DataError."""
+    sweep = loaded.load(options.sweep)
+    metric = loaded.find_metric(options.metric, sweep.cells)
+    cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
+    if metric.subset == MACRO:
+        raise DataError(
+            f"--metric {options.metric}: a mean over subsets has no single samples; name one subset, or none"
+        )
+    groups = [group for group in _repeated(cells) if len(group) > 1]
+    if not groups:
+        raise DataError(
+            f"{sweep.name}: no configuration with a value of {metric} was repeated; run the sweep with repeat=0,1,2 "
+            "(several answers), judge_repeat=0,1,2 (several judgements), or both"
+        )
+    found = [_split(group, sweep, metric) for group in groups]
+    console = terminal.make_console()
+    title = f"{metric}: standard deviations of one sample, by where they come from"
+    terminal.show_table(console, title, _columns(found, loaded.varying_axes(cells)))
+    for line in _NOTES:
+        console.print(f"[dim]{escape(line)}[/]")
+    return 0
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A configuration with all of its draws: one of its cells, the mean over them, and the noise."""
+
+    cell: CellResult
+    n_samples: int
+    n_answers: int
+    n_judgements: int
+    mean: float
+    split: VarianceSplit
+
+    def standard_error(self, n_answers: int, n_judgements: int) -> float:
+        """Of the mean, with so many draws."""
+        return self.split.standard_error(self.n_samples, n_answers, n_judgements)
+
+
+def _repeated(cells: Sequence[CellResult]) -> list[dict[Draw, CellResult]]:
+    """Cells that differ in nothing but their draws, by draw."""
+    groups: dict[str, dict[Draw, CellResult]] = {}
+    for cell in cells:
+        others = {name: value for name, value in cell.axes.items() if name not in AXES}
+        draw = (int(cell.axes.get("repeat") or 0), int(cell.axes.get("judge_repeat") or 0))
+        groups.setdefault(repr(others), {})[draw] = cell
+    return list(groups.values())
+
+
+def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetMetric) -> Repeated:
+    """Over the samples that have a value in all draws. Raises DataError."""
+    answers, judgements = (sorted({draw[place] for draw in group}) for place in (0, 1))
+    draws = [(answer, judgement) for answer in answers for judgement in judgements]
+    if missing := [draw for draw in draws if draw not in group]:
+        answer, judgement = missing[0]
+        raise DataError(
+            f"{sweep.name}: the cell with repeat={answer} judge_repeat={judgement} has no value, and the noise of the "
+            f"others cannot be split without it, e.g. of {next(iter(group.values())).cell_id}; run all combinations"
+        )
+    found = common_samples([group[draw] for draw in draws], sweep.folder_of, metric.metric, metric.subset)
+    if found.combine is not None or found.apart:
+        raise DataError(
+            f"{sweep.name}: {metric} has no values of single samples that all repeats share; wanted a metric that is a "
+            "mean over samples, of the same questions in all repeats"
+        )
+    values = found.statistics[:, :, 0].reshape(found.n, len(answers), len(judgements))
+    split = variance_split(values, found.clusters)
+    if split is None:
+        raise DataError(f"{sweep.name}: {metric} has a value in all repeats for {found.n} sample, wanted two or more")
+    return Repeated(group[draws[0]], found.n, len(answers), len(judgements), float(values.mean()), split)
+
+
+def _columns(found: Sequence[Repeated], axes: Sequence[str]) -> list[Column]:
+    shown = [axis for axis in axes if axis not in AXES]
+    return [
+        Column("cell", [each.cell.cell_id[:8] for each in found], is_number=False),
+        *(
+            Column(axis, [escape(loaded.shown(each.cell.axes.get(axis))) for each in found], is_number=False)
+            for axis in shown
+        ),
+        Column("samples", [str(each.n_samples) for each in found]),
+        Column("answers", [str(each.n_answers) for each in found]),
+        Column("judgements", [str(each.n_judgements) for each in found]),
+        Column("mean", [f"{each.mean:.4f}" for each in found]),
+        Column("between samples", [_deviation(each.split.sample) for each in found]),
+        Column("between answers", [_deviation(each.split.generation) for each in found]),
+        Column("between judgements", [_deviation(each.split.judge) for each in found]),
+        Column(
+            "error of the mean", [f"{each.standard_error(each.n_answers, each.n_judgements):.4f}" for each in found]
+        ),
+        Column("with one draw", [f"{each.standard_error(1, 1):.4f}" for each in found]),
+        Column("with endless ones", [f"{np.sqrt(each.split.sample.value / each.n_samples):.4f}" for each in found]),
+    ]
+
+
+def _deviation(variance: Variance | None) -> str:
+    """With the 95 % interval; a dash where nothing was repeated that would tell."""
+    if variance is None:
+        return UNKNOWN
+    value, low, high = (f"{np.sqrt(each):.3f}" for each in (variance.value, variance.low, variance.high))
+    return f"{value} [dim]{low}–{high}[/]"
+
+
+_NOTES = (
+    "what is not repeated is in the column before: without judge_repeat, the judge's noise is in that of the answers",
+    "errors of the mean take samples for independent; more repeats cannot make it smaller than the last column, more "
+    "samples can",
+)

@@ -1,0 +1,87 @@
+"""Components of variance, against simulated noise whose parts are known."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from analysis.statistics.repeats import variance_split
+
+Values = NDArray[np.float64]
+
+
+def simulated(n: int, shape: tuple[int, int], deviations: tuple[float, float, float], seed: int = 0) -> Values:
+    """Values of n samples, with noise of the samples, of the answers to them and of the judgements of these."""
+    random = np.random.default_rng((seed, n, *shape))
+    of_sample, of_answer, of_judgement = deviations
+    return (
+        0.5
+        + of_sample * random.normal(size=(n, 1, 1))
+        + of_answer * random.normal(size=(n, shape[0], 1))
+        + of_judgement * random.normal(size=(n, *shape))
+    )
+
+
+def test_the_parts_are_found() -> None:
+    split = variance_split(simulated(4000, (3, 2), (0.3, 0.2, 0.1)), np.arange(4000))
+    assert split is not None
+    assert split.generation is not None
+    assert split.judge is not None
+    found = [split.sample.value, split.generation.value, split.judge.value]
+    assert found == pytest.approx([0.09, 0.04, 0.01], rel=0.08)
+    for part, truth in ((split.sample, 0.09), (split.generation, 0.04), (split.judge, 0.01)):
+        assert part.low < truth < part.high
+
+
+def test_by_hand() -> None:
+    """Two samples, two answers each, one judgement: squares 0.5 and 0.5 within, means 1 and 4."""
+    split = variance_split(np.array([[[0.5], [1.5]], [[3.5], [4.5]]]), np.array([0, 1]))
+    assert split is not None
+    assert split.generation is not None
+    assert (split.sample.value, split.generation.value, split.judge) == (4.5 - 0.25, 0.5, None)
+    assert split.standard_error(2, 2, 1) == pytest.approx(np.sqrt(4.25 / 2 + 0.5 / 4))
+
+
+def test_what_is_not_repeated_is_in_the_part_before() -> None:
+    values = simulated(4000, (3, 2), (0.3, 0.2, 0.1))
+    answers_alone = variance_split(values[:, :, :1], np.arange(4000))
+    judgements_alone = variance_split(values[:, :1], np.arange(4000))
+    assert answers_alone is not None
+    assert judgements_alone is not None
+    assert answers_alone.generation is not None
+    assert answers_alone.judge is None
+    assert answers_alone.generation.value == pytest.approx(0.05, rel=0.08)
+    assert judgements_alone.generation is None
+    assert judgements_alone.sample.value == pytest.approx(0.13, rel=0.08)
+
+
+def test_a_part_that_is_not_there_is_none_and_never_negative() -> None:
+    for seed in range(20):
+        split = variance_split(simulated(30, (2, 2), (0.3, 0.0, 0.3), seed), np.arange(30))
+        assert split is not None
+        assert split.generation is not None
+        assert 0 <= split.generation.low <= split.generation.value <= split.generation.high < 0.09
+
+
+def test_samples_that_belong_together_make_wider_intervals() -> None:
+    values = simulated(200, (2, 1), (0.3, 0.2, 0.0))
+    alone = variance_split(values, np.arange(200))
+    four = variance_split(np.tile(values, (4, 1, 1)), np.tile(np.arange(200), 4))
+    assert alone is not None
+    assert four is not None
+    assert four.sample.high - four.sample.low == pytest.approx(alone.sample.high - alone.sample.low, rel=0.1)
+
+
+def test_one_sample_has_no_spread() -> None:
+    assert variance_split(np.zeros((1, 2, 2)), np.zeros(1, dtype=np.int64)) is None
+
+
+def test_intervals_hold_the_truth() -> None:
+    held = np.zeros(3)
+    for seed in range(150):
+        split = variance_split(simulated(60, (3, 2), (0.3, 0.2, 0.1), seed), np.arange(60))
+        assert split is not None
+        assert split.generation is not None
+        assert split.judge is not None
+        parts = (split.sample, split.generation, split.judge)
+        held += [part.low <= truth <= part.high for part, truth in zip(parts, (0.09, 0.04, 0.01), strict=True)]
+    assert (held >= 0.88 * 150).all()

@@ -1,0 +1,62 @@
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.__main__ import main
+from tests.analysis import tiny_sweep
+from tests.analysis.tiny_sweep import TinyCell
+
+
+def repeated(retriever: str, values: Sequence[float], n_answers: int, n_judgements: int) -> list[TinyCell]:
+    """A configuration whose answers and judgements differ by noise."""
+    random = np.random.default_rng(1)
+    return [
+        TinyCell(
+            f"{retriever}{answer}{judgement}",
+            {"retriever": retriever, "repeat": answer, "judge_repeat": judgement if n_judgements > 1 else None},
+            (np.array(values) + 0.1 * random.normal(size=8)).tolist(),
+        )
+        for answer in range(n_answers)
+        for judgement in range(n_judgements)
+    ]
+
+
+VALUES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.2, 0.1, 0.2]
+
+
+def test_a_row_for_every_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = [*repeated("bm25", VALUES, 2, 2), *repeated("dense", VALUES, 2, 2)]
+    assert main(["repeats", str(tiny_sweep.write(tmp_path, cells)), "--metric", "rouge_l"]) == 0
+    title, head, *rows = capsys.readouterr().out.splitlines()
+    assert title.startswith("rouge_l of all samples: standard deviations of one sample")
+    assert head.split()[:5] == ["cell", "retriever", "samples", "answers", "judgements"]
+    assert [row.split()[1:5] for row in rows[:2]] == [["bm25", "8", "2", "2"], ["dense", "8", "2", "2"]]
+    mean = np.mean([value for cell in cells[:4] for value in cell.rouge_l if value is not None])
+    assert rows[0].split()[5] == f"{mean:.4f}"
+
+
+def test_what_was_not_repeated_has_a_dash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = repeated("bm25", VALUES, 3, 1)
+    assert main(["repeats", str(tiny_sweep.write(tmp_path, cells)), "--metric", "rouge_l"]) == 0
+    row = capsys.readouterr().out.splitlines()[2].split()
+    assert row[-4] == "–"
+    assert float(row[-2]) >= float(row[-3]) >= float(row[-1]), "one answer is worth less than three"
+
+
+@pytest.mark.parametrize(
+    ("n_cells", "metric", "message"),
+    [
+        (1, "rouge_l", "no configuration with a value of rouge_l of all samples was repeated"),
+        (3, "rouge_l", "the cell with repeat=1 judge_repeat=1 has no value"),
+        (4, "bleu", "bleu of all samples has no values of single samples"),
+        (4, "macro:rouge_l", "a mean over subsets has no single samples"),
+    ],
+)
+def test_what_cannot_be_split(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], n_cells: int, metric: str, message: str
+) -> None:
+    cells = repeated("bm25", VALUES, 2, 2)[:n_cells]
+    assert main(["repeats", str(tiny_sweep.write(tmp_path, cells)), "--metric", metric]) == 2
+    assert message in capsys.readouterr().err
