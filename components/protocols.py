@@ -62,6 +62,29 @@ class Dataset(Component, Protocol):
 
 
 @runtime_checkable
+class Source(Component, Protocol):
+    """Documents that are read by themselves."""
+
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of the content that `read` reads. Raises DataError."""
+
+    def read(self) -> tuple[Documents, Mapping[str, int | str]]:
+        """The documents, and counts for the notes. Raises DataError."""
+
+
+@runtime_checkable
+class DatasetOverSource(Dataset, Protocol):
+    """A data set whose documents are read by themselves and kept: editing the questions does not read them again."""
+
+    @property
+    def source(self) -> Source | None:
+        """Where its documents come from; None if it has none besides its samples."""
+
+    def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
+        """What `load` gives, from what the source read. Raises DataError."""
+
+
+@runtime_checkable
 class Tokenizer(Component, Protocol):
     """Splits a text into the units that lengths are counted in."""
 

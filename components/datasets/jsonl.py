@@ -1,12 +1,14 @@
 """A user's own documents and questions."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
-from components.datasets.document_files import document_files, missing_extras, other_files, read_documents, said
+from components.datasets.document_files import missing_extras
+from components.datasets.document_source import DocumentSource
 from components.datasets.given_passages import joined
 from components.datasets.jsonl_samples import read_samples
 from components.datasets.labels import name_mistakes
@@ -52,19 +54,25 @@ class Jsonl:
                 mistakes.append(f"documents: {error}")
         return mistakes
 
+    @property
+    def source(self) -> DocumentSource | None:
+        """The documents; None where the samples bring their passages."""
+        return DocumentSource(self.documents) if self.documents else None
+
     def fingerprint(self) -> str:
-        """SHA-256 over all files that are read and the numbers of those that are not, which the notes report."""
-        files, others = {"samples.jsonl": require_file(Path(self.samples), _EXPECTED)}, ""
-        if self.documents:
-            files |= {f"documents/{name}": file for name, file in document_files(Path(self.documents)).items()}
-            others = said(other_files(Path(self.documents)))
-        return hashlib.sha256(f"{sha256_of_files(files, _EXPECTED)} {others}".encode()).hexdigest()
+        """SHA-256 over the documents and the questions."""
+        of_samples = sha256_of_files({"samples.jsonl": require_file(Path(self.samples), _EXPECTED)}, _EXPECTED)
+        of_documents = self.source.fingerprint() if self.source else ""
+        return hashlib.sha256(f"{of_documents} {of_samples}".encode()).hexdigest()
 
     def load(self) -> Benchmark:
         """All documents, and questions up to the limit. Raises ConfigError if `check` finds a mistake, DataError."""
         if mistakes := self.check():
             raise ConfigError(mistakes)
-        documents, counts = read_documents(Path(self.documents)) if self.documents else (Documents((), (), ()), {})
+        return self.load_over(*self.source.read()) if self.source else self.load_over(Documents((), (), ()), {})
+
+    def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
+        """The questions up to the limit, over documents that were read before. Raises DataError."""
         own = read_samples(Path(self.samples), dict(zip(documents.ids, documents.texts, strict=True)))
         if not self.documents and not own.passages:
             raise DataError(

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from components.fields import runtime_only
 from components.json_value import Json
-from components.protocols import Dataset
+from components.protocols import Dataset, DatasetOverSource, Source
 from components.records import Benchmark, Documents, Sample
 from components.text.languages import detect_language
 from runner.engine.codecs import Codec, Parts
@@ -110,6 +110,43 @@ class SamplesCodec:
         return SampleSet(decode_samples(parts["samples"]), dict(parts["labels"]))
 
 
+@dataclass(frozen=True)
+class SourceDocuments:
+    """The documents of a source, and counts for the notes."""
+
+    documents: Documents
+    counts: Mapping[str, Json]
+
+
+class SourceCodec:
+    """Documents as a table, counts as JSON."""
+
+    def encode(self, result: SourceDocuments) -> Parts:
+        """Both."""
+        return {"documents": _table(result.documents), "counts": dict(result.counts)}
+
+    def decode(self, parts: Parts) -> SourceDocuments:
+        """Both."""
+        return SourceDocuments(_documents(parts["documents"]), parts["counts"])
+
+
+@dataclass(frozen=True, eq=False)
+class ReadSource(Stage[SourceDocuments]):
+    """The documents of a data set that has them apart: whatever is asked about them, they are read once."""
+
+    kind: ClassVar[str] = "source"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Codec[SourceDocuments]] = SourceCodec()
+
+    source: Source
+    fingerprint: str
+
+    def make(self, run: Run) -> SourceDocuments:
+        """Reads them. Raises DataError."""
+        return SourceDocuments(*self.source.read())
+
+
 @dataclass(frozen=True, eq=False)
 class LoadedBenchmark(Stage[Benchmark]):
     """The data set as its loader gives it; `fingerprint` is the hash of the files that it reads."""
@@ -121,9 +158,14 @@ class LoadedBenchmark(Stage[Benchmark]):
 
     dataset: Dataset
     fingerprint: str
+    sources: tuple[ReadSource, ...] = ()
 
     def make(self, run: Run) -> Benchmark:
         """Loads it. Raises DataError."""
+        for stage in self.sources:  # one at most
+            if isinstance(self.dataset, DatasetOverSource):
+                read = run.read(stage)
+                return self.dataset.load_over(read.documents, read.counts)
         return self.dataset.load()
 
 
@@ -190,7 +232,9 @@ def load_data(dataset: Dataset, store: Store, announce: Callable[[str], None] = 
 
     Raises DataError.
     """
-    loaded = LoadedBenchmark(dataset, dataset.fingerprint())
+    source = dataset.source if isinstance(dataset, DatasetOverSource) else None
+    sources = (ReadSource(source, source.fingerprint()),) if source else ()
+    loaded = LoadedBenchmark(dataset, dataset.fingerprint(), sources)
     if store.find(loaded.kind, loaded.key) is None:
         announce(f"loading {dataset.name} ...")
     content, notes = read_kept(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))

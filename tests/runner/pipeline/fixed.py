@@ -3,7 +3,7 @@
 Nothing here is read from `conf/` or from bundled data, so that tests change only when code does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -103,6 +103,31 @@ class FixedData:
             replace(sample, corpus_prefix=f"{sample.subset}/" if self.side_by_side else "") for sample in _SAMPLES
         )
         return Benchmark(documents, samples, {"n_documents": 4}, {"towers": "Towers"})
+
+
+@dataclass(frozen=True)
+class FixedSource:
+    """The four documents by themselves."""
+
+    version: ClassVar[int] = 1
+
+    def fingerprint(self) -> str:
+        return "fixed"
+
+    def read(self) -> tuple[Documents, Mapping[str, int | str]]:
+        return FixedData().load().documents, {"n_read": 4}
+
+
+@dataclass(frozen=True)
+class FixedOverSource(FixedData):
+    """The same data set, whose documents are read by themselves."""
+
+    @property
+    def source(self) -> FixedSource:
+        return FixedSource()
+
+    def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
+        return replace(self.load(), documents=documents, notes=counts)
 
 
 @dataclass(frozen=True)
@@ -221,7 +246,7 @@ CELLS = {
     "closed book": {"retriever": ClosedBook()},
     "baseline": {"retriever": bm25(), "llm": Extractive(tokenizer=CharacterBigrams())},
     "given passages": {"retriever": Given(WholeDocuments(), noise_rate=0.5)},
-    "oracle": {"retriever": Oracle()},
+    "oracle": {"dataset": FixedOverSource(), "retriever": Oracle()},
 }
 """Cells that have, taken together, a stage of every kind."""
 

@@ -73,7 +73,8 @@ def _computed(store: Store) -> dict[str, Row]:
     for fields in CELLS.values():
         graph = graph_in(store, fixed_cell(**fields))
         loaded = graph.data.corpus.data
-        found[loaded.kind][loaded.key] = loaded
+        for stage in loaded.upstream():
+            found[stage.kind][stage.key] = stage
         run_all(store, graph.result)
         for stage in graph.result.upstream():
             found[stage.kind][stage.key] = stage
