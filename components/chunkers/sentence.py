@@ -19,7 +19,8 @@ class SentencePacking:
 
     With overlap, a chunk begins with exactly the last `size * overlap` tokens of the text before it, rounded down;
     whole sentences fill the rest. A sentence that is too long for the rest is cut between tokens. Nothing is lost or
-    changed: chunks are spans of the original text.
+    changed: chunks are spans of the original text. Tokens are those of the whole document: a chunk tokenised by itself
+    can have one or two more, since its edges may fall where the tokenizer would have read on.
     """
 
     size: int = 128

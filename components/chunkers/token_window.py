@@ -17,7 +17,8 @@ class TokenWindow:
     """Windows of `size` tokens (or characters), each beginning `size * (1 - overlap)` tokens after the previous one.
 
     The last window of a document may be shorter. A window never ends inside a character: a token that does so is left
-    to the next window. Windows of white space alone are dropped.
+    to the next window. Windows of white space alone are dropped. Tokens are those of the whole document: a window
+    tokenised by itself can have one or two more, since its edges may fall where the tokenizer would have read on.
     """
 
     size: int = 128

@@ -1,0 +1,24 @@
+"""How many tokens a chunk has when it is tokenised by itself: what the documentation says."""
+
+import numpy as np
+import pytest
+
+from components.chunkers.sentence import SentencePacking
+from components.chunkers.token_window import TokenWindow
+from components.datasets.demo import Demo
+from components.protocols import Chunker
+from components.records import SpanTexts
+from components.text.tables import segment
+from components.tokenizers.cl100k import Cl100k
+
+MOST_OVER = 2
+
+
+@pytest.mark.parametrize("chunker", [SentencePacking(64, 0.3), TokenWindow(64, 0.3)], ids=lambda c: type(c).__name__)
+def test_a_chunk_by_itself_has_two_tokens_more_at_most(chunker: Chunker) -> None:
+    documents = Demo().load().documents
+    spans = chunker.chunk(documents, segment(documents.texts, Cl100k()))
+    lengths = np.array([len(ends) for ends in Cl100k().token_ends(list(SpanTexts(documents.texts, spans)))])
+    assert len(lengths) > 1000
+    assert 64 < lengths.max() <= 64 + MOST_OVER
+    assert np.mean(lengths > 64) < 0.15
