@@ -19,10 +19,15 @@ class _Kind(NamedTuple):
 
 def require_types(fields: Mapping[str, Json], record: type) -> None:
     """Raises TypeError for the first of the fields that is not of the type that the record gives it."""
-    hints = get_type_hints(record)
+    hints = _hints(record)
     for name, value in fields.items():
         if name in hints:
             _require([(name, value)], [value], hints[name], "")
+
+
+@cache
+def _hints(record: type) -> dict[str, Any]:
+    return get_type_hints(record)
 
 
 def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], wanted: Any, where: str) -> None:

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from components.errors import StoreError
 from runner.display import make_console, say_error
+from runner.engine.store.blocks import damaged_blocks
 from runner.engine.store.entries import Entry, Store
 
 _DAY_S = 86_400
@@ -62,6 +63,12 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
         console.print(f"no manifest: {folder}")
         if delete:
             shutil.rmtree(folder)
+    for name in ("pair_scores", "workspaces"):
+        for block in damaged_blocks(store.root / name):
+            n_damaged += 1
+            console.print(f"damaged: {block} does not match its checksum")
+            if delete:
+                block.unlink()
     done = " (removed; they are computed again when needed)" if delete and n_damaged else ""
     console.print(f"{n_entries} results compared with their checksums, {n_damaged} damaged{done}")
     return 1 if n_damaged and not delete else 0

@@ -42,6 +42,11 @@ def read_blocks(folder: Path, name: str) -> Iterator[Part]:
             path.unlink(missing_ok=True)
 
 
+def damaged_blocks(folder: Path) -> list[Path]:
+    """All in a folder and those below it that do not match their checksums."""
+    return [path for path in sorted(folder.glob("**/[!.]*.*.*")) if not _is_sound(path)]
+
+
 def _is_sound(path: Path) -> bool:
     try:
         return path.name.split(".")[-2] == checksum(path)

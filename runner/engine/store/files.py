@@ -92,8 +92,9 @@ def keeping(what: str, place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error.strerror or error)
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        why = "the disk is full" if is_full else str(error.strerror or error)
+        remedy = "Free some space (python -m runner.store prune)" if is_full else "See that it is there and writable"
         raise StoreError(
-            f"{place}: cannot keep {what}: {why}. Free some space (python -m runner.store prune), then give the same "
-            "command again: finished stages are kept"
+            f"{place}: cannot keep {what}: {why}. {remedy}, then give the same command again: finished stages are kept"
         ) from error

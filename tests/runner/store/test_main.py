@@ -7,6 +7,7 @@ import pytest
 
 from components.records import Answer, AnswerState
 from runner.engine.store import Entry, Store
+from runner.engine.store.blocks import write_block
 from runner.store.__main__ import main
 from tests.runner.sweeping import flip_a_byte, run_command
 
@@ -69,6 +70,21 @@ class TestVerify:
         (chunks.folder / "manifest.json").unlink()
         assert run(store, "verify") == 1
         assert f"no manifest: {chunks.folder}" in capsys.readouterr().out
+
+    def test_half_done_work_and_scores_of_pairs_are_compared_too(
+        self, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        folders = (store.workspace("dd" * 32), store.root / "pair_scores" / ("ee" * 32))
+        sound, damaged = ([write_block(folder, name, np.ones(9)) for folder in folders] for name in ("0-9", "9-18"))
+        (folders[0] / "vectors.npy").touch()  # no block: what they are joined into
+        for block in damaged:
+            flip_a_byte(block)
+        assert run(store, "verify") == 1
+        output = capsys.readouterr().out
+        assert all(f"damaged: {block} does not match its checksum" in output for block in damaged)
+        assert "0 results compared with their checksums, 2 damaged" in output
+        assert run(store, "verify", "--delete") == 0
+        assert [path.exists() for path in (*sound, *damaged)] == [True, True, False, False]
 
     def test_delete_removes_the_damaged_alone(self, store: Store, chunks: Entry, answers: Entry) -> None:
         without_manifest = store.write("terms", "cc" * 32, {"data": b"z"}, seconds=0, made_from={}).folder

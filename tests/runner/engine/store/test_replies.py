@@ -174,6 +174,6 @@ def no_room() -> Iterator[None]:
 def test_what_cannot_be_written_stops_whoever_asks(path: Path) -> None:
     writer = opened(path)
     writer.add("1", answer("1"))
-    with pytest.raises(StoreError, match=r"cannot keep a reply: File too large\. Free some space"):
+    with pytest.raises(StoreError, match=r"cannot keep a reply: File too large\. See that"):
         writer.add("2", answer("2", "long " * 100))
     assert opened(path).get_all(["1", "2"]) == {"1": answer("1")}
