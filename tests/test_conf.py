@@ -113,6 +113,14 @@ class TestSweeps:
         assert named is None or named[1] in {str(n_cells), {2: "Two"}.get(n_cells)}
 
 
+def test_every_prompt_speaks_to_a_closed_book_as_to_the_others_but_of_no_sources() -> None:
+    """An option that changes `system` alone would leave closed-book cells without what it adds."""
+    prompts = [compose_job(f"prompt={path.stem}").config["prompt"] for path in OPTIONS if path.parent.name == "prompt"]
+    assert len({prompt["closed_book_system"] for prompt in prompts}) == len({prompt["system"] for prompt in prompts})
+    assert all(prompt["nothing_found"] and prompt["closed_book"] for prompt in prompts)
+    assert not any(re.search("sources|资料", prompt["closed_book_system"]) for prompt in prompts)
+
+
 class TestPublishedTables:
     """The presets ask for what the tables of CRUD-RAG's paper hold: its base, and the values of one component."""
 

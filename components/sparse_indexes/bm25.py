@@ -134,8 +134,8 @@ class Bm25:
                 f"bm25: {len(without)} of {len(queries)} queries have no hit at all, "
                 f"e.g. {queries.texts[int(without[0])][:60]!r}; "
                 f"wanted at most a share of {self.max_share_without_hits:g}. "
-                f"Does the tokenizer ({type(self.tokenizer).__name__}) fit the language? tokenizer=english is for "
-                "English, tokenizer=rjieba for Chinese, tokenizer=bigrams for both in one corpus. "
+                f"Does the tokenizer ({type(self.tokenizer).__name__}) fit the language? Name it: language=en "
+                "for English, zh for Chinese, multi for several in one corpus. "
                 "If such queries are expected, set retriever.sparse_index.max_share_without_hits=1."
             )
 
