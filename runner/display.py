@@ -5,6 +5,7 @@ answer makes a report fail, and no escape sequence in a question reaches the ter
 import os
 import re
 import sys
+from contextlib import suppress
 from typing import Any
 
 from rich.console import Console
@@ -39,7 +40,8 @@ def no_formula(value: object) -> object:
 
 def say_error(error: object) -> None:
     """A message on standard error."""
-    sys.stderr.write(f"{printable(str(error))}\n")
+    with suppress(OSError):  # of a terminal that was closed: nobody is left to read it
+        sys.stderr.write(f"{printable(str(error))}\n")
 
 
 def make_console() -> Console:
@@ -65,11 +67,12 @@ class SafeConsole(Console):
         rendered = super().render_str("", style=style, markup=False, **options)
         return rendered.append_text(parsed)
 
-    def print(self, *objects: Any, **options: Any) -> None:
+    def _check_buffer(self) -> None:
         try:
-            super().print(*objects, **options)
-        except OSError:  # of a terminal that was closed; on_broken_pipe has the rest
-            self.quiet = True
+            super()._check_buffer()
+        except OSError:  # of a terminal that was closed
+            self._buffer.clear()
+            self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

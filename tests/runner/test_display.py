@@ -1,13 +1,16 @@
 """What comes from outside is shown as it is, and obeyed by nothing."""
 
+import errno
 import io
 import os
 import subprocess
 import sys
+from tempfile import TemporaryFile
 
 import pytest
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import Progress
 from rich.table import Table
 
 from runner.display import SafeConsole, make_console, printable, say_error, table_cell
@@ -91,6 +94,25 @@ def test_a_reader_that_goes_away_ends_nothing() -> None:
         os.close(writes)
         _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "to the end")
+
+
+class _Closed(io.StringIO):
+    """A terminal that was closed."""
+
+    def write(self, text: str, /) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_a_terminal_that_was_closed_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = SafeConsole(file=_Closed(), force_terminal=True)
+    with TemporaryFile("w") as stdout, Progress(console=console) as bars:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        bars.add_task("x", total=1)
+        console.print("a line")
+        bars.stop()
+    assert console.quiet
+    monkeypatch.setattr(sys, "stderr", _Closed())
+    say_error("an error")
 
 
 def test_an_encoding_that_lacks_a_character_is_no_failure() -> None:
