@@ -1,19 +1,20 @@
 """python -m analysis effects: which axes of the grid a metric depends on, and how much."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-import numpy as np
 from rich.markup import escape
 
 from analysis import terminal
-from analysis.statistics import VarianceShares, variance_shares
-from analysis.terminal import Column
+from analysis.statistics import SampleScores, Share, VarianceShares, sampling_errors, variance_shares
+from analysis.terminal import UNKNOWN, Column
 from components.errors import DataError
 from runner import loaded
+from runner.common_samples import CommonSamples, common_samples
 from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
 
+_N_DRAWS, _ALPHA = 2000, 0.05
 _ORDER = {True: "best", False: "best", None: "largest"}
 
 
@@ -27,43 +28,76 @@ def run(options: argparse.Namespace) -> int:
     """Prints axes and pairs of axes by the share of variance that they explain; returns 0. Raises DataError."""
     sweep = loaded.load(options.sweep)
     metric = loaded.find_metric(options.metric, sweep.cells)
-    cells = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
-    values = np.array([metric.value(cell) for cell in cells], dtype=np.float64)
-    shares = variance_shares(values, loaded.axis_levels(cells))
-    if not cells:
-        raise DataError(f"{sweep.folder}: no cell with a value of {metric}; did all of them fail?")
+    valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
+    if not valued:
+        raise DataError(f"{sweep.name}: no cell with a value of {metric}; did all of them fail?")
+    common = common_samples(valued, sweep.folder_of, metric.metric, metric.subset)
+    scores = SampleScores(common.statistics, common.clusters, common.strata, common.combine)
+    means = common.means()
+    errors = sampling_errors(scores, _N_DRAWS, seed=0)
+    shares = variance_shares(means, loaded.axis_levels(common.cells), errors, alpha=_ALPHA)
     if shares is None:
         raise DataError(
-            f"{sweep.folder}: {metric} is the same in all {len(cells)} cell(s) that have it, so no axis acts"
+            f"{sweep.name}: {metric} is the same in all {len(common.cells)} cell(s) that have it, so no axis acts"
         )
     console = terminal.make_console()
-    title = f"{metric}: share of the variance between {len(cells)} cells"
-    terminal.show_table(console, title, _columns(shares, cells, metric))
-    for line in filter(None, [*_notes(shares), sweep.left_out(len(cells))]):
+    title = f"{metric}: share of the variance between {len(common.cells)} cells"
+    values = dict(zip((cell.cell_id for cell in common.cells), means.tolist(), strict=True))
+    terminal.show_table(console, title, _columns(shares, common.cells, values, metric))
+    for line in filter(None, [_over(common), _noise(shares), *_notes(shares), sweep.left_out(len(common.cells))]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
 
 
-def _columns(shares: VarianceShares, cells: Sequence[CellResult], metric: SubsetMetric) -> list[Column]:
+def _columns(
+    shares: VarianceShares, cells: Sequence[CellResult], values: Mapping[str, float], metric: SubsetMetric
+) -> list[Column]:
     terms = shares.terms
     names = [_name(term.axes) for term in terms]
-    means = [escape(_level_means(term.axes[0], cells, metric)) if len(term.axes) == 1 else "" for term in terms]
+    all_shares = [*(term.share for term in terms), shares.residual]
+    means = [escape(_level_means(term.axes[0], cells, values, metric)) if len(term.axes) == 1 else "" for term in terms]
     return [
         Column("axis", [*names, "higher interactions, rest"], is_number=False),
-        Column("share", [*(f"{term.share:.1%}" for term in terms), f"{shares.residual:.1%}"]),
-        Column("df", [*(str(term.df) for term in terms), ""]),
+        Column("share", [f"{share.raw:.1%}" for share in all_shares]),
+        Column("without noise", [_percent(share.corrected) for share in all_shares]),
+        Column(f"{1 - _ALPHA:.0%} interval", [_interval(share) for share in all_shares]),
+        Column("df", [*(str(term.df) for term in terms), ""], optional=True),
         Column(f"mean of its cells, {_ORDER[metric.larger_is_better]} first", [*means, ""], is_number=False),
     ]
 
 
-def _level_means(axis: str, cells: Sequence[CellResult], metric: SubsetMetric) -> str:
+def _percent(share: float | None) -> str:
+    return UNKNOWN if share is None else f"{share:.1%}"
+
+
+def _interval(share: Share) -> str:
+    return UNKNOWN if share.low is None or share.high is None else f"{share.low:.0%} {share.high:.0%}"
+
+
+def _over(common: CommonSamples) -> str:
+    """Where cells leave out different samples, over which ones their means are."""
+    return f"over the {common.n} of {common.n_known} samples that every cell has" if common.left_out_differ else ""
+
+
+def _noise(shares: VarianceShares) -> str:
+    """What may be read into the shares."""
+    if shares.p is None:
+        return "the noise is not known: a subset has samples of one group only"
+    if shares.p > _ALPHA:
+        return (
+            f"the cells differ no more than chance makes equal cells differ (p = {shares.p:.2f}): no axis is shown to "
+            "act, and a large share is a share of noise"
+        )
+    return ""
+
+
+def _level_means(axis: str, cells: Sequence[CellResult], values: Mapping[str, float], metric: SubsetMetric) -> str:
     """E.g. "512: 0.2300, 64: 0.2000"."""
     by_level: dict[str, list[float]] = {}
     for cell in cells:
-        value = metric.value(cell)
-        if value is not None and cell.axes.get(axis) is not None:
-            by_level.setdefault(loaded.shown(cell.axes[axis]), []).append(value)
-    means = {level: sum(values) / len(values) for level, values in by_level.items()}
+        if cell.axes.get(axis) is not None:
+            by_level.setdefault(loaded.shown(cell.axes[axis]), []).append(values[cell.cell_id])
+    means = {level: sum(own) / len(own) for level, own in by_level.items()}
     digits = terminal.n_digits(means.values())
     ordered = sorted(means, key=lambda level: means[level], reverse=metric.larger_is_better is not False)
     return ", ".join(f"{level}: {terminal.number(means[level], digits)}" for level in ordered)

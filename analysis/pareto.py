@@ -22,6 +22,9 @@ _SECONDS: Mapping[str, tuple[str, Callable[[CellResult], float | None]]] = {
 }
 """Time as a pipeline in production would spend it: what loads and measures a benchmark is in none of them."""
 
+CONTEXT_TOKENS = "context_tokens"
+"""The metric, as a cost: what the passages take in a prompt, by our own tokenizer."""
+
 _PER_PRICE = 1_000_000
 _PER_COST = 1_000
 
@@ -31,7 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
     parser.add_argument(
-        "--against", choices=("tokens", *_SECONDS, "cost"), default="tokens", help="default: %(default)s"
+        "--against",
+        choices=("tokens", CONTEXT_TOKENS, *_SECONDS, "cost"),
+        default="tokens",
+        help="default: %(default)s",
     )
     parser.add_argument("--price-prompt", type=_price, metavar="PRICE", help="of a million prompt tokens")
     parser.add_argument("--price-completion", type=_price, metavar="PRICE", help="of a million completion tokens")
@@ -69,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     console.print("[dim]the front compares means only: `compare` tests whether two cells differ[/]")
     for cell in valued:
         if cell not in cells:
-            console.print(f"not compared, as its tokens were not counted by its provider: {cell.cell_id[:8]}")
+            console.print(f"not compared, as its {head} are not known: {cell.cell_id[:8]}")
     if line := sweep.left_out(len(valued)):
         console.print(f"[dim]{line}[/]")
     return 0
@@ -80,6 +86,8 @@ def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], floa
     if options.against in _SECONDS:
         head, seconds_of = _SECONDS[options.against]
         return head, lambda cell: _or_nan(seconds_of(cell))
+    if options.against == CONTEXT_TOKENS:  # known without a language model, and the same for all of them
+        return "tokens of passages per prompt", lambda cell: _or_nan(cell.value(CONTEXT_TOKENS))
     if options.against == "tokens":
         return (
             "tokens per sample",

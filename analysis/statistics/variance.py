@@ -11,42 +11,67 @@ Columns = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
+class Share:
+    """Of the variance between the cells: `raw` is eta squared, the sum of squares over the total, in [0, 1].
+
+    `corrected` leaves out what sampling errors add to both, and [`low`, `high`] is its interval; None where the errors
+    are not known, or where the cells differ no more than their errors make them.
+    """
+
+    raw: float
+    corrected: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
 class Term:
     """An axis (`axes` has one name) or the interaction of two.
 
-    `share` is eta squared: the term's sum of squares over the total, in [0, 1]. `df` are its degrees of freedom;
-    `n_aliased` are those that it loses because other terms vary along with it.
+    `df` are its degrees of freedom; `n_aliased` are those that it loses because other terms vary along with it.
     """
 
     axes: tuple[str, ...]
     df: int
     n_aliased: int
-    share: float
+    share: Share
 
 
 @dataclass(frozen=True)
 class VarianceShares:
     """Terms by decreasing share, and what they leave unexplained.
 
-    `residual` is the share that no main effect and no two-way interaction explains. In a balanced grid shares and
-    residual add up to 1. `determined_by` names axes that vary only along with another one, which stands for both.
-    `aliased` are terms that cannot be separated from the others, and so have no share of their own.
+    `residual` is the share that no main effect and no two-way interaction explains. In a balanced grid raw shares and
+    residual add up to 1. `p` is how often sampling errors alone would make equal cells differ as much as these; None
+    where the errors are not known. `determined_by` names axes that vary only along with another one, which stands for
+    both. `aliased` are terms that cannot be separated from the others, and so have no share of their own.
     """
 
     terms: tuple[Term, ...]
-    residual: float
+    residual: Share
+    p: float | None
     determined_by: Mapping[str, str]
     aliased: tuple[tuple[str, ...], ...]
 
 
-def variance_shares(values: NDArray[np.float64], axes: Mapping[str, Sequence[Hashable]]) -> VarianceShares | None:
+def variance_shares(
+    values: NDArray[np.float64],
+    axes: Mapping[str, Sequence[Hashable]],
+    errors: NDArray[np.float64] | None = None,
+    *,
+    alpha: float = 0.05,
+) -> VarianceShares | None:
     """Shares of the axes with more than one level in the variance of `values`, float64[n_cells] without NaN.
 
     `axes` hold the level of every cell, None where a cell does not use the axis: such a cell says nothing about it.
     Sums of squares are of Type II: each term is adjusted for all terms that do not contain it, so the order of the axes
     does not matter and holes in the grid (failed cells) are allowed. None if all values are equal.
-    Shares describe these cells; part of every share is sampling error of the values.
-    Source: Langsrud 2003, "ANOVA for Unbalanced Data: Use Type II Instead of Type III Sums of Squares".
+
+    `errors` float64[n_draws, n_cells] are draws of the sampling errors of the values, all cells together. What they add
+    to a sum of squares on average is taken off; intervals are at 1 - `alpha`. No share is given where the cells differ
+    no more than the errors do, at the level `alpha`: any axis may have a large part of nothing.
+    Source: Langsrud 2003, "ANOVA for Unbalanced Data: Use Type II Instead of Type III Sums of Squares"; Searle, Casella
+    & McCulloch 1992, "Variance Components", chapter 4 (what errors add).
     """
     total = float(((values - values.mean()) ** 2).sum()) if len(values) else 0.0
     # Values that differ only by rounding would give shares of noise.
@@ -56,16 +81,63 @@ def variance_shares(values: NDArray[np.float64], axes: Mapping[str, Sequence[Has
     mains = {name: column for name, column in _varying(axes).items() if name not in determined_by}
     columns: dict[tuple[str, ...], Columns] = {(name,): main for name, main in mains.items()}
     columns |= {(a, b): _products(mains[a], mains[b]) for a, b in combinations(mains, 2)}
+    samples = _Samples.of(values, errors)
+    sums = _Sums(samples, alpha)
     terms, aliased = [], []
     for names in columns:
-        term = _term(names, columns, values, total)
-        if term.df:
-            terms.append(term)
+        squares, df = _squares(names, columns, samples.stacked)
+        if df:
+            terms.append(Term(names, df, columns[names].shape[1] - df, sums.share(squares)))
         else:
             aliased.append(names)
-    residual, _ = _fit(list(columns.values()), values)
-    ordered = tuple(sorted(terms, key=lambda term: -term.share))
-    return VarianceShares(ordered, residual / total, determined_by, tuple(aliased))
+    left, _ = _fit(list(columns.values()), samples.stacked)
+    ordered = tuple(sorted(terms, key=lambda term: -term.share.raw))
+    return VarianceShares(ordered, sums.share(left), sums.p, determined_by, tuple(aliased))
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """`stacked` float64[n_cells, 1 + 2 * n_draws]: the values, the values with errors on them, the errors alone."""
+
+    stacked: NDArray[np.float64]
+    n_draws: int
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64], errors: NDArray[np.float64] | None) -> "_Samples":
+        draws = np.zeros((len(values), 0)) if errors is None else errors.T
+        own = values[:, np.newaxis]
+        return cls(np.hstack([own, own + draws, draws]), draws.shape[1])
+
+
+class _Sums:
+    """Shares of sums of squares in the total, from sums for all columns of the samples."""
+
+    def __init__(self, samples: _Samples, alpha: float) -> None:
+        self._n_draws, self._alpha = samples.n_draws, alpha
+        self._total = ((samples.stacked - samples.stacked.mean(axis=0)) ** 2).sum(axis=0)
+        _, noise = self._drawn(self._total)
+        self.p = float((1 + (noise >= self._total[0]).sum()) / (1 + len(noise))) if len(noise) else None
+
+    def share(self, squares: NDArray[np.float64]) -> Share:
+        """Of the sums of squares of a term, float64[n_columns]."""
+        raw = float(squares[0] / self._total[0])
+        if self.p is None or self.p > self._alpha:
+            return Share(raw)
+        drawn, noise = self._drawn(squares)
+        total_drawn, total_noise = self._drawn(self._total)
+        added, total_added = noise.mean(), total_noise.mean()
+        corrected = np.clip((squares[0] - added) / max(self._total[0] - total_added, np.finfo(np.float64).tiny), 0, 1)
+        # A draw has errors twice: those of the values, and its own.
+        left, total_left = drawn - 2 * added, total_drawn - 2 * total_added
+        is_known = total_left > 0
+        shares = np.clip(left / np.where(is_known, total_left, 1.0), 0, 1)
+        low = np.quantile(np.where(is_known, shares, 0.0), self._alpha / 2)
+        high = np.quantile(np.where(is_known, shares, 1.0), 1 - self._alpha / 2)
+        return Share(raw, float(corrected), float(low), float(high))
+
+    def _drawn(self, squares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Those of the values with errors, and those of the errors alone, float64[n_draws] each."""
+        return squares[1 : 1 + self._n_draws], squares[1 + self._n_draws :]
 
 
 def determined_axes(axes: Mapping[str, Sequence[Hashable]]) -> dict[str, str]:
@@ -94,23 +166,22 @@ def _varying(axes: Mapping[str, Sequence[Hashable]]) -> dict[str, Columns]:
     return {name: column for name, column in columns.items() if column.shape[1]}
 
 
-def _term(
-    names: tuple[str, ...], columns: Mapping[tuple[str, ...], Columns], values: NDArray[np.float64], total: float
-) -> Term:
-    """What the term explains beyond all terms that do not contain it."""
+def _squares(
+    names: tuple[str, ...], columns: Mapping[tuple[str, ...], Columns], values: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], int]:
+    """What the term explains beyond all terms that do not contain it, for every column of values; and its df."""
     others = [other for term, other in columns.items() if not set(names) <= set(term)]
     left_without, rank_without = _fit(others, values)
     left_with, rank_with = _fit([*others, columns[names]], values)
-    df = rank_with - rank_without
-    share = max(left_without - left_with, 0.0) / total if df else 0.0
-    return Term(names, df, columns[names].shape[1] - df, share)
+    return np.maximum(left_without - left_with, 0.0), rank_with - rank_without
 
 
-def _fit(columns: Sequence[Columns], values: NDArray[np.float64]) -> tuple[float, int]:
-    """Residual sum of squares and rank of the least-squares fit with an intercept."""
+def _fit(columns: Sequence[Columns], values: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+    """Residual sums of squares, float64[n_columns], and rank of the least-squares fit with an intercept."""
     design = np.hstack([np.ones((len(values), 1)), *columns])
     coefficients, _, rank, _ = np.linalg.lstsq(design, values, rcond=None)
-    return float(((values - design @ coefficients) ** 2).sum()), int(rank)
+    left: NDArray[np.float64] = ((values - design @ coefficients) ** 2).sum(axis=0)
+    return left, int(rank)
 
 
 def _effect_columns(levels: Sequence[Hashable]) -> Columns:

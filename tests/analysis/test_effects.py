@@ -1,6 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from analysis.__main__ import main
@@ -15,19 +16,22 @@ def lines_of(folder: Path, capsys: pytest.CaptureFixture[str], metric: str = "ro
 def test_axes_are_ranked_with_the_means_of_their_values(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = lines_of(sweep, capsys)
     assert lines[0] == "rouge_l of all samples: share of the variance between 4 cells"
-    name, share, df, *means = lines[2].split()
+    name, share, corrected, low, high, df, *means = lines[2].split()
     assert (name, df) == ("retriever", "1")
-    assert float(share.rstrip("%")) > 90
-    assert means == ["dense:", "0.7125,", "bm25:", "0.2875"]
-    assert [line.split("  ")[0] for line in lines[3:6]] == ["retriever x top_k", "top_k", "higher interactions, rest"]
+    assert 90 < float(low.rstrip("%")) <= float(share.rstrip("%")) < float(corrected.rstrip("%")) <= 100
+    assert high == "100%"
+    assert means == ["dense:", "0.7000,", "bm25:", "0.2643"]  # without the sample that one of the cells lacks
+    assert "over the 7 of 8 samples that every cell has" in lines
+    assert [line.split("  ")[0] for line in lines[3:6]] == ["top_k", "retriever x top_k", "higher interactions, rest"]
 
 
 def test_the_better_value_comes_first(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "bm25: 0.2875, dense: 0.7125" in lines_of(sweep, capsys, "hallucination")[2]
+    assert "bm25: 0.2643, dense: 0.7000" in lines_of(sweep, capsys, "hallucination")[2]
 
 
 def test_metrics_of_a_corpus_and_macro_means_have_effects_too(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert lines_of(sweep, capsys, "bleu")[2].startswith("retriever")
+    assert main(["effects", str(sweep), "--metric", "bleu"]) == 2
+    assert "bleu of all samples is the same in all 4 cell(s)" in capsys.readouterr().err
     assert lines_of(sweep, capsys, "macro:rouge_l")[2].startswith("retriever")
 
 
@@ -46,3 +50,11 @@ def test_equal_cells_have_no_effects(tmp_path: Path, capsys: pytest.CaptureFixtu
     equal = [replace(cell, rouge_l=[0.5] * 8) for cell in tiny_sweep.CELLS]
     assert main(["effects", str(tiny_sweep.write(tmp_path, equal)), "--metric", "rouge_l"]) == 2
     assert "is the same in all 4 cell(s) that have it, so no axis acts" in capsys.readouterr().err
+
+
+def test_differences_that_chance_makes_are_no_effects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    random = np.random.default_rng(3)
+    cells = [replace(cell, rouge_l=random.random(8).tolist()) for cell in tiny_sweep.CELLS]
+    lines = lines_of(tiny_sweep.write(tmp_path, cells), capsys)
+    assert lines[2].count("–") == 2
+    assert any(line.startswith("the cells differ no more than chance makes equal cells differ") for line in lines)

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import main
+from runner import results
 from tests.analysis import tiny_sweep
 
 
@@ -66,7 +67,7 @@ def test_a_cell_whose_tokens_are_not_known_is_not_called_cheap(
     unknown = replace(first, facts={"tokens": {"prompt": None, "completion": 8}})
     rows = rows_of(tiny_sweep.write(tmp_path, [unknown, *others]), capsys)
     assert "a1a1a1a1" not in {row[0] for row in rows[2:5]}
-    assert rows[-1] == "not compared, as its tokens were not counted by its provider: a1a1a1a1".split()
+    assert rows[-1] == "not compared, as its tokens per sample are not known: a1a1a1a1".split()
 
 
 def test_without_a_cell_that_did_not_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,3 +91,16 @@ def test_failed_cells_are_left_out_and_counted(tmp_path: Path, capsys: pytest.Ca
     rows = rows_of(tiny_sweep.write(tmp_path, [failed, *others]), capsys)
     assert rows[-1] == "left out: 1 cell(s) that failed, have no value or no result yet".split()
     assert len(rows) == 2 + 3 + 2
+
+
+def test_what_passages_take_in_a_prompt_is_known_without_a_language_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:2])
+    for cell, n_tokens in zip(tiny_sweep.CELLS, (512.0, 128.0), strict=False):
+        result = results.read_cell(folder / cell.cell_id)
+        metrics = {**result.metrics, "overall": {**result.metrics["overall"], "context_tokens": {"value": n_tokens}}}
+        results.write_cell(folder, replace(result, metrics=metrics, tokens={}), {})
+    rows = rows_of(folder, capsys, "--against", "context_tokens")
+    assert rows[0] == "rouge_l of all samples against tokens of passages per prompt".split()
+    assert [(row[0], row[2]) for row in rows[2:4]] == [("a2a2a2a2", "128"), ("a1a1a1a1", "512")]

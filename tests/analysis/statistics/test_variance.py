@@ -1,5 +1,5 @@
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,8 @@ import statsmodels.api as sm
 from numpy.typing import NDArray
 from statsmodels.formula.api import ols
 
-from analysis.statistics import VarianceShares, determined_axes, variance_shares
+from analysis.statistics import VarianceShares, determined_axes, sampling_errors, variance_shares
+from tests.analysis.statistics.cells import scores_of
 
 AXES = {"a": ("x", "y"), "b": ("1", "2", "3"), "c": ("p", "q", "r", "s")}
 
@@ -36,42 +37,42 @@ def test_equal_statsmodels_type_2(drop: int) -> None:
     total = ((values - values.mean()) ** 2).sum()
     expected = {name.replace(":", " "): row for name, row in table.iterrows()}
     found = shares_of(values, axes)
-    assert found.residual == pytest.approx(expected["Residual"]["sum_sq"] / total, rel=1e-9)
+    assert found.residual.raw == pytest.approx(expected["Residual"]["sum_sq"] / total, rel=1e-9)
     assert len(found.terms) == 6
     for term in found.terms:
         row = expected[" ".join(term.axes)]
         assert (term.df, term.n_aliased) == (row["df"], 0)
-        assert term.share == pytest.approx(row["sum_sq"] / total, rel=1e-9)
+        assert term.share.raw == pytest.approx(row["sum_sq"] / total, rel=1e-9)
 
 
 def test_add_up_to_one_in_a_balanced_grid() -> None:
     axes, values = grid()
     found = shares_of(values, axes)
-    assert sum(term.share for term in found.terms) + found.residual == pytest.approx(1.0)
+    assert sum(term.share.raw for term in found.terms) + found.residual.raw == pytest.approx(1.0)
 
 
 def test_are_sorted_and_do_not_depend_on_the_order_of_axes() -> None:
     axes, values = grid(4)
     found = shares_of(values, axes)
-    shares = [term.share for term in found.terms]
+    shares = [term.share.raw for term in found.terms]
     assert shares == sorted(shares, reverse=True)
     turned = shares_of(values, dict(reversed(axes.items())))
-    assert [term.share for term in turned.terms] == pytest.approx(shares)
+    assert [term.share.raw for term in turned.terms] == pytest.approx(shares)
 
 
 def test_find_the_axis_that_acts_alone() -> None:
     axes, _ = grid()
     found = shares_of(np.array([float(level) for level in axes["b"]]), axes)
     assert found.terms[0].axes == ("b",)
-    assert found.terms[0].share == pytest.approx(1.0)
-    assert found.residual == pytest.approx(0.0, abs=1e-12)
+    assert found.terms[0].share.raw == pytest.approx(1.0)
+    assert found.residual.raw == pytest.approx(0.0, abs=1e-12)
 
 
 def test_find_an_interaction_without_main_effects() -> None:
     axes = {"a": ["x", "x", "y", "y"], "b": ["1", "2", "1", "2"]}
     found = shares_of(np.array([1.0, 0.0, 0.0, 1.0]), axes)
     assert found.terms[0].axes == ("a", "b")
-    assert found.terms[0].share == pytest.approx(1.0)
+    assert found.terms[0].share.raw == pytest.approx(1.0)
 
 
 def test_an_axis_with_one_value_is_no_term() -> None:
@@ -105,7 +106,7 @@ class TestAliases:
             "top_k": ["2", "8"] * 3,
         }
         found = shares_of(np.array([0.0, 0.0, 1.0, 1.0, 3.0, 3.0]), axes)
-        shares = {term.axes: term.share for term in found.terms}
+        shares = {term.axes: term.share.raw for term in found.terms}
         assert found.determined_by == {}
         assert shares["retriever",] == pytest.approx(16 / 28)
         assert shares["embedder",] == pytest.approx(12 / 28)
@@ -129,3 +130,42 @@ class TestAliases:
 def test_equal_values_have_no_variance_to_share(values: list[float]) -> None:
     axes = {"a": [str(i) for i in range(len(values))]}
     assert variance_shares(np.array(values), axes) is None
+
+
+class TestNoise:
+    """Two axes of two levels; cells share what is hard in a sample, and err on their own."""
+
+    axes: ClassVar[dict[str, list[str]]] = {"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"]}
+
+    def found(self, means: list[float], seed: int, n: int = 60) -> VarianceShares:
+        random = np.random.default_rng((12, seed))
+        values = random.normal(size=(n, 1)) + random.normal(size=(n, 4)) + np.array(means)
+        errors = sampling_errors(scores_of(list(values.T), np.arange(n)), 300, seed)
+        found = variance_shares(values.mean(axis=0), self.axes, errors)
+        assert found is not None
+        return found
+
+    def test_alone_often_gives_one_term_a_large_raw_share_but_hardly_ever_a_share(self) -> None:
+        found = [self.found([0.0] * 4, seed) for seed in range(150)]
+        assert sum(one.terms[0].share.raw > 0.8 for one in found) > 25
+        shown = [one for one in found if one.p is not None and one.p <= 0.05]
+        assert len(shown) <= 16  # 5 % of 150, and what chance adds to it
+        assert not any(term.share.low is not None and term.share.low > 0.8 for one in found for term in one.terms)
+
+    def test_is_taken_off_and_intervals_hold_the_share(self) -> None:
+        means = [0.0, 0.3, 0.5, 0.8]
+        true = {("a",): 0.25 / 0.34, ("b",): 0.09 / 0.34, ("a", "b"): 0.0}
+        found = [one for one in (self.found(means, seed) for seed in range(120)) if one.p is not None and one.p <= 0.05]
+        assert len(found) > 100
+        for axes, share in true.items():
+            own = [term.share for one in found for term in one.terms if term.axes == axes]
+            holds = [one.low is not None and one.high is not None and one.low <= share <= one.high for one in own]
+            assert np.mean(holds) > 0.9
+            assert np.mean([one.corrected for one in own]) == pytest.approx(share, abs=0.05)
+
+    def test_is_unknown_without_a_spread(self) -> None:
+        values = np.arange(8.0).reshape(2, 4) ** 2
+        assert sampling_errors(scores_of(list(values.T), np.zeros(2, dtype=np.int64)), 100, 0) is None
+        found = shares_of(values.mean(axis=0), self.axes)
+        assert found.p is None
+        assert {term.share.corrected for term in found.terms} == {None}
