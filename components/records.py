@@ -396,7 +396,8 @@ class IntervalMethod(StrEnum):
 @dataclass(frozen=True)
 class Interval:
     """A value with its confidence interval, from `n_clusters` groups of samples. The value is None where nothing could
-    be scored; `low`, `high` and `method` are None where the samples do not say how sure the value is.
+    be scored; `low`, `high` and `method` are None where the samples do not say how sure the value is. `error` is its
+    standard error, None for a single cluster, and `n_effective` the number of clusters of equal size that are as good.
     """
 
     value: float | None
@@ -404,3 +405,5 @@ class Interval:
     high: float | None
     n_clusters: int = 0
     method: IntervalMethod | None = None
+    error: float | None = None
+    n_effective: float = 0.0

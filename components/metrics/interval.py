@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
+from components.metrics.bounds import bounds_of
 from components.metrics.cluster_sums import Results, Rows, Values, cluster_sums
 from components.metrics.draws import draws_of
 from components.metrics.quantiles import quantiles
@@ -70,7 +71,7 @@ class Intervals:
     confidence: float = 0.95
     seed: int = 0
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Mistakes in the fields: too few resamples for a percentile, a confidence outside (0, 1), a negative seed."""
@@ -127,7 +128,7 @@ class Intervals:
         sums, sizes = rows[:, column.statistics], rows[:, column.sizes]
         found = spread(results, sums, sizes, column.combine)
         quantile = stdtrit(found.degrees, (1 + self.confidence) / 2)
-        low, high = _student(found, quantile, is_share=column.is_share)
+        low, high = bounds_of(found.value, quantile * np.sqrt(found.variance), is_share=column.is_share)
         is_zero_one = results.n_clusters(rows[:, column.fractions] > 0) == 0
         if is_zero_one.any():
             bounds = wilson(results, found, sums[:, 0], sizes, quantile)
@@ -164,23 +165,6 @@ class Intervals:
             places = np.flatnonzero(lengths == length).tolist()
             for first in range(0, len(places), at_once):
                 yield places[first : first + at_once]
-
-
-def _student(found: Spread, quantile: Values, *, is_share: bool) -> tuple[Values, Values]:
-    """Low and high, float64[n_results]; a share of 0 or 1, which has no logit, has the plain ones, cut off."""
-    from scipy.special import expit, logit
-
-    half = quantile * np.sqrt(found.variance)
-    low, high = found.value - half, found.value + half
-    if not is_share:
-        return low, high
-    inside = (found.value > 0) & (found.value < 1)
-    share = np.where(inside, found.value, 0.5)
-    centre, width = logit(share), half / (share * (1 - share))  # the delta method
-    return (
-        np.where(inside, expit(centre - width), np.maximum(low, 0.0)),
-        np.where(inside, expit(centre + width), np.minimum(high, 1.0)),
-    )
 
 
 def _stack(columns: Sequence[Column]) -> tuple[Values, list[_Placed]]:
@@ -229,13 +213,20 @@ def _is_zero_or_one(statistics: Values) -> NDArray[np.bool_]:
 def _as_records(found: Spread, low: Values, high: Values, methods: Sequence[IntervalMethod]) -> list[Interval]:
     enough = (found.n_clusters >= FEWEST_CLUSTERS) & np.isfinite(low) & np.isfinite(high)
     n_clusters = found.n_clusters.astype(np.int64).tolist()
+    n_effective = np.where(found.n_clusters > 0, found.n_effective, 0.0).tolist()
     records = []
-    for row, value in enumerate(found.value.tolist()):
-        known = None if np.isnan(value) else value
-        if enough[row]:
-            records.append(Interval(known, float(low[row]), float(high[row]), n_clusters[row], methods[row]))
-        else:
-            records.append(Interval(known, None, None, n_clusters[row]))
+    for row, (value, variance) in enumerate(zip(found.value.tolist(), found.variance.tolist(), strict=True)):
+        records.append(
+            Interval(
+                None if np.isnan(value) else value,
+                low=float(low[row]) if enough[row] else None,
+                high=float(high[row]) if enough[row] else None,
+                n_clusters=n_clusters[row],
+                method=methods[row] if enough[row] else None,
+                error=float(np.sqrt(variance)) if np.isfinite(variance) and n_clusters[row] > 1 else None,
+                n_effective=n_effective[row],
+            )
+        )
     return records
 
 

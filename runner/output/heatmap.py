@@ -15,9 +15,10 @@ from runner.output.svg import FONTS, is_wide_character, text, text_width
 
 Cell = Mapping[str, Json]
 
-_WIDTH, _HEIGHT, _GAP, _MARGIN, _HEADER = 92, 34, 4, 10, 62
+_WIDTH, _HEIGHT, _GAP, _MARGIN, _HEADER = 92, 46, 4, 10, 62
 _LINE = 13
 _MISSING = "#eeeeee"
+_LEGEND = "Third line: pooled with topic and task [95% interval]"
 
 
 def draw(
@@ -27,16 +28,19 @@ def draw(
     tasks: Sequence[str],
     labels: Mapping[str, str],
 ) -> bytes:
-    """SVG (UTF-8) of a heat map: values in the cells with n in small print, the averages of rows and columns behind a
-    gap. It refers to no other file, and whatever stands in names and labels is text.
+    """SVG (UTF-8) of a heat map: values in the cells with n in small print, and the partially pooled value with its
+    interval below, where there is one; the averages of rows and columns behind a gap. It refers to no other file, and
+    whatever stands in names and labels is text.
 
-    `cells` hold `value` (or None) and `n` by (topic, task), with AVERAGE for a whole row or column.
+    `cells` hold `value` (or None) and `n` by (topic, task), with AVERAGE for a whole row or column; `pooled`,
+    `pooled_low` and `pooled_high` if the field is pooled.
     """
     row_labels = [_label(slug, labels) for slug in (*topics, AVERAGE)]
     left = _MARGIN * 2 + max(map(text_width, row_labels))
     xs = _places(left, len(tasks), _WIDTH)
     ys = _places(_HEADER, len(topics), _HEIGHT)
-    width, height = xs[-1] + _WIDTH + _MARGIN, ys[-1] + _HEIGHT + _MARGIN
+    is_pooled = any(cell.get("pooled") is not None for cell in cells.values())
+    width, height = xs[-1] + _WIDTH + _MARGIN, ys[-1] + _HEIGHT + _MARGIN + (_LINE if is_pooled else 0)
     colours = _Colours([cell["value"] for cell in cells.values() if cell["value"] is not None])
     drawn = (
         (x, y, cell)
@@ -53,12 +57,14 @@ def draw(
         *(line for column, x in zip((*tasks, AVERAGE), xs, strict=True) for line in _header(_label(column, labels), x)),
         '</g><g text-anchor="end">',
         *(
-            f'<text x="{left - _MARGIN}" y="{y + 21}">{text(label)}</text>'
+            f'<text x="{left - _MARGIN}" y="{y + 27}">{text(label)}</text>'
             for label, y in zip(row_labels, ys, strict=True)
         ),
         '</g><g text-anchor="middle">',
         *(_cell(x, y, cell, colours) for x, y, cell in drawn),
-        "</g></svg>\n",
+        "</g>",
+        *([f'<text x="{_MARGIN}" y="{height - _MARGIN + 2}" font-size="9">{_LEGEND}</text>'] if is_pooled else []),
+        "</svg>\n",
     ]
     return "\n".join(lines).encode("utf-8")
 
@@ -85,8 +91,17 @@ def _cell(x: int, y: int, cell: Cell, colours: _Colours) -> str:
     return (
         f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" fill="{fill}"/>'
         f'<text x="{middle}" y="{y + 18}" fill="{ink}">{shown}</text>'
-        f'<text x="{middle}" y="{y + 30}" fill="{ink}" font-size="8">n={cell["n"]}</text>'
+        f'<text x="{middle}" y="{y + 29}" fill="{ink}" font-size="8">n={cell["n"]}</text>'
+        f"{_pooled(cell, colours.n_decimals, middle, y, ink)}"
     )
+
+
+def _pooled(cell: Cell, n_decimals: int, middle: int, y: int, ink: str) -> str:
+    """The line below n: "0.42 [0.31, 0.55]"; nothing for an average, or where nothing was pooled."""
+    if cell.get("pooled") is None:
+        return ""
+    value, low, high = (f"{cell[name]:.{n_decimals}f}" for name in ("pooled", "pooled_low", "pooled_high"))
+    return f'<text x="{middle}" y="{y + 40}" fill="{ink}" font-size="8">{value} [{low}, {high}]</text>'
 
 
 def _header(label: str, x: int) -> Iterator[str]:

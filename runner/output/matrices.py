@@ -38,11 +38,14 @@ def _cells(
 
 
 def _csv(cells: Mapping[tuple[str, str], Cell], topics: list[str], tasks: list[str]) -> bytes:
-    """Rows are topics, columns tasks, the last of each the average over samples; an empty field has no value."""
+    """Rows are topics, columns tasks, then the average over samples, then the partially pooled values of the tasks; the
+    last row is the average. An empty field has no value.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["topic", *tasks, AVERAGE])
+    writer.writerow(["topic", *tasks, AVERAGE, *(f"{task} pooled" for task in tasks)])
     for topic in [*topics, AVERAGE]:
         values = [cells.get((topic, task), {}).get("value") for task in [*tasks, AVERAGE]]
+        values += [cells.get((topic, task), {}).get("pooled") for task in tasks]
         writer.writerow([topic, *("" if value is None else repr(value) for value in values)])
     return text.getvalue().encode("utf-8")

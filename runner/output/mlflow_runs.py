@@ -224,9 +224,15 @@ def _files(folder: Path, labels: Mapping[str, str]) -> dict[str, Content]:
 def _table(path: Path, labels: Mapping[str, str]) -> dict[str, Json]:
     header, *rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()]
     return {
-        "columns": [table_cell(labels.get(slug, slug)) for slug in header],
+        "columns": [table_cell(_column_label(column, labels)) for column in header],
         "data": [[table_cell(labels.get(row[0], row[0])), *(float(v) if v else None for v in row[1:])] for row in rows],
     }
+
+
+def _column_label(column: str, labels: Mapping[str, str]) -> str:
+    """Of a task, or of the pooled values of a task."""
+    slug = column.removesuffix(" pooled")
+    return labels.get(slug, slug) + column[len(slug) :]
 
 
 def _json(value: Json) -> bytes:

@@ -14,6 +14,7 @@ from components.metrics.interval import Column, Intervals
 from components.protocols import Metric
 from components.records import Interval, Sample, Scores, ScoreState
 from components.subsets import MACRO, subsets_of
+from runner.pipeline.matrix_pooling import pooled_entries
 
 
 class Scored(NamedTuple):
@@ -45,14 +46,22 @@ def aggregate(
 ) -> dict[str, dict[str, dict[str, Json]]]:
     """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`: the samples that count are in
     `n_clusters` groups that depend on each other (`clusters_of`), and `method` made the interval from these. The value
-    is None where n is 0; interval and method are None where there are too few groups for one.
+    is None where n is 0; interval and method are None where there are too few groups for one. Fields of the topic x
+    task matrix have `pooled`, `pooled_low` and `pooled_high` beside these.
 
     `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large
     one. Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.)
     """
     clusters = clusters_of(samples)
     subsets = rows_by_subset(samples)
-    metrics = dict(zip(subsets, score_subsets(scored, list(subsets.values()), interval, clusters), strict=True))
+    columns = _columns(scored)
+    rows = list(subsets.values())
+    intervals = interval.of_subsets(columns, rows, clusters)
+    metrics = dict(zip(subsets, _entries_of_subsets(scored, rows, intervals), strict=True))
+    for name, column, own in zip(scored, columns, zip(*intervals, strict=True), strict=True):
+        pooled = pooled_entries(list(subsets), own, interval.confidence, is_share=column.is_share)
+        for subset, entry in pooled.items():
+            metrics[subset][name] |= entry
     finest = list(_rows_by_own_subset(samples).values())
     if len(finest) > 1:
         metrics[MACRO] = _macro(scored, finest, interval, clusters)
@@ -63,7 +72,12 @@ def score_subsets(
     scored: Mapping[str, Scored], subsets: Sequence[list[int]], interval: Intervals, clusters: NDArray[np.int64]
 ) -> list[dict[str, dict[str, Json]]]:
     """For each of the subsets `{metric: {value, n, ...}}`; `clusters` are those of all samples."""
-    intervals = interval.of_subsets(_columns(scored), subsets, clusters)
+    return _entries_of_subsets(scored, subsets, interval.of_subsets(_columns(scored), subsets, clusters))
+
+
+def _entries_of_subsets(
+    scored: Mapping[str, Scored], subsets: Sequence[list[int]], intervals: Sequence[Sequence[Interval]]
+) -> list[dict[str, dict[str, Json]]]:
     counts = [_state_counts(scores.states, subsets) for _, scores in scored.values()]
     return [_entries(scored, own, [c[i] for c in counts]) for i, own in enumerate(intervals)]
 

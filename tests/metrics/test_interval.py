@@ -254,7 +254,7 @@ def test_without_a_counting_row_there_is_nothing(values: list[float]) -> None:
 
 
 def test_a_single_counting_row_says_nothing_of_others() -> None:
-    assert _interval(np.array([np.nan, 0.5, np.nan])) == Interval(0.5, None, None, 1)
+    assert _interval(np.array([np.nan, 0.5, np.nan])) == Interval(0.5, None, None, 1, n_effective=1.0)
 
 
 def test_mistakes_in_the_fields_are_all_reported() -> None:

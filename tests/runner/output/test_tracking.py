@@ -196,7 +196,10 @@ class TestChildren:
         table = json.loads((folder / "tables" / "matrix_mrr.json").read_text(encoding="utf-8"))
         header, *rows = [line.split(",") for line in (folder / "matrix_mrr.csv").read_text("utf-8").splitlines()]
         labels = bm25.dataset["labels"]
-        assert table["columns"] == ["topic", *(labels[slug] for slug in header[1:-1]), "all"]
+        tasks = header[1 : header.index("all")]
+        assert table["columns"] == [
+            "topic", *(labels[slug] for slug in tasks), "all", *(f"{labels[slug]} pooled" for slug in tasks),
+        ]  # fmt: skip
         assert [row[0] for row in table["data"]] == [*(labels[row[0]] for row in rows[:-1]), "all"]
         assert [["" if v is None else repr(v) for v in row[1:]] for row in table["data"]] == [row[1:] for row in rows]
 

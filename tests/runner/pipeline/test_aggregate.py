@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -128,6 +130,34 @@ def test_samples_of_one_document_are_one_cluster() -> None:
     (once,) = aggregate(scored(*map(float, range(6))), samples[:6], INTERVAL)["overall"].values()
     assert many["n_clusters"] == 6
     assert (many["ci_low"], many["ci_high"]) == pytest.approx((once["ci_low"], once["ci_high"]))
+
+
+class TestMatrix:
+    """Fields of the matrix have their partially pooled value beside the raw one."""
+
+    def metrics(self, name: str = "em") -> dict[str, dict[str, dict[str, Any]]]:
+        random = np.random.default_rng(0)
+        samples = [sample(i, "finance", f"topic{i % 6}", f"task{i // 6 % 4}") for i in range(72)]
+        hard = [0.2 + 0.1 * (i % 6) for i in range(72)]
+        return aggregate(
+            {name: Scored(ExactMatch(), mean_scores(random.binomial(1, hard).tolist()))}, samples, INTERVAL
+        )
+
+    def test_pooled_values_lie_between_and_have_intervals_at_three_samples(self) -> None:
+        fields = [values["em"] for name, values in self.metrics().items() if name.startswith("matrix/")]
+        assert len(fields) == 24
+        for entry in fields:
+            assert (entry["n"], entry["ci_low"]) == (3, None)
+            assert 0 <= entry["pooled_low"] < entry["pooled"] < entry["pooled_high"] <= 1
+        spread_raw, spread_pooled = (np.std([entry[name] for entry in fields]) for name in ("value", "pooled"))
+        assert spread_pooled < 0.9 * spread_raw
+
+    def test_other_subsets_have_none(self) -> None:
+        assert all("pooled" not in v["em"] for name, v in self.metrics().items() if not name.startswith("matrix/"))
+
+    def test_of_a_few_samples_nothing_is_learnt(self) -> None:
+        entry = aggregate(scored(1, 2, 3, 4, 5, 6), SAMPLES, INTERVAL)["matrix/funds/extractive"]["length"]
+        assert (entry["pooled"], entry["pooled_low"], entry["pooled_high"]) == (None, None, None)
 
 
 class TestMacro:

@@ -1,0 +1,177 @@
+"""Partial pooling of a topic x task matrix: fields of a few samples borrow from their topic, their task and all others.
+
+A field's value is modelled as mean + topic + task + residual, each with a variance of its own, and measured with an
+error that shrinks with its number of clusters. The estimate of a field is its raw value drawn towards what its topic
+and task say, the more the fewer samples it has, and as far as topics, tasks and fields turn out to be alike.
+Source: Efron & Morris 1975, "Data analysis using Stein's estimator"; Henderson 1975 (the equations); Gelman & Hill
+2007, chapter 12; Chung, Rabe-Hesketh et al. 2013, "A nondegenerate penalized likelihood estimator for variance
+parameters in multilevel models".
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+_FEWEST_FIELDS = 6
+_FEWEST_DEGREES = 5
+"""Of freedom, for the variance between the clusters of a field."""
+
+_N_STEPS = 25
+_LARGEST_STEP = 2.0
+_DONE = 0.1
+"""Steps are of logarithms of variances: after one that changes them by less than a tenth there is little to gain."""
+
+
+class Fields(NamedTuple):
+    """Fields of a matrix that have a value, all [n_fields]: numbers of their topic and task (0, 1, ...), raw `value`,
+    its `error` (NaN if unknown), `n_effective` clusters and `n_clusters`.
+    """
+
+    topic: Places
+    task: Places
+    value: Values
+    error: Values
+    n_effective: Values
+    n_clusters: Values
+
+
+class Pooled(NamedTuple):
+    """Estimates of the fields with their standard errors, float64[n_fields]."""
+
+    value: Values
+    error: Values
+
+
+class _System(NamedTuple):
+    """Henderson's equations for given variances, solved: `effects` are mean, topics, tasks. `inverse` is that of the
+    coefficients, `information` what the fields say about the effects, `squares` the same with squared weights.
+    """
+
+    weight: Values
+    inverse: Values
+    information: Values
+    squares: Values
+    effects: Values
+
+
+def pool(fields: Fields) -> Pooled | None:
+    """None where there is too little to learn from: fewer than two topics, two tasks or six fields, too few fields with
+    several clusters, or no variance within fields at all.
+    """
+    noise = _noise(fields)
+    n_topics, n_tasks = len(np.unique(fields.topic)), len(np.unique(fields.task))
+    if noise is None or n_topics < 2 or n_tasks < 2 or len(fields.value) < _FEWEST_FIELDS:
+        return None
+    variances = _variances(fields, noise)
+    system = _solve(fields, noise, variances)
+    kept = variances[2] * system.weight  # the share of a field's own deviation that is no noise
+    expected = _of_fields(fields, system.effects)
+    value = expected + kept * (fields.value - expected)
+    variance = kept * noise + (1 - kept) ** 2 * _variance_of_expected(fields, system.inverse)
+    return Pooled(value, np.sqrt(variance))
+
+
+def _noise(fields: Fields) -> Values | None:
+    """The variance of every field's raw value, from that between clusters, which is taken to be the same in all."""
+    degrees = np.where(np.isfinite(fields.error), fields.n_clusters - 1, 0.0)
+    if degrees.sum() < _FEWEST_DEGREES:
+        return None
+    own = np.where(degrees > 0, fields.error**2 * fields.n_effective, 0.0)
+    between = (degrees * own).sum() / degrees.sum()
+    noise: Values = between / fields.n_effective
+    return noise if between > 0 else None
+
+
+def _variances(fields: Fields, noise: Values) -> Values:
+    """Of topics, tasks and residuals: restricted maximum likelihood by Fisher scoring on logarithms, with a penalty
+    that keeps them from 0, where estimates from few levels would otherwise often be.
+    """
+    logs = np.full(3, np.log(max(float(np.var(fields.value)), float(noise.mean())) / 4))
+    for _ in range(_N_STEPS):
+        variances = np.exp(logs)
+        score, information = _score(fields, _solve(fields, noise, variances))
+        gradient = variances * score + 0.5
+        curvature = variances[:, np.newaxis] * information * variances + 0.25 * np.eye(3)
+        step = np.clip(np.linalg.solve(curvature, gradient), -_LARGEST_STEP, _LARGEST_STEP)
+        logs = logs + step
+        if np.abs(step).max() < _DONE:
+            break
+    found: Values = np.exp(logs)
+    return found
+
+
+def _solve(fields: Fields, noise: Values, variances: Values) -> _System:
+    weight = 1 / (variances[2] + noise)
+    information = _products(fields, weight)
+    n_topics, n_tasks = fields.topic.max() + 1, fields.task.max() + 1
+    prior = np.concatenate([[0.0], np.full(n_topics, 1 / variances[0]), np.full(n_tasks, 1 / variances[1])])
+    inverse: Values = np.linalg.inv(information + np.diag(prior)).astype(np.float64)
+    effects = inverse @ _sums(fields, weight * fields.value)
+    return _System(weight, inverse, information, _products(fields, weight**2), effects)
+
+
+def _score(fields: Fields, system: _System) -> tuple[Values, Values]:
+    """The derivative of the restricted log likelihood by the three variances, and its expected information.
+
+    With P the projection that takes out the effects, it needs y'P V P y, tr(P V) and tr(P V P W) for V and W of topics,
+    of tasks and of residuals, all of which follow from matrices as small as the number of effects.
+    """
+    weight, inverse, information, squares, effects = system
+    n_topics = fields.topic.max() + 1
+    parts = (slice(1, 1 + n_topics), slice(1 + n_topics, len(effects)))
+    residual = weight * (fields.value - _of_fields(fields, effects))  # P y
+    sums = _sums(fields, residual)
+    left = np.eye(len(effects)) - inverse @ information
+    once, twice = information @ left, left.T @ squares @ left  # Z'P Z and Z'P P Z
+    cubes = _products(fields, weight**3)
+    within = inverse @ squares
+    trace = weight.sum() - np.trace(within)
+    trace_of_square = (weight**2).sum() - 2 * np.trace(inverse @ cubes) + (within * within.T).sum()
+    quadratic = np.array([*((sums[part] ** 2).sum() for part in parts), (residual**2).sum()])
+    traces = np.array([*(np.trace(once[part, part]) for part in parts), trace])
+    crossed = np.empty((3, 3))
+    for i, part in enumerate(parts):
+        crossed[i, 2] = crossed[2, i] = np.trace(twice[part, part])
+        for j, other in enumerate(parts):
+            crossed[i, j] = (once[part, other] ** 2).sum()
+    crossed[2, 2] = trace_of_square
+    return (quadratic - traces) / 2, crossed / 2
+
+
+def _products(fields: Fields, weight: Values) -> Values:
+    """Z' diag(weight) Z of the incidence Z of mean, topics and tasks: float64[n_effects, n_effects]."""
+    n_topics, n_tasks = fields.topic.max() + 1, fields.task.max() + 1
+    crossed = np.bincount(fields.topic * n_tasks + fields.task, weight, n_topics * n_tasks).reshape(n_topics, n_tasks)
+    of_topics, of_tasks = crossed.sum(axis=1), crossed.sum(axis=0)
+    topics, tasks = slice(1, 1 + n_topics), slice(1 + n_topics, None)
+    products = np.diag(np.concatenate([[weight.sum()], of_topics, of_tasks]))
+    products[0, topics] = products[topics, 0] = of_topics
+    products[0, tasks] = products[tasks, 0] = of_tasks
+    products[topics, tasks], products[tasks, topics] = crossed, crossed.T
+    return products
+
+
+def _sums(fields: Fields, values: Values) -> Values:
+    """Z' values: float64[n_effects]."""
+    n_topics, n_tasks = fields.topic.max() + 1, fields.task.max() + 1
+    of_topics, of_tasks = np.bincount(fields.topic, values, n_topics), np.bincount(fields.task, values, n_tasks)
+    return np.concatenate([[values.sum()], of_topics, of_tasks])
+
+
+def _of_fields(fields: Fields, effects: Values) -> Values:
+    """Mean + topic + task of every field."""
+    n_topics = fields.topic.max() + 1
+    sums: Values = effects[0] + effects[1 + fields.topic] + effects[1 + n_topics + fields.task]
+    return sums
+
+
+def _variance_of_expected(fields: Fields, inverse: Values) -> Values:
+    """Of mean + topic + task of every field, float64[n_fields]."""
+    n_topics = fields.topic.max() + 1
+    places = np.stack([np.zeros_like(fields.topic), 1 + fields.topic, 1 + n_topics + fields.task], axis=1)
+    found: Values = inverse[places[:, :, np.newaxis], places[:, np.newaxis, :]].sum(axis=(1, 2))
+    return found

@@ -1,0 +1,53 @@
+"""Partially pooled values of the topic x task matrix, for fields that hold a handful of samples."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from components.json_value import Json
+from components.metrics.bounds import bounds_of
+from components.metrics.pooling import Fields, pool
+from components.records import Interval
+
+_MATRIX = "matrix/"
+
+
+def pooled_entries(
+    subsets: Sequence[str], intervals: Sequence[Interval], confidence: float, *, is_share: bool
+) -> Mapping[str, dict[str, Json]]:
+    """By name of a field's subset `{pooled, pooled_low, pooled_high}` of one metric, whose Interval over each of the
+    subsets is given; None where nothing could be scored, or where the matrix is too small to learn from.
+    """
+    names = [name for name in subsets if name.startswith(_MATRIX)]
+    entries: dict[str, dict[str, Json]] = {
+        name: {"pooled": None, "pooled_low": None, "pooled_high": None} for name in names
+    }
+    known = {
+        name: interval
+        for name, interval in zip(subsets, intervals, strict=True)
+        if name.startswith(_MATRIX) and interval.value is not None
+    }
+    found = pool(_fields(known)) if known else None
+    if found is None:
+        return entries
+    from scipy.special import ndtri
+
+    is_share = is_share and all(0 <= (interval.value or 0) <= 1 for interval in known.values())
+    value = np.clip(found.value, 0.0, 1.0) if is_share else found.value
+    low, high = bounds_of(value, ndtri((1 + confidence) / 2) * found.error, is_share=is_share)
+    for name, *numbers in zip(known, value.tolist(), low.tolist(), high.tolist(), strict=True):
+        entries[name] = dict(zip(("pooled", "pooled_low", "pooled_high"), numbers, strict=True))
+    return entries
+
+
+def _fields(known: Mapping[str, Interval]) -> Fields:
+    topics, tasks = zip(*(name.split("/")[1:] for name in known), strict=True)
+    intervals = list(known.values())
+    return Fields(
+        np.unique(topics, return_inverse=True)[1],
+        np.unique(tasks, return_inverse=True)[1],
+        np.array([interval.value for interval in intervals]),
+        np.array([np.nan if interval.error is None else interval.error for interval in intervals]),
+        np.array([interval.n_effective for interval in intervals]),
+        np.array([interval.n_clusters for interval in intervals], dtype=np.float64),
+    )

@@ -1,0 +1,125 @@
+"""Partial pooling: checked against the model written out, and by simulated matrices of known truth."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from components.metrics import pooling
+from components.metrics.pooling import Fields, Pooled, pool
+
+Values = NDArray[np.float64]
+
+
+def matrix(n_topics: int, n_tasks: int, seed: int, spreads: tuple[float, float, float]) -> tuple[Fields, Values]:
+    """Fields of 2 to 10 samples whose standard deviation is .3, and their true values; a tenth of the fields is empty.
+
+    `spreads` are the standard deviations of topics, tasks and residuals.
+    """
+    random = np.random.default_rng(seed)
+    topic, task = np.divmod(np.arange(n_topics * n_tasks), n_tasks)
+    kept = random.random(len(topic)) > 0.1
+    topic, task = topic[kept], task[kept]
+    levels = [
+        spread * random.normal(size=n) for spread, n in zip(spreads, (n_topics, n_tasks, len(topic)), strict=True)
+    ]
+    truth = 0.5 + levels[0][topic] + levels[1][task] + levels[2]
+    n = random.integers(2, 11, len(topic))
+    samples = [value + 0.3 * random.normal(size=size) for value, size in zip(truth, n, strict=True)]
+    value = np.array([own.mean() for own in samples])
+    error = np.array([own.std(ddof=1) for own in samples]) / np.sqrt(n)
+    return Fields(topic, task, value, error, n.astype(np.float64), n.astype(np.float64)), truth
+
+
+def pooled(fields: Fields) -> Pooled:
+    found = pool(fields)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "spreads", [(0.1, 0.1, 0.05), (0.0, 0.0, 0.0), (0.2, 0.0, 0.0), (0.05, 0.2, 0.1), (0.15, 0.15, 0.15)], ids=str
+)
+@pytest.mark.parametrize("shape", [(16, 5), (5, 4)], ids=str)
+def test_intervals_hold_the_truth_and_are_narrower_than_raw_ones(
+    shape: tuple[int, int], spreads: tuple[float, float, float]
+) -> None:
+    held, squares, raw_squares, widths = [], [], [], []
+    for seed in range(60):
+        fields, truth = matrix(*shape, seed, spreads)
+        found = pooled(fields)
+        held.append((np.abs(found.value - truth) <= 1.96 * found.error).mean())
+        squares.append(((found.value - truth) ** 2).mean())
+        raw_squares.append(((fields.value - truth) ** 2).mean())
+        widths.append((found.error / (0.3 / np.sqrt(fields.n_effective))).mean())
+    assert np.mean(held) >= 0.92
+    assert np.mean(squares) < 0.9 * np.mean(raw_squares)
+    assert np.mean(widths) < 0.95
+
+
+def test_is_the_best_linear_prediction_of_the_model_written_out() -> None:
+    """With all covariances as whole matrices, for the variances that were estimated."""
+    fields, _ = matrix(6, 4, 1, (0.1, 0.1, 0.1))
+    noise = pooling._noise(fields)
+    assert noise is not None
+    topics, tasks, residual = pooling._variances(fields, noise)
+    same_topic = fields.topic[:, np.newaxis] == fields.topic
+    same_task = fields.task[:, np.newaxis] == fields.task
+    signal = topics * same_topic + tasks * same_task + residual * np.eye(len(noise))
+    inverse = np.linalg.inv(signal + np.diag(noise))
+    one = np.ones(len(noise))
+    mean = one @ inverse @ fields.value / (one @ inverse @ one)
+    gain = signal @ inverse
+    lost = 1 - gain @ one
+    variance = np.diag(signal - gain @ signal) + lost**2 / (one @ inverse @ one)
+    found = pooled(fields)
+    np.testing.assert_allclose(found.value, mean + gain @ (fields.value - mean), rtol=1e-9)
+    np.testing.assert_allclose(found.error, np.sqrt(variance), rtol=1e-9)
+
+
+def test_variances_are_those_of_the_penalised_likelihood_written_out() -> None:
+    """No other variances near the estimated ones make the data likelier."""
+    fields, _ = matrix(16, 5, 2, (0.15, 0.1, 0.1))
+    noise = pooling._noise(fields)
+    assert noise is not None
+
+    def likelihood(logs: Values) -> float:
+        topics, tasks, residual = np.exp(logs)
+        same_topic = fields.topic[:, np.newaxis] == fields.topic
+        same_task = fields.task[:, np.newaxis] == fields.task
+        covariance = topics * same_topic + tasks * same_task + np.diag(residual + noise)
+        inverse = np.linalg.inv(covariance)
+        total = inverse.sum()
+        deviation = fields.value - (inverse @ fields.value).sum() / total
+        restricted = np.linalg.slogdet(covariance)[1] + np.log(total) + deviation @ inverse @ deviation
+        return float(-restricted / 2 + logs.sum() / 2)
+
+    logs = np.log(pooling._variances(fields, noise))
+    best = likelihood(logs)
+    for step in (0.3, -0.3):
+        for place in range(3):
+            assert likelihood(logs + step * np.eye(3)[place]) < best
+
+
+def test_a_field_of_few_samples_moves_further_than_one_of_many() -> None:
+    fields, _ = matrix(8, 5, 3, (0.05, 0.05, 0.02))
+    n = np.where(np.arange(len(fields.value)) == 0, 1.0, np.where(np.arange(len(fields.value)) == 1, 200.0, 6.0))
+    outlying = fields._replace(n_effective=n, n_clusters=n, value=np.where(np.arange(len(n)) < 2, 1.0, fields.value))
+    found = pooled(outlying)
+    assert found.value[0] < 0.75 < 0.9 < found.value[1]
+    assert found.error[0] > found.error[1]
+
+
+class TestTooLittleToLearnFrom:
+    fields, _ = matrix(5, 4, 0, (0.1, 0.1, 0.1))
+
+    def test_one_topic_or_a_handful_of_fields(self) -> None:
+        assert pool(self.fields) is not None
+        assert pool(self.fields._replace(topic=np.zeros_like(self.fields.topic))) is None
+        assert pool(Fields(*(column[:5] for column in self.fields))) is None
+
+    def test_no_field_with_two_clusters(self) -> None:
+        n = len(self.fields.value)
+        assert pool(self.fields._replace(error=np.full(n, np.nan), n_clusters=np.ones(n))) is None
+
+    def test_no_variance_within_fields(self) -> None:
+        assert pool(self.fields._replace(error=np.zeros(len(self.fields.value)))) is None
