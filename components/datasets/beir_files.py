@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.datasets.json_fields import Record, optional_text, read_records, required_text
+from components.datasets.json_fields import Record, optional_text, read_records, required_id, required_text
 from components.datasets.reading import read_lines
 from components.errors import DataError
 from components.records import Documents
@@ -39,7 +39,7 @@ def read_corpus(file: Path, title_separator: str | None) -> Documents:
     ids, titles, texts = [], [], []
     for where, record in read_records(file, _EXPECTED_CORPUS):
         title, text = optional_text(record, "title", where), required_text(record, "text", where)
-        ids.append(required_text(record, "_id", where))
+        ids.append(required_id(record, where, "_id"))
         titles.append(title)
         texts.append(text if title_separator is None else title_separator.join(filter(str.strip, (title, text))))
     if not any(text.strip() for text in texts):
@@ -108,7 +108,7 @@ def read_answers(file: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _new_id(record: Record, known: Mapping[str, object], where: str) -> str:
-    query_id = required_text(record, "_id", where)
+    query_id = required_id(record, where, "_id")
     if query_id in known:
         raise DataError(f"{where}: the query id '{query_id}' occurred before. Ids must be unique: remove one.")
     return query_id

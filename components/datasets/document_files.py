@@ -5,6 +5,7 @@ requires an older pandas than this project, so the two cannot be installed toget
 """
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
@@ -99,8 +100,18 @@ def said(files: Counter[str]) -> str:
 
 def _visible_files(folder: Path) -> dict[str, Path]:
     files = (file for file in sorted(folder.rglob("*")) if file.is_file())
-    named = {file.relative_to(folder).as_posix(): file for file in files}
+    named = {_name(file, folder): file for file in files}
     return {name: file for name, file in named.items() if not any(part[0] == "." for part in name.split("/"))}
+
+
+def _name(file: Path, folder: Path) -> str:
+    """Its path in the folder, which becomes the document's id."""
+    name = file.relative_to(folder).as_posix()
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{folder}: the name of the file {os.fsencode(name)!r} is not UTF-8. Rename it.") from error
+    return name
 
 
 def _read_jsonl(file: Path) -> tuple[Documents, dict[str, int | str]]:

@@ -1,9 +1,14 @@
 """The text of an HTML page as a reader sees it: one line per block, words unbroken."""
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from components.errors import DataError, MissingExtraError
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup
+    from bs4.element import PageElement
 
 _UNSEEN = ("script", "style", "title", "template", "noscript")
 _BLOCKS = (
@@ -12,6 +17,7 @@ _BLOCKS = (
     "li", "main", "nav", "ol", "option", "p", "pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr",
     "ul",
 )  # fmt: skip
+_BREAKS = frozenset(("br", *_BLOCKS))
 _CELLS = ("td", "th")
 _WHITE_SPACE = re.compile(r"[ \t\n\r\f\u00a0]+")
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "ascii": "cp1252", "us-ascii": "cp1252", "gb2312": "gb18030"}
@@ -32,23 +38,45 @@ def read_html(content: bytes, place: str) -> HtmlPage:
     """
     try:
         from bs4 import BeautifulSoup
-        from bs4.element import NavigableString
+        from bs4.exceptions import ParserRejectedMarkup
     except ImportError as error:
         raise MissingExtraError("bs4", "readers", place) from error
-    soup = BeautifulSoup(_decoded(content, place), "html.parser")
+    try:
+        soup = BeautifulSoup(_without_open_comment(_decoded(content, place)), "html.parser")
+    except ParserRejectedMarkup as error:
+        cause = str(error).splitlines()[-1].strip()  # what the parser said; before it the library's advice
+        raise DataError(f"{place}: cannot be read as HTML ({cause}). Mend the page, or remove it.") from error
     title = _WHITE_SPACE.sub(" ", soup.title.get_text()).strip() if soup.title else ""
-    for element in soup(_UNSEEN):
-        element.decompose()
-    for text in soup.find_all(string=True):  # line breaks in the source are spaces to a reader, save in <pre>
-        if type(text) is NavigableString and not text.find_parent("pre"):
-            text.replace_with(_WHITE_SPACE.sub(" ", text))
-    for element in soup(("br", *_BLOCKS)):
-        element.insert_before("\n")
-        element.insert_after("\n")
-    for element in soup(_CELLS):
-        element.insert_before(" ")
-    lines = (line.strip() for line in soup.get_text().split("\n"))
+    lines = (line.strip() for line in "".join(_pieces(soup)).split("\n"))
     return HtmlPage(title, "\n".join(line for line in lines if line))
+
+
+def _without_open_comment(markup: str) -> str:
+    """A comment that is never closed goes to the end of the page. The parser knows, but looks for the end of each."""
+    start = markup.find("<!--", markup.rfind("-->") + 1)
+    return markup if start < 0 else markup[:start]
+
+
+def _pieces(soup: "BeautifulSoup") -> Iterator[str]:
+    """Texts with the line breaks and spaces between them. One walk without recursion: pages can be deep."""
+    from bs4.element import CData, NavigableString, Tag
+
+    n_pre = 0
+    stack: list[tuple[PageElement, bool]] = [(soup, False)]
+    while stack:
+        node, has_ended = stack.pop()
+        if type(node) in (NavigableString, CData):  # no comments, nor what else is a kind of string to the parser
+            text = str(node)
+            yield text if n_pre else _WHITE_SPACE.sub(" ", text)  # line breaks in the source are spaces to a reader
+        elif isinstance(node, Tag) and node.name not in _UNSEEN:
+            n_pre += (node.name == "pre") * (-1 if has_ended else 1)
+            if node.name in _BREAKS:
+                yield "\n"
+            elif node.name in _CELLS and not has_ended:
+                yield " "
+            if not has_ended:
+                stack.append((node, True))
+                stack.extend((child, False) for child in reversed(node.contents))
 
 
 def _decoded(content: bytes, place: str) -> str:
@@ -66,5 +94,5 @@ def _decoded(content: bytes, place: str) -> str:
             f"{place}: byte 0x{content[error.start]:02x} at byte offset {error.start} is not {encoding}, {why}. "
             "Wanted: a page in UTF-8, or in the encoding that it declares. Convert the file, or mend its declaration."
         ) from error
-    except LookupError as error:
+    except (LookupError, UnicodeError) as error:  # Python also has "encodings" that are none of text
         raise DataError(f"{place}: declares an unknown encoding, {declared!r}. Convert it to UTF-8.") from error

@@ -74,12 +74,15 @@ def optional_facts(record: Record, key: str, where: str) -> dict[str, str]:
     return {name: str(fact) for name, fact in facts.items() if fact is not None}
 
 
-def required_id(record: Record, where: str) -> str:
-    """The text or whole number under "id", as a text. Raises DataError if there is none."""
-    value = record.get("id")
+def required_id(record: Record, where: str, key: str = "id") -> str:
+    """The text or whole number under `key`, as a text. Raises DataError if there is none, or a blank one."""
+    value = record.get(key)
     if isinstance(value, int) and not isinstance(value, bool):  # to Python, true is a whole number
         return str(value)
-    return required_text(record, "id", where)
+    text = required_text(record, key, where)
+    if not text.strip():
+        raise DataError(f"{where}: field '{key}' is {'null' if value is None else 'blank'}, wanted a text or a number.")
+    return text
 
 
 def required_texts(record: Record, key: str, where: str) -> tuple[str, ...]:

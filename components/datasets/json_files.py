@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from components.datasets.reading import BYTE_ORDER_MARK, invalid_utf8, read_bytes
+from components.datasets.reading import BYTE_ORDER_MARK, beyond_limits, half_character, invalid_utf8, read_bytes
 from components.errors import DataError
 
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -37,7 +37,10 @@ def read_json(file: Path, expected: str, accept_truncated: bool = False) -> Json
     content = content.removeprefix(BYTE_ORDER_MARK.encode())
     text, cut_off = _decode(file, content)
     try:
-        return JsonFile(json.loads(text), cut_off=False)
+        value = json.loads(text)
+        if "\\u" in text and (half := half_character(value)):
+            raise DataError(f"{file}: {half}. Wanted: {expected}. Mend the file.")
+        return JsonFile(value, cut_off=False)
     except json.JSONDecodeError as error:
         whole = _read_whole_records(text)
         if not (cut_off or _is_cut(text, error)):
@@ -45,6 +48,8 @@ def read_json(file: Path, expected: str, accept_truncated: bool = False) -> Json
         if not accept_truncated:
             raise _cut(file, content, text, whole, expected) from error
         return JsonFile(whole.value, cut_off=True)
+    except (RecursionError, ValueError) as error:
+        raise DataError(f"{file}: {beyond_limits(error)}. Wanted: {expected}. Mend the file.") from error
 
 
 class _WholeRecords(NamedTuple):

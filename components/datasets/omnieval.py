@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from components.datasets.assembly import assemble, limit_and_count, require_some_gold_in_corpus
-from components.datasets.json_fields import optional_text, read_records, required_text
+from components.datasets.json_fields import optional_text, read_records, required_id, required_text
 from components.datasets.omnieval_items import EXPECTED as EXPECTED_ITEMS
 from components.datasets.omnieval_items import EXPECTED_FLAT, item_files, read_flat_items, read_items
 from components.datasets.reading import require_file, require_folder, sha256_of_files
@@ -126,7 +126,7 @@ def _read_corpus(file: Path) -> Documents:
     titles: list[str] = []
     texts: list[str] = []
     for where, record in read_records(file, _EXPECTED_CORPUS):
-        ids.append(required_text(record, "id", where))
+        ids.append(required_id(record, where))
         titles.append(optional_text(record, "title", where))
         texts.append(required_text(record, "contents", where))
     return Documents(ids, titles, texts)

@@ -71,7 +71,28 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
                 f"{file}, line {number}: not JSON at byte {n_bytes} of the line ({error.msg}). "
                 f"Wanted: {expected}. Mend or remove the line."
             ) from error
+        except (RecursionError, ValueError) as error:
+            raise DataError(f"{file}, line {number}: {beyond_limits(error)}. Mend or remove the line.") from error
+        if "\\u" in line and (half := half_character(value)):
+            raise DataError(f"{file}, line {number}: {half}. Mend or remove the line.")
         yield number, value
+
+
+def beyond_limits(error: RecursionError | ValueError) -> str:
+    """What is wrong with JSON that is well-formed but cannot be read."""
+    if isinstance(error, RecursionError):
+        return "lists or objects lie too deep in one another to be read"
+    return "a number has too many digits to be read"
+
+
+def half_character(value: object) -> str:
+    r"""What is wrong with a value from JSON in which an escape such as "\ud83d" stands alone; "" for any other."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        return f"{half} is half of a character (a lone surrogate), which no text can hold"
+    return ""
 
 
 def sha256_of_files(files: Mapping[str, Path], expected: str) -> str:

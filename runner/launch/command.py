@@ -12,11 +12,13 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
+from components.errors import ConfigError
 from runner.display import say_error
 from runner.launch import grid_launcher
 from runner.launch.axes import job_of
 from runner.launch.compose import told
 from runner.launch.composed_jobs import CONFIG_FOLDER, composed_job, write_jobs
+from runner.launch.overrides import readable
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
 grid_launcher.register()
@@ -67,7 +69,11 @@ def run_hydra() -> None:
     folder that cannot be made. HYDRA_FULL_ERROR=1 in the environment shows the whole trace.
     """
     _see_working_directory()
-    sys.argv[1:] = multirun_first(sys.argv[1:])
+    try:
+        sys.argv[1:] = readable(multirun_first(sys.argv[1:]))
+    except ConfigError as error:
+        say_error(error)
+        sys.exit(EXIT_NOT_RUN)
     if os.environ.get("HYDRA_FULL_ERROR"):
         main()
         return

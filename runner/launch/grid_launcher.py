@@ -14,7 +14,7 @@ from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override, ValueType
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException
@@ -90,10 +90,11 @@ def make_grid_sweeper() -> type:
         def split_arguments(self, overrides: list[Override], max_batch_size: int | None) -> list[list[list[str]]]:
             """Batches of jobs. Hydra itself writes out the values of each axis; of two overrides the later counts."""
             axes: dict[str, list[str]] = {}
-            for override in overrides:
-                (values,) = BasicSweeper.split_arguments([override], None)
-                axes[override.get_key_element()] = [value for (value,) in values]
             with _mistakes_on_the_command_line():
+                for override in overrides:
+                    _check_glob(override)
+                    (values,) = BasicSweeper.split_arguments([override], None)
+                    axes[override.get_key_element()] = [value for (value,) in values]
                 jobs = expand(axes, self._coupled, one_at_a_time=self._one_at_a_time)
             return list(self.split_overrides_to_chunks(jobs, max_batch_size))
 
@@ -170,3 +171,11 @@ def register() -> None:
         Plugins.instance().register(plugin)
         group = "hydra/launcher" if plugin is GridLauncher else "hydra/sweeper"
         ConfigStore.instance().store(group=group, name="grid", node=node, provider="rag-grid")
+
+
+def _check_glob(override: Override) -> None:
+    """Raises ConfigError where Hydra's sweeper would fail an assertion."""
+    if override.value_type is ValueType.GLOB_CHOICE_SWEEP and not list(override.sweep_string_iterator()):
+        raise ConfigError(
+            [f"{override.input_line}: matches no option; only groups have options to choose from, such as retriever"]
+        )

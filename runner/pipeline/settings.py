@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 from urllib.parse import parse_qsl, urlsplit
 
@@ -124,6 +125,9 @@ class RunSettings:
             for name in self.plugins
             if not all(part.isidentifier() for part in name.split(".")) or not _is_there(name.partition(".")[0])
         ]
+        folder = Path(self.results_dir).resolve()
+        if not self.results_dir.strip() or folder == folder.parent:
+            mistakes.append(f"results_dir: got {self.results_dir!r}, wanted a folder of its own, e.g. results")
         mistakes += [] if self.workers >= 0 else [f"workers: got {self.workers}, wanted at least 1, or 0 to choose"]
         for name in ("max_failure_rate", "max_unparsable_rate"):
             if not 0 <= getattr(self, name) <= 1:

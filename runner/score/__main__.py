@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         names = _names(options.metrics)
         metrics = metrics_by_name(names, options.language)
-        _require_writable(options.output, options.summary)
+        _require_writable(options.input, options.output, options.summary)
         lines = read_lines(options.input)
         scored = score_lines(lines, names, metrics)
         _write(options.output, (json.dumps(row, ensure_ascii=False) for row in _rows(lines, scored)))
@@ -199,10 +199,15 @@ def _show(summary: Mapping[str, Mapping[str, Json]], n_lines: int) -> None:
     make_console().print(table)
 
 
-def _require_writable(*paths: Path | None) -> None:
-    for path in paths:
-        if path and not path.parent.is_dir():
+def _require_writable(source: Path, *paths: Path | None) -> None:
+    """Raises DataError for files without a folder, and for those that would overwrite `source` or one another."""
+    taken = {source.resolve()}
+    for path in filter(None, paths):
+        if not path.parent.is_dir():
             raise DataError(f"{path}: the folder {path.parent} does not exist. Make it, or choose another place.")
+        if path.resolve() in taken:
+            raise DataError(f"{path}: is another file of this command, which it would overwrite. Choose another place.")
+        taken.add(path.resolve())
 
 
 def _write(path: Path, lines: Iterator[str] | Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """A user's documents as files of several kinds."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -193,3 +194,9 @@ def test_missing_libraries_are_found_before_any_work(folder: Path, monkeypatch: 
     (folder / "d.pdf").unlink()
     (folder / "more" / "deep" / "c.html").unlink()
     assert missing_extras(folder) == []
+
+
+def test_a_name_that_is_not_utf_8_is_an_error_with_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("text")
+    with pytest.raises(DataError, match=r"the name of the file b'caf\\xe9\.txt' is not UTF-8"):
+        read_documents(tmp_path)

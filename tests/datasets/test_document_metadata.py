@@ -43,5 +43,5 @@ def test_what_is_no_fact_is_refused_with_its_place(tmp_path: Path, metadata: obj
 
 
 def test_half_a_character_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="the metadata of document 'a' holds half a character"):
+    with pytest.raises(DataError, match=r"line 1: \\ud800 is half of a character"):
         load(tmp_path, {"id": "a", "text": "first", "metadata": {"place": "\ud800"}})

@@ -68,3 +68,34 @@ def test_the_encoding_is_what_the_page_says(content: bytes, expected: str) -> No
 def test_bytes_of_another_encoding_are_an_error_and_no_guess(content: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_html(content, "a.html")
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ("<div>" * 5_000 + "x", "x"),
+        ("<table>" + "<td>x" * 5_000, " ".join("x" * 5_000)),
+        ("seen" + "<!--" * 20_000, "seen"),
+        ("seen<!-- a --> too<!-- open", "seen too"),
+        ("<pre>a\nb<pre>c\nd</pre>e\nf</pre>g\nh", "a\nb\nc\nd\ne\nf\ng h"),
+    ],
+    ids=["deep", "unclosed cells", "unclosed comments", "an unclosed comment", "nested pre"],
+)
+def test_what_is_never_closed_is_read_all_the_same(markup: str, expected: str) -> None:
+    assert text_of(markup) == expected
+
+
+@pytest.mark.parametrize(
+    ("markup", "message"),
+    [
+        (
+            b"<![foo[x",
+            r"a\.html: cannot be read as HTML \(AssertionError: unknown status keyword 'foo'.*\)\. Mend the page",
+        ),
+        (b"<meta charset='undefined'>x", r"a\.html: declares an unknown encoding, 'undefined'"),
+        (b"<meta charset='rot13'>x", r"a\.html: declares an unknown encoding, 'rot13'"),
+    ],
+)
+def test_what_is_no_page_is_an_error(markup: bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_html(markup, "a.html")

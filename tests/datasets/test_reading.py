@@ -11,6 +11,7 @@ from components.datasets.json_fields import (
     optional_text,
     optional_texts,
     read_records,
+    required_id,
     required_text,
     required_texts,
 )
@@ -197,3 +198,49 @@ class TestFingerprint:
     def test_missing_file(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"no such file\. Expected here: a test file"):
             sha256_of_files({"a": tmp_path / "a"}, WANTED)
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (DEEP, "lists or objects lie too deep in one another"),
+        ("9" * 5_000, "a number has too many digits"),
+        (r'"so \ud83d and on"', r"\\ud83d is half of a character"),
+    ],
+    ids=["deep", "long number", "half a character"],
+)
+def test_json_that_cannot_be_held_is_an_error_with_its_place(tmp_path: Path, value: str, message: str) -> None:
+    lines = written(tmp_path, f'{{"a": 1}}\n{{"a": {value}}}\n')
+    with pytest.raises(DataError, match=rf"file, line 2: .*{message}"):
+        list(read_jsonl(lines, WANTED))
+    whole = written(tmp_path, f'{{"a": {value}}}', "whole")
+    with pytest.raises(DataError, match=rf"whole: .*{message}"):
+        read_json(whole, WANTED)
+
+
+def test_a_whole_character_in_two_escapes_is_one(tmp_path: Path) -> None:
+    file = written(tmp_path, r'{"a": "\ud83d\ude00", "b": "\\ud83d"}')
+    assert [value for _, value in read_jsonl(file, WANTED)] == [{"a": "\U0001f600", "b": r"\ud83d"}]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"id": None}, "field 'id' is null"),
+        ({"id": ""}, "field 'id' is blank"),
+        ({"id": " \u3000"}, "field 'id' is blank"),
+        ({"id": True}, "field 'id' is a boolean"),
+        ({"_id": "1"}, "no field 'id'"),
+    ],
+)
+def test_ids_that_name_nothing(record: dict[str, object], message: str) -> None:
+    with pytest.raises(DataError, match=f"line 1: {message}"):
+        required_id(record, "line 1")
+
+
+def test_ids_are_texts(tmp_path: Path) -> None:
+    assert [required_id({"id": value}, "line 1") for value in ("a", 7, "0")] == ["a", "7", "0"]
+    assert required_id({"_id": "a"}, "line 1", "_id") == "a"

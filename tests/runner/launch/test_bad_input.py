@@ -86,6 +86,23 @@ class TestCommandLine:
         assert code == EXIT_NOT_RUN
         assert error == "chunk.sise: unknown; did you mean chunk.size?\n"
 
+    def test_a_glob_over_what_has_no_options(self, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, "-m", "top_k=glob(*)")
+        assert code == EXIT_NOT_RUN
+        assert "top_k=glob(*): matches no option; only groups have options" in error
+        assert "Traceback" not in error
+
+    def test_no_key(self, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, "=5")
+        assert code == EXIT_NOT_RUN
+        assert "=5: no key before the =" in error
+        assert "Traceback" not in error
+
+    def test_a_path_in_chinese_needs_no_quotes(self, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, "dataset=crud_rag", f"dataset.root={tmp_path}/数据 (新)")
+        assert code == EXIT_NOT_RUN
+        assert error.startswith(f"{tmp_path}/数据 (新)/80000_docs: no such folder")
+
     def test_an_unknown_group(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "chunker=token")
         assert code == EXIT_NOT_RUN
@@ -132,6 +149,9 @@ class TestConfiguration:
             (["chunk.unit=char", "chunk.size=0"], "chunk.size: got 0, wanted at least 1"),
             (["top_k=101"], "top_k: got 101, more than retriever.depth=100"),
             (["dataset.limit=0"], "dataset.limit:"),
+            (["run.results_dir="], "run.results_dir: got '', wanted a folder of its own"),
+            (["run.results_dir=/"], "run.results_dir: got '/', wanted a folder of its own"),
+            (["retriever.depth=100000000"], "retriever.depth: got 100000000, wanted 1 to 100,000 hits"),
             (["run.workers=-1"], "run.workers: got -1, wanted at least 1"),
             (["tracking.uri=https://me:secret@mlflow.example"], "tracking.uri: holds a user name or password"),
             (["tracking.uri='postgresql://host/db?password=x'"], "tracking.uri: holds a user name or password"),

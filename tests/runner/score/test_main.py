@@ -207,3 +207,19 @@ def test_texts_are_compared_by_the_words_of_a_language(tmp_path: Path) -> None:
         values[language] = json.loads(output.read_text(encoding="utf-8"))["scores"]["rouge_l"]
     assert values["en"] == 2 * 2 / 7
     assert values["zh"] != values["en"]
+
+
+@pytest.mark.parametrize(
+    ("output", "summary"), [("in.jsonl", "s.json"), ("o.jsonl", "./in.jsonl"), ("o.jsonl", "o.jsonl")]
+)
+def test_no_file_of_the_command_overwrites_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], output: str, summary: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps(ANSWER), encoding="utf-8")
+    arguments = ["--input", "in.jsonl", "--metrics", "em", "--output", output, "--summary", summary]
+    assert main(arguments) == 2
+    assert "would overwrite" in capsys.readouterr().err
+    assert json.loads(source.read_text(encoding="utf-8")) == ANSWER
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]

@@ -1,0 +1,45 @@
+"""Overrides as people type them."""
+
+import pytest
+
+from components.errors import ConfigError
+from runner.launch.overrides import readable
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("dataset.root=/数据/新闻", "dataset.root='/数据/新闻'"),
+        ("dataset.root=docs/C&A (new)", "dataset.root='docs/C&A (new)'"),
+        ("dataset.topics=北京,shanghai", "dataset.topics='北京',shanghai"),
+        ("+experiment.name=Grüße", "+experiment.name='Grüße'"),
+    ],
+)
+def test_what_hydra_has_no_place_for_is_quoted(typed: str, expected: str) -> None:
+    assert readable([typed]) == [expected]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "-m",
+        "--config-dir",
+        "my conf",
+        "chunk.size=64,128",
+        "dataset.root='/数据/新闻'",
+        'llm.reply="{question}!"',
+        "run.plugins=[my_package]",
+        "retriever=glob(*)",
+        "chunk.size=range(64,256,step=64)",
+        "~metrics.scores.bleu",
+        "experiment.name='北",
+    ],
+)
+def test_everything_else_stays(typed: str) -> None:
+    assert readable([typed]) == [typed]
+
+
+@pytest.mark.parametrize("typed", ["=5", "+=5", "~=5"])
+def test_an_override_needs_a_key(typed: str) -> None:
+    with pytest.raises(ConfigError, match="no key before the ="):
+        readable([typed])
