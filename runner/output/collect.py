@@ -103,13 +103,19 @@ def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> 
 
 def _too_many_unread(summary: Mapping[str, Json], limits: RunSettings) -> list[str]:
     """Judges whose replies could not be read: their metrics are over what few samples they were clear about."""
-    return [
+    reasons = [
         f"{of['n_unparsable']} of {of['n_judged']} judgements of {judge} could not be read, more than "
-        f"run.max_unparsable_rate={limits.max_unparsable_rate:g} allows{_cause(of['commonest'])}. A reply that is cut "
-        f"off wants a larger judge.llm.max_new_tokens, one that is no JSON another judge.llm.json_mode or model"
+        f"run.max_unparsable_rate={limits.max_unparsable_rate:g} allows{_cause(of['commonest'])}"
         for judge, of in summary["judges"].items()
         if of["n_unparsable"] > limits.max_unparsable_rate * of["n_judged"]
     ]
+    return [*reasons, _WHEN_UNREAD] if reasons else []
+
+
+_WHEN_UNREAD = (
+    "a reply that is cut off wants a larger judge.llm.max_new_tokens, one that is no JSON another judge.llm.json_mode "
+    "or model"
+)
 
 
 def _cause(error: str) -> str:
