@@ -92,7 +92,8 @@ def keeping(what: str, place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        # NumPy tells of a full disk as "19884 requested and 11232 written", without a number.
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "written" in str(error)
         why = "the disk is full" if is_full else str(error.strerror or error)
         remedy = "Free some space (python -m runner.store prune)" if is_full else "See that it is there and writable"
         raise StoreError(

@@ -57,9 +57,16 @@ def test_the_disk_has_a_block_before_it_gets_its_name(tmp_path: Path, monkeypatc
     assert names_at_sync == [[]]
 
 
-def test_a_full_disk_is_a_clear_error_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "No space left on device"), OSError("19884 requested and 11232 written")],
+    ids=["the system's", "NumPy's"],
+)
+def test_a_full_disk_is_a_clear_error_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
     def no_space(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise error
 
     monkeypatch.setattr(files.np, "save", no_space)
     with pytest.raises(StoreError, match="the disk is full"):
