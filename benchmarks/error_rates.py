@@ -18,7 +18,7 @@ from benchmarks.settings import Settings
 ALPHA = 0.05
 BOUND = 0.06
 _N_SWEEPS = {2: 4000, 10: 1500, 40: 400}
-_N_RESAMPLES = 999
+_N_RESAMPLES = 1999
 
 Noise = Callable[[Generator, tuple[int, ...]], NDArray[np.float64]]
 
