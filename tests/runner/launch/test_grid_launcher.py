@@ -54,7 +54,7 @@ class TestGrid:
     def test_shared_stages_are_computed_once(self, grid_run: Path) -> None:
         found = {kind: len(entries) for kind, entries in entries_by_kind(store_of(grid_run)).items()}
         assert (found["chunks"], found["terms"], found["vectors"], found["ranking_scores"]) == (1, 1, 1, 2)
-        assert (found["context"], found["answers"], found["result"]) == (4, 5, 5)  # one is closed book
+        assert (found["context"], found["baseline_answers"], found["result"]) == (4, 5, 5)  # one is closed book
 
     def test_retrieval_metrics_do_not_depend_on_top_k(self, cells: list[CellResult]) -> None:
         by_axes = {(cell.axes["retriever"], cell.axes["top_k"]): cell for cell in cells}
