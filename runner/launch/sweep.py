@@ -125,8 +125,15 @@ class Sweep:
         except BaseException:  # results that say RUNNING would do so for ever
             self._end(plan, INTERRUPTED)
             raise
-        failed = len(self._done) < len(plan.cells) or any(cell.status != OK for cell in self._done.values())
+        lost = [cell_id for cell_id in self._done if not (self._sweep_dir / cell_id / "cell.json").is_file()]
+        failed = lost or len(self._done) < len(plan.cells) or any(cell.status != OK for cell in self._done.values())
         self._end(plan, FAILED if failed else OK)
+        if lost:
+            raise StoreError(
+                f"run.results_dir: the results of {len(lost)} of {len(plan.cells)} cells are gone from "
+                f"{self._shown_dir}, removed while the sweep went on. Give the same command again: finished stages that "
+                "are still kept are not computed again"
+            )
         self._report()
         return EXIT_CELL_FAILED if failed else EXIT_OK
 

@@ -189,15 +189,19 @@ class Store:
         return (folder / _MANIFEST).exists() and self._entry(folder) is None
 
     def _entry(self, folder: Path) -> Entry | None:
-        """None without a manifest; one that cannot be read counts as none, since its result will be computed again."""
+        """None without a manifest; one that cannot be read, or is of another result, counts as none: what belongs here
+        will be computed again.
+        """
         try:
             raw = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
             files = {name: (str(digest), int(size)) for name, (digest, size) in raw.pop("files").items()}
-            return Entry(folder, Manifest(**raw, files=files))
+            manifest = Manifest(**raw, files=files)
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
+        is_in_place = (folder.parents[1].name, folder.name.partition("-")[0]) == (manifest.kind, manifest.key)
+        return Entry(folder, manifest) if is_in_place else None
 
     def write(
         self,

@@ -3,10 +3,13 @@
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from runner import results
 from runner.engine.store.entries import FORMAT
 from runner.engine.store.files import write_part
 from runner.launch.sweep import EXIT_NOT_RUN, EXIT_OK
@@ -14,7 +17,7 @@ from tests.datasets.test_crud_rag import CORPUS, SPLIT
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import NODES, item
 from tests.datasets.test_omnieval import write as write_omnieval
-from tests.runner.sweeping import QUIET, SMALL, cells_in, run_command, run_small
+from tests.runner.sweeping import QUIET, SMALL, cells_in, run_command, run_small, sweep_in
 
 FINANCE_FILE = "银行业务/零售银行/抽取类问答"
 
@@ -248,6 +251,21 @@ class TestStoreAndDisk:
         (tmp_path / "results" / "a-sweep").touch()
         assert run_small(tmp_path, ()) == EXIT_NOT_RUN
         assert "run.results_dir: cannot write in" in capsys.readouterr().err
+
+    def test_results_that_are_removed_while_the_sweep_goes_on(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        written = results.write_cell
+
+        def only_remove(sweep_dir: Path, *arguments: Any) -> Path:
+            folder = written(sweep_dir, *arguments)
+            shutil.rmtree(folder)
+            return folder
+
+        monkeypatch.setattr(results, "write_cell", only_remove)
+        assert run_small(tmp_path, ("metrics=retrieval",)) == EXIT_NOT_RUN
+        assert "the results of 1 of 1 cells are gone from" in capsys.readouterr().err
+        assert sweep_in(tmp_path).status == "FAILED"
 
     def test_a_store_of_a_newer_version(self, refused: Refusal, tmp_path: Path) -> None:
         store = tmp_path / "results" / "store"

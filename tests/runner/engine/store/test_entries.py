@@ -191,6 +191,14 @@ class TestDamage:
         assert list(store.entries()) == []
         assert store.folders_without_manifest() == [folder]
 
+    @pytest.mark.parametrize(("kind", "key"), [(KIND, "cd" * 16), ("chunks", KEY)])
+    def test_a_result_in_the_place_of_another_is_none(self, store: Store, kind: str, key: str) -> None:
+        folder = store.folder(kind, key)
+        folder.parent.mkdir(parents=True)
+        write(store).folder.rename(folder)
+        assert Store(store.root).find(kind, key) is None
+        assert Store(store.root).has_damaged_manifest(kind, key)
+
     def test_without_a_manifest_there_is_no_result(self, store: Store) -> None:
         (write(store).folder / "manifest.json").unlink()
         assert Store(store.root).find(KIND, KEY) is None
