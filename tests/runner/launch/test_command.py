@@ -57,7 +57,7 @@ class TestTerminal:
         assert "demo: 112 documents, 12 samples" in output
         assert re.search(r"^  \w+ +\d+ done in 0\.[1-9] s|^  \w+ +\d+ done in [1-9]", output, re.MULTILINE)
         assert "done in 0.0 s" not in output
-        assert "Leaderboard: all 12 samples, by rouge_l" in output
+        assert "Leaderboard: all 12 samples, by ndcg@10" in output
         assert f"results:  {only_sweep(single_run).relative_to(single_run)}" in output
 
     def test_progress_can_be_switched_off(self, grid_run: Path) -> None:
