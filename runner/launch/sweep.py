@@ -131,8 +131,8 @@ class Sweep:
         if lost:
             raise StoreError(
                 f"run.results_dir: the results of {len(lost)} of {len(plan.cells)} cells are gone from "
-                f"{self._shown_dir}, removed while the sweep went on. Give the same command again: finished stages that "
-                "are still kept are not computed again"
+                f"{self._shown_dir}, removed while the sweep went on. Give the same command again: finished stages "
+                "that are still kept are not computed again"
             )
         self._report()
         return EXIT_CELL_FAILED if failed else EXIT_OK
