@@ -126,7 +126,8 @@ class Sweep:
             self._end(plan, INTERRUPTED)
             raise
         lost = [cell_id for cell_id in self._done if not (self._sweep_dir / cell_id / "cell.json").is_file()]
-        failed = lost or len(self._done) < len(plan.cells) or any(cell.status != OK for cell in self._done.values())
+        are_sound = len(self._done) == len(plan.cells) and all(cell.status == OK for cell in self._done.values())
+        failed = bool(lost) or not are_sound
         self._end(plan, FAILED if failed else OK)
         if lost:
             raise StoreError(
