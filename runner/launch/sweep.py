@@ -97,17 +97,25 @@ class Sweep:
         """Everything, in order; returns the exit code. Raises StoreError if results cannot be kept or written."""
         if not self._run.plan_only:
             self._tracker.prepare()
-        plan = plan_sweep(self._requests, self._store, self._console.print)
-        terminal.show_plan(self._console, plan, by_stage=self._run.plan_only)
-        if self._run.plan_only:
-            return EXIT_OK
         try:
-            return self._run_plan(plan)
+            plan = plan_sweep(self._requests, self._store, self._console.print)
+            terminal.show_plan(self._console, plan, by_stage=self._run.plan_only)
+            return EXIT_OK if self._run.plan_only else self._run_plan(plan)
         except OSError as error:
-            raise StoreError(
-                f"run.results_dir: cannot write in {self._shown_dir}: {error.strerror or error}; finished stages are "
-                f"kept in {self._store.root}. Choose another run.results_dir or free some space"
-            ) from error
+            raise StoreError(self._blame(error)) from error
+
+    def _blame(self, error: OSError) -> str:
+        """Where the system refused, and what to do about it."""
+        cause = error.strerror or str(error)
+        if error.filename and Path(error.filename).is_relative_to(self._store.root):
+            return (
+                f"run.store_dir: {error.filename} cannot be used: {cause}. Mend its permissions, remove it if it is "
+                "not of the store, or choose another run.store_dir"
+            )
+        return (
+            f"run.results_dir: cannot write in {self._shown_dir}: {cause}; finished stages are kept in "
+            f"{self._store.root}. Choose another run.results_dir or free some space"
+        )
 
     def _run_plan(self, plan: SweepPlan) -> int:
         needed = {stage.key for cell in plan.cells for stage in cell.graph.result.upstream()}
