@@ -49,7 +49,8 @@ def replies(folder: Path) -> list[dict[str, Any]]:
     """The whole lines of all files of replies."""
     files = (folder / "results" / "store" / "replies").glob("*.jsonl")
     lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines(keepends=True)]
-    return [json.loads(line) for line in lines if line.endswith("\n") and line.strip()]
+    found = [json.loads(line) for line in lines if line.endswith("\n") and line.strip()]
+    return [{name: value for name, value in reply.items() if name != "crc32"} for reply in found]
 
 
 def after_stages(n: int) -> Moment:
