@@ -4,7 +4,7 @@
     <results_dir>/<sweep id>/leaderboard.csv         its cells, the best first
     <results_dir>/<sweep id>/<cell id>/cell.json     one experiment: axes, configuration, metrics
     <results_dir>/<sweep id>/<cell id>/samples.parquet
-    <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, .svg
+    <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, and .svg of some
 
 Both JSON files hold one field per line. `cell.json` is written last, so a folder with one is complete. Its `metrics`
 are equal byte for byte whenever the same experiment is run on the same data, interrupted or not; `seconds`, `reused`

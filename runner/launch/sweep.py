@@ -3,7 +3,7 @@
 import shlex
 import sys
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from runner.launch.request import check_jobs
 from runner.output import terminal
 from runner.output.collect import collect_cell
 from runner.output.leaderboard_csv import leaderboard_csv
-from runner.output.ranking import common_to_all, ranked
+from runner.output.ranking import common_to_all, ranked, ranked_part
 from runner.output.tracking import SafeTracker, where_to_look
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
@@ -173,9 +173,10 @@ class Sweep:
                     self._finish_cell(by_result[run.key], runs)
 
     def _finish_cell(self, cell: PlannedCell, runs: Mapping[str, StageRun]) -> None:
-        result, files = collect_cell(cell, runs, self._store, self._run)
-        folder = results.write_cell(self._sweep_dir, result, files)
-        self._done[cell.cell_id] = result
+        folder = self._sweep_dir / cell.cell_id
+        result, files = collect_cell(cell, runs, self._store, self._run, self._headline, folder)
+        results.write_cell(self._sweep_dir, result, files)
+        self._done[cell.cell_id] = ranked_part(result)
         self._tracker.log_cell(folder)
 
     def _end(self, plan: SweepPlan, status: str) -> None:
@@ -211,6 +212,11 @@ class Sweep:
             "same_as": [list(request.job.overrides) for request in cell.same_as],
         }
 
+    def _ended(self) -> Iterator[CellResult]:
+        """All cells of the sweep that ended; those of other processes, which Hydra's own launchers start, are read."""
+        for folder in results.cell_folders(self._sweep_dir):
+            yield self._done.get(folder.name) or ranked_part(results.read_cell(folder))
+
     def _show(self, cells: Sequence[CellResult]) -> None:
         common = common_to_all(cells, self._sweep_dir, self._headline)
         metrics, ordered = ranked(cells, self._headline, common)
@@ -222,7 +228,7 @@ class Sweep:
         terminal.show_failures(self._console, cells)
 
     def _report(self) -> None:
-        cells = list(results.read_cells(self._sweep_dir))
+        cells = list(self._ended())
         try:
             self._show(cells)
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing of the sweep depends on its report

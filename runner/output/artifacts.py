@@ -1,13 +1,12 @@
 """Files into an MLflow run: straight into its folder where that is on this machine, through the client elsewhere."""
 
-import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
+from runner.engine.linking import link_or_copy
 from runner.output.mlflow_rows import Client
 
 Content = Path | bytes
@@ -37,13 +36,4 @@ def _put(folder: Path, files: Mapping[str, Content]) -> None:
         if isinstance(content, bytes):
             path.write_bytes(content)
         else:
-            _link_or_copy(content, path)
-
-
-def _link_or_copy(source: Path, path: Path) -> None:
-    """A second name for the same content: result files are replaced, never written into, so it stays as it is."""
-    path.unlink(missing_ok=True)
-    try:
-        os.link(source, path)
-    except OSError:  # another file system, or one without links
-        shutil.copy2(source, path)
+            link_or_copy(content, path)

@@ -1,6 +1,8 @@
 """From what the stages of a cell made to the cell's result."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from functools import partial
+from pathlib import Path
 
 from components.json_value import Json
 from components.records import ScoreState
@@ -11,19 +13,22 @@ from runner.engine.stage import Work
 from runner.engine.store import Entry, Store
 from runner.engine.worker import read_kept
 from runner.output.matrices import matrix_files
+from runner.output.ranking import N_FIRST, headlines
 from runner.pipeline.planned import PlannedCell
-from runner.pipeline.settings import RunSettings
+from runner.pipeline.settings import Pictures, RunSettings
 from runner.results import FAILED, OK, CellResult
 
 Files = dict[str, bytes]
 
 
 def collect_cell(
-    cell: PlannedCell, runs: Mapping[str, StageRun], store: Store, limits: RunSettings
+    cell: PlannedCell, runs: Mapping[str, StageRun], store: Store, settings: RunSettings, headline: str, folder: Path
 ) -> tuple[CellResult, Files]:
-    """The result and the files beside it. A cell whose last stage failed has a reason and a trace instead of numbers.
+    """The result and the files to be written beside it; `samples.parquet`, which the store has, is put in the cell's
+    `folder` already. A cell whose last stage failed has a reason and a trace instead of numbers.
 
-    `runs` are the stages that this sweep looked at, by key; `limits` say how much may fail in a cell that is OK.
+    `runs` are the stages that this sweep looked at, by key; `settings` say how much may fail in a cell that is OK, and
+    of which metrics there are pictures. `headline` is the metric that ranks the cells, "" for the usual one.
     """
     data = cell.graph.data
     facts: dict[str, Json] = {
@@ -48,19 +53,30 @@ def collect_cell(
     run = runs.get(cell.graph.result.key)
     if run and run.failed:
         return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
-    summary, samples = read_kept(cell.graph.result, store, _summary_and_samples)
+    summary = read_kept(cell.graph.result, store, partial(_summary, folder))
     facts["dataset"] |= {**summary["notes"], "labels": summary["labels"]}
-    files = {"samples.parquet": samples, **matrix_files(summary["metrics"], summary["labels"])}
-    reasons = [*_too_many_failures(summary, limits.max_failure_rate), *_too_many_unread(summary, limits)]
+    reasons = [*_too_many_failures(summary, settings.max_failure_rate), *_too_many_unread(summary, settings)]
     reason = "; ".join(reasons)
     facts["latency_s"] = with_answers(facts["latency_s"]["batched"], summary["latency_s"])
     numbers = {name: summary[name] for name in ("metrics", "counts", "judges", "tokens")}
-    return CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason), files
+    result = CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason)
+    drawn = _drawn(result, settings.pictures, headline)
+    return result, matrix_files(result.metrics, summary["labels"], drawn)
 
 
-def _summary_and_samples(result: Entry) -> tuple[dict[str, Json], bytes]:
+def _summary(folder: Path, result: Entry) -> dict[str, Json]:
     """The samples' file is taken as it is: reading the table would only cost time."""
-    return result.parts()["summary"], result.file_bytes("samples.parquet")
+    folder.mkdir(parents=True, exist_ok=True)
+    result.put_file("samples.parquet", folder / "samples.parquet")
+    summary: dict[str, Json] = result.part("summary")
+    return summary
+
+
+def _drawn(result: CellResult, pictures: Pictures, headline: str) -> Container[str]:
+    """The metrics whose matrix is drawn."""
+    if pictures is Pictures.HEADLINE:
+        return headlines([result], headline)[:N_FIRST]
+    return result.metrics.get(OVERALL, {}) if pictures is Pictures.ALL else ()
 
 
 def with_answers(batched_s: float, answers: Mapping[str, float]) -> dict[str, float]:
@@ -101,13 +117,13 @@ def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> 
     ]
 
 
-def _too_many_unread(summary: Mapping[str, Json], limits: RunSettings) -> list[str]:
+def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list[str]:
     """Judges whose replies could not be read: their metrics are over what few samples they were clear about."""
     reasons = [
         f"{of['n_unparsable']} of {of['n_judged']} judgements of {judge} could not be read, more than "
-        f"run.max_unparsable_rate={limits.max_unparsable_rate:g} allows{_cause(of['commonest'])}"
+        f"run.max_unparsable_rate={settings.max_unparsable_rate:g} allows{_cause(of['commonest'])}"
         for judge, of in summary["judges"].items()
-        if of["n_unparsable"] > limits.max_unparsable_rate * of["n_judged"]
+        if of["n_unparsable"] > settings.max_unparsable_rate * of["n_judged"]
     ]
     return [*reasons, _WHEN_UNREAD] if reasons else []
 

@@ -69,6 +69,18 @@ def draw(
     return "\n".join(lines).encode("utf-8")
 
 
+def say_too_large(name: str, *lines: str) -> bytes:
+    """SVG (UTF-8) in the place of a heat map that is not drawn: why, and where its values are."""
+    width = _MARGIN * 2 + max(map(text_width, (name, *lines)))
+    shown = "".join(f'<text x="{_MARGIN}" y="{52 + i * 18}">{text(line)}</text>' for i, line in enumerate(lines))
+    height = 52 + len(lines) * 18
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'font-family="{FONTS}" font-size="12"><rect width="{width}" height="{height}" fill="white"/>'
+        f'<text x="{_MARGIN}" y="24" font-size="16">{text(name)}</text>{shown}</svg>\n'
+    ).encode()
+
+
 class _Colours:
     """Maps values to the colours of viridis, from the lowest to the highest of one picture."""
 

@@ -2,21 +2,33 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from components.subsets import AVERAGE, OVERALL
-from runner.output.heatmap import Cell, draw
+from runner.output.heatmap import Cell, draw, say_too_large
+
+MOST_FIELDS_DRAWN = 10_000
+"""A picture with more fields than a hundred times a hundred shows nothing, and no program opens it."""
 
 
-def matrix_files(metrics: Mapping[str, Mapping[str, Cell]], labels: Mapping[str, str]) -> dict[str, bytes]:
-    """`matrix_<metric>.csv` and `.svg` for every metric; nothing for data without topics and tasks."""
+def matrix_files(
+    metrics: Mapping[str, Mapping[str, Cell]], labels: Mapping[str, str], drawn: Container[str]
+) -> dict[str, bytes]:
+    """`matrix_<metric>.csv` for every metric and `.svg` for those `drawn`; nothing for data without topics and tasks.
+    The place of a picture that would be too large says so.
+    """
     topics, tasks = _axis(metrics, "topic/", labels), _axis(metrics, "task/", labels)
     files: dict[str, bytes] = {}
     if topics and tasks:
+        places = _places(metrics, topics, tasks)
         for name in metrics[OVERALL]:
-            cells = _cells(metrics, name, topics, tasks)
+            cells = {place: entries[name] for place, entries in places.items()}
             files[f"matrix_{name}.csv"] = _csv(cells, topics, tasks)
-            files[f"matrix_{name}.svg"] = draw(name, cells, topics, tasks, labels)
+            if name in drawn:
+                is_small = len(topics) * len(tasks) <= MOST_FIELDS_DRAWN
+                files[f"matrix_{name}.svg"] = (
+                    draw(name, cells, topics, tasks, labels) if is_small else _too_large(name, topics, tasks)
+                )
     return files
 
 
@@ -27,14 +39,22 @@ def _axis(metrics: Iterable[str], prefix: str, labels: Mapping[str, str]) -> lis
     return sorted(slugs, key=lambda slug: (place.get(slug, len(place)), slug))
 
 
-def _cells(
-    metrics: Mapping[str, Mapping[str, Cell]], name: str, topics: list[str], tasks: list[str]
-) -> dict[tuple[str, str], Cell]:
-    """The metric of every (topic, task) that has samples, with the averages of rows and columns under `all`."""
+def _places(
+    metrics: Mapping[str, Mapping[str, Cell]], topics: list[str], tasks: list[str]
+) -> dict[tuple[str, str], Mapping[str, Cell]]:
+    """The metrics of every (topic, task) that has samples, with the averages of rows and columns under `all`."""
     places = {(topic, task): f"matrix/{topic}/{task}" for topic in topics for task in tasks}
     places |= {(topic, AVERAGE): f"topic/{topic}" for topic in topics}
     places |= {(AVERAGE, task): f"task/{task}" for task in tasks}
-    return {place: metrics[subset][name] for place, subset in places.items() if subset in metrics}
+    return {place: metrics[subset] for place, subset in places.items() if subset in metrics}
+
+
+def _too_large(name: str, topics: list[str], tasks: list[str]) -> bytes:
+    return say_too_large(
+        name,
+        f"{len(topics):,} topics x {len(tasks):,} tasks are more fields than the {MOST_FIELDS_DRAWN:,} that are drawn.",
+        f"All values are in matrix_{name}.csv.",
+    )
 
 
 def _csv(cells: Mapping[tuple[str, str], Cell], topics: list[str], tasks: list[str]) -> bytes:

@@ -7,7 +7,6 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from runner.output.mlflow_rows import Client, RunValues, log_values
 from runner.output.mlflow_text import description, run_name
 from runner.output.mlflow_view import TAG as VIEW_TAG
 from runner.output.mlflow_view import saved_view, view_link
-from runner.output.ranking import common_to_all, direction_sign, ranked
+from runner.output.ranking import N_FIRST, common_to_all, direction_sign, ranked, ranked_part
 from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep, varying_axes
 
 BEST = "best"
@@ -29,7 +28,6 @@ BEST = "best"
 
 _STATUS = {OK: "FINISHED", RUNNING: "RUNNING"}
 _LONGEST_NAME = 250
-_MOST_METRICS_SHOWN = 5
 _HASH_DIGITS = 12
 CELLS_TOGETHER = 20
 """As many cells are written at once: more of them take no less time each, and are held in memory."""
@@ -119,7 +117,7 @@ class Tracker:
         to set it with the metrics in place makes MLflow read them all.
         """
         cell = read_cell(folder)
-        self._cells[cell.cell_id] = _ranked_part(cell)
+        self._cells[cell.cell_id] = ranked_part(cell)
         status, earlier = self._logged.get(cell.cell_id, ("", ""))
         if status == cell.status:
             return None
@@ -183,7 +181,7 @@ class Tracker:
     def _show(self, sweep: SweepResult, axes: list[str], metrics: list[str], cells: list[CellResult]) -> str:
         """Keeps the view of this sweep; returns its address."""
         parent_id = self._parent.info.run_id
-        shown = [metric_name(OVERALL, name) for name in metrics[:_MOST_METRICS_SHOWN]]
+        shown = [metric_name(OVERALL, name) for name in metrics[:N_FIRST]]
         largest_first = not metrics or direction_sign(metrics[0], cells) >= 0
         now = int(time.time() * 1000)
         view = saved_view(f"Sweep {sweep.sweep_id}", now, parent_id, axes, shown, largest_first=largest_first)
@@ -195,13 +193,8 @@ class Tracker:
         for cell in sweep.cells:
             folder = self._sweep_dir / cell["cell_id"]
             if cell["cell_id"] not in self._cells and (folder / "cell.json").is_file():
-                self._cells[cell["cell_id"]] = _ranked_part(read_cell(folder))
+                self._cells[cell["cell_id"]] = ranked_part(read_cell(folder))
         return [self._cells[cell["cell_id"]] for cell in sweep.cells if cell["cell_id"] in self._cells]
-
-
-def _ranked_part(cell: CellResult) -> CellResult:
-    """What the leaderboard reads of a cell: a sweep may have thousands, and their matrices are large."""
-    return replace(cell, config={}, metrics={OVERALL: cell.metrics.get(OVERALL, {})})
 
 
 def _leaderboard(cells: list[CellResult], axes: list[str], metrics: list[str]) -> dict[str, Content]:

@@ -1,9 +1,10 @@
 """Which cells come first: the order of the leaderboard, in the terminal and in MLflow."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from components.subsets import OVERALL
+from components.subsets import GROUPINGS, OVERALL
 from runner.common_samples import OWN_MEANS, CommonMeans, common_means
 from runner.results import OK, CellResult, larger_is_better
 
@@ -23,6 +24,9 @@ HEADLINES = (
     "context_tokens",
 )
 """Metrics of the leaderboard, as far as they were computed; the cells are sorted by the first."""
+
+N_FIRST = 5
+"""As many of the headline metrics are shown where there is room for a few: MLflow's columns, pictures of a matrix."""
 
 
 def headlines(cells: Iterable[CellResult], headline: str = "") -> list[str]:
@@ -64,6 +68,14 @@ def common_to_all(cells: Iterable[CellResult], sweep_dir: Path, headline: str = 
     cells = list(cells)
     metrics = headlines(cells, headline)
     return common_means(cells, lambda cell: sweep_dir / cell.cell_id, metrics[0]) if metrics else OWN_MEANS
+
+
+def ranked_part(cell: CellResult) -> CellResult:
+    """What leaderboards read of a cell: a sweep may have thousands, of which each has a long configuration and a large
+    matrix.
+    """
+    metrics = {name: entries for name, entries in cell.metrics.items() if name.partition("/")[0] not in GROUPINGS}
+    return replace(cell, config={}, metrics=metrics)
 
 
 def direction_sign(metric: str, cells: Iterable[CellResult]) -> int:

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import parse_qsl, urlsplit
@@ -95,6 +96,14 @@ class TrackingSettings:
         return ["uri: holds a user name or password; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead"]
 
 
+class Pictures(Enum):
+    """Of which metrics the topic x task matrix is drawn: the first of the leaderboard, all or none."""
+
+    HEADLINE = "headline"
+    ALL = "all"
+    NONE = "none"
+
+
 @dataclass(frozen=True)
 class RunSettings:
     """How a sweep is run. None of these changes a number. `workers` are processes; 0 for one per core, two at most.
@@ -110,6 +119,7 @@ class RunSettings:
     plugins: tuple[str, ...] = ()
     max_unparsable_rate: float = 0.1
     headline: str = ""
+    pictures: Pictures = Pictures.HEADLINE
 
     is_axis: ClassVar[bool] = False
 

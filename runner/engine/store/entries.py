@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from components.errors import DamagedEntryError, StoreError
 from components.json_value import Json
+from runner.engine.linking import link_or_copy
 from runner.engine.store.claims import Claims
 from runner.engine.store.files import (
     Part,
@@ -94,15 +95,26 @@ class Entry:
         file = next(file for file in self.manifest.files if part_name(file) == name)
         return self._read(file, read_part)
 
-    def file_bytes(self, file: str) -> bytes:
-        """A file as it is, once it was found to match its checksum. Raises DamagedEntryError."""
-        return self._read(file, Path.read_bytes)
+    def put_file(self, file: str, path: Path) -> None:
+        """A file as it is in another place, once it was found to match its checksum: a link where there can be one.
+        Raises DamagedEntryError, or OSError if it cannot be put there.
+        """
+        self._compare(file)
+        try:
+            link_or_copy(self.folder / file, path)
+        except FileNotFoundError as error:
+            if not path.parent.is_dir():
+                raise
+            raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {error}") from error
 
-    def _read(self, file: str, read: Callable[[Path], T]) -> T:
+    def _compare(self, file: str) -> None:
         if file not in self.compared:
             if found := self.damages([file]):
                 raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {'; '.join(found)}")
             self.compared.add(file)
+
+    def _read(self, file: str, read: Callable[[Path], T]) -> T:
+        self._compare(file)
         try:
             return read(self.folder / file)
         except (OSError, ValueError, EOFError) as error:

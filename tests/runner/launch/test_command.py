@@ -146,7 +146,11 @@ class TestSampleTable:
     def test_matrices_lie_beside_it(self, folder: Path) -> None:
         for name in METRICS:
             assert (folder / f"matrix_{name}.csv").read_text(encoding="utf-8").startswith("topic,")
-            assert (folder / f"matrix_{name}.svg").read_bytes().startswith(b"<svg ")
+
+    def test_the_first_metrics_of_the_leaderboard_are_drawn(self, folder: Path) -> None:
+        pictures = {path.name: path.read_bytes() for path in folder.glob("*.svg")}
+        assert set(pictures) == {f"matrix_{name}.svg" for name in ("rouge_l", "f1", "bleu", "ndcg@10", "mrr")}
+        assert all(picture.startswith(b"<svg ") for picture in pictures.values())
 
 
 class TestExitCodes:

@@ -45,7 +45,7 @@ def only_metrics(*names: str) -> list[str]:
 
 
 def test_the_matrices_of_all_five_metrics_are_filled(tmp_path: Path, server: ChatServer) -> None:
-    assert run_small(tmp_path, judge(server, *only_metrics(*JUDGED))) == 0
+    assert run_small(tmp_path, judge(server, *only_metrics(*JUDGED), "run.pictures=all")) == 0
     (cell,) = cells_in(tmp_path)
     fields = {name for name in cell.metrics if name.startswith("matrix/")}
     assert len(fields) >= 5

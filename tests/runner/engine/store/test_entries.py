@@ -50,6 +50,71 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> No
     monkeypatch.setattr("os.fsync", refuse)
 
 
+class TestPuttingAFileElsewhere:
+    """Results take the store's files as they are: once on the disk where the file system can."""
+
+    def test_makes_a_link_and_nothing_else(self, store: Store, tmp_path: Path) -> None:
+        write(store)
+        folder = tmp_path / "results"
+        folder.mkdir()
+        for _ in range(2):
+            found(store).put_file("vectors.npy", folder / "vectors.npy")
+        assert (folder / "vectors.npy").samefile(found(store).folder / "vectors.npy")
+        assert [path.name for path in folder.iterdir()] == ["vectors.npy"]
+
+    def test_replaces_what_is_there(self, store: Store, tmp_path: Path) -> None:
+        write(store)
+        path, other = tmp_path / "vectors.npy", tmp_path / "other"
+        path.write_bytes(b"of an earlier run")
+        os.link(path, other)
+        found(store).put_file("vectors.npy", path)
+        np.testing.assert_array_equal(np.load(path), PAYLOAD["vectors"])
+        assert other.read_bytes() == b"of an earlier run"
+
+    @pytest.mark.parametrize("number", [errno.EXDEV, errno.EPERM, errno.EMLINK])
+    def test_copies_where_no_link_can_be(
+        self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    ) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        write(store)
+        monkeypatch.setattr("os.link", refuse)
+        found(store).put_file("vectors.npy", tmp_path / "vectors.npy")
+        kept = found(store).folder / "vectors.npy"
+        assert (tmp_path / "vectors.npy").read_bytes() == kept.read_bytes()
+        assert not (tmp_path / "vectors.npy").samefile(kept)
+
+    def test_either_can_be_removed(self, store: Store, tmp_path: Path) -> None:
+        write(store)
+        path = tmp_path / "vectors.npy"
+        found(store).put_file("vectors.npy", path)
+        path.unlink()
+        assert found(store).damages() == []
+        found(store).put_file("vectors.npy", path)
+        store.discard(found(store))
+        np.testing.assert_array_equal(np.load(path), PAYLOAD["vectors"])
+
+    def test_what_is_damaged_or_gone_is_not_put_anywhere(self, store: Store, tmp_path: Path) -> None:
+        write(store)
+        entry = found(store)
+        flip_a_byte(entry.folder / "vectors.npy")
+        with pytest.raises(DamagedEntryError, match="does not match its checksum"):
+            entry.put_file("vectors.npy", tmp_path / "vectors.npy")
+        write(store)
+        entry = found(store)
+        entry.parts()["vectors"]
+        (entry.folder / "vectors.npy").unlink()
+        with pytest.raises(DamagedEntryError):
+            entry.put_file("vectors.npy", tmp_path / "vectors.npy")
+        assert not (tmp_path / "vectors.npy").exists()
+
+    def test_a_place_that_is_not_there_is_no_damage(self, store: Store, tmp_path: Path) -> None:
+        write(store)
+        with pytest.raises(FileNotFoundError):
+            found(store).put_file("vectors.npy", tmp_path / "nowhere" / "vectors.npy")
+
+
 class TestWriting:
     def test_what_is_written_is_read(self, store: Store) -> None:
         write(store)

@@ -1,0 +1,90 @@
+"""What a cell takes: on the disk, and in the memory of a sweep of many."""
+
+import io
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from runner.output import terminal
+from runner.output.leaderboard_csv import leaderboard_csv
+from runner.output.ranking import ranked_part
+from runner.results import CellResult, read_cell
+from tests.runner.sweeping import SWEEP_ID, cells_in, entries_by_kind, run_small, samples_in, store_of
+
+
+def only_folder(folder: Path) -> Path:
+    (cell,) = cells_in(folder)
+    return folder / "results" / SWEEP_ID / cell.cell_id
+
+
+def pictures_in(folder: Path) -> set[str]:
+    return {path.stem.removeprefix("matrix_") for path in only_folder(folder).glob("*.svg")}
+
+
+class TestSamples:
+    def test_are_on_the_disk_once_and_outlive_the_store(self, tmp_path: Path) -> None:
+        assert run_small(tmp_path) == 0
+        (result,) = entries_by_kind(store_of(tmp_path))["result"]
+        assert (only_folder(tmp_path) / "samples.parquet").samefile(result.folder / "samples.parquet")
+        rows = samples_in(tmp_path)
+        shutil.rmtree(tmp_path / "results" / "store")
+        assert samples_in(tmp_path) == rows
+        assert len(rows) == 12
+
+    def test_of_a_sweep_that_is_removed_stay_in_the_store(self, tmp_path: Path) -> None:
+        run_small(tmp_path)
+        shutil.rmtree(tmp_path / "results" / SWEEP_ID)
+        (result,) = entries_by_kind(store_of(tmp_path))["result"]
+        assert result.damages() == []
+        assert run_small(tmp_path, sweep_id="again") == 0
+        assert len(samples_in(tmp_path, "again")) == 12
+
+
+class TestPictures:
+    def test_are_of_the_metrics_asked_for_and_drawn_later_from_what_is_kept(self, tmp_path: Path) -> None:
+        metrics = ("metrics=retrieval",)
+        assert run_small(tmp_path, (*metrics, "run.pictures=none")) == 0
+        assert pictures_in(tmp_path) == set()
+        tables = {path.stem.removeprefix("matrix_") for path in only_folder(tmp_path).glob("*.csv")}
+        assert run_small(tmp_path, (*metrics, "run.headline=map@10")) == 0
+        assert pictures_in(tmp_path) == {"map@10", "ndcg@10", "mrr", "recall@10", "passage_coverage"}
+        assert run_small(tmp_path, (*metrics, "run.pictures=all")) == 0
+        (cell,) = cells_in(tmp_path)
+        assert pictures_in(tmp_path) == tables == set(cell.metrics["overall"])
+        assert cell.reused["result"]
+
+    def test_a_word_that_is_none_of_the_three_is_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run_small(tmp_path, ("run.pictures=some",)) == 2
+        assert "run.pictures: got 'some' (str), wanted one of headline, all, none" in capsys.readouterr().err
+
+
+def test_leaderboards_read_no_more_of_a_cell_than_is_held_in_memory(tmp_path: Path) -> None:
+    run_small(tmp_path, ("top_k=2",), ("top_k=4",))
+    whole = cells_in(tmp_path)
+    parts = [ranked_part(cell) for cell in whole]
+    assert len(pickle.dumps(parts)) < len(pickle.dumps(whole)) / 2
+    assert _shown(parts) == _shown(whole)
+    assert "by subset" in _shown(parts)
+
+
+def _shown(cells: list[CellResult]) -> str:
+    console = Console(file=io.StringIO(), width=400)
+    terminal.show_leaderboard(console, cells)
+    terminal.show_subsets(console, cells)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue() + leaderboard_csv(cells, ["top_k"], ["rouge_l", "ndcg@10"]).decode()
+
+
+def test_a_sweep_holds_the_parts_of_cells_that_leaderboards_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory grew with cells by what their matrices and configurations take."""
+    shown: list[CellResult] = []
+    monkeypatch.setattr(terminal, "show_leaderboard", lambda console, cells, *_: shown.extend(cells))
+    run_small(tmp_path)
+    assert shown == [ranked_part(read_cell(only_folder(tmp_path)))]
