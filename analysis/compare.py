@@ -10,8 +10,8 @@ from rich.markup import escape
 
 from analysis import comparison, terminal
 from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row, Standing
-from analysis.statistics import PairedTest
 from analysis.terminal import UNKNOWN, Column
+from components.statistics import POWER, PairedTest
 from runner import loaded
 from runner.results import CellResult
 
@@ -153,8 +153,8 @@ def _trust_lines(family: Family) -> list[str]:
     lines = []
     if family.n_clusters < _FEW_CLUSTERS:
         lines.append(
-            f"with {family.n_clusters} groups the rate of false calls is known by simulation alone (at most .06, also "
-            "with skewed differences and groups of unequal size)"
+            f"with {family.n_clusters} groups the rate of false calls is known by simulation alone (about .06 at most, "
+            "also with skewed differences and groups of unequal size; .08 with extreme skew)"
         )
     if family.rows[0].comparison.standard_error is None:
         lines.append(
@@ -214,7 +214,7 @@ def _detectable(family: Family) -> str:
     low, high = (f"{size:.2g}" for size in (min(sizes), max(sizes)))
     span = low if low == high else f"{low} to {high}, depending on the cell,"
     questions = "1 question" if family.n == 1 else f"{family.n} questions"
-    return f"With {questions}, only differences above about {span} show up reliably ({comparison.POWER:.0%} power)."
+    return f"With {questions}, only differences above about {span} show up reliably ({POWER:.0%} power)."
 
 
 def _name(family: Family, cell: CellResult) -> str:

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics import (
+from components.errors import DataError
+from components.statistics import (
+    POWER,
     Comparison,
     PairedTest,
     SampleScores,
@@ -16,16 +18,12 @@ from analysis.statistics import (
     holm,
     minimum_detectable_difference,
 )
-from components.errors import DataError
 from runner.common_samples import CommonSamples, common_samples
 from runner.loaded import LoadedSweep, SubsetMetric, find_cell, shown, varying_axes
 from runner.results import OK, CellResult
 
 _DIGITS = 12
 """Means that differ in later ones differ by rounding alone."""
-
-POWER = 0.8
-"""The probability with which a difference of the size called detectable is found."""
 
 CORRECTIONS = {True: "largest difference between any two cells", False: "Holm"}
 """How p-values are adjusted: with the best cell as baseline (True), and with a named one (False)."""
@@ -253,7 +251,7 @@ def _detectable(comparison: Comparison, test: PairedTest, correction: _Correctio
     critical = correction.critical if correction.critical is not None else comparison.critical
     if critical is None or not np.isfinite(critical):
         return None
-    return minimum_detectable_difference(error, comparison.df, critical=critical, power=POWER)
+    return minimum_detectable_difference(error, comparison.df, critical=critical)
 
 
 def as_record(family: Family) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from rich.markup import escape
 
 from analysis import terminal
-from analysis.statistics import SampleScores, Share, VarianceShares, sampling_errors, variance_shares
 from analysis.terminal import UNKNOWN, Column
 from components.errors import DataError
+from components.statistics import SampleScores, Share, VarianceShares, sampling_errors, variance_shares
 from runner import loaded
 from runner.common_samples import CommonSamples, common_samples
 from runner.loaded import SubsetMetric

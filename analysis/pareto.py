@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from rich.markup import escape
 
 from analysis import terminal
-from analysis.statistics import dominators
 from analysis.terminal import Column
 from components.errors import DataError
+from components.statistics import dominators
 from runner import loaded
 from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult

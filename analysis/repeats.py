@@ -8,9 +8,9 @@ import numpy as np
 from rich.markup import escape
 
 from analysis import terminal
-from analysis.statistics.repeats import Variance, VarianceSplit, variance_split
 from analysis.terminal import UNKNOWN, Column
 from components.errors import DataError
+from components.statistics.repeats import Variance, VarianceSplit, variance_split
 from components.subsets import MACRO
 from runner import loaded
 from runner.common_samples import common_samples

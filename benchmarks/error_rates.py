@@ -11,9 +11,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from analysis.statistics import PairedTest, SampleScores, best_cells, holm
 from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
+from components.statistics import PairedTest, SampleScores, best_cells, holm
 
 ALPHA = 0.05
 BOUND = 0.06

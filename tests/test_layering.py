@@ -26,6 +26,7 @@ SHARED_BY_ROLES = (
     "components.json_value",
     "components.text",
     "components.openai_server",
+    "components.statistics",
 )
 TOKENIZERS = "components.tokenizers"
 """Components of other roles hold a tokenizer, and have one by default."""
@@ -113,6 +114,7 @@ def test_roles_do_not_import_each_other(module: str) -> None:
         ("components.fields", ()),
         ("components.protocols", ("components.records",)),
         ("components.text.forms", (*SHARED_BY_ROLES, TOKENIZERS)),
+        *((name, ("components.statistics",)) for name in MODULES if _is_under(name, "components.statistics")),
         *(
             (name, SHARED_BY_ROLES)
             for name in MODULES
@@ -136,6 +138,7 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "components.errors",
         "components.clusters",
         "components.subsets",
+        "components.statistics",
     )
     for module in (name for name in MODULES if _is_under(name, "analysis")):
         names = _ours(MODULES[module])

@@ -20,6 +20,7 @@ from runner.launch.headline import headline_of
 from runner.launch.request import check_jobs
 from runner.output import terminal
 from runner.output.collect import collect_cell
+from runner.output.detectable import detectable_lines
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.ranking import common_to_all, ranked, ranked_part
 from runner.output.tracking import SafeTracker, where_to_look
@@ -100,7 +101,11 @@ class Sweep:
         try:
             plan = plan_sweep(self._requests, self._store, self._console.print)
             terminal.show_plan(self._console, plan, by_stage=self._run.plan_only)
-            return EXIT_OK if self._run.plan_only else self._run_plan(plan)
+            if not self._run.plan_only:
+                return self._run_plan(plan)
+            for line in detectable_lines(plan.cells, self._headline, Path(self._run.results_dir), self._store):
+                self._console.print(line, markup=False)
+            return EXIT_OK
         except OSError as error:
             raise StoreError(self._blame(error)) from error
 

@@ -13,8 +13,8 @@ from rich.console import Console
 from analysis.__main__ import main
 from analysis.compare import show
 from analysis.comparison import UNDECIDED, WORSE, Family, as_record, as_table, compare_cells
-from analysis.statistics import PairedTest, holm
 from components.errors import DataError
+from components.statistics import PairedTest, holm
 from runner.loaded import SubsetMetric, load
 from tests.analysis import tiny_sweep
 

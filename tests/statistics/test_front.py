@@ -1,6 +1,6 @@
 import numpy as np
 
-from analysis.statistics import dominators, pareto_front
+from components.statistics import dominators, pareto_front
 
 
 def test_the_front_is_what_none_beats_in_both() -> None:

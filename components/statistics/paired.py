@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics import chance
-from analysis.statistics.contributions import Contributions, SampleScores, contributions
-from analysis.statistics.power import critical_value
-from analysis.statistics.resampling import TOLERANCE, counts, swaps
+from components.statistics import chance
+from components.statistics.contributions import Contributions, SampleScores, contributions
+from components.statistics.power import critical_value
+from components.statistics.resampling import TOLERANCE, counts, swaps
 
 FEWEST_CLUSTERS = 5
 """With fewer no interval is shown: there is no telling how clusters vary."""

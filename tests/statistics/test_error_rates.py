@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from analysis.statistics import PairedTest, best_cells, critical_value, holm, minimum_detectable_difference
 from benchmarks import error_rates
-from tests.analysis.statistics.cells import scores_of
+from components.statistics import PairedTest, best_cells, critical_value, holm, minimum_detectable_difference
+from tests.statistics.cells import scores_of
 
 ALPHA = 0.05
 N_SWEEPS = 400

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics import SampleScores
+from components.statistics import SampleScores
 
 
 def scores_of(

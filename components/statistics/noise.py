@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics.contributions import SampleScores, contributions
-from analysis.statistics.resampling import counts, resampled_sums
+from components.statistics.contributions import SampleScores, contributions
+from components.statistics.resampling import counts, resampled_sums
 
 
 def sampling_errors(scores: SampleScores, n_draws: int, seed: int) -> NDArray[np.float64] | None:

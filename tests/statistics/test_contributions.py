@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from analysis.statistics import PairedTest, SampleScores
-from analysis.statistics.contributions import contributions
 from components.metrics.bleu import Bleu
-from tests.analysis.statistics.cells import scores_of
+from components.statistics import PairedTest, SampleScores
+from components.statistics.contributions import contributions
+from tests.statistics.cells import scores_of
 
 CLUSTERS = np.repeat(np.arange(30), 3)
 ONE_STRATUM = np.zeros(90, dtype=np.int64)

@@ -5,9 +5,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics import chance
-from analysis.statistics.contributions import Contributions, SampleScores, contributions
-from analysis.statistics.resampling import TOLERANCE, counts, resampled_sums, swaps
+from components.statistics import chance
+from components.statistics.contributions import Contributions, SampleScores, contributions
+from components.statistics.resampling import TOLERANCE, counts, resampled_sums, swaps
 
 _MOST_STUDENTISED = 2_000
 """Resamples of all pairs of cells: their p-values are compared with alpha itself, so that these are enough."""

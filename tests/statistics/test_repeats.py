@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from analysis.statistics.repeats import variance_split
+from components.statistics.repeats import variance_split
 
 Values = NDArray[np.float64]
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from analysis.statistics import holm
+from components.statistics import holm
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 60])

@@ -4,8 +4,8 @@ import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy import stats
 
-from analysis.statistics import Comparison, PairedTest
-from tests.analysis.statistics.cells import scores_of
+from components.statistics import Comparison, PairedTest
+from tests.statistics.cells import scores_of
 
 TEST = PairedTest()
 CLUSTERS = np.repeat(np.arange(20), [1, 2, 3, 4, 5] * 4)

@@ -8,8 +8,8 @@ import statsmodels.api as sm
 from numpy.typing import NDArray
 from statsmodels.formula.api import ols
 
-from analysis.statistics import VarianceShares, determined_axes, sampling_errors, variance_shares
-from tests.analysis.statistics.cells import scores_of
+from components.statistics import VarianceShares, determined_axes, sampling_errors, variance_shares
+from tests.statistics.cells import scores_of
 
 AXES = {"a": ("x", "y"), "b": ("1", "2", "3"), "c": ("p", "q", "r", "s")}
 

@@ -7,34 +7,46 @@ multiplicity   many comparisons with one baseline
 best           which cells may be the best of all
 noise          what chance adds to the metrics of all cells
 power          the smallest difference that a sample size can show
+planning       the same for a sweep that is not run yet
 variance       how much of the variance between cells each axis accounts for
 front          the cells that no other cell beats in both quality and cost
 """
 
-from analysis.statistics.best import BestCells, best_cells
-from analysis.statistics.contributions import Combine, SampleScores, contributions
-from analysis.statistics.front import dominators, pareto_front
-from analysis.statistics.multiplicity import holm
-from analysis.statistics.noise import sampling_errors
-from analysis.statistics.paired import Comparison, PairedTest
-from analysis.statistics.power import critical_value, minimum_detectable_difference
-from analysis.statistics.variance import Share, Term, VarianceShares, determined_axes, variance_shares
+from components.statistics.best import BestCells, best_cells
+from components.statistics.contributions import Combine, SampleScores, contributions
+from components.statistics.front import dominators, pareto_front
+from components.statistics.multiplicity import holm
+from components.statistics.noise import sampling_errors
+from components.statistics.paired import Comparison, PairedTest
+from components.statistics.planning import Precision, assumed_precision, measured_precision
+from components.statistics.power import (
+    POWER,
+    critical_value,
+    critical_value_of_any_two,
+    minimum_detectable_difference,
+)
+from components.statistics.variance import Share, Term, VarianceShares, determined_axes, variance_shares
 
 __all__ = [
+    "POWER",
     "BestCells",
     "Combine",
     "Comparison",
     "PairedTest",
+    "Precision",
     "SampleScores",
     "Share",
     "Term",
     "VarianceShares",
+    "assumed_precision",
     "best_cells",
     "contributions",
     "critical_value",
+    "critical_value_of_any_two",
     "determined_axes",
     "dominators",
     "holm",
+    "measured_precision",
     "minimum_detectable_difference",
     "pareto_front",
     "sampling_errors",

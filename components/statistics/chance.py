@@ -18,8 +18,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics.contributions import Contributions
-from analysis.statistics.resampling import TOLERANCE, resampled_sums
+from components.statistics.contributions import Contributions
+from components.statistics.resampling import TOLERANCE, resampled_sums
 
 _MOST_CLUSTERS_TO_STUDENTISE = 1000
 """With more clusters skewness no longer matters: what one tail of a t statistic gains, the other one loses."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.statistics.resampling import counts
+from components.statistics.resampling import counts
 
 N_RESAMPLES = 2_000
 CONFIDENCE = 0.95

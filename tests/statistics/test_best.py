@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from analysis.statistics import BestCells, SampleScores, best_cells
-from tests.analysis.statistics.cells import scores_of
+from components.statistics import BestCells, SampleScores, best_cells
+from tests.statistics.cells import scores_of
 
 N = 60
 

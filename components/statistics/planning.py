@@ -1,0 +1,101 @@
+"""What a sweep that is not run yet will be able to show: by the spread of differences between other cells on the same
+samples, or by an assumed one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.statistics import chance
+from components.statistics.best import best_cells
+from components.statistics.contributions import SampleScores, contributions
+from components.statistics.paired import PairedTest
+from components.statistics.power import critical_value_of_any_two, minimum_detectable_difference
+
+ALPHA = 0.05
+
+_N_RESAMPLES = 2_000
+_MOST_CELLS_TESTED = 20
+"""Of an earlier sweep, to learn how far its samples are from normal noise: more tell no more, and take long."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How well differences between two cells are known: the smallest and the largest of their standard errors, with
+    `df` degrees of freedom, from `n_clusters` clusters.
+
+    `excess` is what a difference must exceed in the test of these samples, relative to normal noise: more than 1 where
+    few clusters decide.
+    """
+
+    standard_errors: tuple[float, float]
+    df: float
+    n_clusters: int
+    excess: float = 1.0
+
+    def detectable(self, n_cells: int, times: float = 1.0) -> list[float]:
+        """The differences between two of `n_cells` cells that are found with the usual power, for each standard error,
+        with `times` as many clusters. Infinite if there are too few clusters for any p-value below alpha.
+        """
+        if self.df < 1 or PairedTest().smallest_p(self.n_clusters) > ALPHA:
+            return [float("inf")] * len(self.standard_errors)
+        df = self.df * times
+        critical = self.excess * critical_value_of_any_two(n_cells, df, ALPHA)
+        return [
+            minimum_detectable_difference(error / times**0.5, df, critical=critical) for error in self.standard_errors
+        ]
+
+    def times_as_many(self, difference: float, n_cells: int) -> list[float]:
+        """How many times as many clusters would show `difference`, for each standard error. The excess stays as it is:
+        with more clusters it would shrink.
+        """
+        # Degrees of freedom grow with the clusters, and matter little: what they need is found in two steps.
+        first = [(size / difference) ** 2 for size in self.detectable(n_cells)]
+        return [
+            times * (self.detectable(n_cells, times)[place] / difference) ** 2 if np.isfinite(times) else times
+            for place, times in enumerate(first)
+        ]
+
+
+def measured_precision(scores: SampleScores, *, larger_is_better: bool) -> Precision | None:
+    """That of the differences between the best of these cells and all others that differ from it, which are those that
+    `compare` tests. None if no cell differs from it, or a difference has no known spread.
+    """
+    first = np.sort(np.unique(scores.statistics, axis=1, return_index=True)[1])  # equal cells are one
+    found = contributions(scores).only(first)
+    if not found.has_spread or len(found.values) < 2:
+        return None
+    ahead = found.values if larger_is_better else -found.values
+    order = np.argsort(-ahead, kind="stable")
+    errors = chance.standard_errors(found.against(int(order[0]), order[1:]))
+    known = errors[errors > 0]
+    if not known.size:
+        return None
+    return Precision(
+        (float(known.min()), float(known.max())), found.df, found.n_clusters, _excess(scores, first[order])
+    )
+
+
+def _excess(scores: SampleScores, order: NDArray[np.intp]) -> float:
+    tested = order[:_MOST_CELLS_TESTED]
+    some = SampleScores(scores.statistics[:, tested], scores.clusters, scores.strata, scores.combine)
+    # Which of them are the best does not matter here, so that either direction will do.
+    critical = best_cells(some, larger_is_better=True, alpha=ALPHA, n_resamples=_N_RESAMPLES, seed=0).critical
+    assert critical is not None, "there are samples"
+    return critical / critical_value_of_any_two(len(tested), contributions(some).df, ALPHA)
+
+
+def assumed_precision(clusters: NDArray[np.int64], *, deviation: float, correlation: float) -> Precision:
+    """That of a mean over samples in `clusters`, int64[n_samples], if the differences between two cells have this
+    standard deviation, and those of two samples of one cluster this correlation.
+
+    Source: Kish 1965, "Survey Sampling", the design effect.
+    """
+    sizes = np.unique(clusters, return_counts=True)[1]
+    n = int(sizes.sum())
+    if not n:
+        return Precision((float("inf"), float("inf")), 0, 0)
+    design_effect = 1 + correlation * (float((sizes**2).sum()) / n - 1)
+    error = deviation * (design_effect / n) ** 0.5
+    return Precision((error, error), len(sizes) - 1, len(sizes))

@@ -1,0 +1,66 @@
+"""Earlier sweeps of the same data: what they tell about how its samples spread."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from components.errors import DataError
+from components.statistics import Precision, SampleScores, measured_precision
+from components.subsets import OVERALL
+from runner import results
+from runner.common_samples import common_samples
+from runner.results import OK, CellResult
+
+
+class Earlier(NamedTuple):
+    """The folder of an earlier sweep, and how well its samples tell cells apart."""
+
+    folder: Path
+    precision: Precision
+
+
+def earlier_sweep(results_dir: Path, data_key: str, metric: str) -> Earlier | None:
+    """The newest sweep in `results_dir` in which two cells over the data of this key differ in the metric; None if
+    there is none. Sweeps that cannot be read are passed over: the plan can do without.
+    """
+    for folder in _newest_first(results_dir):
+        try:
+            cells = [cell for cell in _cells_over(folder, data_key) if cell.value(metric) is not None]
+            precision = _precision(folder, cells, metric)
+        except (DataError, OSError):  # of another version of the project, damaged, removed just now, or another user's
+            continue
+        if precision:
+            return Earlier(folder, precision)
+    return None
+
+
+def _newest_first(results_dir: Path) -> list[Path]:
+    def written_s(path: Path) -> float:
+        try:
+            return path.stat().st_mtime
+        except FileNotFoundError:  # removed just now
+            return 0.0
+
+    return [path.parent for path in sorted(results_dir.glob("*/sweep.json"), key=written_s, reverse=True)]
+
+
+def _cells_over(folder: Path, data_key: str) -> Iterator[CellResult]:
+    # The sweep's own file names the data too: the cells of other data, which may be many, are not read.
+    for described in results.read_sweep(folder).cells:
+        if data_key.startswith(str(described.get("axes", {}).get("dataset.key", data_key))):
+            path = folder / described["cell_id"]
+            if (path / "cell.json").is_file():
+                cell = results.read_cell(path)
+                if cell.status == OK and cell.dataset.get("key") == data_key:
+                    yield cell
+
+
+def _precision(folder: Path, cells: list[CellResult], metric: str) -> Precision | None:
+    larger_is_better = results.larger_is_better(metric, cells)
+    if len(cells) < 2 or larger_is_better is None:
+        return None
+    most = max(cells, key=lambda cell: int(cell.metrics[OVERALL][metric]["n"]))
+    ordered = [most, *(cell for cell in cells if cell is not most)]
+    joined = common_samples(ordered, lambda cell: folder / cell.cell_id, metric, OVERALL)
+    scores = SampleScores(joined.statistics, joined.clusters, joined.strata, joined.combine)
+    return measured_precision(scores, larger_is_better=larger_is_better)

@@ -1,0 +1,138 @@
+"""What `run.plan_only=true` says of the differences that the samples will show."""
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from analysis.comparison import compare_cells
+from components.statistics import PairedTest
+from runner.loaded import load
+from runner.output.detectable import detectable_lines
+from runner.pipeline.planned import PlannedCell
+from tests.runner.sweeping import FEW_METRICS, entries_by_kind, plan_small, run_small, store_of
+
+DATA = ("dataset.limit=40", *FEW_METRICS)
+THREE = tuple((*DATA, f"retriever={name}") for name in ("bm25", "dense", "hybrid"))
+SIX = (*THREE, *((*cell, "chunk.size=64") for cell in THREE))
+OTHER_TOP_K = (*THREE[0], "top_k=8")
+OTHER_DATA = tuple(("dataset.limit=30", *cell[1:]) for cell in THREE[:2])
+LITTLE_DATA = tuple(("dataset.limit=4", *cell[1:]) for cell in THREE[:2])
+
+
+class Swept:
+    """A folder with a sweep of three cells, and the plans of these and of others."""
+
+    def __init__(self, folder: Path) -> None:
+        assert run_small(folder, *THREE, sweep_id="earlier") == 0
+        self.results = folder / "results"
+        self._store = store_of(folder)
+        cells = plan_small(folder, *SIX, OTHER_TOP_K, *OTHER_DATA, *LITTLE_DATA).cells
+        self.three, self.six = cells[:3], cells[:6]
+        self.of_two_top_k = (cells[0], cells[6])
+        self.of_other_data, self.of_little_data = cells[7:9], cells[9:]
+
+    def lines(self, cells: Sequence[PlannedCell], headline: str, results: Path | None = None) -> list[str]:
+        return list(detectable_lines(cells, headline, results or self.results, self._store))
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Swept:
+    return Swept(tmp_path_factory.mktemp("swept"))
+
+
+def detectable_in(line: str) -> list[float]:
+    return _numbers_after("differences above about", line)
+
+
+def wanted_in(line: str) -> list[float]:
+    return _numbers_after("0.02 would want about", line)
+
+
+def _numbers_after(text: str, line: str) -> list[float]:
+    found = re.search(rf"{re.escape(text)} ([\d.,]*\d)(?: to ([\d.,]*\d))?", line)
+    assert found, line
+    return [float(number.replace(",", "")) for number in found.groups() if number]
+
+
+@pytest.mark.parametrize("metric", ["ndcg@10", "rouge_l"])
+def test_after_an_earlier_sweep_it_is_what_compare_says(swept: Swept, metric: str) -> None:
+    sweep = load("earlier", swept.results)
+    compared = compare_cells(sweep, sweep.metric(metric), PairedTest())
+    sizes = [row.detectable for row in compared.rows if row.detectable is not None]
+    (line,) = swept.lines(swept.three, metric)
+    assert line.startswith(f"{metric}: with 40 samples only differences above about ")
+    assert "will show up reliably (any two of 3 cells, 80% power)" in line
+    assert line.endswith(f"As measured in {swept.results / 'earlier'}.")
+    assert detectable_in(line) == pytest.approx([min(sizes), max(sizes)], rel=0.1)
+
+
+def test_more_cells_want_larger_differences_and_more_samples(swept: Swept) -> None:
+    (of_three,), (of_six,) = (swept.lines(cells, "rouge_l") for cells in (swept.three, swept.six))
+    assert "any two of 6 cells" in of_six
+    assert detectable_in(of_six)[-1] > 1.1 * detectable_in(of_three)[-1]
+    assert wanted_in(of_six)[-1] > 1.2 * wanted_in(of_three)[-1]
+
+
+def test_without_one_the_assumption_is_said(swept: Swept, tmp_path: Path) -> None:
+    (line,) = swept.lines(swept.three, "rouge_l", tmp_path)
+    # Forty samples, most of them alone in a group: (Tukey's 2.4 + .85) * .25 / sqrt(40), and a little for the groups.
+    assert detectable_in(line)[0] == pytest.approx(0.13, abs=0.015)
+    assert wanted_in(line)[0] == pytest.approx(1600, rel=0.25)
+    assert f"Assumed, as no sweep in {tmp_path} compares cells on this data:" in line
+    assert "a standard deviation of 0.25" in line
+
+
+def test_nothing_is_run_for_it(tmp_path: Path) -> None:
+    plan = plan_small(tmp_path, *THREE[:2])
+    assert list(detectable_lines(plan.cells, "rouge_l", tmp_path / "results", store_of(tmp_path)))
+    assert set(entries_by_kind(store_of(tmp_path))) == {"data"}
+
+
+def test_each_data_set_has_a_line_and_other_data_tell_nothing_of_it(swept: Swept) -> None:
+    first, second = swept.lines((*swept.three, *swept.of_other_data), "rouge_l")
+    for line, n_samples, n_cells, source in ((first, 40, 3, "As measured"), (second, 30, 2, "Assumed")):
+        assert f"with {n_samples} samples" in line
+        assert f"any two of {n_cells} cells" in line
+        assert source in line
+
+
+def test_the_newest_sweep_counts_and_one_that_cannot_be_read_is_passed_over(swept: Swept, tmp_path: Path) -> None:
+    for age_s, name in enumerate(("second", "first")):
+        shutil.copytree(swept.results / "earlier", tmp_path / name)
+        os.utime(tmp_path / name / "sweep.json", (1e9 - age_s, 1e9 - age_s))
+    assert f"As measured in {tmp_path / 'second'}." in swept.lines(swept.three, "rouge_l", tmp_path)[0]
+    (tmp_path / "second" / "sweep.json").write_text("{}", encoding="utf-8")
+    assert f"As measured in {tmp_path / 'first'}." in swept.lines(swept.three, "rouge_l", tmp_path)[0]
+
+
+@pytest.mark.parametrize(("metric", "n_lines"), [("ndcg@10", 0), ("rouge_l", 1)])
+def test_cells_that_are_the_same_by_construction_are_one(swept: Swept, metric: str, n_lines: int) -> None:
+    """A ranking does not depend on top_k, answers do."""
+    assert len(swept.lines(swept.of_two_top_k, metric)) == n_lines
+
+
+def test_of_one_cell_nothing_is_said(swept: Swept) -> None:
+    assert swept.lines(swept.three[:1], "rouge_l") == []
+
+
+def test_too_few_groups_of_samples_are_said(swept: Swept) -> None:
+    (line,) = swept.lines(swept.of_little_data, "rouge_l")
+    assert re.fullmatch(r"rouge_l: [1-4] groups of samples are too few for a difference of any size to show up\.", line)
+
+
+def test_of_a_metric_that_is_no_share_nothing_is_assumed(swept: Swept, tmp_path: Path) -> None:
+    (unknown,) = swept.lines(swept.three, "context_tokens", tmp_path)
+    assert unknown == (
+        "context_tokens: how large a difference must be to show up can be told after a first sweep of this data."
+    )
+    (known,) = swept.lines(swept.three, "context_tokens")
+    assert "would want" not in known
+    assert detectable_in(known)[0] > 1
+
+
+def test_without_a_headline_it_is_that_of_the_leaderboard(swept: Swept) -> None:
+    assert swept.lines(swept.three, "")[0].startswith("rouge_l:")

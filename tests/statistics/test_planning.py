@@ -1,0 +1,112 @@
+"""What a planned sweep can show: by the spread of other cells, and by an assumed one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from components.statistics import (
+    Precision,
+    assumed_precision,
+    best_cells,
+    critical_value,
+    critical_value_of_any_two,
+    measured_precision,
+    minimum_detectable_difference,
+)
+from tests.statistics.cells import scores_of
+
+ALPHA = 0.05
+
+
+def cells(n_cells: int, n: int = 60, *, skewed: bool = False) -> list[NDArray[np.float64]]:
+    random = np.random.default_rng(0)
+    noise = random.exponential(size=(n_cells, n)) if skewed else random.normal(size=(n_cells, n))
+    return list(noise + np.arange(n_cells)[:, np.newaxis])  # the last is the best
+
+
+class TestTheLargestOfManyDifferences:
+    def test_of_two_cells_is_the_only_one(self) -> None:
+        assert critical_value_of_any_two(2, 17, ALPHA) == pytest.approx(critical_value(17, ALPHA))
+
+    @pytest.mark.parametrize(("n_cells", "df", "tabled"), [(3, 10, 3.877), (10, 60, 4.646)])
+    def test_is_that_of_the_printed_tables(self, n_cells: int, df: int, tabled: float) -> None:
+        assert critical_value_of_any_two(n_cells, df, ALPHA) * 2**0.5 == pytest.approx(tabled, abs=6e-3)
+
+
+class TestMeasured:
+    @pytest.mark.parametrize("skewed", [False, True])
+    def test_for_as_many_cells_it_is_what_their_test_detects(self, *, skewed: bool) -> None:
+        """The test is that of the best cell: see `best_cells`."""
+        values = cells(4, 25, skewed=skewed)
+        scores = scores_of(values, np.arange(25))
+        precision = measured_precision(scores, larger_is_better=True)
+        critical = best_cells(scores, larger_is_better=True, alpha=ALPHA, n_resamples=10_000, seed=1).critical
+        assert precision is not None
+        assert critical is not None
+        errors = [float(np.std(own - values[3], ddof=1)) / 5 for own in values[:3]]
+        expected = [minimum_detectable_difference(error, 24, critical=critical) for error in errors]
+        assert precision.detectable(4) == pytest.approx([min(expected), max(expected)], rel=0.05)
+
+    def test_smaller_may_be_better(self) -> None:
+        values = cells(3)
+        precision = measured_precision(scores_of(values, np.arange(60)), larger_is_better=False)
+        assert precision is not None
+        errors = [float(np.std(own - values[0], ddof=1)) / 60**0.5 for own in values[1:]]
+        assert precision.standard_errors == pytest.approx((min(errors), max(errors)))
+
+    def test_cells_that_are_equal_are_one(self) -> None:
+        values = cells(3)
+        once = measured_precision(scores_of(values, np.arange(60)), larger_is_better=True)
+        assert measured_precision(scores_of([*values, *values], np.arange(60)), larger_is_better=True) == once
+
+    def test_equal_cells_alone_tell_nothing(self) -> None:
+        same = cells(1) * 3
+        assert measured_precision(scores_of(same, np.arange(60)), larger_is_better=True) is None
+
+    def test_samples_of_one_cluster_tell_nothing(self) -> None:
+        scores = scores_of(cells(3), np.zeros(60, dtype=np.int64))
+        assert measured_precision(scores, larger_is_better=True) is None
+
+    def test_more_cells_than_are_tested_are_all_measured(self) -> None:
+        values = cells(30)
+        values[0] *= 10  # the worst cell varies most
+        precision = measured_precision(scores_of(values, np.arange(60)), larger_is_better=True)
+        assert precision is not None
+        assert precision.standard_errors[1] == pytest.approx(np.std(values[0] - values[29], ddof=1) / 60**0.5)
+        assert 0.9 < precision.excess < 1.1
+
+
+class TestAssumed:
+    def test_independent_samples_have_the_error_of_a_mean(self) -> None:
+        found = assumed_precision(np.arange(100), deviation=0.25, correlation=0.1)
+        assert found == Precision((0.025, 0.025), 99, 100)
+
+    def test_samples_of_one_cluster_that_are_alike_count_as_one(self) -> None:
+        found = assumed_precision(np.repeat(np.arange(25), 4), deviation=0.25, correlation=1.0)
+        assert found == Precision((0.05, 0.05), 24, 25)
+
+    def test_without_samples_nothing_can_be_shown(self) -> None:
+        nothing = assumed_precision(np.zeros(0, dtype=np.int64), deviation=0.25, correlation=0.1)
+        assert nothing.detectable(2) == [np.inf, np.inf]
+
+
+def test_the_more_cells_the_larger_a_difference_must_be() -> None:
+    precision = Precision((0.01, 0.01), 99, 100)
+    sizes = [precision.detectable(n_cells)[0] for n_cells in (2, 6, 40)]
+    assert sizes == pytest.approx([0.0283, 0.0375, 0.0486], abs=1e-4)
+
+
+@pytest.mark.parametrize(("n_clusters", "is_enough"), [(5, False), (6, True)])
+def test_too_few_clusters_show_nothing(n_clusters: int, *, is_enough: bool) -> None:
+    size, _ = Precision((0.01, 0.01), n_clusters - 1, n_clusters).detectable(2)
+    assert np.isfinite(size) == is_enough
+
+
+@pytest.mark.parametrize("n_clusters", [8, 300])
+def test_as_many_samples_as_are_wanted_show_the_difference(n_clusters: int) -> None:
+    precision = Precision((0.01, 0.03), n_clusters - 1, n_clusters, excess=1.2)
+    for error, times in zip(precision.standard_errors, precision.times_as_many(0.02, 6), strict=True):
+        alone = replace(precision, standard_errors=(error, error))
+        assert alone.detectable(6, times) == pytest.approx([0.02, 0.02], rel=0.03)
