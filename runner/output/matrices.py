@@ -65,7 +65,7 @@ def _csv(cells: Mapping[tuple[str, str], Cell], topics: list[str], tasks: list[s
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["topic", *tasks, AVERAGE, *(f"{task} pooled" for task in tasks)])
     for topic in [*topics, AVERAGE]:
-        values = [cells.get((topic, task), {}).get("value") for task in [*tasks, AVERAGE]]
-        values += [cells.get((topic, task), {}).get("pooled") for task in tasks]
+        row = [cells.get((topic, task), {}) for task in [*tasks, AVERAGE]]
+        values = [*(cell.get("value") for cell in row), *(cell.get("pooled") for cell in row[:-1])]
         writer.writerow([topic, *("" if value is None else repr(value) for value in values)])
     return text.getvalue().encode("utf-8")

@@ -20,6 +20,9 @@ from runner.pipeline.planned import SweepPlan
 from runner.results import CellResult, larger_is_better, varying_axes
 
 _SHOWN_FROM_S = 0.1
+_MOST_ROWS = 50
+"""Of a leaderboard: nobody reads more in a terminal, and to lay out hundreds takes longer than to run a kept cell."""
+
 _SMALLER = {False: " (smaller is better)", None: " (neither larger nor smaller is better)"}
 
 
@@ -149,7 +152,8 @@ class StageProgress:
 def show_leaderboard(
     console: Console, cells: Sequence[CellResult], headline: str = "", common: CommonMeans = OWN_MEANS
 ) -> None:
-    """One row per cell, the best value of every metric in bold, an interval for the first; as many metrics as fit.
+    """A row for each of the first cells, the best value of every metric in bold, an interval for the first; as many
+    metrics as fit.
 
     Where cells leave out different samples, `common` is the first metric over those that all have: it has a column of
     its own, by which the cells are sorted.
@@ -164,6 +168,8 @@ def show_leaderboard(
         table = _leaderboard(ordered, axes, shown, common)
     console.print(f"[italic]{_title(ordered, metrics)}[/]")  # a title of the table's own would wrap at its width
     console.print(table)
+    if len(ordered) > _MOST_ROWS:
+        console.print(f"[dim]the first {_MOST_ROWS} of {len(ordered):,} cells; all are in leaderboard.csv[/]")
     if len(shown) < len(metrics):
         console.print(f"[dim]a wider terminal also shows: {', '.join(metrics[len(shown) :])}[/]")
     if common.by_cell:
@@ -193,8 +199,8 @@ def _not_shown(cells: Sequence[CellResult], shown: Sequence[str]) -> tuple[dict[
 def show_subsets(
     console: Console, cells: Sequence[CellResult], headline: str = "", common: CommonMeans = OWN_MEANS
 ) -> None:
-    """The leaderboard's first metric by subset, with the mean over subsets; the best of each column in bold. Nothing
-    for a single subset, or where the table does not fit.
+    """The leaderboard's first metric by subset, with the mean over subsets, of its first cells; the best of each column
+    in bold. Nothing for a single subset, or where the table does not fit.
     """
     metrics, ordered = ranked(cells, headline, common)
     subsets = list(dict.fromkeys(name for cell in ordered for name in _finest_subsets(cell)))
@@ -208,7 +214,7 @@ def show_subsets(
         table.add_column(subset.rpartition("/")[2], justify="right", no_wrap=True)
     sign = direction_sign(name, cells)
     best = {subset: best_value((cell.value(name, subset) for cell in ordered), sign) for subset in columns}
-    for cell in ordered:
+    for cell in ordered[:_MOST_ROWS]:
         values = [cell.value(name, subset) for subset in columns]
         table.add_row(
             cell.cell_id,
@@ -240,7 +246,7 @@ def _leaderboard(
     sound = [cell for cell in ordered if cell.status == "OK"] or ordered
     best = {name: best_value((cell.value(name) for cell in sound), direction_sign(name, ordered)) for name in metrics}
     digits = {name: _n_digits(cell.value(name) for cell in ordered) for name in metrics}
-    for cell in ordered:
+    for cell in ordered[:_MOST_ROWS]:
         failed = "" if cell.status == "OK" else " [red]FAILED[/]"
         values = [_value(cell, name, best[name], digits[name], with_interval=i == 0) for i, name in enumerate(metrics)]
         if common.by_cell:

@@ -1,6 +1,7 @@
 """What the leaderboard shows in a terminal that is too narrow, and of cells that failed or left samples out."""
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,20 @@ def test_a_narrow_terminal_shows_fewer_metrics_and_cuts_none(width: int) -> None
     assert "…" not in "".join(lines)
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
     assert any("a wider terminal also shows" in line for line in lines) == (width < 200)
+
+
+def test_of_many_cells_the_first_are_shown_and_the_best_of_all_are_marked() -> None:
+    cells = [cell(f"cell-{i:03}", i / 120) for i in range(120)]
+    cheapest = cell(
+        "cheapest", 0.0, metrics={"overall": {**cells[0].metrics["overall"], "context_tokens": entry(-1.0)}}
+    )
+    lines = shown([*cells, cheapest]).splitlines()
+    assert [line.split()[0] for line in lines[2:52]] == [f"cell-{i:03}" for i in reversed(range(70, 120))]
+    assert lines[52] == "the first 50 of 121 cells; all are in leaderboard.csv"
+    output = io.StringIO()
+    show_leaderboard(SafeConsole(file=output, width=400, force_terminal=True), [*cells, cheapest])
+    bold = re.findall(r"\x1b\[1m(-?[\d.]+)\x1b", output.getvalue())
+    assert set(bold) == {"0.9917"}, "the smallest number of tokens is in a row that is not shown"
 
 
 def test_a_failed_cell_is_last_whatever_its_numbers() -> None:
