@@ -135,8 +135,9 @@ def _joined(sweep_dir: Path, sweep: SweepResult) -> SweepResult:
         return replace(sweep, started=before.started)
     statuses = {sweep.status, *(cell["status"] for cell in others)}
     status = next((status for status in (RUNNING, INTERRUPTED, FAILED) if status in statuses), OK)
-    was_counted = len(others) < len(before.cells)  # a process writes when it begins and when it ends
-    plan = before.plan if was_counted else _summed(before.plan, sweep.plan)
+    # A process writes when it begins and when it ends: the second time its cells and its plan are in the file.
+    has_written = len(others) < len(before.cells)
+    plan = before.plan if has_written else _summed(before.plan, sweep.plan)
     return replace(sweep, cells=(*others, *sweep.cells), started=before.started, status=status, plan=plan)
 
 
@@ -198,8 +199,9 @@ def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:
 
 
 def varying_axes(axes: Iterable[Mapping[str, Json]]) -> list[str]:
-    """Names of the axes with more than one value among the cells that use them, in their order, save those that say
-    nothing beyond another one (of several that vary together the first is named).
+    """Names of the axes with more than one value among the cells that use them, in their order.
+
+    An axis whose value follows from that of another one is left out: of axes that vary together only the first stays.
     """
     rows = [{name: repr(value) for name, value in each.items() if value is not None} for each in axes]
     levels = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}

@@ -40,7 +40,7 @@ class RerankedHits(Stage[Hits]):
     corpora: SubCorpora
 
     def make(self, run: Run) -> Hits:
-        """Scores and sorts. Hits behind get scores below the lowest new one, so that a ranking always falls."""
+        """Scores and sorts. Hits behind the scored ones get scores below all of theirs: scores fall from hit to hit."""
         hits = run.read(self.hits)
         n_scored = min(self.reranker.depth, hits.chunk.shape[1])
         head, tail = hits.chunk[:, :n_scored], hits.chunk[:, n_scored:]

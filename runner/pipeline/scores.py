@@ -116,6 +116,7 @@ def mark_gold_outside_corpus(scores: Mapping[str, Scores], samples: Sequence[Sam
 
 def rows_to_score(answers: Sequence[Answer]) -> tuple[list[int], list[ScoreState]]:
     """Positions of the answers that can be scored, and the state that each of the others has for it."""
+    # A cell without a model, such as one of retrieval alone, has no answers by design: none is missing from its means.
     why_not = {AnswerState.ERROR: ScoreState.ANSWER_ERROR, AnswerState.NOT_ASKED: ScoreState.NOT_APPLICABLE}
     rows = [row for row, answer in enumerate(answers) if answer.state not in why_not]
     return rows, [why_not.get(answer.state, ScoreState.VALUE) for answer in answers]
