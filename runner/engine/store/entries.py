@@ -41,7 +41,8 @@ class Manifest:
     """What is known of a result without reading it.
 
     `partial` marks a result with failed requests (or built on one): only the run that made it, `run_id`, may use it.
-    `files` maps file names to [SHA-256, bytes]; `made_with` are the versions of packages and of this project.
+    `files` maps file names to [SHA-256, bytes]; `made_with` are the versions of packages and of this project. What the
+    result was made from is in its file for those who look there: a sweep of many cells holds thousands of manifests.
     """
 
     kind: str
@@ -51,7 +52,6 @@ class Manifest:
     run_id: str
     partial: bool
     files: Mapping[str, tuple[str, int]]
-    made_from: Json
     made_with: Mapping[str, str]
 
 
@@ -206,6 +206,7 @@ class Store:
         """
         try:
             raw = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+            del raw["made_from"]
             files = {name: (str(digest), int(size)) for name, (digest, size) in raw.pop("files").items()}
             manifest = Manifest(**raw, files=files)
         except FileNotFoundError:
@@ -245,11 +246,10 @@ class Store:
                     if synced:
                         sync(path)
                     files[path.name] = (checksum(path), path.stat().st_size)
-                manifest = Manifest(
-                    kind, key, seconds, time.time(), self.run_id, partial, files, made_from, made_with or {}
-                )
+                manifest = Manifest(kind, key, seconds, time.time(), self.run_id, partial, files, made_with or {})
                 path = temporary / _MANIFEST
-                path.write_text(json.dumps(vars(manifest), ensure_ascii=False), encoding="utf-8")
+                facts = {**vars(manifest), "made_from": made_from}
+                path.write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
                 if synced:
                     sync(path)
                 folder = self._move_in(temporary, self.folder(kind, key, partial=partial), synced=synced)

@@ -115,6 +115,15 @@ class TestPuttingAFileElsewhere:
             found(store).put_file("vectors.npy", tmp_path / "nowhere" / "vectors.npy")
 
 
+def test_what_a_result_was_made_from_is_on_the_disk_and_not_held(store: Store) -> None:
+    """A sweep holds thousands of manifests, and most of each was this."""
+    made_from = {"stage": KIND, "fields": ["x" * 10_000]}
+    entries_held = [store.write(KIND, KEY, PAYLOAD, seconds=0, made_from=made_from), found(store)]
+    assert all("x" * 100 not in repr(vars(entry.manifest)) for entry in entries_held)
+    manifest = json.loads((entries_held[0].folder / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["made_from"] == made_from
+
+
 class TestWriting:
     def test_what_is_written_is_read(self, store: Store) -> None:
         write(store)
