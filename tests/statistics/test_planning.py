@@ -110,3 +110,21 @@ def test_as_many_samples_as_are_wanted_show_the_difference(n_clusters: int) -> N
     for error, times in zip(precision.standard_errors, precision.times_as_many(0.02, 6), strict=True):
         alone = replace(precision, standard_errors=(error, error))
         assert alone.detectable(6, times) == pytest.approx([0.02, 0.02], rel=0.03)
+
+
+def test_the_planned_difference_is_found_with_the_power_that_is_said() -> None:
+    """The best of six cells, and the worst one; the differences are as assumed, in groups of one to eight samples."""
+    clusters = np.repeat(np.arange(60), np.resize([1, 2, 4, 8], 60))
+    deviation, correlation, n_sweeps = 0.25, 0.1, 200
+    size, _ = assumed_precision(clusters, deviation=deviation, correlation=correlation).detectable(6)
+    random = np.random.default_rng(3)
+    shared, alone = (deviation * (share / 2) ** 0.5 for share in (correlation, 1 - correlation))
+    n_found = 0
+    for _ in range(n_sweeps):
+        noise = shared * random.normal(size=(60, 6))[clusters] + alone * random.normal(size=(len(clusters), 6))
+        values = noise + size * np.array([1, 0.5, 0.5, 0.5, 0.5, 0])
+        found = best_cells(
+            scores_of(list(values.T), clusters), larger_is_better=True, alpha=ALPHA, n_resamples=299, seed=0
+        )
+        n_found += int(found.p[5] <= ALPHA)
+    assert n_found / n_sweeps == pytest.approx(0.8, abs=0.07)
