@@ -154,7 +154,7 @@ def _trust_lines(family: Family) -> list[str]:
     if family.n_clusters < _FEW_CLUSTERS:
         lines.append(
             f"with {family.n_clusters} groups the rate of false calls is known by simulation alone (about .06 at most, "
-            "also with skewed differences and groups of unequal size; .08 with extreme skew)"
+            "also with skewed differences and groups of unequal size; more with extreme skew)"
         )
     if family.rows[0].comparison.standard_error is None:
         lines.append(

@@ -70,8 +70,9 @@ def _line(name: str, metric: Metric, n_cells: int, data: Data, results_dir: Path
     elif is_share:
         precision = assumed_precision(_clusters(data, store), deviation=_DEVIATION, correlation=_CORRELATION)
         source = (
-            f"Assumed, as no sweep in {results_dir} compares cells on this data: differences with a standard deviation "
-            f"of {_DEVIATION}, correlated by {_CORRELATION} within each of {precision.n_clusters} groups of samples."
+            f"Assumed, as no sweep in {results_dir} compares cells by {name} on this data: differences with a standard "
+            f"deviation of {_DEVIATION}, correlated by {_CORRELATION} within each of {precision.n_clusters} groups of "
+            "samples."
         )
     else:
         return f"{name}: how large a difference must be to show up can be told after a first sweep of this data."

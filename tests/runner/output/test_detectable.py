@@ -82,7 +82,7 @@ def test_without_one_the_assumption_is_said(swept: Swept, tmp_path: Path) -> Non
     # Forty samples, most of them alone in a group: (Tukey's 2.4 + .85) * .25 / sqrt(40), and a little for the groups.
     assert detectable_in(line)[0] == pytest.approx(0.13, abs=0.015)
     assert wanted_in(line)[0] == pytest.approx(1600, rel=0.25)
-    assert f"Assumed, as no sweep in {tmp_path} compares cells on this data:" in line
+    assert f"Assumed, as no sweep in {tmp_path} compares cells by rouge_l on this data:" in line
     assert "a standard deviation of 0.25" in line
 
 
