@@ -71,11 +71,15 @@ def common_to_all(cells: Iterable[CellResult], sweep_dir: Path, headline: str = 
 
 
 def ranked_part(cell: CellResult) -> CellResult:
-    """What leaderboards read of a cell: a sweep may have thousands, of which each has a long configuration and a large
-    matrix.
+    """What leaderboards read of a cell, of which a sweep may have thousands: no configuration, no matrix, and of the
+    data set's own subsets the values alone.
     """
-    metrics = {name: entries for name, entries in cell.metrics.items() if name.partition("/")[0] not in GROUPINGS}
-    return replace(cell, config={}, metrics=metrics)
+    values = {
+        subset: {name: {"value": entry["value"]} for name, entry in entries.items()}
+        for subset, entries in cell.metrics.items()
+        if subset.partition("/")[0] not in GROUPINGS
+    }
+    return replace(cell, config={}, metrics=values | {OVERALL: cell.metrics.get(OVERALL, {})})
 
 
 def direction_sign(metric: str, cells: Iterable[CellResult]) -> int:
