@@ -40,6 +40,17 @@ def oppositely_skewed(random: Generator, shape: tuple[int, ...]) -> NDArray[np.f
     return noise
 
 
+def log_normal(sigma: float) -> Noise:
+    """More skewed than the test can follow, the more so the larger sigma; in opposite directions."""
+
+    def noise(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        values: NDArray[np.float64] = random.lognormal(sigma=sigma, size=shape) - np.exp(sigma**2 / 2)
+        values[..., ::2] *= -1
+        return values
+
+    return noise
+
+
 def rarely_wrong(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Answers that are right in 98 % of cases."""
     return (random.random(shape) < 0.98).astype(np.float64)
@@ -64,6 +75,13 @@ SETTINGS = (
     Setting("unequal clusters, oppositely skewed", oppositely_skewed, 20, is_unequal=True),
     Setting("binary, .98", rarely_wrong, 100),
 )
+
+BEYOND = (
+    Setting("log-normal noise, sigma 1", log_normal(1.0), 20),
+    Setting("log-normal noise, sigma 1.5", log_normal(1.5), 20),
+    Setting("log-normal noise, sigma 1.5", log_normal(1.5), 100),
+)
+"""Where the promise does not hold: measured for two cells, and without a bound."""
 
 
 def scores(setting: Setting, n_cells: int, random: Generator) -> SampleScores:
@@ -90,14 +108,18 @@ def has_false_call(sweep: SampleScores, n_resamples: int) -> tuple[bool, bool]:
 
 def measure(settings: Settings) -> list[Measure]:
     """Family-wise error rates, against the best cell and against a named one."""
-    measures = []
-    for setting in SETTINGS:
-        for n_cells, n_sweeps in _N_SWEEPS.items():
-            random = np.random.default_rng((1, n_cells, setting.n_clusters))
-            calls = [has_false_call(scores(setting, n_cells, random), _N_RESAMPLES) for _ in range(n_sweeps)]
-            of_best, of_named = np.mean(calls, axis=0)
-            name = f"{setting.name}, {setting.n_clusters} clusters, {n_cells} cells"
-            detail = f"any false call in {n_sweeps} sweeps"
-            measures.append(Measure(f"{name}: best", float(of_best), "", detail, Bound(BOUND)))
-            measures.append(Measure(f"{name}: named", float(of_named), "", detail, Bound(BOUND)))
-    return measures
+    promised = [own for setting in SETTINGS for n_cells in _N_SWEEPS for own in _rates(setting, n_cells, Bound(BOUND))]
+    return promised + [own for setting in BEYOND for own in _rates(setting, 2, None)]
+
+
+def _rates(setting: Setting, n_cells: int, bound: Bound | None) -> list[Measure]:
+    random = np.random.default_rng((1, n_cells, setting.n_clusters))
+    n_sweeps = _N_SWEEPS[n_cells]
+    calls = [has_false_call(scores(setting, n_cells, random), _N_RESAMPLES) for _ in range(n_sweeps)]
+    of_best, of_named = np.mean(calls, axis=0)
+    name = f"{setting.name}, {setting.n_clusters} clusters, {n_cells} cells"
+    detail = f"any false call in {n_sweeps} sweeps"
+    return [
+        Measure(f"{name}: best", float(of_best), "", detail, bound),
+        Measure(f"{name}: named", float(of_named), "", detail, bound),
+    ]

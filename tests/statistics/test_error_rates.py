@@ -60,6 +60,15 @@ class TestSettingsInWhichTestsAreOftenWrong:
         n_false = np.sum(calls, axis=0)
         assert n_false.max() <= stats.binom.ppf(0.995, n_sweeps, error_rates.BOUND)
 
+    def test_extreme_skew_breaks_the_promise_as_the_docs_say(self) -> None:
+        setting = error_rates.BEYOND[1]
+        random = np.random.default_rng(8)
+        n_sweeps = 200
+        n_false = sum(
+            error_rates.has_false_call(error_rates.scores(setting, 2, random), 299)[0] for _ in range(n_sweeps)
+        )
+        assert stats.binom.ppf(0.99, n_sweeps, error_rates.BOUND) < n_false < 0.2 * n_sweeps
+
     def test_sign_changes_alone_would_call_many(self) -> None:
         """Forty cells, twenty samples: in a third of the sweeps, so the tests above can fail."""
         setting = error_rates.Setting("", error_rates.oppositely_skewed, 20)
