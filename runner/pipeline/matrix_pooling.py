@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from components.json_value import Json
-from components.metrics.bounds import bounds_of
 from components.metrics.pooling import Fields, pool
 from components.records import Interval
 
@@ -33,8 +32,12 @@ def pooled_entries(
     from scipy.special import ndtri
 
     is_share = is_share and all(0 <= (interval.value or 0) <= 1 for interval in known.values())
-    value = np.clip(found.value, 0.0, 1.0) if is_share else found.value
-    low, high = bounds_of(value, ndtri((1 + confidence) / 2) * found.error, is_share=is_share)
+    half = ndtri((1 + confidence) / 2) * found.error
+    value, low, high = found.value, found.value - half, found.value + half
+    if (
+        is_share
+    ):  # cut off, not on the scale of logits: the model's error does not shrink towards 0 and 1 as a share's does
+        value, low, high = (np.clip(each, 0.0, 1.0) for each in (value, low, high))
     for name, *numbers in zip(known, value.tolist(), low.tolist(), high.tolist(), strict=True):
         entries[name] = dict(zip(("pooled", "pooled_low", "pooled_high"), numbers, strict=True))
     return entries

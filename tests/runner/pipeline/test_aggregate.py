@@ -148,7 +148,7 @@ class TestMatrix:
         assert len(fields) == 24
         for entry in fields:
             assert (entry["n"], entry["ci_low"]) == (3, None)
-            assert 0 <= entry["pooled_low"] < entry["pooled"] < entry["pooled_high"] <= 1
+            assert 0 <= entry["pooled_low"] < entry["pooled"] <= entry["pooled_high"] <= 1
         spread_raw, spread_pooled = (np.std([entry[name] for entry in fields]) for name in ("value", "pooled"))
         assert spread_pooled < 0.9 * spread_raw
 
