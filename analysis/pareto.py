@@ -12,6 +12,7 @@ from analysis.terminal import Column
 from components.errors import DataError
 from components.statistics import dominators
 from runner import loaded
+from runner.common_samples import common_means
 from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
 
@@ -59,7 +60,11 @@ def run(options: argparse.Namespace) -> int:
     sweep = loaded.load(options.sweep)
     metric = loaded.find_metric(options.metric, sweep.cells)
     valued = [cell for cell in sweep.cells if cell.status == OK and metric.value(cell) is not None]
-    cells = [cell for cell in valued if not np.isnan(cost_of(cell))]
+    costed = [cell for cell in valued if not np.isnan(cost_of(cell))]
+    common = common_means(costed, sweep.folder_of, metric.metric, metric.subset)
+    # Without a sample in common with the others, a cell's own mean says nothing against theirs.
+    apart = [cell for cell in costed if common.by_cell and cell.cell_id not in common.by_cell]
+    cells = [cell for cell in costed if cell not in apart]
     costs = np.array([cost_of(cell) for cell in cells], dtype=np.float64)
     if not valued:
         raise DataError(f"{sweep.folder}: no cell with a value of {metric}; did all of them fail?")
@@ -70,11 +75,17 @@ def run(options: argparse.Namespace) -> int:
         )
     order = np.argsort(costs, kind="stable")
     console = terminal.make_console()
-    columns = _columns([cells[i] for i in order], metric, head, costs[order], loaded.varying_axes(sweep.cells))
+    values = np.array([common.of(cell, metric.metric, metric.subset) for cell in cells], dtype=np.float64)
+    axes = loaded.varying_axes(sweep.cells)
+    columns = _columns([cells[i] for i in order], metric, values[order], head, costs[order], axes)
     terminal.show_table(console, f"{metric} against {head}", columns)
     console.print("[dim]the front compares means only: `compare` tests whether two cells differ[/]")
+    if common.by_cell:
+        console.print(f"[dim]means over the {common.n} of {common.n_known} samples that every cell has[/]")
+    for cell in apart:
+        console.print(f"no sample in common with the others, not compared: {cell.cell_id[:8]}")
     for cell in valued:
-        if cell not in cells:
+        if cell not in costed:
             console.print(f"not compared, as its {head} are not known: {cell.cell_id[:8]}")
     if line := sweep.left_out(len(valued)):
         console.print(f"[dim]{line}[/]")
@@ -118,9 +129,13 @@ def _n_samples(cell: CellResult) -> int:
 
 
 def _columns(
-    cells: Sequence[CellResult], metric: SubsetMetric, head: str, costs: NDArray[np.float64], axes: Sequence[str]
+    cells: Sequence[CellResult],
+    metric: SubsetMetric,
+    values: NDArray[np.float64],
+    head: str,
+    costs: NDArray[np.float64],
+    axes: Sequence[str],
 ) -> list[Column]:
-    values = np.array([metric.value(cell) for cell in cells], dtype=np.float64)
     better = values if metric.direction() else -values
     digits = terminal.n_digits(values)
     return [

@@ -71,12 +71,13 @@ class CommonSamples:
 
 @dataclass(frozen=True)
 class CommonMeans:
-    """A metric over the `n` samples that several cells have in common, by cell id; empty where the cells' own means are
-    over the same samples anyway.
+    """A metric over the `n` samples, of `n_known`, that several cells have in common, by cell id; empty where the
+    cells' own means are over the same samples anyway.
     """
 
     n: int = 0
     by_cell: Mapping[str, float] = field(default_factory=dict)
+    n_known: int = 0
 
     def of(self, cell: CellResult, metric: str, subset: str = OVERALL) -> float | None:
         """The value by which a cell is ranked: on the common samples if it is among these cells, else its own."""
@@ -98,10 +99,10 @@ def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, 
     # As it was written: the caller may have kept only what a leaderboard shows.
     first = read_cell(folder_of(most))
     found = common_samples([first, *(cell for cell in valued if cell is not most)], folder_of, metric, subset)
-    if not found.left_out_differ:
+    if not found.left_out_differ and not found.apart:
         return OWN_MEANS
     ids = (cell.cell_id for cell in found.cells)
-    return CommonMeans(found.n, dict(zip(ids, found.means().tolist(), strict=True)))
+    return CommonMeans(found.n, dict(zip(ids, found.means().tolist(), strict=True)), found.n_known)
 
 
 Key = tuple[Any, ...]

@@ -17,9 +17,31 @@ def test_tokens_of_prompts_and_completions_are_weighed(sweep: Path, capsys: pyte
     """210 and 810 tokens per sample; what a judge used is no cost of the pipeline."""
     rows = rows_of(sweep, capsys)
     assert rows[0] == "rouge_l of all samples against tokens per sample".split()
-    assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2500", "beaten", "by", "b3b3b3b3"]
-    assert rows[3] == ["b3b3b3b3", "dense", "2", "210", "0.7250", "front"]
+    assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2286", "beaten", "by", "b3b3b3b3"]
+    assert rows[3] == ["b3b3b3b3", "dense", "2", "210", "0.7000", "front"]
     assert rows[5][:5] == ["b4b4b4b4", "dense", "8", "810", "0.7000"]
+
+
+def test_cells_are_compared_on_the_samples_that_all_of_them_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its own mean the dearer cell is the better one: it fails where the question is hard."""
+    cheap = replace(tiny_sweep.CELLS[2], rouge_l=[0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.1])
+    dear = replace(tiny_sweep.CELLS[3], rouge_l=[0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, None])
+    rows = rows_of(tiny_sweep.write(tmp_path, [cheap, dear]), capsys)
+    assert rows[2][-2:] == ["0.9000", "front"]
+    assert rows[3][-4:] == ["0.8500", "beaten", "by", "b3b3b3b3"]
+    assert "means over the 7 of 8 samples that every cell has".split() in rows
+
+
+def test_a_cell_without_a_common_sample_is_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second, third = tiny_sweep.CELLS[:3]
+    halves: list[float | None] = [0.5, 0.6, 0.7, 0.8, 0.9, None, None, None]
+    other_half = replace(third, rouge_l=[None] * 5 + [0.9] * 3)
+    cells = [replace(first, rouge_l=halves), replace(second, rouge_l=halves), other_half]
+    rows = rows_of(tiny_sweep.write(tmp_path, cells), capsys)
+    assert [row[0] for row in rows[2:4]] == ["a1a1a1a1", "a2a2a2a2"]
+    assert "no sample in common with the others, not compared: b3b3b3b3".split() in rows
 
 
 def test_the_cheap_and_the_good_are_both_on_the_front(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,7 +53,7 @@ def test_the_cheap_and_the_good_are_both_on_the_front(tmp_path: Path, capsys: py
 def test_less_of_a_metric_that_should_be_small_is_better(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pareto", str(sweep), "--metric", "hallucination"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2500", "front"]
+    assert rows[2] == ["a1a1a1a1", "bm25", "2", "210", "0.2286", "front"]
 
 
 def test_cost_is_tokens_times_prices(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +112,7 @@ def test_failed_cells_are_left_out_and_counted(tmp_path: Path, capsys: pytest.Ca
     failed = replace(first, facts={"status": "FAILED", "reason": "no"})
     rows = rows_of(tiny_sweep.write(tmp_path, [failed, *others]), capsys)
     assert rows[-1] == "left out: 1 cell(s) that failed, have no value or no result yet".split()
-    assert len(rows) == 2 + 3 + 2
+    assert len(rows) == 2 + 3 + 3
 
 
 def test_what_passages_take_in_a_prompt_is_known_without_a_language_model(
