@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from components.statistics.grouped_mean import n_effective, shifts, variance_of_sum
+
 CONFIDENCE = 0.95
 FEWEST_LABELLED = 5
 """Clusters with a label: below, an interval would be too uncertain itself to be shown."""
@@ -43,27 +45,30 @@ def prediction_powered(judged: Values, labels: Values, clusters: NDArray[np.int6
     and those that have are a random choice: labels of the hard cases alone say nothing of the others.
 
     The mean is weight * (judge's mean over the samples without a label) + mean(people - weight * judge) over those with
-    one, with the weight that makes its variance least. Variances are over clusters, with Student's t for as many
-    degrees of freedom as there are labelled clusters less one; the mean's interval is Wilson's for as many zeros and
-    ones as it is worth. Two made-up labels, one too high and one too low, keep intervals from shrinking to a point
-    where all labels agree with the judge.
+    one, with the weight that makes its variance least. Variances are the jackknife's over clusters, with Student's t
+    for as many degrees of freedom as there are labelled clusters less one, counted in clusters of equal size; the
+    mean's interval is Wilson's for as many zeros and ones as it is worth. Two made-up labels, one too high and one too
+    low, keep intervals from shrinking to a point where all labels agree with the judge.
     """
     has_label = ~np.isnan(labels)
     known, said, unlabelled = labels[has_label], judged[has_label], judged[~has_label]
-    weight = _weight(known, said, unlabelled)
+    known_clusters, other_clusters = clusters[has_label], clusters[~has_label]
+    # How much the mean of a single cluster varies is unknown: it can weigh nothing.
+    weight = _weight(known, said, unlabelled) if len(np.unique(other_clusters)) > 1 else 0.0
     left = known - weight * said
     mean = float(np.clip(left.mean() + weight * (unlabelled.mean() if len(unlabelled) else 0.0), 0.0, 1.0))
     bias = float((said - known).mean())
-    n_groups = len(np.unique(clusters[has_label]))
-    if n_groups < FEWEST_LABELLED:
+    n_labelled_clusters = len(np.unique(known_clusters))
+    if n_labelled_clusters < FEWEST_LABELLED:
         return PredictionPowered(len(judged), len(known), float(judged.mean()), bias, None, mean, None, weight)
+    n_groups = n_effective(known_clusters)
     parts = np.zeros(len(judged))
-    parts[has_label] = (left - left.mean()) / len(known)
-    if len(unlabelled):
-        parts[~has_label] = weight * (unlabelled - unlabelled.mean()) / len(unlabelled)
-    of_bias = (said - known - bias) / len(known)
-    variance = _variance(parts, clusters, n_groups) + _MADE_UP / n_groups**2
-    variance_of_bias = _variance(of_bias, clusters[has_label], n_groups) + _MADE_UP_OF_BIAS / n_groups**2
+    parts[has_label] = shifts(left, known_clusters)
+    if weight:
+        parts[~has_label] = weight * shifts(unlabelled, other_clusters)
+    variance = variance_of_sum(parts, clusters) + _MADE_UP / n_labelled_clusters**2
+    of_bias = variance_of_sum(shifts(said - known, known_clusters), known_clusters)
+    variance_of_bias = of_bias + _MADE_UP_OF_BIAS / n_labelled_clusters**2
     half_of_bias = _quantile(n_groups) * np.sqrt(variance_of_bias)
     return PredictionPowered(
         len(judged),
@@ -88,22 +93,17 @@ def _weight(known: Values, said: Values, unlabelled: Values) -> float:
     return float(np.clip(covariance / variance / (1 + len(known) / len(unlabelled)), 0.0, 1.0))
 
 
-def _variance(parts: Values, clusters: NDArray[np.int64], n_groups: int) -> float:
-    """Of the sum of the parts, with those of a cluster summed first."""
-    _, group = np.unique(clusters, return_inverse=True)
-    return float((np.bincount(group, parts) ** 2).sum() * n_groups / (n_groups - 1))
-
-
-def _wilson(mean: float, variance: float, n_groups: int) -> Bounds:
+def _wilson(mean: float, variance: float, n_groups: float) -> Bounds:
     """Wilson's interval for as many zeros and ones as the estimate is worth."""
-    n = mean * (1 - mean) / variance if 0 < mean < 1 and variance else float(n_groups)
+    n = mean * (1 - mean) / variance if 0 < mean < 1 and variance else n_groups
     squared = _quantile(n_groups) ** 2
     centre = (mean + squared / (2 * n)) / (1 + squared / n)
     half = np.sqrt(squared * (mean * (1 - mean) / n + squared / (4 * n * n))) / (1 + squared / n)
     return max(0.0, float(centre - half)), min(1.0, float(centre + half))
 
 
-def _quantile(n_groups: int) -> float:
+def _quantile(n_groups: float) -> float:
+    """Of Student's t; one degree of freedom at least, where most of the samples are in one cluster."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(n_groups - 1, (1 + CONFIDENCE) / 2))
+    return float(stdtrit(max(1.0, n_groups - 1), (1 + CONFIDENCE) / 2))

@@ -86,6 +86,31 @@ def test_few_labels_have_no_interval() -> None:
     assert (found.interval, found.bias_interval) == (None, None)
 
 
+def test_unlabelled_samples_of_a_single_cluster_weigh_nothing() -> None:
+    people, judged = answers(60, 0.5, 7)
+    labels = np.where(np.arange(60) < 20, people, np.nan)
+    found = prediction_powered(judged, labels, np.minimum(np.arange(60), 20))
+    assert (found.weight, found.mean) == (0.0, pytest.approx(people[:20].mean()))
+    assert found.interval is not None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n_labelled"), [([100, 50, 20, *[5] * 20], 40), ([100, *[1] * 50], 30), ([9] * 33, 40)]
+)
+def test_intervals_hold_the_truth_with_clusters_of_any_size(sizes: list[int], n_labelled: int) -> None:
+    """Samples of a cluster have their chance of a 1 in common: correlated by .5."""
+    random = np.random.default_rng(11)
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    held = 0
+    for seed in range(300):
+        chances = random.beta(0.5, 0.5, len(sizes))[clusters]
+        people = (random.random(len(clusters)) < chances).astype(np.float64)
+        judged = np.where(random.random(len(clusters)) < 0.1, 1 - people, people)
+        low, high = bounds(prediction_powered(judged, labelled(people, n_labelled, seed), clusters))
+        held += low <= 0.5 <= high
+    assert held >= 0.92 * 300
+
+
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.97])
 @pytest.mark.parametrize("n", [8, 20, 50])
 def test_intervals_hold_the_truth(share: float, n: int) -> None:

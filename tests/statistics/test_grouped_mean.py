@@ -1,0 +1,27 @@
+"""Against leaving every cluster out in turn."""
+
+import numpy as np
+import pytest
+
+from components.statistics.grouped_mean import n_effective, shifts, variance_of_sum
+
+SIZES = (7, 2, 2, 1)
+CLUSTERS = np.repeat(np.arange(len(SIZES)), SIZES)
+
+
+def test_the_variance_is_the_jackknifes() -> None:
+    values = np.random.default_rng(0).normal(size=len(CLUSTERS))
+    without = np.array([values[cluster != CLUSTERS].mean() for cluster in range(len(SIZES))])
+    expected = (len(SIZES) - 1) / len(SIZES) * ((without - values.mean()) ** 2).sum()
+    assert variance_of_sum(shifts(values, CLUSTERS), CLUSTERS) == pytest.approx(expected)
+
+
+def test_of_independent_samples_it_is_the_plain_one() -> None:
+    values = np.random.default_rng(1).normal(size=20)
+    alone = np.arange(20)
+    assert variance_of_sum(shifts(values, alone), alone) == pytest.approx(values.var(ddof=1) / 20)
+
+
+def test_clusters_of_equal_size_count_whole_and_a_large_one_less() -> None:
+    assert n_effective(np.repeat(np.arange(20), 3)) == 20
+    assert n_effective(CLUSTERS) == pytest.approx(12**2 / (49 + 4 + 4 + 1))
