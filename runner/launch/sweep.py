@@ -226,7 +226,7 @@ class Sweep:
         common = common_to_all(cells, self._sweep_dir, self._headline)
         metrics, ordered = ranked(cells, self._headline, common)
         axes = results.varying_axes(cell.axes for cell in cells)
-        results.write_leaderboard(self._sweep_dir, leaderboard_csv(ordered, axes, metrics))
+        results.write_leaderboard(self._sweep_dir, leaderboard_csv(ordered, axes, metrics, common))
         terminal.show_leaderboard(self._console, cells, self._headline, common)
         terminal.show_subsets(self._console, cells, self._headline, common)
         terminal.show_unread_judgements(self._console, cells)

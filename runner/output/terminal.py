@@ -200,7 +200,8 @@ def show_subsets(
     console: Console, cells: Sequence[CellResult], headline: str = "", common: CommonMeans = OWN_MEANS
 ) -> None:
     """The leaderboard's first metric by subset, with the mean over subsets, of its first cells; the best of each column
-    in bold. Nothing for a single subset, or where the table does not fit.
+    in bold. Nothing for a single subset, or where the table does not fit. A cell without a value in a subset in
+    which others have one has no mean over subsets: it would be over other subsets than theirs.
     """
     metrics, ordered = ranked(cells, headline, common)
     subsets = list(dict.fromkeys(name for cell in ordered for name in _finest_subsets(cell)))
@@ -210,21 +211,30 @@ def show_subsets(
     table = Table(title=f"{name} by subset", title_justify="left", box=None, padding=(0, 2, 0, 0))
     table.add_column("cell", no_wrap=True)
     columns = [subset for subset in (*subsets, MACRO) if any(cell.value(name, subset) is not None for cell in ordered)]
+    in_table = {cell.cell_id: _by_subset(cell, name, columns) for cell in ordered}
     for subset in columns:
         table.add_column(subset.rpartition("/")[2], justify="right", no_wrap=True)
     sign = direction_sign(name, cells)
-    best = {subset: best_value((cell.value(name, subset) for cell in ordered), sign) for subset in columns}
+    best = {subset: best_value((values[subset] for values in in_table.values()), sign) for subset in columns}
     for cell in ordered[:_MOST_ROWS]:
-        values = [cell.value(name, subset) for subset in columns]
+        values = in_table[cell.cell_id]
         table.add_row(
             cell.cell_id,
             *(
                 "–" if value is None else f"[bold]{value:.4f}[/]" if value == best[subset] else f"{value:.4f}"
-                for value, subset in zip(values, columns, strict=True)
+                for subset, value in values.items()
             ),
         )
     if console.measure(table, options=console.options.update(width=10_000)).maximum <= console.width:
         console.print(table)
+        if any(cell.value(name, MACRO) != in_table[cell.cell_id].get(MACRO) for cell in ordered[:_MOST_ROWS]):
+            console.print(f"[dim]no {MACRO} of cells that lack a subset: it would be a mean over other subsets[/]")
+
+
+def _by_subset(cell: CellResult, metric: str, columns: Sequence[str]) -> dict[str, float | None]:
+    values = {subset: cell.value(metric, subset) for subset in columns}
+    lacks_a_subset = any(value is None for subset, value in values.items() if subset != MACRO)
+    return values | {MACRO: None} if MACRO in values and lacks_a_subset else values
 
 
 def _finest_subsets(cell: CellResult) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from components.errors import ConfigError
+from runner.common_samples import CommonMeans
 from runner.launch.headline import headline_of
 from runner.launch.request import check_jobs
 from runner.output.leaderboard_csv import leaderboard_csv
@@ -72,6 +73,19 @@ def test_the_file_is_for_spreadsheets() -> None:
         *(f"{m}{of}" for m in ("f1", "em") for of in ("", " low", " high", " n")),
     ]
     assert rows[1] == ["a", "OK", "'=cmd", "0.1", "", "", "3", "", "", "", ""]
+
+
+def test_the_file_has_the_means_that_order_it() -> None:
+    """The own means of cells that leave out different samples may be in another order; "c" shares none of them."""
+    common = CommonMeans(2, {"a": 0.4, "b": 0.3}, n_known=3)
+    _, ordered = ranked([cell("c", f1=0.2), cell("b", f1=0.5), cell("a", f1=0.1)], common=common)
+    rows = list(csv.DictReader(leaderboard_csv(ordered, ["retriever"], ["f1", "em"], common).decode().splitlines()))
+    columns = ("cell", "f1 common", "common n", "f1")
+    assert [tuple(row[name] for name in columns) for row in rows] == [
+        ("a", "0.4", "2", "0.1"),
+        ("b", "0.3", "2", "0.5"),
+        ("c", "", "", "0.2"),
+    ]
 
 
 def test_a_sweep_leaves_its_leaderboard(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from runner.common_samples import CommonMeans
 from runner.display import SafeConsole
 from runner.output.ranking import HEADLINES, ranked
-from runner.output.terminal import show_failures, show_leaderboard, show_plan
+from runner.output.terminal import show_failures, show_leaderboard, show_plan, show_subsets
 from runner.results import CellResult
 from tests.runner.sweeping import plan_small
 
@@ -91,6 +91,33 @@ def test_cells_with_other_samples_are_sorted_over_those_that_all_have() -> None:
     assert lines[1].split()[2:6] == [HEADLINES[0], "of", "6", "common"]
     assert lines[2].split()[2:4] == ["0.7000", "0.2500"]
     assert f"Sorted over the 6 samples for which every cell has a value of {HEADLINES[0]}." in lines
+
+
+def subsets_shown(second: float | None) -> list[str]:
+    """Of a cell with a value in each of two subsets, and one with `second` in the latter."""
+    name = HEADLINES[0]
+    cells = [
+        cell(cell_id, 0.5, metrics={s: {name: entry(v)} for s, v in values.items()})
+        for cell_id, values in {
+            "bm25": {"overall": 0.5, "easy": 0.8, "hard": 0.2, "macro": 0.5},
+            "hybrid": {"overall": 0.7, "easy": 0.7, "hard": second, "macro": 0.7},
+        }.items()
+    ]
+    output = io.StringIO()
+    show_subsets(SafeConsole(file=output, width=400), cells)
+    return output.getvalue().splitlines()
+
+
+def test_a_cell_that_lacks_a_subset_has_no_mean_over_subsets() -> None:
+    """It was the highest of the column, as it left out what is hard."""
+    lines = subsets_shown(second=None)
+    assert lines[2].split() == ["hybrid", "0.7000", "–", "–"]
+    assert lines[3].split() == ["bm25", "0.8000", "0.2000", "0.5000"]
+    assert lines[4] == "no macro of cells that lack a subset: it would be a mean over other subsets"
+    assert subsets_shown(second=0.7)[2:] == [
+        "hybrid  0.7000  0.7000  0.7000  ",
+        "bm25    0.8000  0.2000  0.5000  ",
+    ]
 
 
 def test_what_is_left_out_is_said_once() -> None:
