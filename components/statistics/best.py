@@ -48,8 +48,7 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
     while len(left):
         largest = [_largest_by_chance(measure, left) for measure in measures]
         if critical is None:  # that of the first round, over all cells: what a reader may apply to any difference
-            quantiles = (float(np.quantile(own, 1 - alpha, method="higher")) for own in largest)
-            critical = max(m.standard_errors(own) for m, own in zip(measures, quantiles, strict=True))
+            critical = max(float(np.quantile(own, 1 - alpha, method="higher")) for own in largest)
         worst = [own[np.ix_(left, left)].max(axis=1) for own in behind]
         # With fewer cells left, chance explains less. A cell that outlasts others must not get a smaller p than theirs.
         p[left] = np.max([np.full(len(left), least), *map(_p, worst, largest)], axis=0)
@@ -62,7 +61,7 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
 
 
 class _Measure(Protocol):
-    """A unit of differences between cells, and what chance makes of them."""
+    """Sizes of differences between cells in standard errors, and what chance makes of them."""
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
         """Of the differences between `others` and a cell, float64[n]."""
@@ -72,30 +71,21 @@ class _Measure(Protocol):
         """The same in every resample, float64[n_resamples, n]."""
         ...
 
-    def standard_errors(self, size: float) -> float:
-        """A size of this unit."""
-        ...
-
 
 class _BySignChanges:
     def __init__(self, found: Contributions, n_resamples: int, seed: int) -> None:
         self._found = found
-        self._drawn = resampled_sums(swaps(found.n_clusters, n_resamples, seed), found.total)
+        both = np.hstack([found.total, chance.weighted(found)])
+        drawn = resampled_sums(swaps(found.n_clusters, n_resamples, seed), both)
+        self._sums, self._weighted_sums = np.hsplit(drawn, 2)
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        differences = self._found.against(cell, others)
-        return chance.sizes_in(chance.root_squares(differences), differences.total.sum(axis=0))
+        return chance.without_sign_changes(self._found.against(cell, others))
 
     def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        units = chance.root_squares(self._found.against(cell, others))
-        # Equal cells stay equal: their drawn sums may differ by rounding.
-        sizes: NDArray[np.float64] = np.abs(self._drawn[:, others] - self._drawn[:, [cell]]) / np.where(
-            units > 0, units, np.inf
-        )
-        return sizes
-
-    def standard_errors(self, size: float) -> float:
-        return float(chance.in_standard_errors(np.array(size), self._found))
+        differences = self._found.against(cell, others)
+        sums, weighted_sums = (drawn[:, others] - drawn[:, [cell]] for drawn in (self._sums, self._weighted_sums))
+        return chance.in_standard_errors(differences, sums, weighted_sums)
 
 
 class _ByRedrawing:
@@ -109,9 +99,6 @@ class _ByRedrawing:
 
     def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
         return chance.after_redrawing(self._found.against(cell, others), self._draws, self._swaps)
-
-    def standard_errors(self, size: float) -> float:
-        return size
 
 
 def _distances(measure: _Measure, n_cells: int) -> NDArray[np.float64]:

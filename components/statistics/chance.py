@@ -1,8 +1,8 @@
 """How far apart chance alone drives two cells that are equally good: two answers, of which tests believe the larger.
 
-Sign changes swap the two cells in a random half of the clusters. This is exact where the cells are interchangeable,
-however few clusters there are, and wrong where the differences are skewed: the two cells are then equal on average, but
-not interchangeable.
+Sign changes swap the two cells in a random half of the clusters, and divide each drawn difference by its own standard
+error. This is exact where the cells are interchangeable, however few clusters there are and however unequal, and wrong
+where the differences are skewed: the two cells are then equal on average, but not interchangeable.
 
 A studentised bootstrap draws clusters with replacement and divides each drawn difference by its own standard error. It
 follows the skewness of the differences, and is wrong where few clusters differ at all: a draw without these has no
@@ -31,16 +31,13 @@ _FEW_DIFFERING = 10
 _NEGLIGIBLE = 0.1
 """Of the root mean square: a smaller difference in a cluster counts as none where the differing ones are counted."""
 
+_NO_SPREAD = 1e-6
+"""Of the squares: less than this is hard to tell from rounding."""
+
 
 def can_be_studentised(found: Contributions) -> bool:
     """Whether the bootstrap has a say: where standard errors are known, and the clusters few enough to need it."""
     return found.has_spread and found.n_clusters <= _MOST_CLUSTERS_TO_STUDENTISE
-
-
-def root_squares(differences: Contributions) -> NDArray[np.float64]:
-    """The unit of sign changes, which they leave as it is, float64[n]; 0 for cells that are equal in every cluster."""
-    roots: NDArray[np.float64] = np.sqrt((differences.total**2).sum(axis=0))
-    return roots
 
 
 def standard_errors(differences: Contributions) -> NDArray[np.float64]:
@@ -56,16 +53,47 @@ def sizes_in(units: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[
         return np.where(absolute == 0.0, 0.0, absolute / units)
 
 
+def without_sign_changes(differences: Contributions) -> NDArray[np.float64]:
+    """Sizes of the differences themselves, in the unit of `after_sign_changes`, float64[n]."""
+    sizes: NDArray[np.float64] = after_sign_changes(differences, [np.ones((1, differences.n_clusters))])[0]
+    return sizes
+
+
 def after_sign_changes(differences: Contributions, draws: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Sizes in root squares when random clusters change their sign, float64[n_draws, n]."""
-    return sizes_in(root_squares(differences), resampled_sums(draws, differences.total))
+    """Sizes in standard errors of their own when random clusters change their sign, float64[n_draws, n]."""
+    n = differences.total.shape[1]
+    drawn = resampled_sums(draws, np.hstack([differences.total, weighted(differences)]))
+    return in_standard_errors(differences, drawn[:, :n], drawn[:, n:])
+
+
+def weighted(found: Contributions) -> NDArray[np.float64]:
+    """Contributions times the weights of their clusters: `in_standard_errors` needs sums of both."""
+    products: NDArray[np.float64] = found.total * found.shares[:, np.newaxis]
+    return products
+
+
+def in_standard_errors(
+    differences: Contributions, sums: NDArray[np.float64], weighted_sums: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Sizes of `sums`, float64[n_draws, n], of contributions that changed their sign; `weighted_sums` are those of
+    `weighted`. Infinite where all clusters then differ by the same.
+
+    A standard error is of what is left of every contribution when its cluster's part of the sum is taken off; this
+    hangs on which clusters changed their sign where some weigh more than others. Strata are taken as one.
+    """
+    squares = (differences.total**2).sum(axis=0)
+    left = squares - 2 * sums * weighted_sums + sums**2 * (differences.shares**2).sum()
+    left[left <= _NO_SPREAD * squares] = 0.0
+    moved = np.abs(sums) > TOLERANCE * np.abs(differences.total).sum(axis=0)
+    n_clusters = differences.n_clusters
+    errors = np.sqrt(left * n_clusters / max(1, n_clusters - 1))
+    return sizes_in(errors, np.where(moved & (squares > 0.0), sums, 0.0))
 
 
 def distances(differences: Contributions) -> NDArray[np.float64]:
     """Sizes of the differences in standard errors, float64[n]."""
     studentised = sizes_in(standard_errors(differences), differences.values)
-    by_squares = sizes_in(root_squares(differences), differences.total.sum(axis=0))
-    return np.where(_is_sparse(differences), in_standard_errors(by_squares, differences), studentised)
+    return np.where(_is_sparse(differences), without_sign_changes(differences), studentised)
 
 
 def after_redrawing(
@@ -83,24 +111,14 @@ def after_redrawing(
     redrawn = sizes_in(np.sqrt(variances), gains)
     if (sparse := np.flatnonzero(_is_sparse(differences))).size:
         few = differences.only(sparse)
-        redrawn[:, sparse] = in_standard_errors(after_sign_changes(few, swaps), few)
+        redrawn[:, sparse] = after_sign_changes(few, swaps)
     return redrawn
-
-
-def in_standard_errors(sizes: NDArray[np.float64], found: Contributions) -> NDArray[np.float64]:
-    """From sizes in root squares; infinite where all clusters differ by the same.
-
-    Root squares hold the difference itself besides its spread, the more so the fewer clusters carry the weight.
-    """
-    spread = np.maximum(1.0 - sizes**2 * (found.shares**2).sum(), 0.0)
-    factor = np.sqrt((found.n_clusters - 1) / found.n_clusters)
-    return sizes_in(np.sqrt(spread), sizes * factor)
 
 
 def _is_sparse(differences: Contributions) -> NDArray[np.bool_]:
     """Whether two cells differ in few clusters, bool[n]."""
     n_clusters = differences.n_clusters
-    negligible = _NEGLIGIBLE * root_squares(differences) / np.sqrt(n_clusters)
+    negligible = _NEGLIGIBLE * np.sqrt((differences.total**2).mean(axis=0))
     n_differing = (np.abs(differences.total) > negligible).sum(axis=0)
     sparse: NDArray[np.bool_] = n_differing <= min(_FEW_DIFFERING, n_clusters / 2)
     return sparse

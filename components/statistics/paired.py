@@ -62,8 +62,8 @@ class PairedTest:
             return [Comparison(0, 0)] * n_others
         found = contributions(scores).against(0, range(1, n_others + 1))
         swapped = chance.after_sign_changes(found, self._swaps(found))
-        p = _p(chance.sizes_in(chance.root_squares(found), found.total.sum(axis=0)), swapped)
-        by_chance = [chance.in_standard_errors(swapped, found)]
+        p = _p(chance.without_sign_changes(found), swapped)
+        by_chance = [swapped]
         errors = chance.standard_errors(found)
         if chance.can_be_studentised(found):
             draws = counts(found.n_clusters, self.n_resamples, self.seed)
@@ -101,7 +101,7 @@ def _critical(by_chance: list[NDArray[np.float64]], level: float, found: Contrib
     largest: NDArray[np.float64] = np.max(
         [*quantiles, np.full(len(found.values), critical_value(found.df, level))], axis=0
     )
-    return largest
+    return largest * (1 + TOLERANCE)  # a difference that chance reaches exactly does not exceed it, as in `_p`
 
 
 def _comparison(

@@ -172,3 +172,37 @@ class TestClusters:
     def test_that_are_kept_together_keep_the_rate(self) -> None:
         noise = self.differences()
         assert FEWEST <= n_found(p_values(noise[:, :, np.newaxis], np.zeros_like(noise), self.clusters)) <= MOST
+
+
+class TestGroupsOfUnequalSize:
+    """No true difference; questions of one document go wrong together, and a few documents have most of them."""
+
+    n_sweeps = 300
+
+    def differences(self, sizes: list[int]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        random = np.random.default_rng(13)
+        clusters = np.repeat(np.arange(len(sizes)), sizes)
+        noise = random.normal(size=(len(sizes), self.n_sweeps))[clusters]
+        return noise + random.normal(size=(len(clusters), self.n_sweeps)), clusters
+
+    @pytest.mark.parametrize("sizes", [[40, 10, 5, 3, 1, 1], [30, 20, 10] + [2] * 17, [100] + [1] * 50])
+    def test_intervals_hold_the_difference_and_agree_with_p(self, sizes: list[int]) -> None:
+        noise, clusters = self.differences(sizes)
+        found = TEST.compare(scores_of([np.zeros(len(clusters)), *noise.T], clusters), ALPHA)
+        holds = [one.low is None or one.high is None or one.low <= 0.0 <= one.high for one in found]
+        assert sum(holds) >= stats.binom.ppf(0.01, self.n_sweeps, 1 - ALPHA)
+        assert all(held for held, one in zip(holds, found, strict=True) if one.p is not None and one.p > ALPHA)
+
+    @pytest.mark.parametrize("sizes", [[40, 10, 5, 3, 1, 1], [30, 20, 10] + [2] * 17])
+    def test_the_critical_value_of_any_two_cells_is_exceeded_as_rarely(self, sizes: list[int]) -> None:
+        noise, clusters = self.differences(sizes)
+        n_false = 0
+        for noise_of_one in noise.T:
+            scores = scores_of([np.zeros(len(clusters)), noise_of_one], clusters)
+            best = best_cells(scores, larger_is_better=True, alpha=ALPHA, n_resamples=299, seed=0)
+            (one,) = PairedTest(n_resamples=2).compare(scores, ALPHA)
+            assert best.critical is not None
+            assert one.difference is not None
+            assert one.standard_error is not None
+            n_false += abs(one.difference) > best.critical * one.standard_error
+        assert n_false <= stats.binom.ppf(0.99, self.n_sweeps, ALPHA)
