@@ -14,7 +14,7 @@ from components.protocols import Metric
 from components.statistics import POWER, Precision, assumed_precision
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
-from runner.output.earlier import earlier_sweep
+from runner.output.earlier import Earlier, earlier_sweep
 from runner.output.ranking import HEADLINES
 from runner.pipeline.answer_scores import AnswerScores
 from runner.pipeline.data import Data
@@ -42,7 +42,8 @@ def detectable_lines(cells: Sequence[PlannedCell], headline: str, results_dir: P
         name = next((name for name in ranking if metrics[name].larger_is_better is not None), "")
         n_different = len(set(_scored_by(own, name)))
         if n_different > 1:
-            yield _line(name, metrics[name], n_different, data, results_dir, store)
+            earlier = earlier_sweep(results_dir, data.key, name, {cell.cell_id for cell in own})
+            yield _line(name, metrics[name], n_different, data, earlier, results_dir, store)
 
 
 def _metrics(cells: Sequence[PlannedCell]) -> dict[str, Metric]:
@@ -63,16 +64,18 @@ def _scored_by(cells: Sequence[PlannedCell], name: str) -> Iterator[str]:
                 yield stage.key
 
 
-def _line(name: str, metric: Metric, n_cells: int, data: Data, results_dir: Path, store: Store) -> str:
+def _line(
+    name: str, metric: Metric, n_cells: int, data: Data, earlier: Earlier | None, results_dir: Path, store: Store
+) -> str:
     is_share = getattr(metric, "is_share", True)
-    if earlier := earlier_sweep(results_dir, data.key, name):
+    if earlier:
         precision, source = earlier.precision, f"As measured in {earlier.folder}."
     elif is_share:
         precision = assumed_precision(_clusters(data, store), deviation=_DEVIATION, correlation=_CORRELATION)
         source = (
-            f"Assumed, as no sweep in {results_dir} compares cells by {name} on this data: differences with a standard "
-            f"deviation of {_DEVIATION}, correlated by {_CORRELATION} within each of {precision.n_clusters} groups of "
-            "samples."
+            f"Assumed, as there is no sweep in {results_dir} in which cells differ in {name} on this data: differences "
+            f"with a standard deviation of {_DEVIATION}, correlated by {_CORRELATION} within each of "
+            f"{precision.n_clusters} groups of samples."
         )
     else:
         return f"{name}: how large a difference must be to show up can be told after a first sweep of this data."

@@ -1,6 +1,6 @@
 """Earlier sweeps of the same data: what they tell about how its samples spread."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,11 +19,12 @@ class Earlier(NamedTuple):
     precision: Precision
 
 
-def earlier_sweep(results_dir: Path, data_key: str, metric: str) -> Earlier | None:
-    """The newest sweep in `results_dir` in which two cells over the data of this key differ in the metric; None if
-    there is none. Sweeps that cannot be read are passed over: the plan can do without.
+def earlier_sweep(results_dir: Path, data_key: str, metric: str, planned: Collection[str]) -> Earlier | None:
+    """Of the sweeps in `results_dir` in which two cells over the data of this key differ in the metric the one with the
+    most of the `planned` cells (their ids), the newest of several; None if there is none. Sweeps that cannot be read
+    are passed over: the plan can do without.
     """
-    for folder in _newest_first(results_dir):
+    for folder in _most_alike_first(results_dir, planned):
         try:
             cells = [cell for cell in _cells_over(folder, data_key) if cell.value(metric) is not None]
             precision = _precision(folder, cells, metric)
@@ -32,6 +33,18 @@ def earlier_sweep(results_dir: Path, data_key: str, metric: str) -> Earlier | No
         if precision:
             return Earlier(folder, precision)
     return None
+
+
+def _most_alike_first(results_dir: Path, planned: Collection[str]) -> list[Path]:
+    """How much differences vary depends on the cells: on these very ones it is measured, on others guessed."""
+
+    def n_shared(folder: Path) -> int:
+        try:
+            return sum((folder / cell_id / "cell.json").is_file() for cell_id in planned)
+        except OSError:  # another user's: it comes last, and is passed over if it cannot be read either
+            return 0
+
+    return sorted(_newest_first(results_dir), key=n_shared, reverse=True)
 
 
 def _newest_first(results_dir: Path) -> list[Path]:

@@ -82,7 +82,7 @@ def test_without_one_the_assumption_is_said(swept: Swept, tmp_path: Path) -> Non
     # Forty samples, most of them alone in a group: (Tukey's 2.4 + .85) * .25 / sqrt(40), and a little for the groups.
     assert detectable_in(line)[0] == pytest.approx(0.13, abs=0.015)
     assert wanted_in(line)[0] == pytest.approx(1600, rel=0.25)
-    assert f"Assumed, as no sweep in {tmp_path} compares cells by rouge_l on this data:" in line
+    assert f"Assumed, as there is no sweep in {tmp_path} in which cells differ in rouge_l on this data:" in line
     assert "a standard deviation of 0.25" in line
 
 
@@ -107,6 +107,17 @@ def test_the_newest_sweep_counts_and_one_that_cannot_be_read_is_passed_over(swep
     assert f"As measured in {tmp_path / 'second'}." in swept.lines(swept.three, "rouge_l", tmp_path)[0]
     (tmp_path / "second" / "sweep.json").write_text("{}", encoding="utf-8")
     assert f"As measured in {tmp_path / 'first'}." in swept.lines(swept.three, "rouge_l", tmp_path)[0]
+
+
+def test_a_sweep_of_the_planned_cells_counts_before_a_newer_one_of_others(swept: Swept, tmp_path: Path) -> None:
+    for age_s, name in enumerate(("newer", "alike")):
+        shutil.copytree(swept.results / "earlier", tmp_path / name)
+        os.utime(tmp_path / name / "sweep.json", (1e9 - age_s, 1e9 - age_s))
+    planned = swept.three[:2]
+    shutil.rmtree(tmp_path / "newer" / planned[0].cell_id)
+    assert f"As measured in {tmp_path / 'alike'}." in swept.lines(planned, "rouge_l", tmp_path)[0]
+    shutil.rmtree(tmp_path / "alike" / planned[1].cell_id)
+    assert f"As measured in {tmp_path / 'newer'}." in swept.lines(planned, "rouge_l", tmp_path)[0]
 
 
 @pytest.mark.parametrize(("metric", "n_lines"), [("ndcg@10", 0), ("rouge_l", 1)])
