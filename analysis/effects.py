@@ -8,7 +8,7 @@ from rich.markup import escape
 from analysis import terminal
 from analysis.terminal import UNKNOWN, Column
 from components.errors import DataError
-from components.statistics import SampleScores, Share, VarianceShares, sampling_errors, variance_shares
+from components.statistics import SampleScores, SamplingErrors, Share, VarianceShares, sampling_errors, variance_shares
 from runner import loaded
 from runner.common_samples import CommonSamples, common_samples
 from runner.loaded import SubsetMetric
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     title = f"{metric}: share of the variance between {len(common.cells)} cells"
     values = dict(zip((cell.cell_id for cell in common.cells), means.tolist(), strict=True))
     terminal.show_table(console, title, _columns(shares, common.cells, values, metric))
-    for line in filter(None, [_over(common), _noise(shares), *_notes(shares), sweep.left_out(len(common.cells))]):
+    for line in filter(None, [_over(common), _noise(errors), *_notes(shares), sweep.left_out(len(common.cells))]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
 
@@ -79,16 +79,22 @@ def _over(common: CommonSamples) -> str:
     return f"over the {common.n} of {common.n_known} samples that every cell has" if common.left_out_differ else ""
 
 
-def _noise(shares: VarianceShares) -> str:
+def _noise(errors: SamplingErrors | None) -> str:
     """What may be read into the shares."""
-    if shares.p is None:
+    if errors is None:
         return "the noise is not known: a subset has samples of one group only"
-    if shares.p > _ALPHA:
+    groups = f"{errors.n_clusters} groups that belong together, worth {errors.n_effective:.0f} of equal size"
+    if errors.p > _ALPHA:
         return (
-            f"the cells differ no more than chance makes equal cells differ (p = {shares.p:.2f}): no axis is shown to "
-            "act, and a large share is a share of noise"
+            f"the cells differ no more than chance makes equal cells differ (p = {errors.p:.2f}; {groups}): no axis is "
+            "shown to act, and a large share is a share of noise"
         )
-    return ""
+    if not errors.is_size_known:
+        return f"{groups}: too few to tell how much of a share is noise, though the cells differ (p = {errors.p:.2g})"
+    return (
+        f"{groups}; a share without noise is at least 0%, so that they may add up to more than 100% "
+        f"(the cells differ, p = {errors.p:.2g})"
+    )
 
 
 def _level_means(axis: str, cells: Sequence[CellResult], values: Mapping[str, float], metric: SubsetMetric) -> str:

@@ -16,7 +16,7 @@ from components.statistics.best import BestCells, best_cells
 from components.statistics.contributions import Combine, SampleScores, contributions
 from components.statistics.front import dominators, pareto_front
 from components.statistics.multiplicity import holm
-from components.statistics.noise import sampling_errors
+from components.statistics.noise import SamplingErrors, sampling_errors
 from components.statistics.paired import Comparison, PairedTest
 from components.statistics.planning import Precision, assumed_precision, measured_precision
 from components.statistics.power import (
@@ -35,6 +35,7 @@ __all__ = [
     "PairedTest",
     "Precision",
     "SampleScores",
+    "SamplingErrors",
     "Share",
     "Term",
     "VarianceShares",

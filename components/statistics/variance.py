@@ -7,6 +7,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from components.statistics.noise import SamplingErrors
+
 Columns = NDArray[np.float64]
 
 
@@ -15,7 +17,8 @@ class Share:
     """Of the variance between the cells: `raw` is eta squared, the sum of squares over the total, in [0, 1].
 
     `corrected` leaves out what sampling errors add to both, and [`low`, `high`] is its interval; None where the errors
-    are not known, or where the cells differ no more than their errors make them.
+    are not known well enough, or where the cells differ no more than their errors make them. What lies below 0 after
+    this correction counts as 0, so that corrected shares may add up to more than 1.
     """
 
     raw: float
@@ -57,7 +60,7 @@ class VarianceShares:
 def variance_shares(
     values: NDArray[np.float64],
     axes: Mapping[str, Sequence[Hashable]],
-    errors: NDArray[np.float64] | None = None,
+    errors: SamplingErrors | None = None,
     *,
     alpha: float = 0.05,
 ) -> VarianceShares | None:
@@ -67,9 +70,9 @@ def variance_shares(
     Sums of squares are of Type II: each term is adjusted for all terms that do not contain it, so the order of the axes
     does not matter and holes in the grid (failed cells) are allowed. None if all values are equal.
 
-    `errors` float64[n_draws, n_cells] are draws of the sampling errors of the values, all cells together. What they add
-    to a sum of squares on average is taken off; intervals are at 1 - `alpha`. No share is given where the cells differ
-    no more than the errors do, at the level `alpha`: any axis may have a large part of nothing.
+    What the `errors` of the values add to a sum of squares on average is taken off; intervals are at 1 - `alpha`. No
+    share is given where the cells differ no more than chance makes them, at the level `alpha` (any axis may have a
+    large part of nothing), or where the clusters are too few to tell how large the errors are.
     Source: Langsrud 2003, "ANOVA for Unbalanced Data: Use Type II Instead of Type III Sums of Squares"; Searle, Casella
     & McCulloch 1992, "Variance Components", chapter 4 (what errors add).
     """
@@ -82,7 +85,7 @@ def variance_shares(
     columns: dict[tuple[str, ...], Columns] = {(name,): main for name, main in mains.items()}
     columns |= {(a, b): _products(mains[a], mains[b]) for a, b in combinations(mains, 2)}
     samples = _Samples.of(values, errors)
-    sums = _Sums(samples, alpha)
+    sums = _Sums(samples, errors, alpha)
     terms, aliased = [], []
     for names in columns:
         squares, df = _squares(names, columns, samples.stacked)
@@ -92,7 +95,7 @@ def variance_shares(
             aliased.append(names)
     left, _ = _fit(list(columns.values()), samples.stacked)
     ordered = tuple(sorted(terms, key=lambda term: -term.share.raw))
-    return VarianceShares(ordered, sums.share(left), sums.p, determined_by, tuple(aliased))
+    return VarianceShares(ordered, sums.share(left), errors.p if errors else None, determined_by, tuple(aliased))
 
 
 @dataclass(frozen=True)
@@ -103,8 +106,8 @@ class _Samples:
     n_draws: int
 
     @classmethod
-    def of(cls, values: NDArray[np.float64], errors: NDArray[np.float64] | None) -> "_Samples":
-        draws = np.zeros((len(values), 0)) if errors is None else errors.T
+    def of(cls, values: NDArray[np.float64], errors: SamplingErrors | None) -> "_Samples":
+        draws = np.zeros((len(values), 0)) if errors is None else errors.draws.T
         own = values[:, np.newaxis]
         return cls(np.hstack([own, own + draws, draws]), draws.shape[1])
 
@@ -112,16 +115,15 @@ class _Samples:
 class _Sums:
     """Shares of sums of squares in the total, from sums for all columns of the samples."""
 
-    def __init__(self, samples: _Samples, alpha: float) -> None:
+    def __init__(self, samples: _Samples, errors: SamplingErrors | None, alpha: float) -> None:
         self._n_draws, self._alpha = samples.n_draws, alpha
+        self._is_corrected = errors is not None and errors.is_size_known and errors.p <= alpha
         self._total = ((samples.stacked - samples.stacked.mean(axis=0)) ** 2).sum(axis=0)
-        _, noise = self._drawn(self._total)
-        self.p = float((1 + (noise >= self._total[0]).sum()) / (1 + len(noise))) if len(noise) else None
 
     def share(self, squares: NDArray[np.float64]) -> Share:
         """Of the sums of squares of a term, float64[n_columns]."""
         raw = float(squares[0] / self._total[0])
-        if self.p is None or self.p > self._alpha:
+        if not self._is_corrected:
             return Share(raw)
         drawn, noise = self._drawn(squares)
         total_drawn, total_noise = self._drawn(self._total)

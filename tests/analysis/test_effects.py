@@ -13,7 +13,10 @@ def lines_of(folder: Path, capsys: pytest.CaptureFixture[str], metric: str = "ro
     return [line.strip() for line in capsys.readouterr().out.splitlines()]
 
 
-def test_axes_are_ranked_with_the_means_of_their_values(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_axes_are_ranked_with_the_means_of_their_values(
+    sweep: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("components.statistics.noise._FEWEST_EFFECTIVE", 5)
     lines = lines_of(sweep, capsys)
     assert lines[0] == "rouge_l of all samples: share of the variance between 4 cells"
     name, share, corrected, low, high, df, *means = lines[2].split()
@@ -23,6 +26,14 @@ def test_axes_are_ranked_with_the_means_of_their_values(sweep: Path, capsys: pyt
     assert means == ["dense:", "0.7000,", "bm25:", "0.2643"]  # without the sample that one of the cells lacks
     assert "over the 7 of 8 samples that every cell has" in lines
     assert [line.split("  ")[0] for line in lines[3:6]] == ["top_k", "retriever x top_k", "higher interactions, rest"]
+
+
+def test_few_groups_do_not_tell_how_much_of_a_share_is_noise(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = lines_of(sweep, capsys)
+    name, _, corrected, interval, *_ = lines[2].split()
+    assert (name, corrected, interval) == ("retriever", "–", "–")
+    said = "6 groups that belong together, worth 5 of equal size: too few to tell how much of a share is noise"
+    assert any(line.startswith(said) for line in lines)
 
 
 def test_the_better_value_comes_first(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:

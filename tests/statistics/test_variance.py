@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from numpy.typing import NDArray
+from scipy import stats
 from statsmodels.formula.api import ols
 
 from components.statistics import VarianceShares, determined_axes, sampling_errors, variance_shares
@@ -162,6 +163,38 @@ class TestNoise:
             holds = [one.low is not None and one.high is not None and one.low <= share <= one.high for one in own]
             assert np.mean(holds) > 0.9
             assert np.mean([one.corrected for one in own]) == pytest.approx(share, abs=0.05)
+
+    @pytest.mark.parametrize("sizes", [[40, 10, 5, 3, 1, 1], [30, 20, 10] + [2] * 17, [100] + [1] * 50])
+    def test_of_groups_of_unequal_size_is_no_effect(self, sizes: list[int]) -> None:
+        """Groups go wrong together, and a few have most of the samples; the cells are equally good."""
+        random = np.random.default_rng(14)
+        clusters = np.repeat(np.arange(len(sizes)), sizes)
+        n_sweeps, n_shown = 200, 0
+        for _ in range(n_sweeps):
+            values = random.normal(size=(len(sizes), 4))[clusters] + random.normal(size=(len(clusters), 4))
+            errors = sampling_errors(scores_of(list(values.T), clusters), 300, 0)
+            found = variance_shares(values.mean(axis=0), self.axes, errors)
+            assert found is not None
+            assert found.p is not None
+            n_shown += found.p <= 0.05
+        assert n_shown <= stats.binom.ppf(0.99, n_sweeps, 0.05)
+
+    @pytest.mark.parametrize(
+        ("sizes", "n_effective", "is_known"),
+        [([3] * 20, 20, True), ([3] * 19, 19, False), ([30] + [1] * 70, 10_000 / 970, False)],
+    )
+    def test_is_taken_off_where_the_groups_are_worth_twenty(
+        self, sizes: list[int], n_effective: float, is_known: bool
+    ) -> None:
+        clusters = np.repeat(np.arange(len(sizes)), sizes)
+        values = np.random.default_rng(15).normal(size=(len(clusters), 4)) / 10 + [0.0, 0.3, 0.5, 0.8]
+        errors = sampling_errors(scores_of(list(values.T), clusters), 300, 0)
+        assert errors is not None
+        assert errors.p <= 0.05
+        assert errors.n_effective == pytest.approx(n_effective)
+        found = variance_shares(values.mean(axis=0), self.axes, errors)
+        assert found is not None
+        assert [term.share.corrected is not None for term in found.terms] == [is_known] * 3
 
     def test_is_unknown_without_a_spread(self) -> None:
         values = np.arange(8.0).reshape(2, 4) ** 2
