@@ -10,7 +10,7 @@ from rich.markup import escape
 from analysis import terminal
 from analysis.terminal import UNKNOWN, Column
 from components.errors import DataError
-from components.statistics.repeats import Variance, VarianceSplit, variance_split
+from components.statistics.repeats import FEWEST_CLUSTERS, Variance, VarianceSplit, variance_split
 from components.subsets import MACRO
 from runner import loaded
 from runner.common_samples import common_samples
@@ -57,15 +57,10 @@ class Repeated:
     """A configuration with all of its draws: one of its cells, the mean over them, and the noise."""
 
     cell: CellResult
-    n_samples: int
     n_answers: int
     n_judgements: int
     mean: float
     split: VarianceSplit
-
-    def standard_error(self, n_answers: int, n_judgements: int) -> float:
-        """Of the mean, with so many draws."""
-        return self.split.standard_error(self.n_samples, n_answers, n_judgements)
 
 
 def _repeated(cells: Sequence[CellResult]) -> list[dict[Draw, CellResult]]:
@@ -98,7 +93,7 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
     split = variance_split(values, found.clusters)
     if split is None:
         raise DataError(f"{sweep.name}: {metric} has a value in all repeats for {found.n} sample, wanted two or more")
-    return Repeated(group[draws[0]], found.n, len(answers), len(judgements), float(values.mean()), split)
+    return Repeated(group[draws[0]], len(answers), len(judgements), float(values.mean()), split)
 
 
 def _columns(found: Sequence[Repeated], axes: Sequence[str]) -> list[Column]:
@@ -109,7 +104,8 @@ def _columns(found: Sequence[Repeated], axes: Sequence[str]) -> list[Column]:
             Column(axis, [escape(loaded.shown(each.cell.axes.get(axis))) for each in found], is_number=False)
             for axis in shown
         ),
-        Column("samples", [str(each.n_samples) for each in found]),
+        Column("samples", [str(each.split.n_samples) for each in found]),
+        Column("groups", [str(each.split.n_clusters) for each in found]),
         Column("answers", [str(each.n_answers) for each in found]),
         Column("judgements", [str(each.n_judgements) for each in found]),
         Column("mean", [f"{each.mean:.4f}" for each in found]),
@@ -117,23 +113,32 @@ def _columns(found: Sequence[Repeated], axes: Sequence[str]) -> list[Column]:
         Column("between answers", [_deviation(each.split.generation) for each in found]),
         Column("between judgements", [_deviation(each.split.judge) for each in found]),
         Column(
-            "error of the mean", [f"{each.standard_error(each.n_answers, each.n_judgements):.4f}" for each in found]
+            "error of the mean",
+            [_error(each.split.standard_error(each.n_answers, each.n_judgements)) for each in found],
         ),
-        Column("with one draw", [f"{each.standard_error(1, 1):.4f}" for each in found]),
-        Column("with endless ones", [f"{np.sqrt(each.split.sample.value / each.n_samples):.4f}" for each in found]),
+        Column("with one draw", [_error(each.split.standard_error(1, 1)) for each in found]),
+        Column("with endless ones", [_error(each.split.error_of_choice) for each in found]),
     ]
 
 
+def _error(error: float | None) -> str:
+    """A dash for a single group of samples, which says nothing of others."""
+    return UNKNOWN if error is None else f"{error:.4f}"
+
+
 def _deviation(variance: Variance | None) -> str:
-    """With the 95 % interval; a dash where nothing was repeated that would tell."""
+    """With the 95 % interval where there is one; a dash where nothing was repeated that would tell."""
     if variance is None:
         return UNKNOWN
-    value, low, high = (f"{np.sqrt(each):.3f}" for each in (variance.value, variance.low, variance.high))
-    return f"{value} [dim]{low}–{high}[/]"
+    value = f"{np.sqrt(variance.value):.3f}"
+    if variance.low is None or variance.high is None:
+        return value
+    return f"{value} [dim]{np.sqrt(variance.low):.3f}–{np.sqrt(variance.high):.3f}[/]"
 
 
 _NOTES = (
     "what is not repeated is in the column before: without judge_repeat, the judge's noise is in that of the answers",
-    "errors of the mean take samples for independent; more repeats cannot make it smaller than the last column, more "
-    "samples can",
+    "errors of the mean are over groups of samples that depend on each other; more repeats cannot make them smaller "
+    "than the last column, more groups can",
+    f"a deviation has an interval from {FEWEST_CLUSTERS} groups of equal size up, or as many more as are worth these",
 )

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
+from components.clusters import connected
 from tests.analysis import tiny_sweep
 from tests.analysis.tiny_sweep import TinyCell
 
@@ -31,10 +32,13 @@ def test_a_row_for_every_configuration(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["repeats", str(tiny_sweep.write(tmp_path, cells)), "--metric", "rouge_l"]) == 0
     title, head, *rows = capsys.readouterr().out.splitlines()
     assert title.startswith("rouge_l of all samples: standard deviations of one sample")
-    assert head.split()[:5] == ["cell", "retriever", "samples", "answers", "judgements"]
-    assert [row.split()[1:5] for row in rows[:2]] == [["bm25", "8", "2", "2"], ["dense", "8", "2", "2"]]
+    assert head.split()[:5] == ["cell", "retriever", "samples", "groups", "answers"]
+    n_groups = str(len(set(connected(tiny_sweep.DOCUMENTS[:8]))))
+    assert [row.split()[1:6] for row in rows[:2]] == [[name, "8", n_groups, "2", "2"] for name in ("bm25", "dense")]
     mean = np.mean([value for cell in cells[:4] for value in cell.rouge_l if value is not None])
-    assert rows[0].split()[5] == f"{mean:.4f}"
+    assert rows[0].split()[6] == f"{mean:.4f}"
+    assert any("has an interval from 20 groups" in line for line in rows), "so few have none"
+    assert "–" not in "".join(rows[:2])
 
 
 def test_what_was_not_repeated_has_a_dash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

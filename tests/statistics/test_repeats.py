@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from components.statistics.repeats import variance_split
+from components.statistics.repeats import Variance, variance_split
 
 Values = NDArray[np.float64]
+
+
+def bounds(part: Variance) -> tuple[float, float]:
+    assert part.low is not None
+    assert part.high is not None
+    return part.low, part.high
 
 
 def simulated(n: int, shape: tuple[int, int], deviations: tuple[float, float, float], seed: int = 0) -> Values:
@@ -29,7 +35,8 @@ def test_the_parts_are_found() -> None:
     found = [split.sample.value, split.generation.value, split.judge.value]
     assert found == pytest.approx([0.09, 0.04, 0.01], rel=0.08)
     for part, truth in ((split.sample, 0.09), (split.generation, 0.04), (split.judge, 0.01)):
-        assert part.low < truth < part.high
+        low, high = bounds(part)
+        assert low < truth < high
 
 
 def test_by_hand() -> None:
@@ -38,7 +45,7 @@ def test_by_hand() -> None:
     assert split is not None
     assert split.generation is not None
     assert (split.sample.value, split.generation.value, split.judge) == (4.5 - 0.25, 0.5, None)
-    assert split.standard_error(2, 2, 1) == pytest.approx(np.sqrt(4.25 / 2 + 0.5 / 4))
+    assert split.standard_error(2, 1) == pytest.approx(np.sqrt(4.25 / 2 + 0.5 / 4))
 
 
 def test_what_is_not_repeated_is_in_the_part_before() -> None:
@@ -59,7 +66,8 @@ def test_a_part_that_is_not_there_is_none_and_never_negative() -> None:
         split = variance_split(simulated(30, (2, 2), (0.3, 0.0, 0.3), seed), np.arange(30))
         assert split is not None
         assert split.generation is not None
-        assert 0 <= split.generation.low <= split.generation.value <= split.generation.high < 0.09
+        low, high = bounds(split.generation)
+        assert 0 <= low <= split.generation.value <= high < 0.09
 
 
 def test_samples_that_belong_together_make_wider_intervals() -> None:
@@ -68,7 +76,46 @@ def test_samples_that_belong_together_make_wider_intervals() -> None:
     four = variance_split(np.tile(values, (4, 1, 1)), np.tile(np.arange(200), 4))
     assert alone is not None
     assert four is not None
-    assert four.sample.high - four.sample.low == pytest.approx(alone.sample.high - alone.sample.low, rel=0.1)
+    widths = [high - low for low, high in (bounds(alone.sample), bounds(four.sample))]
+    assert widths[1] == pytest.approx(widths[0], rel=0.1)
+
+
+def test_the_error_of_the_mean_is_right_for_samples_in_groups() -> None:
+    """Against the spread of simulated means; a third of a sample's value is its group's."""
+    clusters = np.repeat(np.arange(33), 9)
+    squared_errors, means = [], []
+    for seed in range(200):
+        of_group = np.random.default_rng(seed).normal(scale=0.2, size=33)[clusters]
+        values = of_group[:, np.newaxis, np.newaxis] + simulated(297, (3, 2), (0.2 * np.sqrt(2), 0.1, 0.1), seed)
+        split = variance_split(values, clusters)
+        assert split is not None
+        error = split.standard_error(3, 2)
+        assert error is not None
+        squared_errors.append(error**2)
+        means.append(values.mean())
+    assert np.sqrt(np.mean(squared_errors)) == pytest.approx(np.std(means), rel=0.15)
+
+
+def test_of_independent_samples_the_choice_adds_their_variance() -> None:
+    split = variance_split(simulated(40, (3, 2), (0.3, 0.2, 0.1)), np.arange(40))
+    assert split is not None
+    assert split.of_choice == pytest.approx(split.sample.value / 40)
+
+
+@pytest.mark.parametrize("sizes", [[10] * 19, [100, *[1] * 90]])
+def test_few_or_very_unequal_groups_have_no_intervals(sizes: list[int]) -> None:
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    split = variance_split(simulated(len(clusters), (2, 1), (0.3, 0.2, 0.0)), clusters)
+    assert split is not None
+    assert split.generation is not None
+    assert [split.sample.low, split.sample.high, split.generation.low, split.generation.high] == [None] * 4
+    assert split.error_of_choice is not None
+
+
+def test_a_single_group_has_no_error() -> None:
+    split = variance_split(simulated(30, (2, 1), (0.3, 0.2, 0.0)), np.zeros(30, dtype=np.int64))
+    assert split is not None
+    assert (split.standard_error(2, 1), split.error_of_choice, split.sample.low) == (None, None, None)
 
 
 def test_one_sample_has_no_spread() -> None:
@@ -83,5 +130,7 @@ def test_intervals_hold_the_truth() -> None:
         assert split.generation is not None
         assert split.judge is not None
         parts = (split.sample, split.generation, split.judge)
-        held += [part.low <= truth <= part.high for part, truth in zip(parts, (0.09, 0.04, 0.01), strict=True)]
+        for place, (part, truth) in enumerate(zip(parts, (0.09, 0.04, 0.01), strict=True)):
+            low, high = bounds(part)
+            held[place] += low <= truth <= high
     assert (held >= 0.88 * 150).all()
