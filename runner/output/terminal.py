@@ -22,6 +22,7 @@ from runner.results import CellResult, larger_is_better, varying_axes
 _SHOWN_FROM_S = 0.1
 _MOST_ROWS = 50
 """Of a leaderboard: nobody reads more in a terminal, and to lay out hundreds takes longer than to run a kept cell."""
+_MOST_IDS = 3
 
 _SMALLER = {False: " (smaller is better)", None: " (neither larger nor smaller is better)"}
 
@@ -275,18 +276,27 @@ def _title(cells: Sequence[CellResult], metrics: Sequence[str]) -> str:
 
 
 def _left_out(cells: Sequence[CellResult], metrics: Sequence[str]) -> list[str]:
-    """Which metrics are not over all samples, and why; the same words once."""
+    """Which metrics are not over all samples, in which cells if not in all, and why; the same words once."""
     lines: dict[str, list[str]] = {}
     for name in metrics:
-        for cell in cells:
-            entry = cell.metrics.get("overall", {}).get(name)
-            if entry and entry["n"] and entry["n_excluded"]:
+        entries = {cell.cell_id: cell.metrics.get(OVERALL, {}).get(name) for cell in cells}
+        valued = {cell_id: entry for cell_id, entry in entries.items() if entry and entry["n"]}
+        ids_by_text: dict[str, list[str]] = {}
+        for cell_id, entry in valued.items():
+            if entry["n_excluded"]:
                 why = ", ".join(f"{n} {reason}" for reason, n in entry["n_excluded"].items())
                 text = f"over {entry['n']} of {entry['n'] + sum(entry['n_excluded'].values())} samples; left out: {why}"
-                names = lines.setdefault(text, [])
-                if name not in names:
-                    names.append(name)
-    return [f"{', '.join(names)}: {text}" for text, names in lines.items()]
+                ids_by_text.setdefault(text, []).append(cell_id)
+        for text, ids in ids_by_text.items():
+            where = f" ({_listed(ids)})" if len(ids) < len(valued) else ""
+            lines.setdefault(f"{where}: {text}", []).append(name)
+    return [f"{', '.join(names)}{text}" for text, names in lines.items()]
+
+
+def _listed(cell_ids: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = len(cell_ids) - _MOST_IDS
+    return ", ".join(cell_ids[:_MOST_IDS]) + (f" and {more} more" if more > 0 else "")
 
 
 def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> None:

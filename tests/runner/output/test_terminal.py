@@ -126,6 +126,15 @@ def test_what_is_left_out_is_said_once() -> None:
     assert text.count("mrr: over 1 of 4 samples; left out: 3 no_gold_in_corpus") == 1
 
 
+def test_of_some_cells_it_is_said_which_leave_samples_out() -> None:
+    whole = cell("bm25", 0.5, metrics={"overall": {"rouge_l": entry(0.5), "f1": entry(0.5)}})
+    refusing = {"overall": {name: entry(0.6, n=1, refused=3) for name in ("rouge_l", "f1")}}
+    one = shown([whole, cell("hybrid", 0.6, metrics=refusing)])
+    assert "\nrouge_l, f1 (hybrid): over 1 of 4 samples; left out: 3 refused\n" in one
+    five = shown([whole, *(cell(f"dense-{i}", 0.6, metrics=refusing) for i in range(5))])
+    assert "\nrouge_l, f1 (dense-0, dense-1, dense-2 and 2 more): over 1 of 4 samples" in five
+
+
 def test_files_that_are_not_read_are_listed_by_extension(tmp_path: Path) -> None:
     documents = tmp_path / "documents"
     documents.mkdir()
