@@ -17,6 +17,9 @@ from runner.results import CellResult
 
 _FEW_CLUSTERS = 50
 
+_RATE_WITH_RARE_FAILURES = ".24"
+"""The highest of `python -m benchmarks error_rates`."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
@@ -117,6 +120,11 @@ def _p_columns(family: Family) -> list[Column]:
     return [Column("p", alone, optional=True), Column("Holm p", adjusted)]
 
 
+def _excludes_zero(row: Row) -> bool:
+    low, high = row.comparison.low, row.comparison.high
+    return low is not None and high is not None and not low <= 0.0 <= high
+
+
 def _interval(row: Row, digits: int) -> str:
     low, high = row.comparison.low, row.comparison.high
     return f"{terminal.number(low, digits, '+')} {terminal.number(high, digits, '+')}" if low is not None else UNKNOWN
@@ -150,11 +158,17 @@ def _trust_lines(family: Family) -> list[str]:
         return []
     if family.n_clusters == 1:
         return ["all samples belong together, which says nothing of others: nothing can be shown"]
-    lines = []
-    if family.n_clusters < _FEW_CLUSTERS:
+    is_known = family.n_clusters >= _FEW_CLUSTERS
+    known = "" if is_known else f"with {family.n_clusters} groups known by simulation alone: "
+    lines = [
+        f"rate of false calls: {known}about .06 in simulations at an alpha of .05; where a cell fails rarely and "
+        f"badly, samples without such a failure mislead any test (up to {_RATE_WITH_RARE_FAILURES} in ours)"
+    ]
+    if any(_excludes_zero(row) and row.verdict == UNDECIDED for row in family.rows):
+        p = "adj. p" if family.is_picked else "Holm p"
         lines.append(
-            f"with {family.n_clusters} groups the rate of false calls is known by simulation alone (about .06 at most, "
-            "also with skewed differences and groups of unequal size; more with extreme skew)"
+            f"an interval is that of a single comparison, {p} is corrected for all of them: where the interval "
+            "excludes 0 a row may still be undecided"
         )
     if family.rows[0].comparison.standard_error is None:
         lines.append(

@@ -235,6 +235,20 @@ class TestText:
         assert "over 7 of 8 samples in 6 groups that belong together" in lines
         assert "left out because of b4b4b4b4: 1 answer_error" in lines
 
+    @pytest.mark.parametrize(("n_clusters", "known"), [(6, "with 6 groups known by simulation alone: "), (60, "")])
+    def test_says_what_the_rate_of_false_calls_rests_on(self, sweep: Path, n_clusters: int, known: str) -> None:
+        text = text_of(replace(family(sweep), n_clusters=n_clusters), width=400)
+        assert f"rate of false calls: {known}about .06 in simulations at an alpha of .05; where a cell fails" in text
+        assert "at most" not in text
+
+    def test_says_whose_an_interval_is_where_it_excludes_zero_and_nothing_is_decided(self, complete: Path) -> None:
+        found = family(complete)
+        said = "an interval is that of a single comparison, adj. p is corrected for all of them"
+        assert said not in text_of(found)
+        unclear = [replace(row, verdict=UNDECIDED) for row in found.rows]
+        assert any(row.comparison.high is not None and row.comparison.high < 0 for row in unclear)
+        assert said in text_of(replace(found, rows=unclear))
+
     @pytest.mark.parametrize("width", [70, 80, 120])
     def test_a_narrow_terminal_shows_fewer_columns_and_cuts_none(self, sweep: Path, width: int) -> None:
         text = text_of(family(sweep), width)
