@@ -98,3 +98,14 @@ def test_a_sweep_leaves_its_leaderboard(tmp_path: Path) -> None:
     assert float(rows[0]["ndcg@10"]) == bm25.value("ndcg@10")
     assert float(rows[0]["ndcg@10 low"]) < float(rows[0]["ndcg@10"])
     assert rows[1]["ndcg@10"] == ""
+
+
+def test_of_a_sweep_whose_cells_leave_out_different_samples(tmp_path: Path) -> None:
+    scripted = (*FEW_METRICS, "llm=scripted", "run.max_failure_rate=1")
+    assert run_small(tmp_path, scripted, (*scripted, "llm.error_on='的'")) == 0
+    whole, part = (one.metrics["overall"]["rouge_l"]["n"] for one in cells_in(tmp_path))
+    assert 0 < part < whole
+    (path,) = (tmp_path / "results").glob("*/leaderboard.csv")
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    assert [row["common n"] for row in rows] == [str(part)] * 2
+    assert float(rows[0]["rouge_l common"]) == pytest.approx(float(rows[1]["rouge_l common"]))
