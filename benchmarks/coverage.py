@@ -61,6 +61,16 @@ def _bleu(normal: Values, random: np.random.Generator) -> Values:
     return np.column_stack([length, reference, *matched, *totals]).astype(np.float64)
 
 
+def _of_values(name: str, values: Sequence[float], shares: Sequence[float]) -> Kind:
+    """A few values, each in its share of the samples."""
+
+    def draw(normal: Values, _: np.random.Generator) -> Values:
+        place = np.searchsorted(np.cumsum(shares)[:-1], ndtr(normal))
+        return _mean(np.asarray(values)[place])
+
+    return Kind(name, draw, combine_mean, lambda: float(np.dot(values, shares)))
+
+
 @cache
 def _bleu_of_many() -> float:
     random = np.random.default_rng(0)
@@ -70,7 +80,13 @@ def _bleu_of_many() -> float:
 ROUGE = _beta("rouge-like", 1.2, 2.5)
 BLEU = Kind("BLEU", _bleu, lambda sums: Bleu().combine("bleu", sums), _bleu_of_many)
 ZERO_ONE = tuple(_zero_one(share) for share in (0.5, 0.9, 0.98))
-KINDS = (ROUGE, *ZERO_ONE, BLEU)
+PRECISION = tuple(
+    _of_values(f"precision@5-like, {rare} without a hit", (0.0, 0.2), (rare, 1 - rare)) for rare in (0.1, 0.02)
+)
+GRADE = _of_values("grades, .97 in the middle", (0.0, 0.5, 1.0), (0.02, 0.97, 0.01))
+NDCG = _of_values("NDCG-like, .96 ones", (0.0, 0.5, 0.63, 1.0), (0.01, 0.01, 0.02, 0.96))
+MOSTLY_ALIKE = (*PRECISION, GRADE, NDCG)
+KINDS = (ROUGE, *ZERO_ONE, *MOSTLY_ALIKE, BLEU)
 
 
 def sizes(layout: str, n_clusters: int) -> NDArray[np.int64]:

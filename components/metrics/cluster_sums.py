@@ -104,6 +104,10 @@ class Results:
         """Sums of values of the units, float64[n]."""
         return _summed(self._result_of_unit, values, self.n)
 
+    def of_units(self, values: Values) -> Values:
+        """Of values of the results, float64[n], that of the result of every unit."""
+        return values[self._result_of_unit]
+
     def n_clusters(self, holds: NDArray[np.bool_]) -> Values:
         """How many units have a row that holds something, float64[n]."""
         return self.over_units(self.by_unit(holds.astype(np.float64)) > 0)

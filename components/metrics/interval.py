@@ -13,6 +13,7 @@ from components.metrics.cluster_sums import Results, Rows, Values, cluster_sums
 from components.metrics.draws import draws_of
 from components.metrics.quantiles import quantiles
 from components.metrics.spread import Combine, Spread, spread
+from components.metrics.unseen import unseen_variance
 from components.metrics.wilson import wilson
 from components.records import Interval, IntervalMethod
 
@@ -54,9 +55,11 @@ class Intervals:
     """Intervals that cover the truth as often as `confidence` says, for samples in clusters that depend on each other.
 
     - wilson: a mean of zeros and ones: Wilson's, for as many samples as the clustered ones are worth;
-    - bootstrap: any other mean over 30 clusters or more: percentiles of resampled clusters, left-out samples included;
-    - t: everything else (fewer clusters, metrics of a corpus, means over subsets): Student's t with the jackknife's
-      error, for shares on the scale of their logits, which keeps them in [0, 1] and covers skewed ones better.
+    - bootstrap: a mean of values that are no shares over 30 clusters or more: percentiles of resampled clusters,
+      left-out samples included;
+    - t: everything else: Student's t with the jackknife's error, for shares on the scale of their logits, which keeps
+      them in [0, 1] and covers skewed ones better than percentiles do, and with a variance for what clusters that agree
+      have not shown (`unseen`).
 
     A large cluster is worth less than as many small ones, so 30 are counted in clusters of equal size (Kish's effective
     number). Fewer than 5 clusters give no interval. `python -m benchmarks coverage` simulates how often they are right.
@@ -71,7 +74,7 @@ class Intervals:
     confidence: float = 0.95
     seed: int = 0
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def check(self) -> list[str]:
         """Mistakes in the fields: too few resamples for a percentile, a confidence outside (0, 1), a negative seed."""
@@ -128,13 +131,14 @@ class Intervals:
         sums, sizes = rows[:, column.statistics], rows[:, column.sizes]
         found = spread(results, sums, sizes, column.combine)
         quantile = stdtrit(found.degrees, (1 + self.confidence) / 2)
-        low, high = bounds_of(found.value, quantile * np.sqrt(found.variance), is_share=column.is_share)
+        variance = found.variance + unseen_variance(found) if column.is_share else found.variance
+        low, high = bounds_of(found.value, quantile * np.sqrt(variance), is_share=column.is_share)
         is_zero_one = results.n_clusters(rows[:, column.fractions] > 0) == 0
         if is_zero_one.any():
             bounds = wilson(results, found, sums[:, 0], sizes, quantile)
             low, high = (np.where(is_zero_one, own, other) for own, other in zip(bounds, (low, high), strict=True))
         is_large = (found.n_effective >= _MANY_CLUSTERS) & (found.n_clusters >= _MANY_CLUSTERS)
-        is_drawn = is_large & ~is_zero_one & (column.is_mean and not results.are_joined)
+        is_drawn = is_large & (column.is_mean and not column.is_share and not results.are_joined)
         if is_drawn.any():
             low[is_drawn], high[is_drawn] = self._resampled(results, column, np.flatnonzero(is_drawn))
         methods = [

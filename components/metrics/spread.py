@@ -7,6 +7,9 @@ import numpy as np
 
 from components.metrics.cluster_sums import Results, Values
 
+_ROUNDING = 1e-12
+"""Of a value: clusters that move it by less agree with the others."""
+
 Combine = Callable[[Values], Values]
 """A metric, float64[...], from sums of its statistics, float64[..., d]."""
 
@@ -16,7 +19,8 @@ class Spread(NamedTuple):
     [n_results], NaN where unknown.
 
     `value`; its `variance`; the `degrees` of freedom of that; `n_clusters` in which anything counts; `n_effective`, the
-    number of clusters of equal size that would be worth as much.
+    number of clusters of equal size that would be worth as much; `n_differing`, the number of clusters that would make
+    the variance if each added the same to it: 0 where all agree, 1 where all but one do.
     """
 
     value: Values
@@ -24,6 +28,7 @@ class Spread(NamedTuple):
     degrees: Values
     n_clusters: Values
     n_effective: Values
+    n_differing: Values
 
 
 def spread(results: Results, sums: Values, sizes: Values, combine: Combine) -> Spread:
@@ -49,7 +54,10 @@ def spread(results: Results, sums: Values, sizes: Values, combine: Combine) -> S
         moves = (combine(total[own] - sums) - values[own]) * (np.sqrt((n_holding - 1) / n_holding) * weight)[own]
         moves = np.where(holds, moves, 0.0)
         shares = results.by_unit(np.where(holds, sizes * (weight / n_samples)[own], 0.0))
-        variance = results.over_units(results.by_unit(moves) ** 2)
+        of_units = results.by_unit(moves) ** 2
+        variance = results.over_units(of_units)
+        differing = np.where(of_units > (_ROUNDING * results.of_units(value)) ** 2, of_units, 0.0)
+        n_differing = np.nan_to_num(results.over_units(differing) ** 2 / results.over_units(differing**2))
         n_effective = 1 / results.over_units(shares**2)
         of_subset = table.totals(moves**2)
         degrees_of_subset = n_samples**2 / table.totals(sizes**2) - 1
@@ -57,4 +65,4 @@ def spread(results: Results, sums: Values, sizes: Values, combine: Combine) -> S
         degrees = results.over_subsets(of_subset) ** 2 / parts
     # Without any variance Satterthwaite's are undefined, and the effective number of clusters counts alone.
     degrees = np.fmax(np.fmin(degrees, n_effective - 1), 1.0)
-    return Spread(value, variance, degrees, results.over_units(shares > 0), n_effective)
+    return Spread(value, variance, degrees, results.over_units(shares > 0), n_effective, n_differing)

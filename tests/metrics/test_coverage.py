@@ -4,7 +4,7 @@ coverage` goes through more settings, with more data sets in each).
 
 import pytest
 
-from benchmarks.coverage import FEWEST, KINDS, ROUGE, ZERO_ONE, Kind, coverage, sizes
+from benchmarks.coverage import FEWEST, KINDS, MOSTLY_ALIKE, ROUGE, ZERO_ONE, Kind, coverage, sizes
 
 N_DATA_SETS = 1000
 
@@ -15,6 +15,12 @@ N_DATA_SETS = 1000
 def test_from_five_clusters_up(kind: Kind, layout: str, n_clusters: int) -> None:
     correlation = 0.3 if layout == "unequal" else 0.0
     assert coverage(kind, sizes(layout, n_clusters), correlation, N_DATA_SETS) >= FEWEST
+
+
+@pytest.mark.parametrize("n_clusters", [60, 100, 300])
+@pytest.mark.parametrize("kind", MOSTLY_ALIKE, ids=[kind.name for kind in MOSTLY_ALIKE])
+def test_many_clusters_that_are_mostly_alike(kind: Kind, n_clusters: int) -> None:
+    assert coverage(kind, sizes("single", n_clusters), 0.0, N_DATA_SETS) >= FEWEST
 
 
 @pytest.mark.parametrize("kind", [ROUGE, *ZERO_ONE], ids=["rouge", ".5", ".9", ".98"])

@@ -52,14 +52,19 @@ class TestWhichMethod:
         assert five.method is IntervalMethod.T
         assert five.n_clusters == 5
 
-    def test_thirty_clusters_are_resampled(self) -> None:
+    def test_thirty_clusters_of_values_that_are_no_shares_are_resampled(self) -> None:
         values = np.random.default_rng(0).random(60)
-        assert _interval(values, np.arange(60) % 29).method is IntervalMethod.T
-        assert _interval(values, np.arange(60) % 30).method is IntervalMethod.BOOTSTRAP
+        assert _interval(values, np.arange(60) % 29, is_share=False).method is IntervalMethod.T
+        assert _interval(values, np.arange(60) % 30, is_share=False).method is IntervalMethod.BOOTSTRAP
+
+    @pytest.mark.parametrize("n", [5, 30, 500])
+    def test_shares_have_students_for_any_number_of_clusters(self, n: int) -> None:
+        assert _interval(np.random.default_rng(0).random(n)).method is IntervalMethod.T
 
     def test_thirty_clusters_of_which_one_has_nearly_all_samples_are_few(self) -> None:
         clusters = np.array([*range(30), *[0] * 300])
-        assert _interval(np.random.default_rng(0).random(330), clusters).method is IntervalMethod.T
+        values = np.random.default_rng(0).random(330)
+        assert _interval(values, clusters, is_share=False).method is IntervalMethod.T
 
     @pytest.mark.parametrize("n", [5, 500])
     def test_zeros_and_ones_have_wilsons(self, n: int) -> None:
@@ -99,11 +104,14 @@ class TestStudentsT:
     def test_a_share_has_the_same_width_on_the_scale_of_logits_and_stays_inside(self) -> None:
         values = np.array([1.0, 1.0, 0.9, 1.0, 1.0, 0.5])
         low, high = _bounds(_interval(values))
-        plain_low, plain_high = _bounds(_interval(values, is_share=False))
+        _, plain_high = _bounds(_interval(values, is_share=False))
         mean = values.mean()
         assert plain_high > 1 > high > mean > low
+        squares = (values - mean) ** 2
+        n_differing = squares.sum() ** 2 / (squares**2).sum()
+        variance = stats.sem(values) ** 2 + 8 * mean * (1 - mean) / (1 + n_differing**2) / 6**2
         width = np.log(high / (1 - high)) - np.log(low / (1 - low))
-        assert width == pytest.approx((plain_high - plain_low) / (mean * (1 - mean)))
+        assert width == pytest.approx(2 * stats.t.ppf(0.975, 5) * np.sqrt(variance) / (mean * (1 - mean)))
 
     def test_of_bleu_leaves_out_every_cluster_once(self) -> None:
         statistics, combine, _ = _bleu_columns(24)
@@ -125,6 +133,31 @@ class TestStudentsT:
         without = np.array([values[clusters != one].mean() for one in range(6)])
         half = stats.t.ppf(0.975, 14**2 / 86 - 1) * np.sqrt(5 / 6 * ((without - mean) ** 2).sum())
         assert _bounds(_interval(values, clusters, is_share=False)) == pytest.approx((mean - half, mean + half))
+
+
+class TestSharesThatAreNearlyAllAlike:
+    @pytest.mark.parametrize("n", [5, 30, 300])
+    @pytest.mark.parametrize("value", [0.1, 0.2, 0.5])
+    def test_all_alike_leave_room_for_two_in_a_hundred_that_differ(self, value: float, n: int) -> None:
+        low, high = _bounds(_interval(np.full(n, value)))
+        assert 0 < low < value * (1 - min(0.02, 3 / n))
+        assert value < high < 1
+
+    def test_clusters_of_different_sizes_that_agree_do_not_differ_by_rounding(self) -> None:
+        clusters = np.repeat(np.arange(12), np.arange(1, 13))
+        low, high = _bounds(_interval(np.full(len(clusters), 0.1), clusters))
+        n_effective = len(clusters) ** 2 / (np.arange(1, 13) ** 2).sum()
+        half = stats.t.ppf(0.975, n_effective - 1) * np.sqrt(8 / 0.09) / n_effective
+        assert np.log(high / (1 - high)) - np.log(low / (1 - low)) == pytest.approx(2 * half)
+
+    def test_it_is_forgotten_where_clusters_differ(self) -> None:
+        values = np.random.default_rng(0).random(60)
+        half = stats.t.ppf(0.975, 59) * stats.sem(values) / (values.mean() * (1 - values.mean()))
+        low, high = _bounds(_interval(values))
+        assert np.log(high / (1 - high)) - np.log(low / (1 - low)) == pytest.approx(2 * half, rel=0.02)
+
+    def test_the_error_is_that_of_what_was_seen(self) -> None:
+        assert _interval(np.full(30, 0.2)).error == pytest.approx(0, abs=1e-12)
 
 
 class TestWilson:
@@ -160,7 +193,7 @@ class TestWilson:
 class TestBootstrap:
     def test_agrees_with_scipy(self) -> None:
         values = np.random.default_rng(0).exponential(size=80)
-        ((ours,),) = Intervals(n_resamples=20_000).of_subsets([_column(values)], ALL)
+        ((ours,),) = Intervals(n_resamples=20_000).of_subsets([_column(values, is_share=False)], ALL)
         theirs = stats.bootstrap((values,), np.mean, n_resamples=20_000, method="percentile", rng=0)
         assert ours.value == pytest.approx(values.mean())
         monte_carlo_error = 4 * theirs.standard_error / np.sqrt(20_000 * 0.025)
@@ -169,23 +202,23 @@ class TestBootstrap:
     def test_clusters_are_drawn_as_a_whole(self) -> None:
         of_clusters = np.random.default_rng(0).random(40)
         clusters = np.repeat(np.arange(40), 5)
-        clustered = _interval(of_clusters[clusters], clusters)
+        clustered = _interval(of_clusters[clusters], clusters, is_share=False)
         assert clustered.value == pytest.approx(of_clusters.mean())
-        assert _bounds(clustered) == pytest.approx(_bounds(_interval(of_clusters)))
+        assert _bounds(clustered) == pytest.approx(_bounds(_interval(of_clusters, is_share=False)))
 
     def test_one_cluster_per_sample_changes_nothing(self) -> None:
         values = np.random.default_rng(0).random(40)
-        assert _interval(values, np.arange(40) + 7) == _interval(values)
+        assert _interval(values, np.arange(40) + 7, is_share=False) == _interval(values, is_share=False)
 
     def test_left_out_rows_are_resampled_and_do_not_count(self) -> None:
         values = np.random.default_rng(0).random(60)
         with_gaps = np.where(np.arange(120) < 60, np.concatenate([values, values]), np.nan)
-        ours, without = _interval(with_gaps), _interval(values)
+        ours, without = _interval(with_gaps, is_share=False), _interval(values, is_share=False)
         assert ours.value == pytest.approx(values.mean())
         assert _bounds(ours) == pytest.approx(_bounds(without), abs=0.02)
 
     def test_a_constant_has_an_interval_without_width(self) -> None:
-        interval = _interval(np.full(300, 0.1))
+        interval = _interval(np.full(300, 0.1), is_share=False)
         assert interval.value == pytest.approx(0.1, abs=1e-12)
         assert _bounds(interval) == (interval.value, interval.value)
 
@@ -199,7 +232,7 @@ class TestBootstrap:
         exact = np.round(rows / step) * step
         random = np.random.default_rng((7, n))
         resamples = [combine(exact[random.integers(n, size=n)].sum(axis=0)) for _ in range(300)]
-        ((found,),) = Intervals(300, 0.9, 7).of_subsets([Column(statistics, combine)], ALL, clusters)
+        ((found,),) = Intervals(300, 0.9, 7).of_subsets([Column(statistics, combine, is_share=False)], ALL, clusters)
         assert _bounds(found) == tuple(np.quantile(resamples, [0.05, 0.95]))
 
 
@@ -207,7 +240,7 @@ class TestManyColumnsAndSubsets:
     def columns(self) -> list[Column]:
         random = np.random.default_rng(3)
         gaps = np.where(random.random(60) < 0.3, np.nan, random.random(60))
-        return [_column(gaps), _bleu_columns(60), _column(random.choice([0.0, 1.0], 60))]
+        return [_column(gaps), _column(gaps, is_share=False), _bleu_columns(60), _column(random.choice([0.0, 1.0], 60))]
 
     @pytest.mark.parametrize("clusters", [None, np.random.default_rng(5).integers(0, 45, 60)])
     def test_have_the_intervals_of_each_alone_to_the_byte(self, clusters: NDArray[np.int64] | None) -> None:
@@ -223,7 +256,7 @@ class TestManyColumnsAndSubsets:
                 assert intervals.of_subsets([alone], ALL, None if clusters is None else clusters[rows]) == [[interval]]
 
     def test_another_seed_draws_others(self) -> None:
-        columns = [_column(np.random.default_rng(0).random(50))]
+        columns = [_column(np.random.default_rng(0).random(50), is_share=False)]
         assert Intervals(300).of_subsets(columns, ALL) != Intervals(300, seed=1).of_subsets(columns, ALL)
 
     def test_no_columns_give_no_intervals(self) -> None:
