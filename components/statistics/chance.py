@@ -46,6 +46,14 @@ def standard_errors(differences: Contributions) -> NDArray[np.float64]:
     return errors
 
 
+def errors_as_one_stratum(differences: Contributions) -> NDArray[np.float64]:
+    """The standard errors that `after_sign_changes` counts in, float64[n]."""
+    centred = differences.total - differences.shares[:, np.newaxis] * differences.values
+    n_clusters = differences.n_clusters
+    errors: NDArray[np.float64] = np.sqrt((centred**2).sum(axis=0) * n_clusters / max(1, n_clusters - 1))
+    return errors
+
+
 def sizes_in(units: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Absolute sizes per unit: 0 for nothing, infinite for something that has no spread."""
     absolute = np.abs(sizes)

@@ -63,8 +63,10 @@ class PairedTest:
         found = contributions(scores).against(0, range(1, n_others + 1))
         swapped = chance.after_sign_changes(found, self._swaps(found))
         p = _p(chance.without_sign_changes(found), swapped)
-        by_chance = [swapped]
         errors = chance.standard_errors(found)
+        # Over several strata the two kinds of standard errors differ.
+        as_one = np.divide(chance.errors_as_one_stratum(found), errors, where=errors > 0.0, out=np.ones(len(errors)))
+        by_chance = [swapped * as_one]
         if chance.can_be_studentised(found):
             draws = counts(found.n_clusters, self.n_resamples, self.seed)
             redrawn = chance.after_redrawing(found, draws, self._swaps(found))

@@ -196,6 +196,14 @@ class TestGroupsOfUnequalSize:
         assert sum(holds) >= stats.binom.ppf(0.01, self.n_sweeps, 1 - ALPHA)
         assert all(held for held, one in zip(holds, found, strict=True) if one.p is not None and one.p > ALPHA)
 
+    @pytest.mark.parametrize(("sizes", "n_strata"), [([40, 10, 5, 3, 1, 1] * 2, 2), ([20, 5, 1] * 4, 4)])
+    def test_so_do_intervals_of_means_over_subsets(self, sizes: list[int], n_strata: int) -> None:
+        noise, clusters = self.differences(sizes)
+        strata = np.repeat(np.arange(n_strata), len(sizes) // n_strata)[clusters]
+        found = TEST.compare(scores_of([np.zeros(len(clusters)), *noise.T], clusters, strata), ALPHA)
+        holds = [one.low is None or one.high is None or one.low <= 0.0 <= one.high for one in found]
+        assert sum(holds) >= stats.binom.ppf(0.01, self.n_sweeps, 1 - ALPHA)
+
     @pytest.mark.parametrize("sizes", [[40, 10, 5, 3, 1, 1], [30, 20, 10] + [2] * 17])
     def test_the_critical_value_of_any_two_cells_is_exceeded_as_rarely(self, sizes: list[int]) -> None:
         noise, clusters = self.differences(sizes)
