@@ -138,7 +138,7 @@ class TestClasses:
         job = ("llm=scripted", mine, "run.plugins=[users_code]", "run.workers=1")
         assert run_small(importable, job, sweep_id="before") == 0
         parts = importable / "users_code" / "parts.py"
-        parts.write_text(CODE.replace("float(bool(text))", "0.25 * bool(text)"), encoding="utf-8")
+        parts.write_text(CODE.replace("float(bool(text))", "0.25 * float(bool(text))"), encoding="utf-8")
         for name in ("users_code.parts", "users_code"):  # as in another process
             del sys.modules[name]
         assert run_small(importable, job, sweep_id="after") == 0
