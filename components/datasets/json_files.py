@@ -38,7 +38,7 @@ def read_json(file: Path, expected: str, accept_truncated: bool = False) -> Json
     text, cut_off = _decode(file, content)
     try:
         value = json.loads(text)
-        if "\\u" in text and (half := half_character(value)):
+        if half := half_character(text, value):
             raise DataError(f"{file}: {half}. Wanted: {expected}. Mend the file.")
         return JsonFile(value, cut_off=False)
     except json.JSONDecodeError as error:

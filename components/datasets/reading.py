@@ -6,6 +6,7 @@ DataError. Lines end at "\n" only: U+2028 and the like are characters of a text,
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
@@ -15,6 +16,7 @@ from components.errors import DataError
 BYTE_ORDER_MARK = "\ufeff"
 
 _N_NAMES_SHOWN = 8
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def require_folder(folder: Path, expected: str) -> Path:
@@ -73,7 +75,7 @@ def read_jsonl(file: Path, expected: str) -> Iterator[tuple[int, object]]:
             ) from error
         except (RecursionError, ValueError) as error:
             raise DataError(f"{file}, line {number}: {beyond_limits(error)}. Mend or remove the line.") from error
-        if "\\u" in line and (half := half_character(value)):
+        if half := half_character(line, value):
             raise DataError(f"{file}, line {number}: {half}. Mend or remove the line.")
         yield number, value
 
@@ -85,8 +87,10 @@ def beyond_limits(error: RecursionError | ValueError) -> str:
     return "a number has too many digits to be read"
 
 
-def half_character(value: object) -> str:
-    r"""What is wrong with a value from JSON in which an escape such as "\ud83d" stands alone; "" for any other."""
+def half_character(text: str, value: object) -> str:
+    r"""What is wrong with the value of a JSON text where an escape such as "\ud83d" stands alone; "" for any other."""
+    if not _SURROGATE.search(text):  # few texts have one: the others need not be encoded once more
+        return ""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from components.records import Words
 from components.text.normalize import index_term
+from components.tokenizers.places import Place, words_at
 
 _RUN = re.compile(r"(?P<han>[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+)|[^\W\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 
@@ -30,12 +29,11 @@ class CharacterBigrams:
 
 
 def _bigrams(text: str) -> Words:
-    spans: list[tuple[int, int]] = []
+    spans: list[Place] = []
     for run in _RUN.finditer(text):
         start, end = run.span()
         if run["han"] and end - start > 1:
             spans.extend((position, position + 2) for position in range(start, end - 1))
         else:
             spans.append((start, end))
-    bounds = np.array(spans, dtype=np.int32).reshape(-1, 2)
-    return Words([text[start:end] for start, end in spans], bounds[:, 0], bounds[:, 1])
+    return words_at(text, spans)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
-import numpy as np
-
 from components.records import Words
 from components.text.normalize import index_term
+from components.tokenizers.places import words_at
 
 _WORD = re.compile(r"[^\W_]+(?:[.,'’][^\W_]+)*")
 
@@ -39,15 +38,9 @@ class EnglishStems:
 
     def words(self, texts: Sequence[str]) -> Iterator[Words]:
         """One Words per text."""
-        return map(_words, texts)
+        return (words_at(text, [word.span() for word in _WORD.finditer(text)]) for text in texts)
 
     def normalize(self, token: str) -> str:
         """NFKC, lower case, stemmed; "" for a stop word."""
         term = index_term(token)
         return "" if term in _stop_words() else str(_stemmer().stemWord(term))
-
-
-def _words(text: str) -> Words:
-    found = [(word.group(), *word.span()) for word in _WORD.finditer(text)]
-    bounds = np.array([span for _, *span in found], dtype=np.int32).reshape(-1, 2)
-    return Words([word for word, _, _ in found], bounds[:, 0], bounds[:, 1])

@@ -1,18 +1,11 @@
 """Japanese words by Janome, a morphological analyser in plain Python with its dictionary (extra: languages)."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from components.errors import MissingExtraError
-from components.records import Words
-from components.text.normalize import index_term
-from components.tokenizers.jieba_words import ends_of
-from components.tokenizers.places import Place, pieces_at, places_in_order, words_at
+from components.tokenizers.places import AnalysedWords, Place, places_in_order
 
 
 @cache
@@ -24,30 +17,14 @@ def _analyser() -> Any:
     return Tokenizer(wakati=True)
 
 
-def _places(text: str) -> list[Place]:
-    return places_in_order(text, list(_analyser().tokenize(text)))
-
-
 @dataclass(frozen=True)
-class JanomeWords:
+class JanomeWords(AnalysedWords):
     """Words as Janome cuts them, for the index and for metrics."""
 
     version: ClassVar[int] = 1
     max_tokens_per_character: ClassVar[int] = 1
     languages: ClassVar[tuple[str, ...]] = ("ja",)
 
-    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        """Words of each text; joined they are the text."""
-        return [pieces_at(text, _places(text)) for text in texts]
-
-    def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """Character offsets where the words end, int32."""
-        return [ends_of(words) for words in self.tokenize(texts)]
-
-    def words(self, texts: Sequence[str]) -> Iterator[Words]:
-        """One Words per text."""
-        return (words_at(text, _places(text)) for text in texts)
-
-    def normalize(self, token: str) -> str:
-        """NFKC, lower case; "" for white space and punctuation."""
-        return index_term(token)
+    def places(self, text: str) -> list[Place]:
+        """Of the words, as far as the text holds them as Janome writes them."""
+        return places_in_order(text, list(_analyser().tokenize(text)))

@@ -1,13 +1,41 @@
 """Words that are known by their places in a text, as the components of this folder return them."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from components.records import Words
+from components.text.normalize import index_term
+from components.tokenizers.jieba_words import ends_of
 
 Place = tuple[int, int]
 """[start, end) in characters."""
+
+
+class AnalysedWords(ABC):
+    """A tokenizer that only has to say where the words of a text are."""
+
+    @abstractmethod
+    def places(self, text: str) -> list[Place]:
+        """Of the words, in order and without overlaps."""
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        """Words of each text; joined they are the text."""
+        return [pieces_at(text, self.places(text)) for text in texts]
+
+    def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """Character offsets where the words end, int32."""
+        return [ends_of(words) for words in self.tokenize(texts)]
+
+    def words(self, texts: Sequence[str]) -> Iterator[Words]:
+        """One Words per text."""
+        return (words_at(text, self.places(text)) for text in texts)
+
+    def normalize(self, token: str) -> str:
+        """NFKC, lower case; "" for white space and punctuation."""
+        return index_term(token)
 
 
 def words_at(text: str, places: Sequence[Place]) -> Words:
