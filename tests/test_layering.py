@@ -26,6 +26,7 @@ SHARED_BY_ROLES = (
     "components.json_value",
     "components.text",
     "components.openai_server",
+    "components.pretrained",
     "components.statistics",
 )
 TOKENIZERS = "components.tokenizers"
@@ -33,7 +34,7 @@ TOKENIZERS = "components.tokenizers"
 
 HEAVY = {
     "torch", "transformers", "faiss", "mlflow", "vllm", "ray", "bm25s", "sklearn", "jieba", "matplotlib", "sacrebleu",
-    "openai", "bert_score", "sentence_transformers",
+    "openai", "bert_score", "sentence_transformers", "FlagEmbedding", "peft",
 }  # fmt: skip
 
 

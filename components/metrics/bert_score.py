@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.means import combine_mean
-from components.metrics.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
 from components.metrics.text_pairs import Pair, best_text_over_references
+from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
 from components.protocols import TextForm
 from components.records import Sample, Scores, TextsWithUnits
 

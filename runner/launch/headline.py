@@ -25,12 +25,8 @@ def headline_of(cells: Sequence[Cell]) -> str:
 
 def headline_mistakes(cells: Sequence[Cell]) -> list[str]:
     """A `run.headline` that no cell computes, or that ranks nothing."""
-    directions = {
-        name: metric.larger_is_better
-        for cell in cells
-        for metric in (*cell.metrics.scores.values(), *cell.judge.scores.values())
-        for name in metric.names
-    }
+    computed = {name: metric for cell in cells for name, metric in cell.computed_metrics.items()}
+    directions = {name: metric.larger_is_better for name, metric in computed.items()}
     named = cells[0].run.headline if cells else ""
     if not named or directions.get(named) is not None:
         return []

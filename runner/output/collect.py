@@ -86,15 +86,13 @@ def with_answers(batched_s: float, answers: Mapping[str, float]) -> dict[str, fl
 
 def _directions(cell: PlannedCell) -> dict[str, bool | None]:
     """By name of a metric, whether larger is better."""
-    metrics = [*cell.request.cell.metrics.scores.values(), *cell.request.cell.judge.scores.values()]
-    return {name: metric.larger_is_better for metric in metrics for name in metric.names}
+    return {name: metric.larger_is_better for name, metric in cell.request.cell.computed_metrics.items()}
 
 
 def _own_metrics(cell: PlannedCell) -> tuple[str, ...]:
     """Metrics of the user's own packages."""
-    metrics = [*cell.request.cell.metrics.scores.values(), *cell.request.cell.judge.scores.values()]
-    own = [metric for metric in metrics if not type(metric).__module__.startswith("components.")]
-    return tuple(name for metric in own for name in metric.names)
+    metrics = cell.request.cell.computed_metrics
+    return tuple(name for name in metrics if not type(metrics[name]).__module__.startswith("components."))
 
 
 def _signatures(cell: PlannedCell) -> dict[str, str]:

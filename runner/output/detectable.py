@@ -48,9 +48,7 @@ def detectable_lines(cells: Sequence[PlannedCell], headline: str, results_dir: P
 
 def _metrics(cells: Sequence[PlannedCell]) -> dict[str, Metric]:
     """All that are computed, by name."""
-    of_cells = [cell.request.cell for cell in cells]
-    found = [metric for cell in of_cells for metric in (*cell.metrics.scores.values(), *cell.judge.scores.values())]
-    return {name: metric for metric in found for name in metric.names}
+    return {name: metric for cell in cells for name, metric in cell.request.cell.computed_metrics.items()}
 
 
 def _scored_by(cells: Sequence[PlannedCell], name: str) -> Iterator[str]:

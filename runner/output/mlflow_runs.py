@@ -108,9 +108,9 @@ class Tracker:
         for first in range(0, len(folders), CELLS_TOGETHER):
             some = folders[first : first + CELLS_TOGETHER]
             with self._lock:
-                log_values(self._client, [values for folder in some if (values := self._log_all_but_values(folder))])
+                log_values(self._client, [values for folder in some if (values := self._logged_run(folder))])
 
-    def _log_all_but_values(self, folder: Path) -> RunValues | None:
+    def _logged_run(self, folder: Path) -> RunValues | None:
         """What is left to log of a cell; None if it was logged as it is before.
 
         The tag `status` is in what is left, and says that nothing is missing: MLflow's own end of the run does not, as

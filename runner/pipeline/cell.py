@@ -100,6 +100,12 @@ class Cell:
     repeat: int = 0
     judge_repeat: int = 0
 
+    @property
+    def computed_metrics(self) -> dict[str, Metric]:
+        """Every metric of the cell, judged ones included, under each name that it computes."""
+        components = (*self.metrics.scores.values(), *self.judge.scores.values())
+        return {name: metric for metric in components for name in metric.names}
+
 
 @dataclass(frozen=True)
 class Graph:

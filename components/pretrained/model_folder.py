@@ -1,4 +1,4 @@
-"""The pretrained models that metrics use: ids on the Hugging Face hub, or local folders."""
+"""Pretrained models: ids on the Hugging Face hub, or local folders."""
 
 import hashlib
 import importlib.util
