@@ -85,7 +85,10 @@ def _hash(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> str:
 @contextmanager
 def loading(model: str, revision: str) -> Iterator[str]:
     """Yields the name to load; whatever goes wrong inside becomes a single ComponentError that says what to do."""
+    from transformers.utils import logging as transformers_logging
+
     folder = local_folder(model)
+    transformers_logging.disable_progress_bar()  # a bar per model and process, across the sweep's own
     try:
         yield str(folder or model)
     except Exception as error:  # transformers, the hub, safetensors and torch share no exception class

@@ -1,0 +1,47 @@
+"""The files of a pretrained model: where they are and how large. Nothing is downloaded, and no weights are read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+from components.pretrained.model_folder import local_folder
+
+_WEIGHTS = ("*.safetensors", "*.bin", "*.pt")
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """`n_parameters` is None where there are no weights in safetensors, which say it in their first bytes."""
+
+    folder: Path
+    n_bytes: int
+    n_parameters: int | None
+
+
+def model_files(model: str, revision: str) -> ModelFiles | None:
+    """Those of a local folder, or of the hub's cache on this machine; None if the weights are not there."""
+    folder = local_folder(model) or _cached(model, revision)
+    if folder is None or not any(True for pattern in _WEIGHTS for _ in folder.rglob(pattern)):
+        return None
+    sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
+    weights = sorted(folder.rglob("*.safetensors"))
+    return ModelFiles(folder, sum(sizes), sum(_parameters(weights)) if weights else None)
+
+
+def _cached(model: str, revision: str) -> Path | None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(model, revision=revision or None, local_files_only=True))
+    except LocalEntryNotFoundError:
+        return None
+
+
+def _parameters(files: list[Path]) -> Iterator[int]:
+    from safetensors import safe_open
+
+    for file in files:
+        with safe_open(file, framework="np") as tensors:
+            yield sum(prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118 - no mapping
