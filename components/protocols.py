@@ -258,6 +258,14 @@ class Reranker(Component, Protocol):
 
 
 @runtime_checkable
+class SlowReranker(Reranker, Protocol):
+    """A reranker that takes its time for every pair: scores are kept block by block, and a kill loses one at most."""
+
+    n_pairs_per_block: ClassVar[int]
+    """So many pairs at most are passed to `score` at once: some minutes of work."""
+
+
+@runtime_checkable
 class QueryVariant(Component, Protocol):
     """One way to turn a sample into what is searched for."""
 

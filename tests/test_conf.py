@@ -27,6 +27,7 @@ NEEDED = {
     **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in ("beir", "crud_rag", "financerag", "omnieval")},
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
     "llm/openai.yaml": ["llm.model=a-model", "llm.api_key_env=''"],
+    "reranker/cross_encoder.yaml": ["reranker.model=owner/name", f"reranker.revision={'0' * 40}"],
     "embedder/openai.yaml": ["embedder.model=a-model", "embedder.api_key_env=''"],
     **{
         f"judge/{name}.yaml": ["judge.llm.model=a-model", "judge.llm.api_key_env=''"]

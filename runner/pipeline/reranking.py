@@ -1,5 +1,6 @@
 """Scoring the first hits anew."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.protocols import Reranker
+from components.protocols import Reranker, SlowReranker
 from components.records import Hits, Passages, Queries, Spans
 from runner.engine.codecs import Codec, Columns
 from runner.engine.identity import describe, key_of
@@ -25,7 +26,7 @@ class RerankedHits(Stage[Hits]):
     hits with equal new scores among themselves: a reranker that cannot tell hits apart does not move them.
 
     Scores are kept by (query, chunk): another depth, another k1 or another fusion has only those pairs scored that no
-    earlier ranking held.
+    earlier ranking held, and a stage that was killed those that it had not come to.
     """
 
     kind: ClassVar[str] = "reranked_hits"
@@ -74,13 +75,26 @@ class RerankedHits(Stage[Hits]):
         scores = kept.look_up(queries.texts, pairs)
         missing = np.isnan(scores)
         if missing.any():
-            scores[missing] = self._new_scores(run, queries, pairs[missing])
-            kept.add(queries.texts, pairs[missing], scores[missing])
+            new, row = _distinct(queries, pairs[missing])
+            new_scores = np.zeros(len(new), dtype=np.float32)
+            chunks = self.chunks.read(run)
+            for block in self._blocks(len(new)):
+                new_scores[block] = self._new_scores(run, queries, chunks, new[block])
+                kept.add(queries.texts, new[block], new_scores[block])
+                run.report(block.stop, len(new))
+            scores[missing] = new_scores[row]
         return scores
 
-    def _new_scores(self, run: Run, queries: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+    def _blocks(self, n_pairs: int) -> Iterator[slice]:
+        """All at once, unless the reranker takes its time."""
+        size = self.reranker.n_pairs_per_block if isinstance(self.reranker, SlowReranker) else n_pairs
+        for first in range(0, n_pairs, size):
+            yield slice(first, min(first + size, n_pairs))
+
+    def _new_scores(
+        self, run: Run, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
         """Several corpora are scored apart, as they are searched."""
-        chunks = self.chunks.read(run)
         all_scores = np.zeros(len(pairs), dtype=np.float32)
         for part in self.corpora.ranges(run):
             first, last, _ = part.chunks.indices(len(chunks.texts))
@@ -89,6 +103,14 @@ class RerankedHits(Stage[Hits]):
             scores = np.asarray(self.reranker.score(queries, sub_corpora.rows(chunks, part.chunks), shifted))
             all_scores[own] = _checked(scores, len(shifted), self.reranker)
         return all_scores
+
+
+def _distinct(queries: Passages, pairs: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Pairs, each once though its query may stand for several samples, and for every pair which of them it is."""
+    place = {text: number for number, text in enumerate(queries.texts)}
+    same = np.array([place[text] for text in queries.texts], dtype=np.int32)
+    distinct, row = np.unique(np.stack([same[pairs[:, 0]], pairs[:, 1]], axis=1), axis=0, return_inverse=True)
+    return distinct, row.ravel()
 
 
 def _checked(scores: NDArray[np.float32], n_wanted: int, reranker: Reranker) -> NDArray[np.float32]:

@@ -18,6 +18,8 @@ class RerankerContract(ComponentContract):
     """Contract of rerankers."""
 
     component: Reranker
+    rounding = 0.0
+    """By how much scores differ that were computed in another batch."""
 
     def score(
         self, pairs: NDArray[np.int32], queries: Sequence[str] = QUERIES, chunks: Sequence[str] = CHUNKS
@@ -47,7 +49,7 @@ class RerankerContract(ComponentContract):
 
     def test_a_score_does_not_depend_on_the_other_pairs(self) -> None:
         alone = np.concatenate([self.score(pair[np.newaxis]) for pair in PAIRS])
-        np.testing.assert_allclose(alone, self.score(PAIRS), rtol=1e-6)
+        np.testing.assert_allclose(alone, self.score(PAIRS), rtol=1e-6, atol=self.rounding)
 
     def test_scores_stand_in_the_order_of_the_pairs(self) -> None:
         order = np.random.default_rng(0).permutation(len(PAIRS))

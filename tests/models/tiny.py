@@ -40,3 +40,26 @@ def save_sentence_encoder(folder: Path, bert: Path, *, max_tokens: int) -> Path:
     encoder.max_seq_length = max_tokens
     encoder.save(str(folder), create_model_card=False)
     return folder
+
+
+def save_xlm_roberta_reranker(folder: Path, *, seed: int = 0, n_labels: int = 1) -> Path:
+    """An XLM-R sequence classifier with its tokenizer, as BGE's rerankers are: it reads MAX_TOKENS tokens."""
+    import torch
+    from transformers import XLMRobertaConfig, XLMRobertaForSequenceClassification, XLMRobertaTokenizer
+
+    pieces = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "▁", *_CHINESE, *_LETTERS, *(f"▁{c}" for c in _LETTERS))
+    config = XLMRobertaConfig(
+        vocab_size=len(pieces),
+        hidden_size=32,
+        num_hidden_layers=N_LAYERS,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=MAX_TOKENS + 2,  # RoBERTa counts positions from 2
+        initializer_range=0.3,
+        num_labels=n_labels,
+    )
+    torch.manual_seed(seed)
+    XLMRobertaForSequenceClassification(config).save_pretrained(folder)
+    tokenizer = XLMRobertaTokenizer(vocab=[(piece, -1.0) for piece in pieces], model_max_length=MAX_TOKENS)
+    tokenizer.save_pretrained(folder)
+    return folder

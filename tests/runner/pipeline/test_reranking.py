@@ -1,5 +1,6 @@
 """Hits by the scores of a reranker, which scores no pair of query and chunk twice."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from components.protocols import WordTokenizer
-from components.records import Hits, Passages
+from components.records import Hits, Passages, Sample
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.pipeline.fusing import FusedHits
@@ -58,6 +59,36 @@ class LikesEvenLengths(CountingReranker):
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         return np.array([len(chunks.texts[chunk]) % 2 == 0 for _, chunk in pairs.tolist()], dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Killed(CountingReranker):
+    """Takes three pairs at a time, and does not outlive the second time."""
+
+    depth: int = 2
+
+    n_pairs_per_block: ClassVar[int] = 3
+    lives: ClassVar[int] = 1
+
+    def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        if len(self.scored) == 3 and self.lives:
+            raise SystemExit("killed")
+        assert len(pairs) <= 3
+        return super().score(queries, chunks, pairs)
+
+
+@dataclass(frozen=True)
+class SameQuery:
+    """Searches for the same, whatever is asked."""
+
+    version: ClassVar[int] = 1
+
+    @property
+    def variants(self) -> tuple["SameQuery"]:
+        return (self,)
+
+    def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:
+        return [("the bridge and the river",)] * len(samples)
 
 
 @pytest.fixture(autouse=True)
@@ -127,3 +158,23 @@ def test_ties_keep_their_order_among_the_hits_of_one_score(tmp_path: Path) -> No
         n_even = scores[:5].count(1.0)
         even, odd = set(new[:n_even]), set(new[n_even:5])
         assert new[:5] == [chunk for chunk in old if chunk in even] + [chunk for chunk in old if chunk in odd]
+
+
+def test_a_stage_that_was_killed_scores_what_it_had_not_come_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(AssertionError, match="killed"):
+        rerank(tmp_path / "a", Killed())
+    assert len(CountingReranker.scored) == 3
+    monkeypatch.setattr(Killed, "lives", 0)
+    resumed, rest = rerank(tmp_path / "a", Killed())
+    assert len(rest) == len(set(CountingReranker.scored)) - 3 == 5
+    at_once, _ = rerank(tmp_path / "b", CountingReranker())
+    np.testing.assert_array_equal(resumed.chunk, at_once.chunk)
+    np.testing.assert_array_equal(resumed.score, at_once.score)
+
+
+def test_equal_queries_are_scored_once(tmp_path: Path) -> None:
+    hits, scored = rerank(tmp_path, CountingReranker(depth=2), expander=SameQuery())
+    assert len(hits) == 4
+    assert len(scored) == len(set(scored)) == 2

@@ -1,0 +1,179 @@
+"""A cross-encoder: a pretrained model that reads query and chunk together, and gives them one score."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.pretrained.batches import length_batches, prepared_ahead
+from components.pretrained.features import Features, feature_batches, on_device, readable_tokens
+from components.pretrained.load_once import load_once
+from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
+from components.records import Passages
+from components.rerankers.text_pairs import TextPair, distinct_pairs
+
+if TYPE_CHECKING:
+    import torch
+    from sentence_transformers import CrossEncoder
+
+_PACKAGES = ("sentence_transformers", "torch", "transformers")
+_NEEDED_BY = "reranker=cross_encoder"
+_WINDOW_CHARACTERS = 2**20
+"""Pairs are split into tokens so many characters at a time, padding included: a few dozen megabytes of tokens."""
+
+
+class Activation(StrEnum):
+    """What is made of the number that a model puts out: nothing, its sigmoid, or what the model's folder says."""
+
+    NONE = "none"
+    SIGMOID = "sigmoid"
+    MODEL = "model"
+
+
+class Dtype(StrEnum):
+    """The numbers that a model computes with."""
+
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+
+
+@dataclass(frozen=True)
+class PretrainedCrossEncoder:
+    """Scores of any model that sentence-transformers' CrossEncoder reads: a sequence classifier with one label, or a
+    causal model that is asked for a yes or a no. `depth` hits per query are scored.
+
+    `model` is an id of the Hugging Face hub, `revision` its commit; or a local folder, with revision "". Query and
+    chunk together are cut off after `max_length` tokens, or after as many as the model can read if these are fewer; the
+    longer of the two is cut first. `activation` is `none` for the model's own number: a sigmoid orders hits alike,
+    until it can no longer tell large numbers apart. `prompt` stands before the query, or is the instruction of a model
+    with a chat template; null for what the model's folder says. Weights are read only from safetensors; code from the
+    model's folder is run only if `trust_remote_code` says so.
+
+    A pair of texts is scored once, however often it comes. Batches hold pairs of similar length: `batch_tokens` tokens
+    with padding, or one pair.
+    """
+
+    model: str
+    revision: str = ""
+    depth: int = 100
+    max_length: int = 512
+    activation: Activation = Activation.NONE
+    prompt: str | None = None
+    dtype: Dtype = Dtype.FLOAT32
+    trust_remote_code: bool = False
+    batch_tokens: int = runtime_only(16_384, "pairs are padded differently: changes rounding, about 1e-6")
+    device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
+
+    version: ClassVar[int] = 1
+    tokenizer: ClassVar[None] = None
+    n_pairs_per_block: ClassVar[int] = 4096
+
+    def check(self) -> list[str]:
+        """Missing packages, a model that cannot be meant, numbers below 1."""
+        mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
+        mistakes += model_mistakes(self.model, self.revision)
+        for name in ("depth", "max_length", "batch_tokens"):
+            if getattr(self, name) < 1:
+                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 1")
+        return mistakes
+
+    def content_hash(self) -> str:
+        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
+        ComponentError if there is no such folder.
+        """
+        return folder_hash(self.model)
+
+    def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        """float32[n_pairs]. Raises ComponentError if the model cannot be loaded or gives no single score."""
+        if not len(pairs):
+            return np.zeros(0, dtype=np.float32)
+        texts, row = distinct_pairs(queries, chunks, pairs)
+        encoder = _load(self.model, self.revision, self.dtype, self.max_length, self.trust_remote_code, self.device)
+        return self._scores(encoder, texts)[row]
+
+    def _scores(self, encoder: "CrossEncoder", texts: Sequence[TextPair]) -> NDArray[np.float32]:
+        """Window by window; while the model computes, the next window is split into tokens."""
+        from torch import nn
+
+        activations = {
+            Activation.NONE: nn.Identity(),
+            Activation.SIGMOID: nn.Sigmoid(),
+            Activation.MODEL: encoder.activation_fn,
+        }
+        n_characters = [len(query) + len(chunk) for query, chunk in texts]
+        windows = length_batches(n_characters, _WINDOW_CHARACTERS)
+        scores = np.empty(len(texts), dtype=np.float32)
+
+        def tokenized(rows: NDArray[np.int64]) -> Features:
+            return encoder.preprocess([texts[row] for row in rows.tolist()], prompt=self.prompt)
+
+        for rows, features in prepared_ahead(tokenized, windows):
+            scores[rows] = _outputs(encoder, features, self.batch_tokens, activations[self.activation])
+        return scores
+
+
+def _outputs(
+    encoder: "CrossEncoder",
+    features: Features,
+    batch_tokens: int,
+    activation: Callable[["torch.Tensor"], "torch.Tensor"] | None,
+) -> NDArray[np.float32]:
+    """float32[n_rows], batch by batch, in the order of the rows."""
+    import torch
+
+    assert activation is not None, "sentence-transformers sets one when it loads a model"
+    with torch.inference_mode():
+        made, places = [], []
+        for rows, batch in feature_batches(features, batch_tokens):
+            made.append(activation(encoder(on_device(batch, encoder.device))["scores"].float())[:, 0])
+            places.append(rows)
+        # Copied at the end: a copy waits for the GPU, which meanwhile would have nothing to do.
+        found = torch.cat(made).cpu().numpy()
+    scores: NDArray[np.float32] = np.empty_like(found)
+    scores[np.concatenate(places)] = found
+    return scores
+
+
+@load_once
+def _load(
+    model: str, revision: str, dtype: Dtype, max_length: int, trust_remote_code: bool, device: str
+) -> "CrossEncoder":
+    """Once per process."""
+    if missing := missing_packages(_PACKAGES, _NEEDED_BY):
+        raise missing[0]
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    with loading(model, revision) as name:
+        encoder = CrossEncoder(
+            name,
+            device="cpu",
+            revision=revision or None,
+            trust_remote_code=trust_remote_code,
+            model_kwargs={"use_safetensors": True, "dtype": getattr(torch, dtype)},
+        )
+    _require_one_score(encoder, model)
+    encoder.max_seq_length = min(max_length, readable_tokens(encoder))
+    on_device: CrossEncoder = encoder.to(torch_device(device)).eval()
+    return on_device
+
+
+def _require_one_score(encoder: "CrossEncoder", model: str) -> None:
+    """A model without a head is given one with random weights by transformers, which only logs it."""
+    architecture = next(iter(getattr(encoder.config, "architectures", None) or ()), "model of no kind")
+    if not architecture.endswith(("ForSequenceClassification", "ForCausalLM")):
+        raise ComponentError(
+            f"model {model!r} is a {architecture}, wanted a cross-encoder: a ...ForSequenceClassification that was "
+            "trained to rerank, or a ...ForCausalLM; for one that embeds texts, set embedder.model"
+        )
+    if encoder.num_labels != 1:
+        raise ComponentError(
+            f"model {model!r} gives {encoder.num_labels} numbers per pair, wanted one: a model that was trained to "
+            "rerank, not to tell classes apart"
+        )
