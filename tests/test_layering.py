@@ -34,7 +34,7 @@ TOKENIZERS = "components.tokenizers"
 
 HEAVY = {
     "torch", "transformers", "faiss", "mlflow", "vllm", "ray", "bm25s", "sklearn", "jieba", "matplotlib", "sacrebleu",
-    "openai", "bert_score", "sentence_transformers", "FlagEmbedding", "peft",
+    "aiohttp", "bert_score", "sentence_transformers", "FlagEmbedding", "peft",
 }  # fmt: skip
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from operator import itemgetter
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,9 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.openai_server.errors import Malformed
 from components.openai_server.server import Failed, Server
+from components.openai_server.session import Session
 from components.protocols import EmbedderState
 from components.records import Passages
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
 
 Batch = tuple[tuple[int, str], ...]
 """Texts with their positions."""
@@ -108,21 +107,19 @@ class OpenAIEmbeddings:
             raise ComponentError(f"{self.model}: vectors of several lengths came, wanted one length for all texts")
         return [vectors[position] for position in range(len(texts))]
 
-    async def _send(self, client: "AsyncOpenAI", batch: Batch) -> NDArray[np.float32]:
-        optional: dict[str, Any] = {} if self.dimensions is None else {"dimensions": self.dimensions}
-        reply = await client.embeddings.create(
-            model=self.model, input=[text for _, text in batch], encoding_format="float", **optional
-        )
-        return _unit_vectors(reply, len(batch))
+    async def _send(self, session: Session, batch: Batch) -> NDArray[np.float32]:
+        asked: dict[str, Any] = {"model": self.model, "input": [text for _, text in batch], "encoding_format": "float"}
+        asked |= {} if self.dimensions is None else {"dimensions": self.dimensions}
+        return _unit_vectors(await session.post("/embeddings", asked), len(batch))
 
 
-def _unit_vectors(reply: object, n_texts: int) -> NDArray[np.float32]:
+def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:
     """Of unit length, in the order of the texts, which a server may change. Raises Malformed."""
-    # The client builds its records without checking them: a field may hold anything, or be missing.
+    # Nothing about the reply was checked yet: a field may hold anything, or be missing.
     try:
-        data = sorted(reply.data, key=lambda item: item.index)  # type: ignore[attr-defined]
-        vectors = np.array([item.embedding for item in data], dtype=np.float32)
-    except (AttributeError, TypeError, ValueError) as error:
+        data = sorted(reply["data"], key=itemgetter("index"))
+        vectors = np.array([item["embedding"] for item in data], dtype=np.float32)
+    except (KeyError, TypeError, ValueError) as error:
         raise Malformed(str(reply)[:200]) from error
     if vectors.ndim != 2 or len(vectors) != n_texts or not np.isfinite(vectors).all():
         raise Malformed(f"vectors of shape {vectors.shape} for {n_texts} texts, wanted a finite one for each")

@@ -5,17 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from components.fields import runtime_only
 from components.llms.openai_replies import read_reply
 from components.openai_server.access import host_of
 from components.openai_server.server import Failed, Server
+from components.openai_server.session import Session
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
 
 
 class JsonMode(StrEnum):
@@ -91,9 +89,9 @@ class OpenAIChat:
             self.concurrency,
         )
 
-    async def _complete(self, client: "AsyncOpenAI", request: Request) -> Answer:
+    async def _complete(self, session: Session, request: Request) -> Answer:
         started = time.perf_counter()
-        completion = await client.chat.completions.create(**self._parameters(request))
+        completion = await session.post("/chat/completions", self._parameters(request))
         return read_reply(completion, request.id, time.perf_counter() - started)
 
     def _parameters(self, request: Request) -> dict[str, Any]:
@@ -114,7 +112,7 @@ class OpenAIChat:
         parameters: dict[JsonMode, dict[str, Any]] = {
             JsonMode.JSON_SCHEMA: {"response_format": {"type": "json_schema", "json_schema": named}},
             JsonMode.JSON_OBJECT: {"response_format": {"type": "json_object"}},
-            JsonMode.GUIDED_JSON: {"extra_body": {"guided_json": dict(schema)}},
+            JsonMode.GUIDED_JSON: {"guided_json": dict(schema)},
             JsonMode.NONE: {},
         }
         return parameters[self.json_mode]

@@ -1,5 +1,6 @@
 """Reads what a server sent as a chat completion."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from components.openai_server.errors import Malformed
@@ -13,16 +14,17 @@ def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
     A refusal, or a finish reason that names a content filter, is REFUSED; a text of nothing but white space is EMPTY; a
     text that was cut off at the maximum length is OK. Token counts are None if the server does not report them.
     """
-    # The client builds its records without checking them: a field may hold anything, or be missing.
+    # Nothing about the reply was checked yet: a field may hold anything, or be missing.
     try:
-        choice = completion.choices[0]
-        text = (choice.message.content or "").strip()
-        failed = choice.finish_reason == "error"
-        refused = bool(choice.message.refusal) or choice.finish_reason == "content_filter"
+        choice = completion["choices"][0]
+        message = choice["message"]
+        text = (message.get("content") or "").strip()
+        reason = choice.get("finish_reason")
+        refused = bool(message.get("refusal")) or reason == "content_filter"
     except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise Malformed(_as_sent(completion)) from error
-    if failed:
-        raise Malformed(_as_sent(completion))
+        raise Malformed(str(completion)) from error
+    if reason == "error":
+        raise Malformed(str(completion))
     state = AnswerState.REFUSED if refused else AnswerState.OK if text else AnswerState.EMPTY
     return Answer(
         request_id,
@@ -34,11 +36,7 @@ def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
     )
 
 
-def _as_sent(completion: Any) -> str:
-    """What the server sent. JSON that is not an object comes as it is: the client makes records of objects alone."""
-    return str(completion.to_dict(warnings=False) if hasattr(completion, "to_dict") else completion)
-
-
-def _count(completion: Any, name: str) -> int | None:
-    count = getattr(getattr(completion, "usage", None), name, None)
+def _count(completion: Mapping[str, Any], name: str) -> int | None:
+    usage = completion.get("usage")
+    count = usage.get(name) if isinstance(usage, dict) else None
     return count if isinstance(count, int) else None

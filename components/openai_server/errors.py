@@ -1,6 +1,14 @@
-"""What the OpenAI client's errors mean: worth a retry, shared by every request, or the fault of this one alone."""
+"""How a request to a server may fail, and what that means: worth a retry, shared by every request, or the fault of this
+one alone.
 
-import json
+    HttpError       the server answered with an error
+    Unreachable     no connection could be made
+    Disconnected    the connection broke before the reply was whole
+    Malformed       the reply, of status 200, is not what was asked for
+    TimeoutError    (Python's own) it did not come in time
+"""
+
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -11,30 +19,48 @@ _FOR_ALL = (401, 402, 403, 404)
 _SHOWN_CHARACTERS = 300
 
 
+class HttpError(Exception):
+    """A reply with a status that says that something is wrong; `body` is what the server said, a text or JSON."""
+
+    def __init__(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
+        super().__init__(status, body)
+        self.status = status
+        self.body = body
+        self.code = body.get("code") if isinstance(body, dict) else None
+        self.headers = {name.lower(): value for name, value in headers.items()}
+
+
+class Unreachable(Exception):
+    """No connection to the server could be made."""
+
+
+class Disconnected(Exception):
+    """The connection broke before the reply was whole."""
+
+
 class Malformed(Exception):
     """A reply with status 200 that is not a completion."""
 
 
 def is_temporary(error: Exception) -> bool:
     """True for what may go away: rate limits, server errors, timeouts, lost connections, malformed replies."""
-    if _is_malformed(error):
-        return True
-    if status := _status(error):
-        return (status in _TEMPORARY or status >= 500) and not _is_quota_used_up(error)
-    return _is_timeout(error) or _is_connection(error)
+    if isinstance(error, HttpError):
+        return (error.status in _TEMPORARY or error.status >= 500) and not _is_quota_used_up(error)
+    return isinstance(error, Unreachable | Disconnected | Malformed | TimeoutError)
 
 
 def is_for_all(error: Exception) -> bool:
     """True if every request would fail the same way: a refused key, an unknown model, no money left, no server."""
-    return _status(error) in _FOR_ALL or _is_quota_used_up(error) or _is_unreachable(error)
+    if isinstance(error, HttpError):
+        return error.status in _FOR_ALL or _is_quota_used_up(error)
+    return isinstance(error, Unreachable)
 
 
 def retry_after_s(error: Exception) -> float | None:
     """Seconds that the server asks us to wait, given as a number or a date (negative if it is past); None if it does
     not say.
     """
-    response = getattr(error, "response", None)
-    value = response.headers.get("retry-after") if response is not None else None
+    value = error.headers.get("retry-after") if isinstance(error, HttpError) else None
     if value is None:
         return None
     try:
@@ -57,14 +83,15 @@ def message_of(error: Exception, secret: str) -> str:
 
 
 def _story(error: Exception) -> str:
-    if _is_malformed(error):
-        return f"a reply that is no completion: {error}"
-    if status := _status(error):
-        return f"HTTP {status}: {_said(getattr(error, 'body', None))}"
-    if _is_unreachable(error) or (_is_connection(error) and not _is_timeout(error)):
-        return f"no connection: {error.__cause__ or error}"
-    if _is_timeout(error):
-        return "no reply within timeout_s"
+    match error:
+        case HttpError():
+            return f"HTTP {error.status}: {_said(error.body)}"
+        case Unreachable() | Disconnected():
+            return f"no connection: {error}"
+        case Malformed():
+            return f"a reply that is no completion: {error}"
+        case TimeoutError():
+            return "no reply within timeout_s"
     return f"{type(error).__name__}: {error}"
 
 
@@ -75,33 +102,6 @@ def _said(body: Any) -> str:
     return str(body or "without a word")
 
 
-def _status(error: Exception) -> int:
-    return int(getattr(error, "status_code", 0) or 0)
-
-
-def _is_quota_used_up(error: Exception) -> bool:
+def _is_quota_used_up(error: HttpError) -> bool:
     """OpenAI answers 429 to an account that has run out of money, and waiting does not help."""
-    return getattr(error, "code", None) == "insufficient_quota"
-
-
-def _is_timeout(error: Exception) -> bool:
-    from openai import APITimeoutError
-
-    return isinstance(error, TimeoutError | APITimeoutError)
-
-
-def _is_connection(error: Exception) -> bool:
-    from openai import APIConnectionError
-
-    return isinstance(error, APIConnectionError)
-
-
-def _is_unreachable(error: Exception) -> bool:
-    """Compared by name, because openai 2 and 3 are built on different packages (httpx, httpx2) with the same names."""
-    return _is_connection(error) and type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout")
-
-
-def _is_malformed(error: Exception) -> bool:
-    from openai import APIResponseValidationError
-
-    return isinstance(error, Malformed | APIResponseValidationError | json.JSONDecodeError | UnicodeDecodeError)
+    return error.code == "insufficient_quota"

@@ -4,22 +4,18 @@ import asyncio
 import atexit
 import random
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from components.openai_server.access import OPENAI, host_of, key_in, mistakes_of_key, mistakes_of_url
+from components.openai_server.access import host_of, key_in, mistakes_of_key, mistakes_of_url
 from components.openai_server.breaker import Breaker
+from components.openai_server.calls import Calls
 from components.openai_server.errors import is_temporary, message_of, retry_after_s
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+from components.openai_server.session import Session
 
 _LONGEST_WAIT_S = 120.0
-_CONNECT_TIMEOUT_S = 10.0
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -58,7 +54,7 @@ class Server:
         return [*mistakes, *mistakes_of_url(self.base_url), *mistakes_of_key(self.api_key_env)]
 
     def call(
-        self, items: Sequence[Item], send: Callable[["AsyncOpenAI", Item], Awaitable[Result]]
+        self, items: Sequence[Item], send: Callable[[Session, Item], Awaitable[Result]]
     ) -> Generator[tuple[Item, Result | Failed], None, None]:
         """Every item with what `send` made of it, as it arrives. Closing the iterator, or an interrupt, cancels the
         calls under way at once.
@@ -67,61 +63,44 @@ class Server:
 
         if not items:
             return
-        waiting, running = iter(items), set[Future[tuple[Item, Result | Failed]]]()
         # The calls run in an event loop in a thread of its own. Unlike threads they can be cancelled there, and they go
         # on while the caller writes a result to disk.
         with ExitStack() as stack:
             portal = stack.enter_context(start_blocking_portal())
-            client = stack.enter_context(portal.wrap_async_context_manager(self._client()))
-            stack.callback(lambda: [future.cancel() for future in running])
+            session = stack.enter_context(portal.wrap_async_context_manager(self._session()))
+            call = partial(self._call, send, session, Breaker(self.concurrency))
+            calls = portal.call(Calls, items, call, self.concurrency)
+            stack.callback(portal.call, calls.cancel)
             # An iterator that a traceback keeps alive would be closed only after Python has frozen the loop, and wait
             # for ever. When the atexit handlers run, the loop is still alive.
             atexit.register(stack.close)
             stack.callback(atexit.unregister, stack.close)
-            start = partial(portal.start_task_soon, self._call, send, client, Breaker(self.concurrency))
-            running |= {start(item) for item in islice(waiting, self.concurrency)}
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                running |= {start(item) for item in islice(waiting, len(done))}
-                for future in done:
-                    yield future.result()
+            while arrived := portal.call(calls.arrived):
+                yield from arrived
 
-    def _client(self) -> "AsyncOpenAI":
-        from openai import AsyncOpenAI, Timeout
-
-        # We do the retries: the client's own do not cover malformed replies, and its waits cannot be set. We also keep
-        # the time limit: the client's limits the silence between two packets, not the attempt.
-        return AsyncOpenAI(
-            api_key=key_in(self.api_key_env) or "none",
-            base_url=self.base_url or OPENAI,
-            timeout=Timeout(None, connect=_CONNECT_TIMEOUT_S),
-            max_retries=0,
-        )
+    def _session(self) -> Session:
+        return Session(self.base_url, self.api_key_env)
 
     async def _call(
-        self,
-        send: Callable[["AsyncOpenAI", Item], Awaitable[Result]],
-        client: "AsyncOpenAI",
-        breaker: Breaker,
-        item: Item,
-    ) -> tuple[Item, Result | Failed]:
+        self, send: Callable[[Session, Item], Awaitable[Result]], session: Session, breaker: Breaker, item: Item
+    ) -> Result | Failed:
         """One item with its retries. Never raises: whatever goes wrong is told in `Failed`."""
         for attempt in range(1, self.max_retries + 2):
             if breaker.is_open:
                 again = " again" if attempt > 1 else ""
-                return item, Failed(f"not asked{again}: {breaker.reason}")
+                return Failed(f"not asked{again}: {breaker.reason}")
             try:
                 async with asyncio.timeout(self.timeout_s):
-                    result = await send(client, item)
+                    result = await send(session, item)
             except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
                 if not is_temporary(error) or attempt > self.max_retries:
                     text = self._error_text(error, attempt)
                     breaker.failed(error, text)
-                    return item, Failed(text)
+                    return Failed(text)
                 await breaker.wait(self._wait_s(error, attempt))
             else:
                 breaker.succeeded()
-                return item, result
+                return result
         raise AssertionError("the last attempt returns")
 
     def _wait_s(self, error: Exception, attempt: int) -> float:

@@ -1,0 +1,230 @@
+"""A server of OpenAI's chat and embeddings API that costs next to nothing, misbehaves if asked to, and keeps a log.
+
+with serving(Behaviour(delay_s=0.2)) as endpoint:
+    OpenAIChat("m", base_url=endpoint.url, api_key_env="")
+    endpoint.log()
+
+It runs in a process of its own, on asyncio's protocols alone: whoever is measured against it waits for the network and
+for the delay, not for the server.
+"""
+
+import asyncio
+import json
+import multiprocessing
+import random
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from multiprocessing.connection import Connection
+from typing import Any
+
+
+class Chaos(StrEnum):
+    """How a request may fail."""
+
+    RATE_LIMIT = "rate_limit"
+    SERVER_ERROR = "server_error"
+    DROP = "drop"
+    HANG = "hang"
+    GARBAGE = "garbage"
+    CUT = "cut"
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """`delay_s` before each answer; a share of the requests, `chaos`, fails in one of the ways of `kinds` instead.
+
+    A hang lasts `hang_s`, then the answer comes all the same. Rate limits come in storms: for `storm_s` after one that
+    was drawn every request is refused, with Retry-After where it is not None.
+    """
+
+    delay_s: float = 0.0
+    chaos: float = 0.0
+    kinds: tuple[Chaos, ...] = tuple(Chaos)
+    seed: int = 0
+    hang_s: float = 3.0
+    storm_s: float = 0.05
+    retry_after_s: float | None = None
+
+
+@dataclass
+class Asked:
+    """One request as the server saw it: when (seconds on its clock), what for, what became of it.
+
+    `status` is that of what was sent, 0 for nothing. `delivered`: a whole and sound answer went out on a connection
+    that was open. This is what a provider would charge for.
+    """
+
+    at: float
+    prompt: str
+    status: int = 0
+    fate: str = "answered"
+    delivered: bool = False
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server under way."""
+
+    url: str
+
+    def log(self) -> list[Asked]:
+        """Every request since the start, in the order in which they came."""
+        with urllib.request.urlopen(f"{self.url}/log") as reply:
+            return [Asked(**line) for line in json.loads(reply.read())]
+
+
+@contextmanager
+def serving(behaviour: Behaviour) -> Iterator[Endpoint]:
+    """A server of its own on a free port of this machine while the context lasts."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_serve, args=(behaviour, there), daemon=True)
+    process.start()
+    try:
+        yield Endpoint(f"http://127.0.0.1:{here.recv()}/v1")
+    finally:
+        process.kill()
+        process.join()
+
+
+def answer_to(prompt: str) -> str:
+    """What the model of this server says."""
+    return f"The answer to {prompt}"
+
+
+def _serve(behaviour: Behaviour, started: Connection) -> None:
+    asyncio.run(_run(_State(behaviour), started))
+
+
+async def _run(state: "_State", started: Connection) -> None:
+    server = await asyncio.get_running_loop().create_server(lambda: _Exchange(state), "127.0.0.1", 0, backlog=4096)
+    started.send(server.sockets[0].getsockname()[1])
+    await server.serve_forever()
+
+
+@dataclass
+class _State:
+    behaviour: Behaviour
+    log: list[Asked] = field(default_factory=list)
+    storm_until: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.behaviour.seed)
+
+    def fate(self) -> Chaos | None:
+        """What happens to the request that came just now; None for an answer."""
+        now = time.monotonic()
+        if now < self.storm_until:
+            return Chaos.RATE_LIMIT
+        if self._random.random() >= self.behaviour.chaos:
+            return None
+        kind = self._random.choice(self.behaviour.kinds)
+        if kind is Chaos.RATE_LIMIT:
+            self.storm_until = now + self.behaviour.storm_s
+        return kind
+
+
+class _Exchange(asyncio.Protocol):
+    """One connection, whose requests come one after the other."""
+
+    def __init__(self, state: _State) -> None:
+        self._state = state
+        self._received = b""
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._transport = None
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, found, rest = self._received.partition(b"\r\n\r\n")
+        if not found:
+            return
+        n_body = _content_length(head)
+        if len(rest) >= n_body:
+            self._received = rest[n_body:]
+            self._begin(head, rest[:n_body])
+
+    def _begin(self, head: bytes, body: bytes) -> None:
+        if head.startswith(b"GET"):
+            self._send(200, json.dumps([asdict(asked) for asked in self._state.log]).encode())
+            return
+        request = json.loads(body)
+        asked = Asked(time.monotonic(), _prompt(request))
+        self._state.log.append(asked)
+        behaviour, fate = self._state.behaviour, self._state.fate()
+        asked.fate = fate or asked.fate
+        delay_s = behaviour.hang_s if fate is Chaos.HANG else behaviour.delay_s
+        asyncio.get_running_loop().call_later(delay_s, self._end, request, asked, fate)
+
+    def _end(self, request: dict[str, Any], asked: Asked, fate: Chaos | None) -> None:
+        if self._transport is None or self._transport.is_closing():  # the client was not willing to wait
+            return
+        if fate in (None, Chaos.HANG):
+            self._send(200, _sound(request))
+            asked.status, asked.delivered = 200, self._transport.get_write_buffer_size() == 0
+        elif fate is Chaos.RATE_LIMIT:
+            asked.status = 429
+            after = self._state.behaviour.retry_after_s
+            self._send(
+                429, b'{"error": {"message": "slow down"}}', b"" if after is None else b"retry-after: %g" % after
+            )
+        elif fate is Chaos.SERVER_ERROR:
+            asked.status = 500
+            self._send(500, b'{"error": {"message": "out of order"}}')
+        elif fate is Chaos.GARBAGE:
+            asked.status = 200
+            self._send(200, b"<html>welcome</html>")
+        else:
+            if fate is Chaos.CUT:
+                body = _sound(request)
+                self._transport.write(_head(200, len(body)) + body[: len(body) // 2])
+            self._transport.close()
+
+    def _send(self, status: int, body: bytes, header: bytes = b"") -> None:
+        assert self._transport is not None
+        self._transport.write(_head(status, len(body), header) + body)
+
+
+def _content_length(head: bytes) -> int:
+    for line in head.split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name.lower() == b"content-length":
+            return int(value)
+    return 0
+
+
+def _head(status: int, n_body: int, header: bytes = b"") -> bytes:
+    lines = [b"HTTP/1.1 %d X" % status, b"content-type: application/json", b"content-length: %d" % n_body]
+    return b"\r\n".join([*lines, *([header] if header else []), b"", b""])
+
+
+def _prompt(request: dict[str, Any]) -> str:
+    messages: Sequence[dict[str, str]] | None = request.get("messages")
+    return messages[-1]["content"] if messages else json.dumps(request.get("input"))
+
+
+def _sound(request: dict[str, Any]) -> bytes:
+    """A completion, or vectors; tokens are counted by words."""
+    prompt = _prompt(request)
+    if "messages" in request:
+        text = answer_to(prompt)
+        usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(text.split())}
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        body = {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+    else:
+        usage = {"prompt_tokens": sum(len(text.split()) for text in request["input"])}
+        vectors = [
+            {"object": "embedding", "index": i, "embedding": [1.0, float(len(text))]}
+            for i, text in enumerate(request["input"])
+        ]
+        body = {"object": "list", "model": "m", "data": vectors}
+    return json.dumps({**body, "usage": {**usage, "total_tokens": sum(usage.values())}}).encode()

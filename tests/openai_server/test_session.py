@@ -1,0 +1,71 @@
+"""One request, and the ways in which it may end."""
+
+import asyncio
+import json
+import socket
+from typing import Any
+
+import pytest
+
+from components.openai_server.errors import Disconnected, HttpError, Malformed, Unreachable
+from components.openai_server.session import Session
+from tests.llms.chat_server import Reply, chat_server
+
+
+def post(url: str, body: dict[str, Any] | None = None) -> Any:
+    async def run() -> Any:
+        async with Session(url, "") as session:
+            return await session.post("/anything", body or {})
+
+    return asyncio.run(run())
+
+
+def answered(reply: Reply) -> Any:
+    with chat_server(lambda *_: reply) as server:
+        return post(server.url)
+
+
+def test_what_the_server_sent_is_returned_as_it_is() -> None:
+    assert answered(Reply(body=b'{"a": [1, "\xe5\xa5\xbd"]}')) == {"a": [1, "好"]}
+    assert answered(Reply(body=b"null")) is None
+
+
+def test_what_was_asked_arrives() -> None:
+    with chat_server(lambda request, _: Reply(body=json.dumps(request["input"]).encode())) as server:
+        assert post(server.url, {"input": ["长", '"']}) == ["长", '"']
+
+
+def test_an_error_says_what_the_server_said() -> None:
+    with pytest.raises(HttpError) as caught:
+        answered(Reply(status=429, body=b'{"error": {"message": "slow", "code": "c"}}', headers={"Retry-After": "7"}))
+    error = caught.value
+    assert (error.status, error.body["message"], error.code, error.headers["retry-after"]) == (429, "slow", "c", "7")
+
+
+def test_a_body_that_is_no_json_is_malformed() -> None:
+    with pytest.raises(Malformed, match="<html>"):
+        answered(Reply(body=b"<html>"))
+
+
+def test_a_reply_that_breaks_off_is_a_lost_connection() -> None:
+    with pytest.raises(Disconnected):
+        answered(Reply("long " * 100, cut=True))
+
+
+def test_nobody_there() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(Unreachable, match=str(port)):
+        post(f"http://127.0.0.1:{port}/v1")
+
+
+@pytest.mark.parametrize(("bypassed", "n_at_proxy"), [("", 1), ("127.0.0.1", 0)])
+def test_a_proxy_is_used_as_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, bypassed: str, n_at_proxy: int
+) -> None:
+    with chat_server(lambda *_: Reply("direct")) as server, chat_server(lambda *_: Reply("by proxy")) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
+        monkeypatch.setenv("no_proxy", bypassed)
+        post(server.url)
+        assert (len(proxy.requests), len(server.requests)) == (n_at_proxy, 1 - n_at_proxy)
