@@ -157,7 +157,14 @@ FLOORS = {
 READING = ("runner.results", "runner.loaded", "runner.common_samples", "runner.json_types")
 """How results are written and read: for every floor above the pipeline, and for the analysis."""
 
-COMMANDS = {"runner.datasets", "runner.judge_agreement", "runner.score", "runner.store", "runner.track"}
+COMMANDS = {
+    "runner.datasets",
+    "runner.judge_agreement",
+    "runner.models",
+    "runner.score",
+    "runner.store",
+    "runner.track",
+}
 
 
 def _strangers(module: str, allowed: tuple[str, ...]) -> set[str]:
