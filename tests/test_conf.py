@@ -29,6 +29,7 @@ NEEDED = {
     "llm/openai.yaml": ["llm.model=a-model", "llm.api_key_env=''"],
     "reranker/cross_encoder.yaml": ["reranker.model=owner/name", f"reranker.revision={'0' * 40}"],
     "embedder/openai.yaml": ["embedder.model=a-model", "embedder.api_key_env=''"],
+    "embedder/sentence_transformers.yaml": ["embedder.model=owner/name", f"embedder.revision={'0' * 40}"],
     **{
         f"judge/{name}.yaml": ["judge.llm.model=a-model", "judge.llm.api_key_env=''"]
         for name in ("omnieval", "omnieval_en", "quest_eval", "quest_eval_en")

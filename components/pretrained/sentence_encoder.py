@@ -1,0 +1,200 @@
+"""Sentence encoders of the package sentence-transformers, given batches of equal cost.
+
+The package makes batches of equal numbers of texts, and the model waits while the next one is tokenized. Here a batch
+is so many tokens, and texts are tokenized while the model computes. What is computed for a text is the package's own:
+its tokenizer, its prompts, its modules.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.pretrained.batches import length_batches, prepared_ahead
+from components.pretrained.load_once import load_once
+from components.pretrained.model_folder import loading, missing_packages, torch_device
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+PACKAGES = ("sentence_transformers", "torch", "transformers")
+
+_WINDOW_CHARACTERS = 2**20
+"""So many are tokenized at once, padding included: a few dozen megabytes of tokens."""
+
+Features = dict[str, Any]
+"""What a model reads of a batch: tensors by name, and a few values that all rows share."""
+
+
+class Dtype(StrEnum):
+    """The numbers that a model computes with."""
+
+    FLOAT32 = "float32"
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
+
+
+class Pooling(StrEnum):
+    """How the vectors of a text's tokens become one; MODEL: as the model's folder says, the mean if it says nothing."""
+
+    MODEL = "model"
+    CLS = "cls"
+    MEAN = "mean"
+    MAX = "max"
+    LAST = "lasttoken"
+    WEIGHTED_MEAN = "weightedmean"
+
+
+class Side(StrEnum):
+    """What a text is to a retriever, in the words of the package."""
+
+    QUERY = "query"
+    PASSAGE = "document"
+
+
+_PROMPT_NAMES = {Side.QUERY: ("query",), Side.PASSAGE: ("document", "passage", "corpus")}
+
+
+def own_prompt(prompts: Mapping[str, str | None], side: Side) -> str:
+    """The one of a model's prompts that stands before the texts of a side; "" for none."""
+    return next((prompt for name in _PROMPT_NAMES[side] if (prompt := prompts.get(name))), "")
+
+
+@dataclass(frozen=True)
+class SentenceEncoder:
+    """A model, and how it reads texts. `max_length` is in tokens, special ones included; None for as many as the
+    model's folder says.
+    """
+
+    model: str
+    revision: str
+    dtype: Dtype = Dtype.FLOAT32
+    pooling: Pooling = Pooling.MODEL
+    max_length: int | None = None
+    trust_remote_code: bool = False
+
+    def encode(
+        self, texts: Sequence[str], side: Side, prompt: str | None, batch_tokens: int, device: str
+    ) -> NDArray[np.float32]:
+        """float32[n_texts, d], as long as the model makes them. `prompt` stands before every text; None is for the
+        model's own prompt of that side. The model reads at most `batch_tokens` tokens at once, padding included, save
+        for a single text that is longer.
+
+        Raises ComponentError if the model cannot be loaded, if a batch does not fit into memory, or if a vector is not
+        finite.
+        """
+        encoder = _load(self.model, self.revision, self, device)
+        prompt = own_prompt(encoder.prompts, side) if prompt is None else prompt
+
+        def tokenize(rows: NDArray[np.int64]) -> Features:
+            features: Features = encoder.preprocess(
+                [texts[row] for row in rows.tolist()], prompt=prompt, task=side.value
+            )
+            return features
+
+        vectors = np.zeros((len(texts), encoder.get_embedding_dimension() or 0), dtype=np.float32)
+        windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
+        for rows, features in prepared_ahead(tokenize, windows):
+            vectors[rows] = _forward(encoder, features, len(rows), side, batch_tokens)
+        if not np.isfinite(vectors).all():
+            raise ComponentError(
+                f"model {self.model!r}: {int((~np.isfinite(vectors)).any(axis=1).sum())} of {len(texts)} vectors are "
+                f"not finite with dtype={self.dtype}, wanted finite ones; float16 overflows in some models: try "
+                "bfloat16 or float32"
+            )
+        return vectors
+
+
+def _forward(
+    encoder: "SentenceTransformer", features: Features, n_rows: int, side: Side, batch_tokens: int
+) -> NDArray[np.float32]:
+    """float32[n_rows, d] of texts that were tokenized together. Raises ComponentError if memory is short."""
+    import torch
+
+    places, made = [], []
+    try:
+        with torch.inference_mode():
+            for rows, batch in _batches(features, n_rows, batch_tokens):
+                moved = {
+                    name: value.to(encoder.device) if torch.is_tensor(value) else value for name, value in batch.items()
+                }
+                made.append(encoder(moved, task=side.value)["sentence_embedding"])
+                places.append(rows)
+            # Copied once, at the end: a copy waits for the GPU, which then would have nothing to do.
+            found = torch.cat(made).float().cpu().numpy()
+    except torch.OutOfMemoryError as error:
+        raise ComponentError(
+            f"batch_tokens: {batch_tokens} tokens at once do not fit into the memory of {encoder.device}; try "
+            f"batch_tokens={batch_tokens // 2} ({str(error).partition('. ')[0]})"
+        ) from error
+    vectors: NDArray[np.float32] = np.empty_like(found)
+    vectors[np.concatenate(places)] = found
+    return vectors
+
+
+def _batches(features: Features, n_rows: int, batch_tokens: int) -> Iterator[tuple[NDArray[np.int64], Features]]:
+    """The rows of each batch with their features, without the columns that are padding in all of them. Features
+    without an attention mask, such as those of static embeddings, are not padded: they are one batch.
+    """
+    mask = features.get("attention_mask")
+    if mask is None:
+        yield np.arange(n_rows), features
+        return
+    for rows in length_batches(mask.sum(dim=1).numpy(), batch_tokens):
+        columns = mask[rows].any(dim=0)
+        yield (
+            rows,
+            {
+                name: value[rows][:, columns] if getattr(value, "shape", ())[:2] == mask.shape else value
+                for name, value in features.items()
+            },
+        )
+
+
+@load_once
+def _load(model: str, revision: str, wanted: SentenceEncoder, device: str) -> "SentenceTransformer":
+    if missing := missing_packages(PACKAGES, "a sentence encoder"):
+        raise missing[0]
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    on_device = torch_device(device)
+    with loading(model, revision) as name:
+        encoder = SentenceTransformer(
+            name,
+            device="cpu",
+            revision=revision or None,
+            trust_remote_code=wanted.trust_remote_code,
+            model_kwargs={"use_safetensors": True},
+        )
+    _set_max_length(encoder, wanted)
+    if wanted.pooling is not Pooling.MODEL:
+        _set_pooling(encoder, wanted)
+    return encoder.to(device=on_device, dtype=getattr(torch, wanted.dtype.value)).eval()
+
+
+def _set_max_length(encoder: "SentenceTransformer", wanted: SentenceEncoder) -> None:
+    if wanted.max_length is None:
+        return
+    positions = getattr(encoder.config, "max_position_embeddings", None)
+    if positions and wanted.max_length > positions:
+        raise ComponentError(
+            f"max_length: got {wanted.max_length}, but model {wanted.model!r} has {positions} positions"
+        )
+    encoder.max_seq_length = wanted.max_length
+
+
+def _set_pooling(encoder: "SentenceTransformer", wanted: SentenceEncoder) -> None:
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+
+    places = [place for place, module in enumerate(encoder) if isinstance(module, PoolingModule)]
+    if len(places) != 1:
+        raise ComponentError(
+            f"pooling: got {wanted.pooling}, but model {wanted.model!r} pools in its own way, wanted pooling=model"
+        )
+    own = encoder[places[0]]
+    encoder[places[0]] = PoolingModule(own.embedding_dimension, wanted.pooling.value, include_prompt=own.include_prompt)
