@@ -32,7 +32,7 @@ NEEDED = {
     "embedder/sentence_transformers.yaml": ["embedder.model=owner/name", f"embedder.revision={'0' * 40}"],
     **{
         f"judge/{name}.yaml": ["judge.llm.model=a-model", "judge.llm.api_key_env=''"]
-        for name in ("omnieval", "omnieval_en", "quest_eval", "quest_eval_en")
+        for name in ("omnieval", "omnieval_en", "omnieval_zh", "quest_eval", "quest_eval_en", "quest_eval_zh")
     },
 }
 

@@ -22,6 +22,7 @@ from components.judges.verdicts import (
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation
 from components.records import JudgeInput, Judgements, Request, Sample, ScoreState
+from components.text.languages import languages_of_prompts
 from components.text.templates import fill
 
 _PLACES = ("{answer}", "{passages}", "{passage}")
@@ -96,6 +97,11 @@ class Graded:
     def names(self) -> tuple[str, ...]:
         """(name,)."""
         return (self.name,)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Of the texts that the prompts are made for; () for any."""
+        return languages_of_prompts(self.system, self.instruction)
 
     @property
     def reads_answers(self) -> bool:

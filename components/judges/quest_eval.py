@@ -19,6 +19,7 @@ from components.judges.unknown_answers import Phrases
 from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation, Tokenizer
 from components.records import JudgeInput, Judgements, Sample, ScoreState
+from components.text.languages import languages_of_prompts
 from components.tokenizers.jieba_words import JiebaWords
 
 
@@ -34,7 +35,8 @@ class QuestEval:
 
     `question_prompt` has a place for {text}; `answer_prompt` for {text}, {questions} and {cannot_infer}, which is the
     first phrase of `cannot_infer`; the others are recognised too. If a reply lacks an answer, the judge is asked again,
-    with `reminder`, up to `max_attempts` times in all; then the sample is UNPARSABLE.
+    with `reminder`, up to `max_attempts` times in all; then the sample is UNPARSABLE. `tokenizer` splits answers
+    for the F1 of the plain precision.
 
     `questions_file` is a published file of questions and reference answers, or a folder of them ("" for none). Samples
     that are in it take theirs from there; entries that are empty, or have more questions than answers or the reverse,
@@ -51,7 +53,7 @@ class QuestEval:
     questions_file: str = runtime_only("", "the content counts, through content_hash, not its place")
     tokenizer: Tokenizer = JiebaWords()
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     larger_is_better: ClassVar[bool | None] = True
 
     def check(self) -> list[str]:
@@ -82,6 +84,11 @@ class QuestEval:
     def names(self) -> tuple[str, ...]:
         """The four of `quest_scores`."""
         return NAMES
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Of the texts that the prompts are made for; () for any."""
+        return languages_of_prompts(self.system, self.question_prompt, self.answer_prompt)
 
     @property
     def reads_answers(self) -> bool:

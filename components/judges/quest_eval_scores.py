@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from components.judges.unknown_answers import Phrases
 from components.protocols import Tokenizer
 from components.records import ScoreState
+from components.tokenizers.jieba_words import JiebaWords
 
 NAMES = (
     "quest_eval_precision",
@@ -26,15 +27,15 @@ def quest_scores(
 
     Recall is the share of questions answered from the generated text, of those that the reference answers; precision is
     the mean token F1 of the answered ones. Plain: `phrases` are recognised after normalisation and among words about
-    the text, white space is not a token, and a mean over nothing is NOT_APPLICABLE. Compat, as published: the first
-    phrase must match exactly, white-space tokens count, and a mean over nothing is 0. If the lists are empty or differ
-    in length, all four are NOT_APPLICABLE (the published code gives 0).
+    the text, tokens are the `tokenizer`'s without white space, and a mean over nothing is NOT_APPLICABLE. Compat, as
+    published: the first phrase must match exactly, tokens are jieba's with white space, and a mean over nothing is 0.
+    If the lists are empty or differ in length, all four are NOT_APPLICABLE (the published code gives 0).
     """
     if len(answers_reference) != len(answers_generated) or not answers_reference:
         return dict.fromkeys(NAMES, ScoreState.NOT_APPLICABLE)
     pairs = list(zip(answers_reference, answers_generated, strict=True))
     precision, recall = _means(pairs, phrases.mean_unknown, lambda pair: _token_f1(_words(pair, tokenizer)))
-    compat = _means(pairs, phrases.are_the_first, lambda pair: _token_f1(tokenizer.tokenize(pair)))
+    compat = _means(pairs, phrases.are_the_first, lambda pair: _token_f1(JiebaWords().tokenize(pair)))
     scores = (
         ScoreState.NOT_APPLICABLE if precision is None else precision,
         ScoreState.NOT_APPLICABLE if recall is None else recall,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.records import Kind, Message, Passage, Sample
-from components.text.languages import detect_language
+from components.text.languages import languages_of_prompts
 from components.text.templates import fill
 
 _ASKED, _SAID = ("{question}", "{context}"), "{history}"
@@ -56,9 +56,8 @@ class PromptByKind:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """("zh",) for Chinese instructions; () for others, which are understood with sources in any language."""
-        is_chinese = detect_language([self.system, self.default, *(getattr(self, kind.value) for kind in Kind)]) == "zh"
-        return ("zh",) if is_chinese else ()
+        """Of the sources that the instructions are made for; () for any."""
+        return languages_of_prompts(self.system, self.default, *(getattr(self, kind.value) for kind in Kind))
 
     def render(self, sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
         """A system message (unless it is empty) and a user message."""

@@ -39,6 +39,14 @@ def detect_language(texts: Iterable[str]) -> str:
     return _of_latin(looked_at) if scripts["latin"] >= _MOST * total else UNKNOWN
 
 
+@cache
+def languages_of_prompts(*texts: str) -> tuple[str, ...]:
+    """Those of the texts that prompts are made for: ("zh",) for Chinese ones; () for others, which models understand
+    with texts in any language.
+    """
+    return ("zh",) if detect_language(texts) == "zh" else ()
+
+
 def _scripts(texts: Iterable[str]) -> Counter[str]:
     """How much of the texts is in which script: in characters, and in words where these are of letters."""
     letters = Counter(character for text in texts for character in text if character.isalpha())

@@ -72,6 +72,8 @@ def _shared_by_classes(group: str) -> Iterator[str]:
     """Nothing for a role with one class: what that has is the class's own."""
     by_class: dict[str, Config] = {}
     for file in files("conf").joinpath(group).iterdir():
+        if not file.is_file():  # a group within the group
+            continue
         option: Json = yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe one
         if "_target_" in option:
             by_class[option["_target_"]] = option

@@ -29,7 +29,10 @@ def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
             mistakes += error.mistakes
     for field in settings_fields():
         if len({repr(getattr(request.cell, field)) for request in requests}) > 1:
-            mistakes.append(f"{field}.*: differs between cells; these settings belong to the sweep and take one value")
+            mistakes.append(
+                f"{field}.*: differs between cells; these settings belong to the sweep and take one value: start a "
+                "sweep for each"
+            )
     mistakes += headline_mistakes([request.cell for request in requests])
     if mistakes:
         raise ConfigError(list(dict.fromkeys(mistakes)))

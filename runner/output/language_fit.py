@@ -13,17 +13,22 @@ def misfits(cells: Iterable[PlannedCell]) -> list[str]:
     for cell in cells:
         found.setdefault(cell.graph.data.language, {}).update(dict.fromkeys(_not_made_for_its_texts(cell)))
     return [
-        f"language: the texts look {NAMES[language]}, and these are made for others: {', '.join(names)}. "
-        f"Add language={language}, or choose other ones."
+        f"language: the texts {_look(language)}: {', '.join(names)}. Add language={language}, or choose other ones."
         for language, names in found.items()
         if names
     ]
 
 
+def _look(language: str) -> str:
+    if language in NAMES:
+        return f"look {NAMES[language]}, and these are made for others"
+    return "are in several languages, or in one that is not recognised, and these are made for one"
+
+
 def _not_made_for_its_texts(cell: PlannedCell) -> Iterator[str]:
     """The fields of the cell with such components, and the components' names."""
     language = cell.graph.data.language
-    if language == UNKNOWN:
+    if language == cell.request.cell.language.name == UNKNOWN:  # nothing fits such texts better
         return
     for field in sorted(cell.graph.used):
         for part in parts_of(getattr(cell.request.cell, field)):

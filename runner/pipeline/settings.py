@@ -66,7 +66,9 @@ def _computed_twice(scores: Mapping[str, Metric], drop: str) -> list[str]:
 
 @dataclass(frozen=True)
 class LanguageSettings:
-    """The language of the texts. Choosing one chooses tokenizer and prompt; metrics read `words` and `bleu`."""
+    """The language of the texts. Choosing one chooses tokenizer, prompt and the wording of judges; metrics read `words`
+    and `bleu`.
+    """
 
     name: str
     words: Tokenizer

@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from components.errors import ConfigError
 from components.json_value import Json
 from components.metrics.trec import TrecMeasures
-from components.protocols import ContextMetric, Metric
+from components.protocols import ContextMetric, Metric, Tokenizer
 from runner.launch.schema import build_component
 from runner.score.quest import QuestAnswers
 
@@ -53,10 +53,12 @@ def _known(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
     """The metrics of answers and rankings by name; and for those that cannot be used here (a missing extra, say), the
     reason by the name of their node.
     """
-    quest = QuestAnswers()
+    text = files("conf").joinpath("language", f"{language}.yaml").read_text(encoding="utf-8")
+    chosen: Json = OmegaConf.to_container(OmegaConf.create(text))
+    quest = QuestAnswers(build_component(chosen["words"], Tokenizer, "language.words"))
     known: dict[str, Scorer] = dict.fromkeys(quest.names, quest)
     unusable: dict[str, str] = {}
-    for component, node in _nodes(language).items():
+    for component, node in _nodes(chosen).items():
         try:
             metric = build_component(node, Metric, component)
         except ConfigError as error:
@@ -67,13 +69,12 @@ def _known(language: str) -> tuple[dict[str, Scorer], dict[str, str]]:
     return known, unusable
 
 
-def _nodes(language: str) -> dict[str, Mapping[str, Json]]:
-    """The metrics of all options."""
-    chosen = OmegaConf.create(files("conf").joinpath("language", f"{language}.yaml").read_text(encoding="utf-8"))
+def _nodes(language: Json) -> dict[str, Mapping[str, Json]]:
+    """The metrics of all options, made for a language."""
     nodes: dict[str, Mapping[str, Json]] = {}
     for option in sorted(files("conf").joinpath("metrics").iterdir(), key=lambda file: file.name):
         if option.name.endswith(".yaml"):
             written = OmegaConf.create(option.read_text(encoding="utf-8"))
-            config: Json = OmegaConf.to_container(OmegaConf.merge(written, {"language": chosen}), resolve=True)
+            config: Json = OmegaConf.to_container(OmegaConf.merge(written, {"language": language}), resolve=True)
             nodes |= config["scores"]
     return nodes

@@ -9,6 +9,8 @@ from omegaconf import OmegaConf
 
 import conf
 from components.text.templates import fill
+from runner.launch.compose import compose_config
+from tests.runner.sweeping import compose_job
 
 FOLDER = Path(conf.__file__).parent / "judge"
 PLACES = (
@@ -32,7 +34,7 @@ def scores(name: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", ["omnieval", "omnieval_en", "quest_eval", "quest_eval_en"])
+@pytest.mark.parametrize("name", ["omnieval/zh", "omnieval/en", "quest_eval/zh", "quest_eval/en"])
 def test_no_place_stays_empty(name: str) -> None:
     for score in scores(name).values():
         for prompt in filter(None, (score.get(field, "") for field in PROMPTS)):
@@ -42,7 +44,7 @@ def test_no_place_stays_empty(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["omnieval", "quest_eval"])
 def test_both_languages_ask_for_the_same(name: str) -> None:
-    chinese, english = scores(name), scores(f"{name}_en")
+    chinese, english = scores(f"{name}/zh"), scores(f"{name}/en")
     assert list(chinese) == list(english)
     for key, score in chinese.items():
         assert {f: v for f, v in score.items() if f not in TEXTS} == {
@@ -55,7 +57,52 @@ def test_both_languages_ask_for_the_same(name: str) -> None:
             assert shown == shown_in_english, (key, prompt)
 
 
-@pytest.mark.parametrize("name", ["omnieval", "omnieval_en"])
+def composed(*overrides: str) -> Any:
+    return compose_job(*overrides).config["judge"]["scores"]
+
+
+@pytest.mark.parametrize("name", ["omnieval", "quest_eval"])
+class TestTheLanguage:
+    def test_chooses_the_wording(self, name: str) -> None:
+        """English for languages without a wording, which models understand with texts in any."""
+        by_language = {
+            language: composed(f"judge={name}", f"language={language}") for language in ("zh", "en", "de", "multi")
+        }
+        for language, wording in (("zh", "zh"), ("en", "en"), ("de", "en"), ("multi", "en")):
+            for key, score in scores(f"{name}/{wording}").items():
+                composed_texts = {field: by_language[language][key].get(field) for field in TEXTS}
+                assert composed_texts == {field: score.get(field) for field in TEXTS}, (language, key)
+
+    def test_gives_way_to_a_judge_that_is_named(self, name: str) -> None:
+        assert composed(f"judge={name}_zh", "language=en", "tokenizer=jieba").keys() == scores(f"{name}/zh").keys()
+        for language, other in (("en", "zh"), ("zh", "en")):
+            found = composed(f"judge={name}_{other}", f"language={language}")
+            named = scores(f"{name}/{other}")
+            assert {key: score["system"] for key, score in found.items()} == {
+                key: score["system"] for key, score in named.items()
+            }
+
+    def test_may_have_a_wording_of_the_users_own(self, name: str, tmp_path: Path) -> None:
+        (tmp_path / "judge" / name).mkdir(parents=True)
+        key = next(iter(scores(f"{name}/en")))
+        wording = f"scores: {{{key}: {{system: Sie prüfen genau.}}}}"
+        (tmp_path / "judge" / name / "de.yaml").write_text(wording, encoding="utf-8")
+        own = compose_config([f"hydra.searchpath=[file://{tmp_path}]", f"judge={name}", "language=de"])
+        english = composed(f"judge={name}", "language=en")
+        assert own["judge"]["scores"][key]["system"] == "Sie prüfen genau."
+        assert own["judge"]["scores"][key]["reminder"] == english[key]["reminder"]
+
+
+def test_answers_are_compared_by_the_words_of_the_language() -> None:
+    tokenizers = {
+        language: composed("judge=quest_eval", f"language={language}")["quest_eval"]["tokenizer"]["_target_"]
+        for language in ("zh", "en")
+    }
+    assert tokenizers["zh"].endswith("JiebaWords")
+    assert tokenizers["en"].endswith("PlainWords")
+
+
+@pytest.mark.parametrize("name", ["omnieval/zh", "omnieval/en"])
 def test_every_grade_is_defined(name: str) -> None:
     for key, score in scores(name).items():
         defined = re.findall(r"^(-?\d+)[：:]", score["instruction"], re.MULTILINE)

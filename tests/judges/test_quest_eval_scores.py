@@ -8,6 +8,7 @@ from components.judges.quest_eval_scores import NAMES, quest_scores
 from components.judges.unknown_answers import Phrases
 from components.records import ScoreState
 from components.tokenizers.jieba_words import JiebaWords
+from components.tokenizers.plain_words import PlainWords
 
 CASES = json.loads((Path(__file__).parent / "quest_eval_cases.json").read_text(encoding="utf-8"))
 PHRASES = Phrases(("无法推断", "文中未提及"))
@@ -34,6 +35,15 @@ def test_by_hand(case: dict[str, Any]) -> None:
 def test_an_answer_about_the_text_is_none_in_the_plain_scores_alone() -> None:
     found = scores(["杭州", "春天"], ["杭州", "根据文本无法推断"])
     assert [found[name] for name in NAMES] == [1.0, 0.5, 0.5, 1.0]
+
+
+def test_the_tokenizer_is_for_the_plain_scores_alone() -> None:
+    reference, generated = ["a well-known bridge"], ["a well known bridge"]
+    by_tokenizer = [
+        quest_scores(reference, generated, PHRASES, tokenizer) for tokenizer in (JiebaWords(), PlainWords())
+    ]
+    assert by_tokenizer[0][NAMES[0]] != by_tokenizer[1][NAMES[0]] == pytest.approx(4 / 7)
+    assert by_tokenizer[0][NAMES[2]] == by_tokenizer[1][NAMES[2]]
 
 
 def test_the_published_scores(golden: list[dict[str, Any]]) -> None:

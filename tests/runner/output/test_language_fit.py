@@ -50,6 +50,25 @@ def test_english_words_do_not_fit_chinese_texts(tmp_path: Path) -> None:
     assert "EnglishStems" in shown
 
 
+JUDGE = ("llm=scripted", "judge.llm.model=a-judge", "judge.llm.api_key_env=''")
+
+
+def test_a_judge_follows_the_switch_unless_it_is_named(tmp_path: Path) -> None:
+    question = "When was the bridge opened?"
+    assert "judge (Graded)" in plan(tmp_path, ENGLISH, question, "judge=omnieval", *JUDGE)
+    assert "made for others" not in plan(tmp_path, ENGLISH, question, "judge=omnieval", "language=en", *JUDGE)
+    shown = plan(tmp_path, ENGLISH, question, "judge=quest_eval_zh", "language=en", *JUDGE)
+    assert "made for others: judge (QuestEval). Add" in shown
+
+
+def test_texts_whose_language_is_not_recognised_are_not_silently_taken_for_chinese(tmp_path: Path) -> None:
+    russian = {"a": "Мост был открыт в 1932 году и является одним из старейших в стране."}
+    shown = plan(tmp_path, russian, "Когда был открыт мост?")
+    assert "in several languages, or in one that is not recognised, and these are made for one:" in shown
+    assert "Add language=multi" in shown
+    assert "made for one" not in plan(tmp_path, russian, "Когда был открыт мост?", "language=multi")
+
+
 def test_nothing_is_said_of_what_no_cell_uses(tmp_path: Path) -> None:
     overrides = ("tokenizer=english", "llm=none", "metrics=retrieval")
     assert "made for others" not in plan(tmp_path, ENGLISH, "When was the bridge opened?", *overrides)

@@ -10,6 +10,8 @@ from sacrebleu import corpus_bleu
 
 from runner.score import names
 from runner.score.__main__ import main
+from runner.score.lines import QuestLine
+from runner.score.names import metrics_by_name
 
 ANSWER = {"id": "a", "prediction": "北京是首都", "references": ["北京是中国的首都", "首都是北京"]}
 RANKING = {"id": "r", "ranking": ["d1", "d2"], "relevant": {"d2": 2, "d3": 0}}
@@ -207,6 +209,17 @@ def test_texts_are_compared_by_the_words_of_a_language(tmp_path: Path) -> None:
         values[language] = json.loads(output.read_text(encoding="utf-8"))["scores"]["rouge_l"]
     assert values["en"] == 2 * 2 / 7
     assert values["zh"] != values["en"]
+
+
+def test_so_are_the_answers_of_another_judge() -> None:
+    line = QuestLine(("a well-known bridge",), ("a well known bridge",))
+    precision = {
+        language: metrics_by_name([name], language)[name].score([line])[name].values[0]
+        for name in ["quest_eval_precision"]
+        for language in ("zh", "en")
+    }
+    assert precision["en"] == pytest.approx(4 / 7)
+    assert precision["zh"] != precision["en"]
 
 
 @pytest.mark.parametrize(
