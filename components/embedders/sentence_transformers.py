@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.fields import runtime_only
+from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes
-from components.pretrained.sentence_encoder import PACKAGES, Dtype, Pooling, SentenceEncoder, Side
+from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side
 from components.protocols import EmbedderState
 from components.records import Passages
 

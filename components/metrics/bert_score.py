@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.means import combine_mean
 from components.metrics.text_pairs import Pair, best_text_over_references
+from components.pretrained.load_once import load_once
 from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
 from components.protocols import TextForm
 from components.records import Sample, Scores, TextsWithUnits
@@ -115,7 +115,7 @@ class _Encoder(NamedTuple):
         return f1.clip(max=1.0)  # rounding can lead past 1 for identical texts
 
 
-@cache
+@load_once
 def _load(model: str, revision: str, num_layers: int, device: str) -> _Encoder:
     """Once per process. BERTScorer would load by name alone: no revision, pickled weights, and any path that has "t5"
     in it taken for a T5 model.

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from components.fields import runtime_only
 from components.means import combine_mean
 from components.metrics.text_pairs import Pair, best_text_over_references
+from components.pretrained.load_once import load_once
 from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
 from components.protocols import TextForm
 from components.records import Sample, Scores, TextsWithUnits
@@ -95,7 +95,7 @@ class Text2VecSimilarity:
         return cosines.clip(-1.0, 1.0)  # rounding can lead past 1 for identical texts
 
 
-@cache
+@load_once
 def _load(model: str, revision: str, device: str) -> "SentenceTransformer":
     """Once per process."""
     if missing := missing_packages(_PACKAGES, f"the metric {_NAME}"):

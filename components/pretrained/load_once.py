@@ -1,42 +1,58 @@
-"""Models stay in memory while stages need them: loaded once per process, and released when others are needed."""
+"""Models stay in memory while they are needed: loaded once per process, and released when others are to be loaded."""
 
 import functools
 import gc
 import sys
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_loaded: dict[tuple[object, ...], object] = {}
-_lock = threading.RLock()
+Model = tuple[str, str]
+"""A model and its revision."""
+
+
+class _Loaded:
+    """What this process holds."""
+
+    lock = threading.RLock()
+    by_arguments: dict[tuple[object, ...], object] = {}  # noqa: RUF012 - one for the process
+    needed: frozenset[Model] | None = None
+    """None as long as nobody says what is needed: all models are then kept."""
 
 
 def load_once(load: Callable[P, T]) -> Callable[P, T]:
-    """Keeps what `load` returns, by its arguments, of which the first two are a model and its revision. Arguments are
-    hashable. Like `functools.cache`, but `release_all_but` makes room.
+    """Keeps what `load` returns by its arguments, which are hashable; the first two are a model and its revision. Like
+    `functools.cache`, but before it loads another model it releases those that `say_needed` did not name.
     """
 
     @functools.wraps(load)
     def loaded(*args: P.args, **kwargs: P.kwargs) -> T:
         key = (args[:2], load, args[2:], tuple(kwargs.items()))
-        with _lock:  # two threads would load it twice
-            if key not in _loaded:
-                _loaded[key] = load(*args, **kwargs)
-            found: T = _loaded[key]  # type: ignore[assignment]  # what this very function put there
+        with _Loaded.lock:  # two threads would load it twice
+            if key not in _Loaded.by_arguments:
+                if _Loaded.needed is not None:
+                    release_all_but(_Loaded.needed)
+                _Loaded.by_arguments[key] = load(*args, **kwargs)
+            found: T = _Loaded.by_arguments[key]  # type: ignore[assignment]  # what this very function put there
             return found
 
     return loaded
 
 
-def release_all_but(needed: Collection[tuple[str, str]]) -> None:
-    """Forgets all models that are not among `needed`, (model, revision) each, and hands their memory back."""
-    with _lock:
-        unneeded = [key for key in _loaded if key[0] not in needed]
+def say_needed(models: Iterable[Model]) -> None:
+    """Which models what follows will use. Others stay until one is loaded that is not there yet."""
+    _Loaded.needed = frozenset(models)
+
+
+def release_all_but(needed: Collection[Model]) -> None:
+    """Forgets all models that are not among the needed ones, and hands their memory back."""
+    with _Loaded.lock:
+        unneeded = [key for key in _Loaded.by_arguments if key[0] not in needed]
         for key in unneeded:
-            del _loaded[key]
+            del _Loaded.by_arguments[key]
     if unneeded:
         gc.collect()  # modules of torch refer to one another
         torch = sys.modules.get("torch")

@@ -5,37 +5,29 @@ is so many tokens, and texts are tokenized while the model computes. What is com
 its tokenizer, its prompts, its modules.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.pretrained.batches import length_batches, prepared_ahead
+from components.pretrained.dtype import Dtype
+from components.pretrained.features import Features, computed, readable_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_folder import loading, missing_packages, torch_device
 
 if TYPE_CHECKING:
+    import torch
     from sentence_transformers import SentenceTransformer
 
 PACKAGES = ("sentence_transformers", "torch", "transformers")
 
 _WINDOW_CHARACTERS = 2**20
 """So many are tokenized at once, padding included: a few dozen megabytes of tokens."""
-
-Features = dict[str, Any]
-"""What a model reads of a batch: tensors by name, and a few values that all rows share."""
-
-
-class Dtype(StrEnum):
-    """The numbers that a model computes with."""
-
-    FLOAT32 = "float32"
-    FLOAT16 = "float16"
-    BFLOAT16 = "bfloat16"
 
 
 class Pooling(StrEnum):
@@ -96,10 +88,14 @@ class SentenceEncoder:
             )
             return features
 
+        def embed(batch: Features) -> "torch.Tensor":
+            made: torch.Tensor = encoder(batch, task=side.value)["sentence_embedding"]
+            return made
+
         vectors = np.zeros((len(texts), encoder.get_embedding_dimension() or 0), dtype=np.float32)
         windows = length_batches([len(text) for text in texts], _WINDOW_CHARACTERS)
         for rows, features in prepared_ahead(tokenize, windows):
-            vectors[rows] = _forward(encoder, features, len(rows), side, batch_tokens)
+            vectors[rows] = computed(features, len(rows), batch_tokens, encoder, embed)
         if not np.isfinite(vectors).all():
             raise ComponentError(
                 f"model {self.model!r}: {int((~np.isfinite(vectors)).any(axis=1).sum())} of {len(texts)} vectors are "
@@ -107,52 +103,6 @@ class SentenceEncoder:
                 "bfloat16 or float32"
             )
         return vectors
-
-
-def _forward(
-    encoder: "SentenceTransformer", features: Features, n_rows: int, side: Side, batch_tokens: int
-) -> NDArray[np.float32]:
-    """float32[n_rows, d] of texts that were tokenized together. Raises ComponentError if memory is short."""
-    import torch
-
-    places, made = [], []
-    try:
-        with torch.inference_mode():
-            for rows, batch in _batches(features, n_rows, batch_tokens):
-                moved = {
-                    name: value.to(encoder.device) if torch.is_tensor(value) else value for name, value in batch.items()
-                }
-                made.append(encoder(moved, task=side.value)["sentence_embedding"])
-                places.append(rows)
-            # Copied once, at the end: a copy waits for the GPU, which then would have nothing to do.
-            found = torch.cat(made).float().cpu().numpy()
-    except torch.OutOfMemoryError as error:
-        raise ComponentError(
-            f"batch_tokens: {batch_tokens} tokens at once do not fit into the memory of {encoder.device}; try "
-            f"batch_tokens={batch_tokens // 2} ({str(error).partition('. ')[0]})"
-        ) from error
-    vectors: NDArray[np.float32] = np.empty_like(found)
-    vectors[np.concatenate(places)] = found
-    return vectors
-
-
-def _batches(features: Features, n_rows: int, batch_tokens: int) -> Iterator[tuple[NDArray[np.int64], Features]]:
-    """The rows of each batch with their features, without the columns that are padding in all of them. Features
-    without an attention mask, such as those of static embeddings, are not padded: they are one batch.
-    """
-    mask = features.get("attention_mask")
-    if mask is None:
-        yield np.arange(n_rows), features
-        return
-    for rows in length_batches(mask.sum(dim=1).numpy(), batch_tokens):
-        columns = mask[rows].any(dim=0)
-        yield (
-            rows,
-            {
-                name: value[rows][:, columns] if getattr(value, "shape", ())[:2] == mask.shape else value
-                for name, value in features.items()
-            },
-        )
 
 
 @load_once
@@ -171,21 +121,12 @@ def _load(model: str, revision: str, wanted: SentenceEncoder, device: str) -> "S
             trust_remote_code=wanted.trust_remote_code,
             model_kwargs={"use_safetensors": True},
         )
-    _set_max_length(encoder, wanted)
+    if encoder.transformers_model is not None:  # static embeddings read texts of any length
+        readable = readable_tokens(encoder.transformers_model, encoder.tokenizer)
+        encoder.max_seq_length = min(wanted.max_length or readable, readable)
     if wanted.pooling is not Pooling.MODEL:
         _set_pooling(encoder, wanted)
     return encoder.to(device=on_device, dtype=getattr(torch, wanted.dtype.value)).eval()
-
-
-def _set_max_length(encoder: "SentenceTransformer", wanted: SentenceEncoder) -> None:
-    if wanted.max_length is None:
-        return
-    positions = getattr(encoder.config, "max_position_embeddings", None)
-    if positions and wanted.max_length > positions:
-        raise ComponentError(
-            f"max_length: got {wanted.max_length}, but model {wanted.model!r} has {positions} positions"
-        )
-    encoder.max_seq_length = wanted.max_length
 
 
 def _set_pooling(encoder: "SentenceTransformer", wanted: SentenceEncoder) -> None:

@@ -1,6 +1,6 @@
 """A cross-encoder: a pretrained model that reads query and chunk together, and gives them one score."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.batches import length_batches, prepared_ahead
-from components.pretrained.features import Features, feature_batches, on_device, readable_tokens
+from components.pretrained.dtype import Dtype
+from components.pretrained.features import Features, computed, readable_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
 from components.records import Passages
@@ -33,14 +34,6 @@ class Activation(StrEnum):
     NONE = "none"
     SIGMOID = "sigmoid"
     MODEL = "model"
-
-
-class Dtype(StrEnum):
-    """The numbers that a model computes with."""
-
-    FLOAT32 = "float32"
-    BFLOAT16 = "bfloat16"
-    FLOAT16 = "float16"
 
 
 @dataclass(frozen=True)
@@ -106,6 +99,8 @@ class PretrainedCrossEncoder:
             Activation.SIGMOID: nn.Sigmoid(),
             Activation.MODEL: encoder.activation_fn,
         }
+        activation = activations[self.activation]
+        assert activation is not None, "sentence-transformers sets one when it loads a model"
         n_characters = [len(query) + len(chunk) for query, chunk in texts]
         windows = length_batches(n_characters, _WINDOW_CHARACTERS)
         scores = np.empty(len(texts), dtype=np.float32)
@@ -113,31 +108,13 @@ class PretrainedCrossEncoder:
         def tokenized(rows: NDArray[np.int64]) -> Features:
             return encoder.preprocess([texts[row] for row in rows.tolist()], prompt=self.prompt)
 
+        def score(batch: Features) -> "torch.Tensor":
+            made: torch.Tensor = activation(encoder(batch)["scores"].float())[:, 0]
+            return made
+
         for rows, features in prepared_ahead(tokenized, windows):
-            scores[rows] = _outputs(encoder, features, self.batch_tokens, activations[self.activation])
+            scores[rows] = computed(features, len(rows), self.batch_tokens, encoder, score)
         return scores
-
-
-def _outputs(
-    encoder: "CrossEncoder",
-    features: Features,
-    batch_tokens: int,
-    activation: Callable[["torch.Tensor"], "torch.Tensor"] | None,
-) -> NDArray[np.float32]:
-    """float32[n_rows], batch by batch, in the order of the rows."""
-    import torch
-
-    assert activation is not None, "sentence-transformers sets one when it loads a model"
-    with torch.inference_mode():
-        made, places = [], []
-        for rows, batch in feature_batches(features, batch_tokens):
-            made.append(activation(encoder(on_device(batch, encoder.device))["scores"].float())[:, 0])
-            places.append(rows)
-        # Copied at the end: a copy waits for the GPU, which meanwhile would have nothing to do.
-        found = torch.cat(made).cpu().numpy()
-    scores: NDArray[np.float32] = np.empty_like(found)
-    scores[np.concatenate(places)] = found
-    return scores
 
 
 @load_once
@@ -159,7 +136,7 @@ def _load(
             model_kwargs={"use_safetensors": True, "dtype": getattr(torch, dtype)},
         )
     _require_one_score(encoder, model)
-    encoder.max_seq_length = min(max_length, readable_tokens(encoder))
+    encoder.max_seq_length = min(max_length, readable_tokens(encoder.transformers_model, encoder.tokenizer))
     on_device: CrossEncoder = encoder.to(torch_device(device)).eval()
     return on_device
 

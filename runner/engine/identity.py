@@ -71,13 +71,12 @@ def parts_of(value: object) -> Iterator[object]:
             yield from parts_of(getattr(value, field.name))
 
 
-def models_in(value: object) -> frozenset[str]:
-    """Keys of the models that a component needs in memory: of all components inside it that have a field `model`."""
+def models_in(value: object) -> frozenset[tuple[str, str]]:
+    """The models that a component needs in memory, (model, revision) each: those of all components inside it that have
+    a field `model`, whatever they use it for.
+    """
     found = [part for part in parts_of(value) if getattr(part, "model", None)]
-    return frozenset(
-        key_of([type(part).__qualname__, describe(getattr(part, "model", None)), str(getattr(part, "revision", ""))])
-        for part in found
-    )
+    return frozenset((str(getattr(part, "model", "")), str(getattr(part, "revision", ""))) for part in found)
 
 
 def key_of(description: Json) -> str:

@@ -145,7 +145,7 @@ def _ordered(needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels: M
     for key, inputs in waiting_for.items():
         for before in inputs:
             followers[before].append(key)
-    ready: dict[frozenset[str], list[tuple[tuple[int, int, int], str]]] = defaultdict(list)
+    ready: dict[frozenset[tuple[str, str]], list[tuple[tuple[int, int, int], str]]] = defaultdict(list)
 
     def add(key: str) -> None:
         heappush(ready[needed[key].models], (places[key], key))
@@ -154,7 +154,7 @@ def _ordered(needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels: M
         if not inputs:
             add(key)
     order: list[AnyStage] = []
-    none: frozenset[str] = frozenset()
+    none: frozenset[tuple[str, str]] = frozenset()
     loaded = none
     while any(ready.values()):
         others = sorted((models for models in ready if ready[models]), key=lambda models: ready[models][0])

@@ -108,11 +108,11 @@ class Stage(ABC, Generic[T]):
         return tuple(found.values())
 
     @cached_property
-    def models(self) -> frozenset[str]:
-        """Names the models that must be in memory, those of metrics and judges too: equal ones are run together. What
-        its inputs needed is not among them.
+    def models(self) -> frozenset[tuple[str, str]]:
+        """The models that must be in memory, (model, revision) each, those of metrics and judges too: stages with equal
+        ones are run together. What its inputs needed is not among them.
         """
-        return frozenset(name for part in self._own_leaves() for name in models_in(part))
+        return frozenset(model for part in self._own_leaves() for model in models_in(part))
 
     def components(self) -> Iterator[object]:
         """All components in its fields and within one another; those of its inputs are not among them."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from components.errors import ComponentError, DamagedEntryError, StoreError
+from components.pretrained.load_once import say_needed
 from runner.engine import environment
 from runner.engine.ask import Report
 from runner.engine.cache import Cache
@@ -99,6 +100,7 @@ class Worker:
 
     def _make(self, stage: AnyStage, report: Report, n_tries: int = _N_TRIES) -> StageRun:
         run = Run(stage, self._store, self._cache, report)
+        say_needed(stage.models)
         started = time.perf_counter()
         try:
             result = stage.make(run)

@@ -1,0 +1,55 @@
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from components.pretrained.batches import MOST_ROWS, length_batches, prepared_ahead
+
+
+def batches(lengths: Sequence[int], most_padded: int) -> list[list[int]]:
+    return [rows.tolist() for rows in length_batches(lengths, most_padded)]
+
+
+def test_like_lengths_go_together_the_longest_first() -> None:
+    assert batches([1, 8, 2, 7, 1, 2], 16) == [[1, 3], [2, 5, 0, 4]]
+
+
+def test_every_text_is_in_one_batch_and_padding_is_counted() -> None:
+    lengths = np.random.default_rng(0).integers(1, 100, size=500)
+    found = list(length_batches(lengths, 1000))
+    assert sorted(np.concatenate(found).tolist()) == list(range(500))
+    assert all(len(rows) * lengths[rows].max() <= 1000 for rows in found)
+    assert len(found) < 1.1 * lengths.sum() / 1000 + 1
+
+
+def test_a_text_that_is_too_long_is_a_batch_by_itself() -> None:
+    assert batches([5, 50, 5], 10) == [[1], [0, 2]]
+
+
+def test_short_texts_are_no_endless_batch() -> None:
+    assert [len(rows) for rows in batches([0] * (MOST_ROWS + 1), 10**9)] == [MOST_ROWS, 1]
+
+
+def test_no_texts_are_no_batch() -> None:
+    assert batches([], 10) == []
+
+
+def test_the_next_one_is_prepared_while_one_is_worked_on() -> None:
+    prepared = [threading.Event() for _ in range(3)]
+
+    def prepare(item: int) -> str:
+        prepared[item].set()
+        return f"prepared {item}"
+
+    seen = []
+    for item, found in prepared_ahead(prepare, range(3)):
+        assert item == 2 or prepared[item + 1].wait(timeout=10)
+        assert not any(event.is_set() for event in prepared[item + 2 :])
+        seen.append(found)
+    assert seen == ["prepared 0", "prepared 1", "prepared 2"]
+
+
+def test_what_fails_ahead_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(prepared_ahead(lambda item: 1 // item, [1, 0]))

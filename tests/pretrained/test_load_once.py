@@ -1,0 +1,64 @@
+import gc
+import weakref
+
+import pytest
+
+from components.pretrained.load_once import _Loaded, load_once, say_needed
+
+
+class Network:
+    """Stands for some gigabytes."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Loaded, "by_arguments", {})
+    monkeypatch.setattr(_Loaded, "needed", None)
+
+
+@load_once
+def _load(model: str, revision: str, device: str = "cpu") -> Network:
+    return Network()
+
+
+@load_once
+def _load_otherwise(model: str, revision: str) -> Network:
+    return Network()
+
+
+def test_equal_arguments_are_loaded_once() -> None:
+    assert _load("a", "1") is _load("a", "1")
+    assert _load("a", "1") is not _load("a", "2")
+    assert _load("a", "1", "cuda") is not _load("a", "1")
+    assert _load_otherwise("a", "1") is not _load("a", "1")
+
+
+def test_what_is_not_needed_is_released_when_another_is_loaded() -> None:
+    say_needed([("a", "")])
+    a = weakref.ref(_load("a", ""))
+    say_needed([("b", "")])
+    gc.collect()
+    assert a() is not None, "as long as nothing else is loaded, it stays"
+    _load("b", "")
+    assert a() is None
+
+
+def test_what_is_needed_together_stays_together() -> None:
+    say_needed([("a", ""), ("b", "")])
+    a, b = _load("a", ""), _load("b", "")
+    assert _load("a", "") is a
+    assert _load("b", "") is b
+
+
+def test_a_model_that_cannot_be_loaded_is_tried_again() -> None:
+    tries = []
+
+    @load_once
+    def fail(model: str, revision: str) -> None:
+        tries.append(model)
+        raise ValueError(model)
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="broken"):
+            fail("broken", "")
+    assert len(tries) == 2
