@@ -36,6 +36,7 @@ class Flat:
         """The `depth` nearest by inner product."""
         import faiss
 
+        depth = min(depth, len(vectors))
         if not len(vectors) or not len(queries) or not vectors.shape[1]:
             return empty_hits(len(queries), depth)
         n_asked = min(depth + _BEYOND, len(vectors))
@@ -78,7 +79,7 @@ class Hnsw:
         """Approximately the `depth` nearest by inner product."""
         loaded = _load(index)
         # A search finds no more hits than the candidates that it keeps.
-        loaded.hnsw.efSearch = max(self.ef_search, depth + _BEYOND)
+        loaded.hnsw.efSearch = max(self.ef_search, min(depth, loaded.ntotal) + _BEYOND)
         return _search(loaded, queries, depth)
 
 
@@ -144,6 +145,7 @@ def _load(index: Arrays) -> Any:
 
 
 def _search(index: Any, queries: NDArray[np.float32], depth: int) -> Hits:
+    depth = min(depth, index.ntotal)
     n_asked = min(depth + _BEYOND, index.ntotal)
     if not n_asked or not len(queries):
         return empty_hits(len(queries), depth)
