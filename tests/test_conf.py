@@ -27,7 +27,10 @@ NEEDED = {
     **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in ("beir", "crud_rag", "financerag", "omnieval")},
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
     "llm/openai.yaml": ["llm.model=a-model", "llm.api_key_env=''"],
-    "reranker/cross_encoder.yaml": ["reranker.model=owner/name", f"reranker.revision={'0' * 40}"],
+    **{
+        f"reranker/{name}.yaml": ["reranker.model=owner/name", f"reranker.revision={'0' * 40}"]
+        for name in ("cross_encoder", "flag_reranker", "flag_llm_reranker")
+    },
     "embedder/openai.yaml": ["embedder.model=a-model", "embedder.api_key_env=''"],
     "embedder/sentence_transformers.yaml": ["embedder.model=owner/name", f"embedder.revision={'0' * 40}"],
     **{
