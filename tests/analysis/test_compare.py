@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,6 +80,16 @@ class TestFamily:
             row for row in found.rows if row.standing.cell.cell_id == "a2a2a2a2a2a2"
         ).comparison.difference
         assert difference == pytest.approx((0.3 / 4 + 0.1 / 2 + 0.2 / 2) / 3)
+
+    def test_sizes_of_lengths_and_counts_have_no_power_of_ten(self, tmp_path: Path) -> None:
+        cells = [
+            replace(cell, rouge_l=[None if value is None else 1000 * value for value in cell.rouge_l])
+            for cell in COMPLETE
+        ]
+        (line,) = (
+            line for line in text_of(family(tiny_sweep.write(tmp_path, cells))).splitlines() if "reliably" in line
+        )
+        assert re.search(r"above about \d{2}0 to \d{2}0, depending", line), line
 
     def test_too_few_clusters_can_show_nothing(self, sweep: Path) -> None:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))
