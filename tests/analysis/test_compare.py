@@ -276,6 +276,15 @@ class TestCommand:
         assert lines[1].split()[:3] == ["cell", "retriever", "top_k"]
         assert lines[2].split() == ["b3b3b3b3", "dense", "2", "0.7000", "best", "0.7250", "8"]
 
+    def test_no_text_of_the_table_is_a_formula(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        cells = [replace(cell, axes={"=1+1": f"={cell.cell_id}", "top_k": -2}) for cell in COMPLETE]
+        sweep = tiny_sweep.write(tmp_path / "sweep", cells)
+        assert main(["compare", str(sweep), "--metric", "rouge_l", "--csv", str(tmp_path / "a.csv")]) == 0
+        header, *rows = csv.reader((tmp_path / "a.csv").read_text(encoding="utf-8").splitlines())
+        assert header[:2] == ["cell_id", "axis/=1+1"]
+        assert [row[1] for row in rows] == [f"'={row[0]}" for row in rows]
+        assert all(float(row[header.index("difference")]) < 0 for row in rows)
+
     def test_writes_files(self, sweep: Path, tmp_path: Path) -> None:
         arguments = ["--json", str(tmp_path / "a.json"), "--csv", str(tmp_path / "a.csv")]
         assert main(["compare", str(sweep), "--metric", "rouge_l", *arguments]) == 0
