@@ -31,6 +31,7 @@ NEEDED = {
         f"reranker/{name}.yaml": ["reranker.model=owner/name", f"reranker.revision={'0' * 40}"]
         for name in ("cross_encoder", "flag_reranker", "flag_llm_reranker")
     },
+    "reranker/rerank_api.yaml": ["reranker.model=a-model", "reranker.base_url=http://localhost:8000/v1"],
     "embedder/openai.yaml": ["embedder.model=a-model", "embedder.api_key_env=''"],
     "embedder/sentence_transformers.yaml": ["embedder.model=owner/name", f"embedder.revision={'0' * 40}"],
     **{
