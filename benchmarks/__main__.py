@@ -16,7 +16,18 @@ from benchmarks import crud_rag
 from benchmarks.measure import Measure
 from benchmarks.settings import SCALES, Settings
 
-NAMES = ("bm25_pipeline", "grid", "again", "cells", "memory", "rank_bm25", "text_metrics", "error_rates", "coverage")
+NAMES = (
+    "bm25_pipeline",
+    "grid",
+    "again",
+    "cells",
+    "memory",
+    "rank_bm25",
+    "quantised",
+    "text_metrics",
+    "error_rates",
+    "coverage",
+)
 """Modules of this package, each with a function `measure`."""
 
 

@@ -27,11 +27,7 @@ NEEDED = {
     **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in ("beir", "crud_rag", "financerag", "omnieval")},
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
     "llm/openai.yaml": ["llm.model=a-model", "llm.api_key_env=''"],
-    **{
-        f"reranker/{name}.yaml": ["reranker.model=owner/name", f"reranker.revision={'0' * 40}"]
-        for name in ("cross_encoder", "flag_reranker", "flag_llm_reranker")
-    },
-    "reranker/rerank_api.yaml": ["reranker.model=a-model", "reranker.base_url=http://localhost:8000/v1"],
+    "reranker/cross_encoder.yaml": ["reranker.model=owner/name", f"reranker.revision={'0' * 40}"],
     "embedder/openai.yaml": ["embedder.model=a-model", "embedder.api_key_env=''"],
     "embedder/sentence_transformers.yaml": ["embedder.model=owner/name", f"embedder.revision={'0' * 40}"],
     **{

@@ -8,13 +8,8 @@ from numpy.typing import NDArray
 
 from components.protocols import Arrays
 from components.records import Hits
-from components.text.ranking import empty_hits, sort_hits
-
-_RESOLUTION = 6
-"""Decimals of a similarity. BLAS may add in any order, so equal vectors tie only after rounding."""
-
-_BEYOND = 32
-"""Extra hits asked for beyond the depth, so that ties at the last place break by position too."""
+from components.text.ranking import empty_hits
+from components.vector_indexes.similarity import BEYOND, ranked
 
 
 @dataclass(frozen=True)
@@ -36,12 +31,11 @@ class Flat:
         """The `depth` nearest by inner product."""
         import faiss
 
-        depth = min(depth, len(vectors))
         if not len(vectors) or not len(queries) or not vectors.shape[1]:
             return empty_hits(len(queries), depth)
-        n_asked = min(depth + _BEYOND, len(vectors))
+        n_asked = min(depth + BEYOND, len(vectors))
         score, chunk = faiss.knn(queries, np.ascontiguousarray(vectors), n_asked, metric=faiss.METRIC_INNER_PRODUCT)
-        return _hits(score, chunk, depth)
+        return ranked(score, chunk, depth)
 
 
 @dataclass(frozen=True)
@@ -79,7 +73,7 @@ class Hnsw:
         """Approximately the `depth` nearest by inner product."""
         loaded = _load(index)
         # A search finds no more hits than the candidates that it keeps.
-        loaded.hnsw.efSearch = max(self.ef_search, min(depth, loaded.ntotal) + _BEYOND)
+        loaded.hnsw.efSearch = max(self.ef_search, depth + BEYOND)
         return _search(loaded, queries, depth)
 
 
@@ -145,17 +139,8 @@ def _load(index: Arrays) -> Any:
 
 
 def _search(index: Any, queries: NDArray[np.float32], depth: int) -> Hits:
-    depth = min(depth, index.ntotal)
-    n_asked = min(depth + _BEYOND, index.ntotal)
+    n_asked = min(depth + BEYOND, index.ntotal)
     if not n_asked or not len(queries):
         return empty_hits(len(queries), depth)
     score, chunk = index.search(queries, n_asked)
-    return _hits(score, chunk, depth)
-
-
-def _hits(score: NDArray[np.float32], chunk: NDArray[np.int64], depth: int) -> Hits:
-    """Rounded, without chunks that have no similarity at all (zero vectors), ties broken by position."""
-    # Where FAISS finds fewer than it was asked for, it fills the row up with chunk -1 and a meaningless score.
-    rounded = np.where(chunk >= 0, score, np.float32(0)).round(_RESOLUTION)
-    found = np.where(rounded != 0, chunk, -1).astype(np.int32)
-    return sort_hits(found, rounded, depth)
+    return ranked(score, chunk, depth)

@@ -1,0 +1,86 @@
+"""Search of vectors whose every dimension is one bit, rescored by the whole vectors."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import Arrays
+from components.records import Hits
+from components.text.ranking import empty_hits, sort_hits
+from components.vector_indexes.similarity import (
+    first_stage_mistakes,
+    n_candidates,
+    rescored,
+    shortened,
+    shortened_blocks,
+)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """Every query against every vector, in one bit per dimension: whether the value is above 0. FAISS counts in how
+    many bits two vectors differ (the Hamming distance).
+
+    The first stage's score is 1 - 2 x distance / dimensions, the cosine of the two vectors of signs. With `rescore`,
+    the `oversampling` x depth best are ranked anew by the whole vectors, and scores are those of `Flat`; without it
+    many chunks tie. `dimensions` cuts the vectors before, as `Truncated` does; null takes all.
+    """
+
+    dimensions: int | None = None
+    rescore: bool = True
+    oversampling: float = 8.0
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Numbers out of range."""
+        return first_stage_mistakes(self.dimensions, self.oversampling)
+
+    @property
+    def as_built(self) -> "Binary":
+        """Rescoring does not concern the bits."""
+        return replace(self, rescore=Binary.rescore, oversampling=Binary.oversampling)
+
+    def build(self, vectors: NDArray[np.float32]) -> Arrays:
+        """`bits` uint8[n_rows, ceil(dimensions / 8)], and `rows` int32: the vectors that they are of, those that are
+        not zero, which have no signs. Raises ComponentError as `Truncated` does.
+        """
+        bits, kept = [], []
+        for block in shortened_blocks(vectors, self.dimensions):
+            rows = block.any(axis=1)
+            kept.append(rows)
+            bits.append(_bits(block[rows]))
+        nothing = _bits(shortened(vectors[:0], self.dimensions))
+        return {
+            "bits": np.concatenate([*bits, nothing]),
+            "rows": np.flatnonzero(np.concatenate([*kept, np.zeros(0, dtype=bool)])).astype(np.int32),
+        }
+
+    def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
+        """The `depth` nearest, by signs or of the candidates."""
+        n_wanted = n_candidates(depth, self.oversampling) if self.rescore else depth
+        found = self._first_stage(index, shortened(queries, self.dimensions), n_wanted)
+        return rescored(found.chunk, vectors, queries, depth) if self.rescore else found
+
+    def _first_stage(self, index: Arrays, queries: NDArray[np.float32], depth: int) -> Hits:
+        import faiss
+
+        rows, hits = np.asarray(index["rows"]), empty_hits(len(queries), depth)
+        asked = np.flatnonzero(queries.any(axis=1))
+        if not len(rows) or not len(asked):
+            return hits
+        # The variant with heaps keeps the first of several at one distance, so ties break by position.
+        distance, found = faiss.knn_hamming(
+            _bits(queries[asked]), np.ascontiguousarray(index["bits"]), min(depth, len(rows)), variant="hc"
+        )
+        score = (1 - 2 * distance / queries.shape[1]).astype(np.float32)
+        ordered = sort_hits(rows[found].astype(np.int32), score, depth)
+        hits.chunk[asked], hits.score[asked] = ordered.chunk, ordered.score
+        return hits
+
+
+def _bits(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """uint8[n, ceil(d / 8)]; the last byte is filled up with zeros, in which no two vectors differ."""
+    return np.packbits(vectors > 0, axis=1)

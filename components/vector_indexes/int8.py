@@ -1,0 +1,85 @@
+"""Search of vectors whose every dimension is one byte, rescored by the whole vectors."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import Arrays
+from components.records import Hits
+from components.text.ranking import empty_hits
+from components.vector_indexes.similarity import (
+    BEYOND,
+    first_stage_mistakes,
+    n_candidates,
+    ranked,
+    rescored,
+    shortened,
+    shortened_blocks,
+)
+
+
+@dataclass(frozen=True)
+class Int8:
+    """Every query against every vector, in one byte per dimension: FAISS's scalar quantiser QT_8bit.
+
+    A dimension's range, from its least to its greatest value over all vectors, is cut into 255 steps, and the middle of
+    a step stands for the values in it. Queries are not quantised: the first stage's score is their inner product with
+    the vectors that the codes stand for. With `rescore`, the `oversampling` x depth best are ranked anew by the whole
+    vectors, and scores are those of `Flat`. `dimensions` cuts the vectors before, as `Truncated` does; null takes all.
+    """
+
+    dimensions: int | None = None
+    rescore: bool = True
+    oversampling: float = 4.0
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Numbers out of range."""
+        return first_stage_mistakes(self.dimensions, self.oversampling)
+
+    @property
+    def as_built(self) -> "Int8":
+        """Rescoring does not concern the codes."""
+        return replace(self, rescore=Int8.rescore, oversampling=Int8.oversampling)
+
+    def build(self, vectors: NDArray[np.float32]) -> Arrays:
+        """`faiss`: the serialised index, uint8; `rows` int32: the vectors in it, those that are not zero. A zero vector
+        is none of the values that a step stands for, and would be found. Raises ComponentError as `Truncated` does.
+        """
+        import faiss
+
+        lows, highs, kept = [], [], []
+        for block in shortened_blocks(vectors, self.dimensions):
+            rows = block.any(axis=1)
+            kept.append(rows)
+            if rows.any():
+                lows.append(block[rows].min(axis=0))
+                highs.append(block[rows].max(axis=0))
+        rows_kept = np.flatnonzero(np.concatenate([*kept, np.zeros(0, dtype=bool)])).astype(np.int32)
+        if not lows:
+            return {"rows": rows_kept}
+        index = faiss.IndexScalarQuantizer(len(lows[0]), faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
+        # All that QT_8bit learns of vectors is the range of each dimension, so the ends of the ranges are enough.
+        index.train(np.stack([np.min(lows, axis=0), np.max(highs, axis=0)]))
+        for block, rows in zip(shortened_blocks(vectors, self.dimensions), kept, strict=True):
+            index.add(block[rows])
+        return {"faiss": faiss.serialize_index(index), "rows": rows_kept}
+
+    def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
+        """The `depth` nearest, by the quantised vectors or of the candidates."""
+        n_wanted = n_candidates(depth, self.oversampling) if self.rescore else depth
+        found = self._first_stage(index, shortened(queries, self.dimensions), n_wanted)
+        return rescored(found.chunk, vectors, queries, depth) if self.rescore else found
+
+    def _first_stage(self, index: Arrays, queries: NDArray[np.float32], depth: int) -> Hits:
+        import faiss
+
+        rows = np.asarray(index["rows"])
+        if not len(rows) or not len(queries):
+            return empty_hits(len(queries), depth)
+        loaded = faiss.deserialize_index(np.asarray(index["faiss"]))
+        score, found = loaded.search(np.ascontiguousarray(queries), min(depth + BEYOND, loaded.ntotal))
+        return ranked(score, np.where(found >= 0, rows[found], -1), depth)

@@ -1,0 +1,90 @@
+"""What the vector indexes share: rankings from similarities, shortened vectors, and a second look at the first hits."""
+
+from collections.abc import Iterator
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.records import Hits
+from components.text.ranking import sort_hits
+
+BEYOND = 32
+"""Extra hits asked for beyond the depth, so that ties at the last place break by position too."""
+
+_RESOLUTION = 6
+"""Decimals of a similarity. BLAS may add in any order, so equal vectors tie only after rounding."""
+
+_ROWS_AT_ONCE = 65_536
+
+
+def ranked(score: NDArray[np.float32], chunk: NDArray[np.integer], depth: int) -> Hits:
+    """Rounded, without chunks that have no similarity at all (zero vectors), ties broken by position."""
+    # Where FAISS finds fewer than it was asked for, it fills the row up with chunk -1 and a meaningless score.
+    rounded = np.where(chunk >= 0, score, np.float32(0)).round(_RESOLUTION)
+    found = np.where(rounded != 0, chunk, -1).astype(np.int32)
+    return sort_hits(found, rounded, depth)
+
+
+def first_stage_mistakes(dimensions: int | None, oversampling: float) -> list[str]:
+    """What is wrong with the fields of an index whose hits are rescored."""
+    mistakes = []
+    if dimensions is not None and dimensions < 1:
+        mistakes.append(f"dimensions: got {dimensions}, wanted at least 1, or null for all that the vectors have")
+    if oversampling < 1:
+        mistakes.append(f"oversampling: got {oversampling:g}, wanted at least 1 candidate per hit that is kept")
+    return mistakes
+
+
+def shortened(vectors: NDArray[np.float32], dimensions: int | None) -> NDArray[np.float32]:
+    """The first `dimensions` of float32[n, d], scaled to unit length again; all of them, as they are, for None.
+
+    That is how vectors trained for it are cut: Kusupati et al. 2022, "Matryoshka Representation Learning". A vector
+    that has nothing in its first dimensions stays zero. Raises ComponentError if there are fewer dimensions.
+    """
+    if dimensions is None:
+        return vectors
+    if dimensions > vectors.shape[1]:
+        raise ComponentError(
+            f"vector_index.dimensions: got {dimensions}, but the embedder's vectors have {vectors.shape[1]}; wanted at "
+            "most as many, or null for all"
+        )
+    first = np.ascontiguousarray(vectors[:, :dimensions])
+    lengths = np.linalg.norm(first, axis=1, keepdims=True)
+    unit: NDArray[np.float32] = np.divide(first, lengths, out=np.zeros_like(first), where=lengths > 0)
+    return unit
+
+
+def shortened_blocks(vectors: NDArray[np.float32], dimensions: int | None) -> Iterator[NDArray[np.float32]]:
+    """`shortened`, some rows at a time: vectors that lie on the disk are never in memory as a whole."""
+    for first in range(0, len(vectors), _ROWS_AT_ONCE):
+        yield shortened(np.ascontiguousarray(vectors[first : first + _ROWS_AT_ONCE]), dimensions)
+
+
+def n_candidates(depth: int, oversampling: float) -> int:
+    """How many hits of the first stage are rescored for `depth` hits."""
+    return ceil(depth * oversampling)
+
+
+def rescored(
+    candidates: NDArray[np.int32], vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int
+) -> Hits:
+    """The `depth` best candidates, int32[n_queries, n] padded with -1, by the inner product of the whole vectors, of
+    which only theirs are read.
+    """
+    import faiss
+
+    vectors, queries = np.ascontiguousarray(vectors), np.ascontiguousarray(queries)
+    ids = candidates.astype(np.int64)
+    scores = np.zeros(ids.shape, dtype=np.float32)
+    if ids.size:
+        faiss.fvec_inner_products_by_idx(  # type: ignore[attr-defined]  # missing in its stubs
+            faiss.swig_ptr(scores),
+            faiss.swig_ptr(queries),
+            faiss.swig_ptr(vectors),
+            faiss.swig_ptr(ids),
+            vectors.shape[1],
+            *ids.shape,
+        )
+    return ranked(scores, candidates, depth)

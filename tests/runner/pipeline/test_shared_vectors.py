@@ -1,0 +1,31 @@
+"""Embedding is what costs: indexes of all sorts search the same vectors."""
+
+from pathlib import Path
+
+from components.protocols import VectorIndex
+from components.retrievers.dense import Dense
+from components.vector_indexes.binary import Binary
+from components.vector_indexes.faiss_index import Flat
+from components.vector_indexes.int8 import Int8
+from components.vector_indexes.truncated import Truncated
+from runner.engine.store import Store
+from tests.runner.pipeline.fixed import LetterCounts, fixed_cell, graph_in, run_all
+
+
+def kept_after(store: Store, *indexes: VectorIndex) -> dict[str, int]:
+    """How many results of each kind are kept after cells with these indexes."""
+    for index in indexes:
+        run_all(store, graph_in(store, fixed_cell(retriever=Dense(LetterCounts(), index, depth=6))).result)
+    kinds = ("vectors", "query_vectors", "vector_index", "dense_hits")
+    return {kind: len(list((store.root / "entries" / kind).glob("*/*"))) for kind in kinds}
+
+
+def test_another_quantiser_or_number_of_dimensions_embeds_nothing_again(tmp_path: Path) -> None:
+    indexes = (Flat(), Truncated(8), Truncated(16), Int8(), Int8(dimensions=8), Binary(), Binary(dimensions=16))
+    kept = kept_after(Store(tmp_path), *indexes)
+    assert kept == {"vectors": 1, "query_vectors": 1, "vector_index": 7, "dense_hits": 7}
+
+
+def test_rescoring_builds_no_index_again(tmp_path: Path) -> None:
+    indexes = (Int8(), Int8(rescore=False), Int8(oversampling=2.0))
+    assert kept_after(Store(tmp_path), *indexes)["vector_index"] == 1
