@@ -13,6 +13,7 @@ from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row, Standing
 from analysis.terminal import UNKNOWN, Column
 from components.statistics import POWER, PairedTest
 from runner import loaded
+from runner.display import about
 from runner.results import CellResult
 
 _FEW_CLUSTERS = 50
@@ -225,7 +226,7 @@ def _detectable(family: Family) -> str:
     if not sizes:
         vary = any(row.comparison.standard_error for row in family.rows)
         return "There are too few groups of samples for a difference of any size to show up." if vary else ""
-    low, high = (f"{size:.2g}" for size in (min(sizes), max(sizes)))
+    low, high = about(min(sizes)), about(max(sizes))
     span = low if low == high else f"{low} to {high}, depending on the cell,"
     questions = "1 question" if family.n == 1 else f"{family.n} questions"
     return f"With {questions}, only differences above about {span} show up reliably ({POWER:.0%} power)."

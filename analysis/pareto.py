@@ -13,6 +13,7 @@ from components.errors import DataError
 from components.statistics import dominators
 from runner import loaded
 from runner.common_samples import common_means
+from runner.display import about
 from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
 
@@ -28,6 +29,7 @@ CONTEXT_TOKENS = "context_tokens"
 
 _PER_PRICE = 1_000_000
 _PER_COST = 1_000
+_COST_DIGITS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -144,7 +146,7 @@ def _columns(
             Column(axis, [escape(loaded.shown(cell.axes.get(axis))) for cell in cells], is_number=False)
             for axis in axes
         ),
-        Column(head, [f"{cost:,.4g}" for cost in costs]),
+        Column(head, [about(cost, _COST_DIGITS) for cost in costs.tolist()]),
         Column(metric.metric, [terminal.number(value, digits) for value in values.tolist()]),
         Column("front", _marks(cells, better, costs), is_number=False),
     ]

@@ -108,7 +108,7 @@ def _columns(found: Sequence[Repeated], axes: Sequence[str]) -> list[Column]:
         Column("groups", [str(each.split.n_clusters) for each in found]),
         Column("answers", [str(each.n_answers) for each in found]),
         Column("judgements", [str(each.n_judgements) for each in found]),
-        Column("mean", [f"{each.mean:.4f}" for each in found]),
+        Column("mean", [terminal.number(each.mean, terminal.n_digits([each.mean])) for each in found]),
         Column("between samples", [_deviation(each.split.sample) for each in found]),
         Column("between answers", [_deviation(each.split.generation) for each in found]),
         Column("between judgements", [_deviation(each.split.judge) for each in found]),

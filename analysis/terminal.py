@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from components.errors import DataError
-from runner.display import make_console
+from runner.display import make_console, no_formula
 
 __all__ = ["UNKNOWN", "Column", "make_console", "n_digits", "number", "show_table", "write_csv", "write_text"]
 
@@ -51,11 +51,13 @@ def _table(title: str, columns: Sequence[Column]) -> Table:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes rows of equal columns. Raises DataError if the file cannot be written."""
+    """Writes rows of equal columns. Texts that a spreadsheet would take for a formula begin with an apostrophe. Raises
+    DataError if the file cannot be written.
+    """
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(no_formula, rows[0]))
+    writer.writerows([no_formula(row[name]) for name in rows[0]] for row in rows)
     write_text(path, text.getvalue())
 
 

@@ -154,7 +154,7 @@ class VectorIndex(Component, Protocol):
         """An index over float32[n, d] as named arrays; {} where the vectors themselves are the index."""
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
-        """The `depth` best per query; fewer where there are fewer vectors."""
+        """The `depth` best per query; where there are fewer vectors, rows are as long as there are vectors."""
 
 
 @runtime_checkable
@@ -169,7 +169,9 @@ class SparseIndex(Component, Protocol):
         """An index over the chunks' terms as named arrays."""
 
     def search(self, index: Arrays, queries: Passages, depth: int) -> Hits:
-        """The `depth` best per query with a score above zero; a query may have no hit at all."""
+        """The `depth` best per query with a score above zero; a query may have no hit at all. Where there are fewer
+        chunks, rows are as long as there are chunks.
+        """
 
 
 @runtime_checkable

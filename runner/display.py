@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 from rich.console import Console
@@ -36,6 +37,11 @@ def table_cell(value: object) -> object:
 def no_formula(value: object) -> object:
     """A value for a CSV file: a text that a spreadsheet would take for a formula begins with an apostrophe."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def about(value: float, n_digits: int = 2) -> str:
+    """A number to so many digits, without a power of ten: "0.023", "4.6", "3,200"."""
+    return format(Decimal(f"{value:.{n_digits}g}"), ",f")
 
 
 def say_error(error: object) -> None:

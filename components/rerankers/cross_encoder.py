@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
@@ -16,6 +15,7 @@ from components.pretrained.features import Features, computed, readable_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
 from components.records import Passages
+from components.rerankers.heads import require_one_score
 from components.rerankers.text_pairs import TextPair, distinct_pairs
 
 if TYPE_CHECKING:
@@ -135,22 +135,7 @@ def _load(
             trust_remote_code=trust_remote_code,
             model_kwargs={"use_safetensors": True, "dtype": getattr(torch, dtype)},
         )
-    _require_one_score(encoder, model)
+    require_one_score(model, encoder.transformers_model, encoder.num_labels)
     encoder.max_seq_length = min(max_length, readable_tokens(encoder.transformers_model, encoder.tokenizer))
     on_device: CrossEncoder = encoder.to(torch_device(device)).eval()
     return on_device
-
-
-def _require_one_score(encoder: "CrossEncoder", model: str) -> None:
-    """A model without a head is given one with random weights by transformers, which only logs it."""
-    architecture = next(iter(getattr(encoder.config, "architectures", None) or ()), "model of no kind")
-    if not architecture.endswith(("ForSequenceClassification", "ForCausalLM")):
-        raise ComponentError(
-            f"model {model!r} is a {architecture}, wanted a cross-encoder: a ...ForSequenceClassification that was "
-            "trained to rerank, or a ...ForCausalLM; for one that embeds texts, set embedder.model"
-        )
-    if encoder.num_labels != 1:
-        raise ComponentError(
-            f"model {model!r} gives {encoder.num_labels} numbers per pair, wanted one: a model that was trained to "
-            "rerank, not to tell classes apart"
-        )

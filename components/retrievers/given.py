@@ -63,7 +63,7 @@ class Given:
             chunks_of.setdefault(document, []).append(chunk)
         chosen = [self._passages(sample, n) for sample in samples]
         return hits_in_order(
-            [[chunk for passage in own for chunk in chunks_of.get(place[passage], [])][:n] for own in chosen], n
+            [[chunk for passage in own for chunk in chunks_of.get(place[passage], [])][:n] for own in chosen]
         )
 
     def _passages(self, sample: Sample, n: int) -> Sequence[str]:

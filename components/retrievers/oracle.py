@@ -51,7 +51,7 @@ class Oracle:
             units.sort(key=lambda unit: -unit.grade)
             found = _in_turn([_best_first(unit, pieces_of.get(place[unit.document_id], [])) for unit in units])
             chosen.append([chunk for chunk, _ in zip(dict.fromkeys(found), range(n), strict=False)])
-        return hits_in_order(chosen, n)
+        return hits_in_order(chosen)
 
 
 def _in_turn(queues: Sequence[Iterator[int]]) -> Iterator[int]:

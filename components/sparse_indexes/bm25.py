@@ -94,12 +94,16 @@ class Bm25:
     def search(self, index: Arrays, queries: Passages, depth: int) -> Hits:
         """The `depth` best chunks with a score above zero."""
         terms = _terms(queries)
+        depth = min(depth, self._n_chunks(index))
         hits = empty_hits(len(queries), depth)
         for query, (chunk, score) in self._found(index, terms, depth):
             hits.chunk[query, : len(chunk)] = chunk
             hits.score[query, : len(score)] = score
         self._check_hits(hits, queries)
         return hits
+
+    def _n_chunks(self, index: Arrays) -> int:
+        return len(index["offsets"]) - 1 if self.backend is Backend.RANK_BM25 else int(index["n_chunks"][0])
 
     def _scores(self, counts: Any) -> Any:
         """The matrix of counts, turned into BM25 scores in place."""
@@ -122,10 +126,9 @@ class Bm25:
         asked = [i for i in range(len(queries)) if len(queries.row(i))]  # a query of stop words alone finds nothing
         if self.backend is Backend.RANK_BM25:
             return ((i, best_of(scores, depth)) for i, scores in _rank_bm25(self, index, queries, asked))
-        n_chunks = int(index["n_chunks"][0])
-        if n_chunks * len(asked) < _COMPILED_FROM:
+        if self._n_chunks(index) * len(asked) < _COMPILED_FROM:
             return ((i, best_of(_dense_scores(index, queries.row(i)), depth)) for i in asked)
-        return _compiled(index, queries, asked, min(depth, n_chunks))
+        return _compiled(index, queries, asked, depth)
 
     def _check_hits(self, hits: Hits, queries: Passages) -> None:
         without = np.flatnonzero((hits.chunk < 0).all(axis=1))

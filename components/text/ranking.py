@@ -38,9 +38,11 @@ def best_of(score: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int32], 
     return chosen, score[chosen]
 
 
-def hits_in_order(chunks: Sequence[Sequence[int]], depth: int) -> Hits:
-    """Rankings of chunks that were chosen without a score: the first of a row has the reciprocal rank 1."""
-    hits = empty_hits(len(chunks), depth)
+def hits_in_order(chunks: Sequence[Sequence[int]]) -> Hits:
+    """Rankings of chunks that were chosen without a score, as wide as the longest: the first of a row has the
+    reciprocal rank 1.
+    """
+    hits = empty_hits(len(chunks), max(map(len, chunks), default=0))
     for row, own in enumerate(chunks):
         hits.chunk[row, : len(own)] = own
         hits.score[row, : len(own)] = 1 / np.arange(1, len(own) + 1)

@@ -60,7 +60,8 @@ class Binary:
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """The `depth` nearest, by signs or of the candidates."""
-        n_wanted = n_candidates(depth, self.oversampling) if self.rescore else depth
+        depth = min(depth, len(vectors))
+        n_wanted = min(n_candidates(depth, self.oversampling), len(vectors)) if self.rescore else depth
         found = self._first_stage(index, shortened(queries, self.dimensions), n_wanted)
         return rescored(found.chunk, vectors, queries, depth) if self.rescore else found
 

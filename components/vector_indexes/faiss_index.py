@@ -31,6 +31,7 @@ class Flat:
         """The `depth` nearest by inner product."""
         import faiss
 
+        depth = min(depth, len(vectors))
         if not len(vectors) or not len(queries) or not vectors.shape[1]:
             return empty_hits(len(queries), depth)
         n_asked = min(depth + BEYOND, len(vectors))
@@ -73,7 +74,7 @@ class Hnsw:
         """Approximately the `depth` nearest by inner product."""
         loaded = _load(index)
         # A search finds no more hits than the candidates that it keeps.
-        loaded.hnsw.efSearch = max(self.ef_search, depth + BEYOND)
+        loaded.hnsw.efSearch = max(self.ef_search, min(depth, loaded.ntotal) + BEYOND)
         return _search(loaded, queries, depth)
 
 
@@ -139,6 +140,7 @@ def _load(index: Arrays) -> Any:
 
 
 def _search(index: Any, queries: NDArray[np.float32], depth: int) -> Hits:
+    depth = min(depth, index.ntotal)
     n_asked = min(depth + BEYOND, index.ntotal)
     if not n_asked or not len(queries):
         return empty_hits(len(queries), depth)

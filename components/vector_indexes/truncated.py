@@ -51,6 +51,7 @@ class Truncated:
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """The `depth` nearest, of all or of the candidates."""
         short = np.asarray(index["vectors"], dtype=np.float32)
-        n_wanted = n_candidates(depth, self.oversampling) if self.rescore else depth
+        depth = min(depth, len(vectors))
+        n_wanted = min(n_candidates(depth, self.oversampling), len(vectors)) if self.rescore else depth
         found = Flat().search({}, short, shortened(queries, self.dimensions), n_wanted)
         return rescored(found.chunk, vectors, queries, depth) if self.rescore else found

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from components.clusters import clusters_of
 from components.protocols import Metric
 from components.statistics import POWER, Precision, assumed_precision
+from runner.display import about
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
 from runner.output.earlier import Earlier, earlier_sweep
@@ -98,5 +99,5 @@ def _n_wanted(precision: Precision, n_cells: int, data: Data) -> str:
 
 def _span(numbers: Sequence[float]) -> str:
     """To two digits: "0.02 to 0.03", or "3,200"."""
-    low, high = (f"{float(f'{number:.2g}'):,.15g}" for number in (min(numbers), max(numbers)))
+    low, high = about(min(numbers)), about(max(numbers))
     return low if low == high else f"{low} to {high}"

@@ -35,7 +35,7 @@ def draw(
     `cells` hold `value` (or None) and `n` by (topic, task), with AVERAGE for a whole row or column; `pooled`,
     `pooled_low` and `pooled_high` if the field is pooled.
     """
-    row_labels = [_label(slug, labels) for slug in (*topics, AVERAGE)]
+    row_labels = [label_of(slug, labels) for slug in (*topics, AVERAGE)]
     left = _MARGIN * 2 + max(map(text_width, row_labels))
     xs = _places(left, len(tasks), _WIDTH)
     ys = _places(_HEADER, len(topics), _HEIGHT)
@@ -54,7 +54,11 @@ def draw(
         f'<rect width="{width}" height="{height}" fill="white"/>',
         f'<text x="{_MARGIN}" y="{_MARGIN + 14}" font-size="16">{text(name)}</text>',
         '<g text-anchor="middle" font-size="11">',
-        *(line for column, x in zip((*tasks, AVERAGE), xs, strict=True) for line in _header(_label(column, labels), x)),
+        *(
+            line
+            for column, x in zip((*tasks, AVERAGE), xs, strict=True)
+            for line in _header(label_of(column, labels), x)
+        ),
         '</g><g text-anchor="end">',
         *(
             f'<text x="{left - _MARGIN}" y="{y + 27}">{text(label)}</text>'
@@ -67,6 +71,11 @@ def draw(
         "</svg>\n",
     ]
     return "\n".join(lines).encode("utf-8")
+
+
+def label_of(slug: str, labels: Mapping[str, str]) -> str:
+    """What a row or column is called: its topic or task, as the data set names it."""
+    return "All" if slug == AVERAGE else labels.get(slug, slug)
 
 
 def say_too_large(name: str, *lines: str) -> bytes:
@@ -156,7 +165,3 @@ def _viridis() -> list[str]:
         for step in range(5)
     ]
     return [f"#{colour.hex()}" for colour in (*mixed, anchors[-1])]
-
-
-def _label(slug: str, labels: Mapping[str, str]) -> str:
-    return "All" if slug == AVERAGE else labels.get(slug, slug)

@@ -5,7 +5,8 @@ import io
 from collections.abc import Container, Iterable, Mapping
 
 from components.subsets import AVERAGE, OVERALL
-from runner.output.heatmap import Cell, draw, say_too_large
+from runner.display import no_formula
+from runner.output.heatmap import Cell, draw, label_of, say_too_large
 
 MOST_FIELDS_DRAWN = 10_000
 """A picture with more fields than a hundred times a hundred shows nothing, and no program opens it."""
@@ -23,7 +24,7 @@ def matrix_files(
         places = _places(metrics, topics, tasks)
         for name in metrics[OVERALL]:
             cells = {place: entries[name] for place, entries in places.items()}
-            files[f"matrix_{name}.csv"] = _csv(cells, topics, tasks)
+            files[f"matrix_{name}.csv"] = _csv(cells, topics, tasks, labels)
             if name in drawn:
                 is_small = len(topics) * len(tasks) <= MOST_FIELDS_DRAWN
                 files[f"matrix_{name}.svg"] = (
@@ -57,15 +58,20 @@ def _too_large(name: str, topics: list[str], tasks: list[str]) -> bytes:
     )
 
 
-def _csv(cells: Mapping[tuple[str, str], Cell], topics: list[str], tasks: list[str]) -> bytes:
+def _csv(
+    cells: Mapping[tuple[str, str], Cell], topics: list[str], tasks: list[str], labels: Mapping[str, str]
+) -> bytes:
     """Rows are topics, columns tasks, then the average over samples, then the partially pooled values of the tasks; the
-    last row is the average. An empty field has no value.
+    last row is the average. They have the labels of the picture. An empty field has no value.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["topic", *tasks, AVERAGE, *(f"{task} pooled" for task in tasks)])
+    heads = [label_of(task, labels) for task in (*tasks, AVERAGE)]
+    writer.writerow(map(no_formula, ["topic", *heads, *(f"{head} pooled" for head in heads[:-1])]))
     for topic in [*topics, AVERAGE]:
         row = [cells.get((topic, task), {}) for task in [*tasks, AVERAGE]]
         values = [*(cell.get("value") for cell in row), *(cell.get("pooled") for cell in row[:-1])]
-        writer.writerow([topic, *("" if value is None else repr(value) for value in values)])
+        writer.writerow(
+            [no_formula(label_of(topic, labels)), *("" if value is None else repr(value) for value in values)]
+        )
     return text.getvalue().encode("utf-8")

@@ -2,6 +2,7 @@
 sweep can be logged again.
 """
 
+import csv
 import json
 import logging
 import os
@@ -126,7 +127,7 @@ class Tracker:
         run = self._client.create_run(self._experiment_id, tags=_tags(cell, self._parent.info.run_id, self._axes))
         run_id = run.info.run_id
         self._log_data_set(run_id, cell.dataset)
-        log_files(self._client, run, _files(folder, cell.dataset.get("labels", {})))
+        log_files(self._client, run, _files(folder))
         self._client.set_terminated(run_id, _STATUS.get(cell.status, "FAILED"))
         self._logged[cell.cell_id] = (cell.status, run_id)
         params = {name: str(value) for name, value in cell.axes.items() if value is not None}
@@ -207,25 +208,20 @@ def _leaderboard(cells: list[CellResult], axes: list[str], metrics: list[str]) -
     return {"leaderboard.json": _json(table), "leaderboard.svg": leaderboard_figure(cells, axes, metrics[0])}
 
 
-def _files(folder: Path, labels: Mapping[str, str]) -> dict[str, Content]:
+def _files(folder: Path) -> dict[str, Content]:
     """A cell's files as they are, and its matrices as tables that the UI shows, by readable names."""
     files: dict[str, Content] = {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
-    tables = {f"tables/{path.stem}.json": _json(_table(path, labels)) for path in sorted(folder.glob("matrix_*.csv"))}
+    tables = {f"tables/{path.stem}.json": _json(_table(path)) for path in sorted(folder.glob("matrix_*.csv"))}
     return {**files, **tables}
 
 
-def _table(path: Path, labels: Mapping[str, str]) -> dict[str, Json]:
-    header, *rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()]
+def _table(path: Path) -> dict[str, Json]:
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
     return {
-        "columns": [table_cell(_column_label(column, labels)) for column in header],
-        "data": [[table_cell(labels.get(row[0], row[0])), *(float(v) if v else None for v in row[1:])] for row in rows],
+        "columns": [table_cell(column) for column in header],
+        "data": [[table_cell(row[0]), *(float(v) if v else None for v in row[1:])] for row in rows],
     }
-
-
-def _column_label(column: str, labels: Mapping[str, str]) -> str:
-    """Of a task, or of the pooled values of a task."""
-    slug = column.removesuffix(" pooled")
-    return labels.get(slug, slug) + column[len(slug) :]
 
 
 def _json(value: Json) -> bytes:

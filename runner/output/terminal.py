@@ -217,12 +217,17 @@ def show_subsets(
         table.add_column(subset.rpartition("/")[2], justify="right", no_wrap=True)
     sign = direction_sign(name, cells)
     best = {subset: best_value((values[subset] for values in in_table.values()), sign) for subset in columns}
+    digits = _n_digits(value for values in in_table.values() for value in values.values())
     for cell in ordered[:_MOST_ROWS]:
         values = in_table[cell.cell_id]
         table.add_row(
             cell.cell_id,
             *(
-                "–" if value is None else f"[bold]{value:.4f}[/]" if value == best[subset] else f"{value:.4f}"
+                "–"
+                if value is None
+                else f"[bold]{value:.{digits}f}[/]"
+                if value == best[subset]
+                else f"{value:.{digits}f}"
                 for subset, value in values.items()
             ),
         )
@@ -336,7 +341,8 @@ def _value(cell: CellResult, name: str, best: float | None, digits: int, *, with
     text = f"[bold]{text}[/]" if value == best and cell.status == "OK" else text
     entry = cell.metrics["overall"][name] if with_interval else {}
     if entry.get("ci_low") is not None:
-        text += f" [dim]{entry['ci_low']:.3f}–{entry['ci_high']:.3f}[/]"
+        n_decimals = min(digits, 3)
+        text += f" [dim]{entry['ci_low']:.{n_decimals}f}–{entry['ci_high']:.{n_decimals}f}[/]"
     return text
 
 

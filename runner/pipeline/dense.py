@@ -136,7 +136,7 @@ class DenseHits(Stage[Hits]):
     """The nearest chunks of every query."""
 
     kind: ClassVar[str] = "dense_hits"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 

@@ -44,7 +44,9 @@ class FusedHits(Stage[Hits]):
 
     def make(self, run: Run) -> Hits:
         """Fuses them."""
-        return self.fusion.fuse([hits for ranking in self.rankings for hits in ranking.by_sample(run)], self.depth)
+        rankings = [hits for ranking in self.rankings for hits in ranking.by_sample(run)]
+        n_kept = max(hits.chunk.shape[1] for hits in rankings)  # less than the depth where there are fewer chunks
+        return self.fusion.fuse(rankings, min(self.depth, n_kept))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ class PickedHits(Stage[Hits]):
     """What an arm picks for every sample: at most `n` chunks."""
 
     kind: ClassVar[str] = "picked_hits"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 

@@ -38,7 +38,7 @@ class SparseHits(Stage[Hits]):
     """The chunks that share most with every query."""
 
     kind: ClassVar[str] = "sparse_hits"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 

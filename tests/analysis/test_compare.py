@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,6 +80,16 @@ class TestFamily:
             row for row in found.rows if row.standing.cell.cell_id == "a2a2a2a2a2a2"
         ).comparison.difference
         assert difference == pytest.approx((0.3 / 4 + 0.1 / 2 + 0.2 / 2) / 3)
+
+    def test_sizes_of_lengths_and_counts_have_no_power_of_ten(self, tmp_path: Path) -> None:
+        cells = [
+            replace(cell, rouge_l=[None if value is None else 1000 * value for value in cell.rouge_l])
+            for cell in COMPLETE
+        ]
+        (line,) = (
+            line for line in text_of(family(tiny_sweep.write(tmp_path, cells))).splitlines() if "reliably" in line
+        )
+        assert re.search(r"above about \d{2}0 to \d{2}0, depending", line), line
 
     def test_too_few_clusters_can_show_nothing(self, sweep: Path) -> None:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))
@@ -264,6 +275,15 @@ class TestCommand:
         assert lines[0].strip() == "rouge_l of all samples against the best cell (larger is better)"
         assert lines[1].split()[:3] == ["cell", "retriever", "top_k"]
         assert lines[2].split() == ["b3b3b3b3", "dense", "2", "0.7000", "best", "0.7250", "8"]
+
+    def test_no_text_of_the_table_is_a_formula(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        cells = [replace(cell, axes={"=1+1": f"={cell.cell_id}", "top_k": -2}) for cell in COMPLETE]
+        sweep = tiny_sweep.write(tmp_path / "sweep", cells)
+        assert main(["compare", str(sweep), "--metric", "rouge_l", "--csv", str(tmp_path / "a.csv")]) == 0
+        header, *rows = csv.reader((tmp_path / "a.csv").read_text(encoding="utf-8").splitlines())
+        assert header[:2] == ["cell_id", "axis/=1+1"]
+        assert [row[1] for row in rows] == [f"'={row[0]}" for row in rows]
+        assert all(float(row[header.index("difference")]) < 0 for row in rows)
 
     def test_writes_files(self, sweep: Path, tmp_path: Path) -> None:
         arguments = ["--json", str(tmp_path / "a.json"), "--csv", str(tmp_path / "a.csv")]

@@ -40,9 +40,14 @@ class SparseIndexContract(ComponentContract):
     def test_has_its_role(self) -> None:
         assert isinstance(self.component, SparseIndex)
 
+    def test_any_depth_beyond_the_number_of_chunks_is_the_same(self) -> None:
+        whole, deeper = (self.search(CHUNKS, ["故宫 长城", "黄山"], depth) for depth in (len(CHUNKS), 100_000_000))
+        np.testing.assert_array_equal(whole.chunk, deeper.chunk)
+        np.testing.assert_array_equal(whole.score, deeper.score)
+
     @pytest.mark.parametrize("depth", [1, 3, 100])
     def test_is_a_ranking(self, depth: int) -> None:
-        assert_is_ranking(self.search(CHUNKS, ["故宫 长城", "黄山", "泰山 嵩山"], depth), 3, depth)
+        assert_is_ranking(self.search(CHUNKS, ["故宫 长城", "黄山", "泰山 嵩山"], depth), 3, min(depth, len(CHUNKS)))
 
     def test_only_chunks_with_a_word_of_the_query_are_found(self) -> None:
         found = rankings_of(self.search(CHUNKS, ["黄山", "泰山 嵩山", "长城"], 10))
@@ -77,4 +82,4 @@ class SparseIndexContract(ComponentContract):
 
     @pytest.mark.parametrize("chunks", [(), ("",), ("", "。")])
     def test_no_words_to_search(self, chunks: tuple[str, ...]) -> None:
-        assert_is_ranking(self.search(chunks, [], 3), 0, 3)
+        assert_is_ranking(self.search(chunks, [], 3), 0, len(chunks))

@@ -63,3 +63,35 @@ def save_xlm_roberta_reranker(folder: Path, *, seed: int = 0, n_labels: int = 1)
     tokenizer = XLMRobertaTokenizer(vocab=[(piece, -1.0) for piece in pieces], model_max_length=MAX_TOKENS)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def save_qwen2(folder: Path, *, seed: int = 0, chat_template: str | None = None) -> Path:
+    """A causal language model with its tokenizer, whose tokens are bytes and the words yes and no."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+    merges = [(word[:end], word[end]) for word in ("Yes", "No", "yes", "no") for end in range(1, len(word))]
+    pieces = dict.fromkeys(
+        ["<|endoftext|>", *sorted(pre_tokenizers.ByteLevel.alphabet()), *(left + right for left, right in merges)]
+    )
+    tokenizer = Tokenizer(models.BPE(vocab={piece: i for i, piece in enumerate(pieces)}, merges=merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    ends = {"pad_token": "<|endoftext|>", "eos_token": "<|endoftext|>"}
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=MAX_TOKENS, chat_template=chat_template, **ends
+    ).save_pretrained(folder)
+    config = Qwen2Config(
+        vocab_size=len(pieces),
+        hidden_size=32,
+        num_hidden_layers=N_LAYERS,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=MAX_TOKENS,
+        initializer_range=0.3,
+    )
+    torch.manual_seed(seed)
+    Qwen2ForCausalLM(config).save_pretrained(folder)
+    return folder

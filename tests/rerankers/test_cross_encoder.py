@@ -1,12 +1,10 @@
 """Scores of a tiny cross-encoder, held against those of sentence-transformers itself."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.pretrained.load_once import release_all_but
@@ -14,18 +12,13 @@ from components.records import Passages
 from components.rerankers.cross_encoder import Activation, PretrainedCrossEncoder
 from tests.contracts.reranker_contract import CHUNKS, PAIRS, QUERIES, RerankerContract
 from tests.models.tiny import MAX_TOKENS, save_bert, save_xlm_roberta_reranker
+from tests.rerankers.pretrained import LONG, scores_of, text_pairs
 from tests.runner.sweeping import RANKING_ONLY, cells_in, run_small
 
 for _package in ("sentence_transformers", "torch"):
     pytest.importorskip(_package, reason="the extra `models` is not installed")
 
-LONG = ("北京是中国的首都，" * 12, "abc 123 " * 90)
-
-
-@pytest.fixture(autouse=True)
-def _released() -> Iterator[None]:
-    yield
-    release_all_but(())
+pytestmark = pytest.mark.usefixtures("released")
 
 
 @pytest.fixture
@@ -64,15 +57,8 @@ def cross_encoder(folder: Path, **fields: Any) -> PretrainedCrossEncoder:
     return PretrainedCrossEncoder(**{"model": str(folder), "device": "cpu", **fields})
 
 
-def scores(reranker: PretrainedCrossEncoder, texts: list[tuple[str, str]]) -> NDArray[np.float32]:
-    """Of pairs of texts."""
-    pairs = np.repeat(np.arange(len(texts), dtype=np.int32)[:, np.newaxis], 2, axis=1)
-    queries, chunks = zip(*texts, strict=True)
-    return reranker.score(Passages(queries), Passages(chunks), pairs)
-
-
 def all_pairs() -> list[tuple[str, str]]:
-    return [(query, chunk) for query in (*QUERIES, *LONG) for chunk in (*CHUNKS, *LONG)]
+    return text_pairs((*QUERIES, *LONG))
 
 
 class TestContract(RerankerContract):
@@ -90,34 +76,34 @@ def test_scores_are_those_of_sentence_transformers(xlm_roberta: Path, max_length
 
     plain = CrossEncoder(str(xlm_roberta), device="cpu", max_length=min(max_length, MAX_TOKENS))
     expected = plain.predict(all_pairs())
-    found = scores(cross_encoder(xlm_roberta, max_length=max_length, activation=Activation.MODEL), all_pairs())
+    found = scores_of(cross_encoder(xlm_roberta, max_length=max_length, activation=Activation.MODEL), all_pairs())
     np.testing.assert_allclose(found, expected, atol=1e-5, rtol=0)
     assert len({round(float(score), 4) for score in expected}) > len(expected) / 2
 
 
 def test_a_sigmoid_orders_pairs_as_the_numbers_of_the_model_do(xlm_roberta: Path) -> None:
-    raw = scores(cross_encoder(xlm_roberta), all_pairs())
-    shares = scores(cross_encoder(xlm_roberta, activation=Activation.SIGMOID), all_pairs())
+    raw = scores_of(cross_encoder(xlm_roberta), all_pairs())
+    shares = scores_of(cross_encoder(xlm_roberta, activation=Activation.SIGMOID), all_pairs())
     np.testing.assert_allclose(shares, 1 / (1 + np.exp(-raw)), atol=1e-6)
     assert raw.min() < 0 < 1 < raw.max()
 
 
 def test_a_prompt_stands_before_the_query(xlm_roberta: Path) -> None:
-    prompted = scores(cross_encoder(xlm_roberta, prompt="查询："), [("北京", "首都")])
-    written_out = scores(cross_encoder(xlm_roberta), [("查询：北京", "首都")])
+    prompted = scores_of(cross_encoder(xlm_roberta, prompt="查询："), [("北京", "首都")])
+    written_out = scores_of(cross_encoder(xlm_roberta), [("查询：北京", "首都")])
     assert prompted == pytest.approx(written_out, abs=1e-6)
-    assert prompted != pytest.approx(scores(cross_encoder(xlm_roberta), [("北京", "首都")]), abs=1e-3)
+    assert prompted != pytest.approx(scores_of(cross_encoder(xlm_roberta), [("北京", "首都")]), abs=1e-3)
 
 
 def test_the_model_is_loaded_once_and_again_after_others_took_its_place(xlm_roberta: Path, loads: list[str]) -> None:
     for batch_tokens in (64, 256):
-        scores(cross_encoder(xlm_roberta, batch_tokens=batch_tokens), all_pairs())
+        scores_of(cross_encoder(xlm_roberta, batch_tokens=batch_tokens), all_pairs())
     assert loads == [str(xlm_roberta)]
     release_all_but([(str(xlm_roberta), "")])
-    scores(cross_encoder(xlm_roberta), all_pairs())
+    scores_of(cross_encoder(xlm_roberta), all_pairs())
     assert len(loads) == 1
     release_all_but(())
-    scores(cross_encoder(xlm_roberta), all_pairs())
+    scores_of(cross_encoder(xlm_roberta), all_pairs())
     assert len(loads) == 2
 
 
@@ -142,7 +128,7 @@ def test_batches_hold_pairs_of_like_lengths_and_as_many_as_fit(
         return original(self, features, **options)
 
     monkeypatch.setattr(CrossEncoder, "forward", noted)
-    scores(cross_encoder(xlm_roberta, batch_tokens=600), all_pairs())
+    scores_of(cross_encoder(xlm_roberta, batch_tokens=600), all_pairs())
     assert all(n_rows == 1 or n_rows * n_tokens <= 600 for n_rows, n_tokens in shapes)
     assert [n_tokens for _, n_tokens in shapes] == sorted((n for _, n in shapes), reverse=True)
     assert shapes[0][1] == MAX_TOKENS, "no longer than the model can read"
@@ -164,11 +150,11 @@ def test_mistakes(xlm_roberta: Path, fields: dict[str, Any], mistake: str) -> No
 
 
 def test_what_is_no_cross_encoder(tmp_path: Path) -> None:
-    with pytest.raises(ComponentError, match="is a BertModel, wanted a cross-encoder"):
-        scores(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
+    with pytest.raises(ComponentError, match="is a BertModel, wanted a reranker"):
+        scores_of(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
     classifier = save_xlm_roberta_reranker(tmp_path / "classifier", n_labels=3)
     with pytest.raises(ComponentError, match="gives 3 numbers per pair, wanted one"):
-        scores(cross_encoder(classifier), [("a", "b")])
+        scores_of(cross_encoder(classifier), [("a", "b")])
 
 
 def test_in_a_sweep_no_pair_is_scored_twice(xlm_roberta: Path, tmp_path: Path, read: list[tuple[str, str]]) -> None:

@@ -62,4 +62,4 @@ def test_hybrid_makes_the_searches_of_the_two_others() -> None:
     [Dense(Hashing(), Flat(), 0), Sparse(Bm25(), 0), Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank(), 0)],
 )
 def test_a_depth_of_nothing_is_a_mistake(retriever: Dense | Sparse | Hybrid) -> None:
-    assert retriever.check() == ["depth: got 0, wanted 1 to 100,000 hits per query"]
+    assert retriever.check() == ["depth: got 0, wanted at least 1 hit per query"]

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 
-from runner.display import SafeConsole, make_console, printable, say_error, table_cell
+from runner.display import SafeConsole, about, make_console, printable, say_error, table_cell
 from tests.runner.sweeping import REPOSITORY
 
 HOSTILE = [
@@ -40,6 +40,17 @@ def test_brackets_in_data_are_text(text: str) -> None:
 @pytest.mark.parametrize("text", [*HOSTILE, "[red]", "[bold]x[/]", "[dim]"])
 def test_what_is_escaped_is_shown_whole(text: str) -> None:
     assert shown(f"[dim]{escape(text)}[/]").replace("\\", "") == text.replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "n_digits", "expected"),
+    [
+        (0.0234, 2, "0.023"), (0.2, 2, "0.2"), (4.56, 2, "4.6"), (123.4, 2, "120"), (3210.0, 2, "3,200"),
+        (0.0000123, 2, "0.000012"), (-123.4, 2, "-120"), (0.0, 2, "0"), (123_456.0, 4, "123,500"),
+    ],
+)  # fmt: skip
+def test_a_number_in_a_sentence_has_no_power_of_ten(value: float, n_digits: int, expected: str) -> None:
+    assert about(value, n_digits) == expected
 
 
 def test_our_own_styles_are_styles() -> None:

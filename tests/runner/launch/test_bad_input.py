@@ -154,7 +154,6 @@ class TestConfiguration:
             (["dataset.limit=0"], "dataset.limit:"),
             (["run.results_dir="], "run.results_dir: got '', wanted a folder of its own"),
             (["run.results_dir=/"], "run.results_dir: got '/', wanted a folder of its own"),
-            (["retriever.depth=100000000"], "retriever.depth: got 100000000, wanted 1 to 100,000 hits"),
             (["run.workers=-1"], "run.workers: got -1, wanted at least 1"),
             (["tracking.uri=https://me:secret@mlflow.example"], "tracking.uri: holds a user name or password"),
             (["tracking.uri='postgresql://host/db?password=x'"], "tracking.uri: holds a user name or password"),

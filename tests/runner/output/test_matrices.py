@@ -49,17 +49,24 @@ class TestFiles:
     def test_the_table_has_topics_tasks_and_averages_in_the_order_of_the_labels(self) -> None:
         content = matrix_files(FINANCE, LABELS, ["f1"])["matrix_f1.csv"].decode()
         assert list(csv.reader(io.StringIO(content))) == [
-            ["topic", "extractive", "contrast", "all", "extractive pooled", "contrast pooled"],
-            ["funds", "1.0", "", "0.75", "", ""],
-            ["stocks", "0.25", "", "0.25", "", ""],
-            ["all", repr(1 / 3), "0.1", "", "", ""],
+            ["topic", "Extractive", "contrast", "All", "Extractive pooled", "contrast pooled"],
+            ["Funds", "1.0", "", "0.75", "", ""],
+            ["股票", "0.25", "", "0.25", "", ""],
+            ["All", repr(1 / 3), "0.1", "", "", ""],
         ]
+
+    def test_labels_are_fields_and_no_formulas(self) -> None:
+        labels = {"funds": "=cmd|' /C calc'!A0", "stocks": "a, b\nc", "extractive": "+1"}
+        content = matrix_files(FINANCE, labels, [])["matrix_f1.csv"].decode()
+        header, *rows = csv.reader(io.StringIO(content))
+        assert header[1:3] == ["'+1", "contrast"]
+        assert [row[0] for row in rows] == ["'=cmd|' /C calc'!A0", "a, b\nc", "All"]
 
     def test_pooled_values_are_beside_the_raw_ones(self) -> None:
         pooled = {"pooled": 0.8125, "pooled_low": 0.5, "pooled_high": 0.9, **entry(1.0)}
         files = matrix_files({**FINANCE, "matrix/funds/extractive": {"f1": pooled}}, LABELS, ["f1"])
         rows = list(csv.reader(io.StringIO(files["matrix_f1.csv"].decode())))
-        assert rows[1] == ["funds", "1.0", "", "0.75", "0.8125", ""]
+        assert rows[1] == ["Funds", "1.0", "", "0.75", "0.8125", ""]
         texts = texts_of(files["matrix_f1.svg"])
         assert texts[texts.index("1.000") : texts.index("1.000") + 3] == ["1.000", "n=1", "0.812 [0.500, 0.900]"]
         assert texts[-1] == "Third line: pooled with topic and task [95% interval]"

@@ -120,6 +120,11 @@ def test_a_cell_that_lacks_a_subset_has_no_mean_over_subsets() -> None:
     ]
 
 
+def test_intervals_of_lengths_have_as_many_decimals_as_lengths() -> None:
+    metrics = {"overall": {"length": {**entry(120.4), "ci_low": 98.12345, "ci_high": 143.98765}}}
+    assert "120.4 98.1–144.0" in shown([cell("bm25", 0.5, metrics=metrics)])
+
+
 def test_what_is_left_out_is_said_once() -> None:
     metrics = {"overall": {"rouge_l": entry(0.5), "mrr": entry(0.5, n=1, no_gold_in_corpus=3)}}
     text = shown([cell("bm25", 0.5, metrics=metrics), cell("hybrid", 0.5, metrics=metrics)])

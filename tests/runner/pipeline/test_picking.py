@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from runner.pipeline.cell import combination_mistakes
 from tests.runner.sweeping import FEW_METRICS, cells_in, run_small, small_graph, small_request
@@ -29,6 +30,16 @@ def test_an_oracle_finds_all_gold_and_nothing_else(tmp_path: Path) -> None:
     assert oracle.value("passage_coverage") == 1.0
     assert (oracle.value("context_tokens") or 0) > 0
     assert (bm25.value("passage_coverage") or 0) < 1.0
+
+
+@pytest.mark.parametrize("retriever", ["oracle", "bm25", "hybrid"])
+def test_a_depth_beyond_the_corpus_keeps_all_chunks_and_takes_no_room(tmp_path: Path, retriever: str) -> None:
+    """A row for each sample at such a depth would take 800 MB."""
+    cell = [f"retriever={retriever}", "top_k=50", "llm=none", "metrics=retrieval"]
+    assert run_small(tmp_path, *([*cell, f"retriever.depth={depth}"] for depth in (5_000, 100_000_000))) == 0
+    deep, deeper = cells_in(tmp_path)
+    assert deep.metrics["overall"] == deeper.metrics["overall"]
+    assert deep.cell_id != deeper.cell_id
 
 
 def test_given_passages_with_noise(tmp_path: Path) -> None:

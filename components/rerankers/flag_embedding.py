@@ -1,0 +1,73 @@
+"""What the rerankers of the package FlagEmbedding have in common: how they are loaded, and how they are called."""
+
+import io
+from collections.abc import Sequence
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.pretrained.dtype import Dtype
+from components.pretrained.load_once import load_once
+from components.pretrained.model_folder import (
+    loading,
+    local_folder,
+    missing_packages,
+    model_mistakes,
+    torch_device,
+)
+from components.rerankers.heads import require_one_score
+from components.rerankers.text_pairs import TextPair
+
+_PACKAGES = ("FlagEmbedding", "torch", "transformers")
+_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+
+
+def flag_mistakes(model: str, revision: str, needed_by: str) -> list[str]:
+    """Missing packages, and a model that cannot be meant."""
+    return [*map(str, missing_packages(_PACKAGES, needed_by)), *model_mistakes(model, revision)]
+
+
+@load_once
+def load_flag_reranker(
+    model: str, revision: str, class_name: str, dtype: Dtype, device: str, options: tuple[tuple[str, Any], ...]
+) -> Any:
+    """A reranker of FlagEmbedding by the name of its class, which is given the options. Raises ComponentError, also for
+    numbers that it would not compute with.
+    """
+    if missing := missing_packages(_PACKAGES, class_name):
+        raise missing[0]
+    import FlagEmbedding  # type: ignore[import-untyped]
+
+    place = torch_device(device)
+    if dtype is Dtype.FLOAT16 and place == "cpu":
+        raise ComponentError(f"dtype: got float16, with which {class_name} computes on a GPU alone; wanted float32")
+    own = {"use_fp16": dtype is Dtype.FLOAT16} | ({"use_bf16": True} if dtype is Dtype.BFLOAT16 else {})
+    with loading(model, revision) as name:
+        reranker = getattr(FlagEmbedding, class_name)(
+            str(_folder(name, revision)), devices=place, **own, **dict(options)
+        )
+    config = reranker.model.config
+    is_causal = config.architectures and config.architectures[0].endswith("ForCausalLM")
+    require_one_score(model, reranker.model, 1 if is_causal else config.num_labels)
+    return reranker
+
+
+def _folder(name: str, revision: str) -> Path:
+    """Where the files lie. FlagEmbedding knows no revisions, and reads pickled weights where there are no others."""
+    from huggingface_hub import snapshot_download
+
+    folder = local_folder(name) or Path(snapshot_download(name, revision=revision))
+    if not any((folder / file).is_file() for file in _WEIGHTS):
+        raise FileNotFoundError(f"{folder} has no {_WEIGHTS[0]}")
+    return folder
+
+
+def flag_scores(reranker: Any, texts: Sequence[TextPair], max_length: int, batch_size: int) -> NDArray[np.float32]:
+    """float32[n_pairs], by `compute_score`."""
+    with redirect_stderr(io.StringIO()):  # it draws bars of its own, across the sweep's
+        found = reranker.compute_score(list(texts), batch_size=batch_size, max_length=max_length)
+    return np.asarray(found, dtype=np.float32)

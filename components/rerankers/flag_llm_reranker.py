@@ -1,0 +1,83 @@
+"""The language models of the package FlagEmbedding that rerank: BGE's on Gemma and the like."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.pretrained.dtype import Dtype
+from components.pretrained.features import readable_tokens
+from components.pretrained.model_folder import folder_hash
+from components.records import Passages
+from components.rerankers.flag_embedding import flag_mistakes, flag_scores, load_flag_reranker
+from components.rerankers.text_pairs import distinct_pairs
+
+_LONGEST_OWN_PROMPT = 128
+"""Tokens, more than FlagEmbedding's question has with any usual tokenizer."""
+
+
+@dataclass(frozen=True)
+class FlagLanguageModel:
+    """Scores by FlagEmbedding's FlagLLMReranker: how much a causal model is inclined to go on with "Yes" when it is
+    asked whether the passage answers the query.
+
+    `model`, `revision` and `depth` are as for `reranker=cross_encoder`. The model reads `query_instruction` and the
+    query (three quarters of `max_length` tokens at most), `passage_instruction` and the chunk, cut off after
+    `max_length` tokens together, and then `prompt`; null is for FlagEmbedding's own question.
+    """
+
+    model: str
+    revision: str = ""
+    depth: int = 100
+    max_length: int = 512
+    query_instruction: str = "A: "
+    passage_instruction: str = "B: "
+    prompt: str | None = None
+    dtype: Dtype = Dtype.FLOAT32
+    batch_size: int = runtime_only(8, "pairs are padded differently: changes rounding, about 1e-6")
+    device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
+
+    version: ClassVar[int] = 1
+    tokenizer: ClassVar[None] = None
+    n_pairs_per_block: ClassVar[int] = 1024
+
+    def check(self) -> list[str]:
+        """Missing packages, a model that cannot be meant, numbers below 1."""
+        mistakes = flag_mistakes(self.model, self.revision, "reranker=flag_llm_reranker")
+        for name in ("depth", "max_length", "batch_size"):
+            if getattr(self, name) < 1:
+                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 1")
+        return mistakes
+
+    def content_hash(self) -> str:
+        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
+        ComponentError if there is no such folder.
+        """
+        return folder_hash(self.model)
+
+    def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        """float32[n_pairs]. Raises ComponentError if the model cannot be loaded, or cannot read its own question."""
+        if not len(pairs):
+            return np.zeros(0, dtype=np.float32)
+        texts, row = distinct_pairs(queries, chunks, pairs)
+        options = (
+            ("query_instruction_for_rerank", self.query_instruction),
+            ("passage_instruction_for_rerank", self.passage_instruction),
+            ("prompt", self.prompt),
+        )
+        reranker = load_flag_reranker(self.model, self.revision, "FlagLLMReranker", self.dtype, self.device, options)
+        return flag_scores(reranker, texts, self._max_length(reranker), self.batch_size)[row]
+
+    def _max_length(self, reranker: Any) -> int:
+        """Of query and chunk: the question behind them must fit too."""
+        n_prompt = _LONGEST_OWN_PROMPT if self.prompt is None else len(reranker.tokenizer(self.prompt)["input_ids"]) + 8
+        n_readable = readable_tokens(reranker.model, reranker.tokenizer)
+        if n_readable <= n_prompt:
+            raise ComponentError(
+                f"model {self.model!r} reads {n_readable} tokens, and the question alone takes up to {n_prompt}; "
+                "wanted a model that reads more, or a shorter prompt"
+            )
+        return min(self.max_length, n_readable - n_prompt)

@@ -1,0 +1,65 @@
+"""The cross-encoders of the package FlagEmbedding (BGE's), as it computes them."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.fields import runtime_only
+from components.pretrained.dtype import Dtype
+from components.pretrained.features import readable_tokens
+from components.pretrained.model_folder import folder_hash
+from components.records import Passages
+from components.rerankers.flag_embedding import flag_mistakes, flag_scores, load_flag_reranker
+from components.rerankers.text_pairs import distinct_pairs
+
+
+@dataclass(frozen=True)
+class FlagCrossEncoder:
+    """Scores by FlagEmbedding's FlagReranker, without a sigmoid. They are those of `reranker=cross_encoder` for pairs
+    that fit; longer ones are cut otherwise: the query after three quarters of `max_length` tokens, then the chunk.
+
+    `model`, `revision`, `depth` and `max_length` are as there. `query_instruction` stands before the query; "" for
+    none. `dtype` is float32 or, on a GPU, float16.
+    """
+
+    model: str
+    revision: str = ""
+    depth: int = 100
+    max_length: int = 512
+    query_instruction: str = ""
+    dtype: Dtype = Dtype.FLOAT32
+    batch_size: int = runtime_only(32, "pairs are padded differently: changes rounding, about 1e-6")
+    device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
+
+    version: ClassVar[int] = 1
+    tokenizer: ClassVar[None] = None
+    n_pairs_per_block: ClassVar[int] = 4096
+
+    def check(self) -> list[str]:
+        """Missing packages, a model that cannot be meant, numbers out of range."""
+        mistakes = flag_mistakes(self.model, self.revision, "reranker=flag_reranker")
+        for name in ("depth", "max_length", "batch_size"):
+            if getattr(self, name) < 1:
+                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 1")
+        if self.dtype is Dtype.BFLOAT16:
+            mistakes.append("dtype: got bfloat16, wanted float32 or float16 (reranker=cross_encoder has it)")
+        return mistakes
+
+    def content_hash(self) -> str:
+        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
+        ComponentError if there is no such folder.
+        """
+        return folder_hash(self.model)
+
+    def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        """float32[n_pairs]. Raises ComponentError if the model cannot be loaded or gives no single score."""
+        if not len(pairs):
+            return np.zeros(0, dtype=np.float32)
+        texts, row = distinct_pairs(queries, chunks, pairs)
+        options = (("query_instruction_for_rerank", self.query_instruction or None),)
+        reranker = load_flag_reranker(self.model, self.revision, "FlagReranker", self.dtype, self.device, options)
+        # More than the model has positions for ends in an error about batches of no rows.
+        max_length = min(self.max_length, readable_tokens(reranker.model, reranker.tokenizer))
+        return flag_scores(reranker, texts, max_length, self.batch_size)[row]

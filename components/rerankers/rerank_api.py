@@ -1,0 +1,137 @@
+"""A reranker behind an endpoint /rerank, as Jina, Cohere, vLLM, TEI and others have it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.openai_server.errors import Malformed
+from components.openai_server.server import Failed, Server
+from components.openai_server.session import Session
+from components.records import Passages
+from components.rerankers.text_pairs import TextPair, distinct_pairs
+
+_OF_BLANK_TEXTS = -1000.0
+"""Below what any model gives a text that it reads, and still told apart from its neighbours in 32 bits."""
+
+
+class RequestForm(StrEnum):
+    """What the chunks are called in a request: `documents`, with the model beside them (Jina, Cohere, vLLM), or `texts`
+    (TEI, which has one model).
+    """
+
+    DOCUMENTS = "documents"
+    TEXTS = "texts"
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A query with some of its chunks; `numbers` are the places of their pairs."""
+
+    query: str
+    chunks: tuple[str, ...]
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RerankApi:
+    """Asks `model` at `base_url`/rerank how well chunks fit a query: `batch_size` chunks of one query in a request.
+    `depth` hits per query are scored.
+
+    Scores are the server's, whatever their scale. A model may see the other chunks of a request (Jina's third does):
+    then let `batch_size` be `depth`. Pairs with a blank text are not sent, and come behind all others. Chunks that are
+    longer than the model reads are cut off by the server. The other fields and what is retried are those of
+    `OpenAIChat`. A request that fails for good fails the stage; what was scored by then is kept, block by block.
+    """
+
+    model: str
+    depth: int = 100
+    form: RequestForm = RequestForm.DOCUMENTS
+    base_url: str = runtime_only("", "the model's name decides the scores, not the server that runs it")
+    api_key_env: str = runtime_only("", "a key gives access, and is secret")
+    batch_size: int = runtime_only(100, "a score does not depend on the other chunks of its request")
+    timeout_s: float = runtime_only(120.0, "scores that come too late are asked for again")
+    max_retries: int = runtime_only(5, "failures are retried until the scores come; without them the stage fails")
+    backoff_s: float = runtime_only(1.0, "waiting changes no score")
+    concurrency: int = runtime_only(8, "requests do not depend on each other")
+
+    version: ClassVar[int] = 1
+    tokenizer: ClassVar[None] = None
+    n_pairs_per_block: ClassVar[int] = 2000
+
+    def check(self) -> list[str]:
+        """What is wrong with the fields, and a key that is not set."""
+        mistakes = self._server.check()
+        if not self.base_url:
+            mistakes.append("base_url: is empty, wanted the address before /rerank, e.g. https://api.jina.ai/v1")
+        for name in ("depth", "batch_size"):
+            if getattr(self, name) < 1:
+                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 1")
+        return mistakes
+
+    def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        """float32[n_pairs]. Raises ComponentError if a request fails for good."""
+        if not len(pairs):
+            return np.zeros(0, dtype=np.float32)
+        texts, row = distinct_pairs(queries, chunks, pairs)
+        scores = np.full(len(texts), _OF_BLANK_TEXTS, dtype=np.float32)
+        with closing(self._server.call(list(self._batches(texts)), self._send)) as outcomes:
+            for batch, outcome in outcomes:
+                if isinstance(outcome, Failed):
+                    raise ComponentError(f"{type(self).__name__}: {outcome.message}")
+                scores[list(batch.numbers)] = outcome
+        return scores[row]
+
+    @property
+    def _server(self) -> Server:
+        return Server(
+            self.model,
+            self.base_url,
+            self.api_key_env,
+            self.timeout_s,
+            self.max_retries,
+            self.backoff_s,
+            self.concurrency,
+        )
+
+    def _batches(self, texts: Sequence[TextPair]) -> Iterator[_Batch]:
+        """`texts` are sorted by query."""
+        written = [(pair, number) for number, pair in enumerate(texts) if all(text.strip() for text in pair)]
+        for query, group in groupby(written, key=lambda item: item[0][0]):
+            own = list(group)
+            for first in range(0, len(own), self.batch_size):
+                part = own[first : first + self.batch_size]
+                yield _Batch(query, tuple(chunk for (_, chunk), _ in part), tuple(number for _, number in part))
+
+    async def _send(self, session: Session, batch: _Batch) -> NDArray[np.float32]:
+        forms: dict[RequestForm, dict[str, Any]] = {
+            RequestForm.DOCUMENTS: {"model": self.model, "documents": batch.chunks, "top_n": len(batch.chunks)},
+            RequestForm.TEXTS: {"texts": batch.chunks, "truncate": True},
+        }
+        return _scores(await session.post("/rerank", {"query": batch.query} | forms[self.form]), len(batch.chunks))
+
+
+def _scores(reply: Any, n_chunks: int) -> NDArray[np.float32]:
+    """In the order of the chunks; the server's is that of the scores. Raises Malformed."""
+    # Nothing about the reply was checked yet: a field may hold anything, or be missing.
+    try:
+        results = reply["results"] if isinstance(reply, dict) else reply
+        ordered = sorted(results, key=itemgetter("index"))
+        indexes = [result["index"] for result in ordered]
+        scores = np.array(
+            [result["relevance_score" if "relevance_score" in result else "score"] for result in ordered],
+            dtype=np.float32,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise Malformed(str(reply)[:200]) from error
+    if indexes != list(range(n_chunks)) or scores.shape != (n_chunks,) or not np.isfinite(scores).all():
+        raise Malformed(f"scores of the chunks {indexes} for {n_chunks} chunks, wanted a finite one for each")
+    return scores

@@ -1,0 +1,144 @@
+"""Scores of FlagEmbedding's rerankers over tiny models, held against those of the package itself."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.errors import ComponentError
+from components.pretrained.dtype import Dtype
+from components.rerankers.cross_encoder import PretrainedCrossEncoder
+from components.rerankers.flag_llm_reranker import FlagLanguageModel
+from components.rerankers.flag_reranker import FlagCrossEncoder
+from tests.contracts.reranker_contract import CHUNKS, QUERIES, RerankerContract
+from tests.models.tiny import save_bert, save_xlm_roberta_reranker
+from tests.rerankers.pretrained import LONG, scores_of, text_pairs
+
+for _package in ("FlagEmbedding", "sentence_transformers", "torch"):
+    pytest.importorskip(_package, reason="the extra `models` is not installed")
+
+pytestmark = pytest.mark.usefixtures("released")
+
+
+def cross_encoder(folder: Path, **fields: Any) -> FlagCrossEncoder:
+    return FlagCrossEncoder(**{"model": str(folder), "device": "cpu", **fields})
+
+
+def language_model(folder: Path, **fields: Any) -> FlagLanguageModel:
+    return FlagLanguageModel(**{"model": str(folder), "device": "cpu", **fields})
+
+
+class TestCrossEncoderContract(RerankerContract):
+    component = FlagCrossEncoder("")
+    rounding = 1e-6
+
+    @pytest.fixture(autouse=True)
+    def _tiny(self, xlm_roberta: Path) -> None:
+        self.component = cross_encoder(xlm_roberta, batch_size=3)
+
+
+class TestLanguageModelContract(RerankerContract):
+    component = FlagLanguageModel("")
+    rounding = 1e-6
+
+    @pytest.fixture(autouse=True)
+    def _tiny(self, qwen2: Path) -> None:
+        self.component = language_model(qwen2, batch_size=3)
+
+
+@pytest.mark.parametrize("fields", [{}, {"max_length": 24}, {"query_instruction": "查询："}])
+def test_scores_are_those_of_flag_reranker(xlm_roberta: Path, fields: dict[str, Any]) -> None:
+    from FlagEmbedding import FlagReranker
+
+    plain = FlagReranker(
+        str(xlm_roberta),
+        devices="cpu",
+        max_length=fields.get("max_length", 300),
+        query_instruction_for_rerank=fields.get("query_instruction"),
+    )
+    expected = plain.compute_score(text_pairs((*QUERIES, *LONG)))
+    found = scores_of(cross_encoder(xlm_roberta, **fields), text_pairs((*QUERIES, *LONG)))
+    np.testing.assert_allclose(found, expected, atol=1e-5, rtol=0)
+    assert len({round(score, 4) for score in expected}) > len(expected) / 2
+
+
+def test_scores_are_those_of_the_cross_encoder(xlm_roberta: Path) -> None:
+    """Of texts without unknown characters, which FlagEmbedding writes out and splits once more."""
+    known = ("北京", "杭州是浙江的省会，", "abc 123", LONG[0])
+    texts = text_pairs(("", *known), (*known, LONG[1]))
+    ours = scores_of(PretrainedCrossEncoder(str(xlm_roberta), device="cpu"), texts)
+    np.testing.assert_allclose(scores_of(cross_encoder(xlm_roberta), texts), ours, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"max_length": 24}, {"prompt": "Is B about A?", "query_instruction": "Q", "passage_instruction": ""}]
+)
+def test_scores_are_those_of_flag_llm_reranker(qwen2: Path, fields: dict[str, Any]) -> None:
+    from FlagEmbedding import FlagLLMReranker
+
+    names = {
+        "query_instruction": "query_instruction_for_rerank",
+        "passage_instruction": "passage_instruction_for_rerank",
+    }
+    plain = FlagLLMReranker(str(qwen2), devices="cpu", **{names.get(name, name): fields[name] for name in fields})
+    expected = plain.compute_score(text_pairs(QUERIES, CHUNKS))
+    found = scores_of(language_model(qwen2, **fields), text_pairs(QUERIES, CHUNKS))
+    np.testing.assert_allclose(found, expected, atol=1e-5, rtol=0)
+    assert len({round(score, 4) for score in expected}) > len(expected) / 2
+
+
+@pytest.mark.parametrize("build", [cross_encoder, language_model])
+def test_a_longer_maximum_than_the_model_reads_is_the_one_of_the_model(
+    build: Any, xlm_roberta: Path, qwen2: Path
+) -> None:
+    folder = xlm_roberta if build is cross_encoder else qwen2
+    found = scores_of(build(folder, max_length=100_000), text_pairs((*QUERIES, *LONG)))
+    assert np.isfinite(found).all()
+
+
+def test_a_model_that_cannot_read_the_question(qwen2: Path) -> None:
+    with pytest.raises(ComponentError, match="reads 300 tokens, and the question alone takes up to"):
+        scores_of(language_model(qwen2, prompt="Is it? " * 100), [("a", "b")])
+
+
+def test_what_gives_no_single_score(tmp_path: Path) -> None:
+    classifier = save_xlm_roberta_reranker(tmp_path / "classifier", n_labels=3)
+    with pytest.raises(ComponentError, match="gives 3 numbers per pair, wanted one"):
+        scores_of(cross_encoder(classifier), [("a", "b")])
+    with pytest.raises(ComponentError, match="is a BertModel, wanted a reranker"):
+        scores_of(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
+
+
+def test_pickled_weights_are_not_read(xlm_roberta: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(xlm_roberta, tmp_path / "copy")
+    (folder / "model.safetensors").rename(folder / "adapter.safetensors")
+    (folder / "pytorch_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(ComponentError, match=r"cannot be loaded .*has no model\.safetensors"):
+        scores_of(cross_encoder(folder), [("a", "b")])
+
+
+def test_half_precision_on_a_cpu_would_be_ignored(xlm_roberta: Path) -> None:
+    with pytest.raises(ComponentError, match="dtype: got float16, with which FlagReranker computes on a GPU alone"):
+        scores_of(cross_encoder(xlm_roberta, dtype=Dtype.FLOAT16), [("a", "b")])
+
+
+def test_bars_of_the_package_are_not_drawn(qwen2: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    scores_of(language_model(qwen2, batch_size=2), text_pairs(QUERIES, CHUNKS))
+    assert "it/s" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("mistakes", "wanted"),
+    [
+        (FlagCrossEncoder("", batch_size=1).check(), "model: is empty"),
+        (FlagCrossEncoder("owner/name", "0" * 40, dtype=Dtype.BFLOAT16).check(), "dtype: got bfloat16, wanted"),
+        (FlagCrossEncoder("owner/name", "0" * 40, max_length=0).check(), "max_length: got 0"),
+        (FlagLanguageModel("owner/name", "main").check(), "revision: got 'main'"),
+        (FlagLanguageModel("owner/name", "0" * 40, depth=0).check(), "depth: got 0"),
+    ],
+)
+def test_mistakes(mistakes: list[str], wanted: str) -> None:
+    (found,) = mistakes
+    assert found.startswith(wanted)
