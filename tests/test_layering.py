@@ -25,6 +25,7 @@ SHARED_BY_ROLES = (
     "components.means",
     "components.json_value",
     "components.text",
+    "components.asking",
     "components.openai_server",
     "components.pretrained",
     "components.statistics",

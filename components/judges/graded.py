@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.judges.asking import Inquiry, Unread, ask_until_readable
+from components.asking.templates import asked_question, chat, numbered
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.judges.prepared import Prepared, prepared, prepared_for
-from components.judges.templates import asked_question, chat, numbered
 from components.judges.verdicts import (
     APPLICABILITY_SCHEMA,
     Applicability,

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.asking.until_readable import Unread, ask_until_readable
 from components.errors import DataError
 from components.fields import runtime_only
-from components.judges.asking import Unread, ask_until_readable
 from components.judges.prepared import Prepared, prepared, prepared_for
 from components.judges.quest_eval_files import PublishedQuestions, hash_of_published, question_files, read_published
 from components.judges.quest_eval_inquiries import SourceText, answers_from, questions_about

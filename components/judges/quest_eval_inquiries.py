@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from components.judges.asking import Inquiry
-from components.judges.reply import json_values, read_object, whole_number
-from components.judges.templates import chat
+from components.asking.reply import json_values, read_object, whole_number
+from components.asking.templates import chat
+from components.asking.until_readable import Inquiry
 from components.records import Request, Sample
 from components.text.templates import fill
 

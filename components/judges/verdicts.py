@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from components.judges.reply import flag, read_object, whole_number
+from components.asking.reply import flag, read_object, whole_number
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ _UNABLE = re.compile(
     r"|(?:无法|不能|难以)(?:作出|做出|给出|进行)?(?:判断|评判|评分|打分|评估|评价)",
     re.IGNORECASE,
 )
-"""A judge that takes back what it wrote before, or never meant it."""
+"""A model that takes back what it wrote before, or never meant it."""
 
 _OPENED = re.compile(r"[{｛][^{｛]*$")
 """An object up to where the text ends."""
@@ -47,7 +47,7 @@ def read_object(text: str, key: str) -> dict[str, Any] | None:
 
 
 def _is_meant(reply: str, key: str, *, is_alone: bool) -> bool:
-    """Whether the last object with `key` is what the judge replies, and not something that it only writes about: an
+    """Whether the last object with `key` is what the model replies, and not something that it only writes about: an
     example or the form that was asked for, a value in the middle of a sentence (`is_alone`: it lacks the reason that
     was asked for too), or one before the words that it cannot judge. To ask again costs little, a wrong grade much.
     """

@@ -1,6 +1,6 @@
 import pytest
 
-from components.judges.reply import flag, json_values, read_object, whole_number, without_thoughts
+from components.asking.reply import flag, json_values, read_object, whole_number, without_thoughts
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""Asks a judge until its reply can be read, and says why if it cannot."""
+"""Asks a model until its reply can be read, and says why if it cannot."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from components.judges.reply import without_thoughts
+from components.asking.reply import without_thoughts
 from components.protocols import Ask
 from components.records import Answer, AnswerState, Message, Request, ScoreState
 
@@ -75,5 +75,5 @@ def _again(inquiry: Inquiry[T], answer: Answer, reminder: str) -> Inquiry[T]:
 
 
 def _quoted(answer: Answer) -> str:
-    """A reply as it is shown to the judge again, cut short: a runaway one would fill the model's context."""
+    """A reply as it is shown to the model again, cut short: a runaway one would fill the model's context."""
     return without_thoughts(answer.text)[:_QUOTED_CHARACTERS]

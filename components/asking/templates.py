@@ -1,4 +1,4 @@
-"""What a judge is shown."""
+"""What a model is shown: questions, numbered texts, messages."""
 
 from collections.abc import Sequence
 
