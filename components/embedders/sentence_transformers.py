@@ -21,10 +21,10 @@ class SentenceTransformers:
     to `max_length` tokens; None is for the model's own limit. Equal texts are embedded once; the vectors of blank ones
     are zero.
 
-    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". Weights are
-    read only from safetensors; code from the model's folder is run only with `trust_remote_code`. `query_prefix` and
-    `passage_prefix` stand before every query and every chunk; None is for the model's own prompt, which its folder
-    names in config_sentence_transformers.json, or none.
+    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". Code
+    from the model's folder is run only with `trust_remote_code`. `query_prefix` and `passage_prefix` stand before every
+    query and every chunk; None is for the model's own prompt, which its folder names in
+    config_sentence_transformers.json, or none.
 
     Without `normalize` the vectors are as long as the model makes them, for models that were trained for inner
     products. `dtype` is what the model computes with: the vectors are float32 in any case.

@@ -13,6 +13,7 @@ from components.fields import runtime_only
 from components.means import combine_mean
 from components.metrics.text_pairs import Pair, best_text_over_references
 from components.pretrained.load_once import load_once
+from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
 from components.protocols import TextForm
 from components.records import Sample, Scores, TextsWithUnits
@@ -33,8 +34,8 @@ class BertScore:
 
     `model` is the id of a BERT-like encoder (BERT, RoBERTa, MacBERT, ELECTRA, DeBERTa) on the Hugging Face hub,
     `revision` its commit; or a local folder, with revision "". `num_layers` is the layer whose output is compared,
-    counted from 1: bert-score's own choice is 8 for bert-base-chinese. Weights are read only from safetensors, and no
-    code from the model's folder is run.
+    counted from 1: bert-score's own choice is 8 for bert-base-chinese. No code from the model's
+    folder is run.
     """
 
     model: str
@@ -127,7 +128,7 @@ def _load(model: str, revision: str, num_layers: int, device: str) -> _Encoder:
     pinned = {"revision": revision or None, "trust_remote_code": False}
     with loading(model, revision) as name:
         tokenizer = AutoTokenizer.from_pretrained(name, **pinned)
-        network = AutoModel.from_pretrained(name, use_safetensors=True, **pinned)
+        network = AutoModel.from_pretrained(name, use_safetensors=has_safetensors(model, revision), **pinned)
     layers = getattr(getattr(network, "encoder", None), "layer", None)
     if layers is None:
         raise ComponentError(f"model {model!r} is a {type(network).__name__}, wanted a BERT-like encoder")

@@ -12,6 +12,7 @@ from components.fields import runtime_only
 from components.means import combine_mean
 from components.metrics.text_pairs import Pair, best_text_over_references
 from components.pretrained.load_once import load_once
+from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
 from components.protocols import TextForm
 from components.records import Sample, Scores, TextsWithUnits
@@ -37,8 +38,8 @@ class Text2VecSimilarity:
     NOT_APPLICABLE.
     Source: text2vec, `Similarity.get_score`, as called by CRUD-RAG's `src/metric/common.py` under the name bert_score.
 
-    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". Weights are
-    read only from safetensors, and no code from the model's folder is run.
+    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". No code
+    from the model's folder is run.
     """
 
     model: str
@@ -108,7 +109,7 @@ def _load(model: str, revision: str, device: str) -> "SentenceTransformer":
             device="cpu",
             revision=revision or None,
             trust_remote_code=False,
-            model_kwargs={"use_safetensors": True},
+            model_kwargs={"use_safetensors": has_safetensors(model, revision)},
         )
     encoder.max_seq_length = _MAX_TOKENS
     return encoder.to(torch_device(device))

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from math import prod
 from pathlib import Path
 
-from components.pretrained.model_folder import local_folder
-
-_WEIGHTS = ("*.safetensors", "*.bin", "*.pt")
+from components.pretrained.model_folder import WEIGHTS, local_folder
 
 
 @dataclass(frozen=True)
@@ -22,11 +21,24 @@ class ModelFiles:
 def model_files(model: str, revision: str) -> ModelFiles | None:
     """Those of a local folder, or of the hub's cache on this machine; None if the weights are not there."""
     folder = local_folder(model) or _cached(model, revision)
-    if folder is None or not any(True for pattern in _WEIGHTS for _ in folder.rglob(pattern)):
+    if folder is None or not any(True for pattern in WEIGHTS for _ in folder.rglob(pattern)):
         return None
     sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
     weights = sorted(folder.rglob("*.safetensors"))
     return ModelFiles(folder, sum(sizes), sum(_parameters(weights)) if weights else None)
+
+
+def has_safetensors(model: str, revision: str) -> bool:
+    """What `use_safetensors` of transformers should be: False for a model that has its weights in *.bin alone, of which
+    transformers reads tensors and no code. Asks the hub for the names of the files if they are not on this machine, and
+    raises what the hub's client raises.
+    """
+    found = model_files(model, revision)
+    if found is None and local_folder(model) is None:
+        from huggingface_hub import HfApi
+
+        return any(fnmatch(name, WEIGHTS[0]) for name in HfApi().list_repo_files(model, revision=revision))
+    return found is None or any(True for _ in found.folder.rglob(WEIGHTS[0]))
 
 
 def _cached(model: str, revision: str) -> Path | None:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from components.errors import ComponentError, MissingExtraError
 
+WEIGHTS = ("*.safetensors", "*.bin")
+"""Files of weights, the first kind that there is: *.bin is read by torch's loader of tensors, which runs no code."""
+
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -39,8 +42,8 @@ def model_mistakes(model: str, revision: str) -> list[str]:
         mistakes.append(f"revision: got {revision!r}, but {folder} is a local folder: set revision=''")
     if not folder.is_dir():
         mistakes.append(f"model: there is no folder {folder}")
-    elif not any(folder.rglob("*.safetensors")):
-        mistakes.append(f"model: {folder} has no *.safetensors file (other formats can run code and are not read)")
+    elif not any(True for pattern in WEIGHTS for _ in folder.rglob(pattern)):
+        mistakes.append(f"model: {folder} has no weights ({' or '.join(WEIGHTS)})")
     return mistakes
 
 
@@ -94,10 +97,10 @@ def loading(model: str, revision: str) -> Iterator[str]:
     except Exception as error:  # transformers, the hub, safetensors and torch share no exception class
         reason = str(error).strip().partition("\n")[0]
         advice = (
-            "wanted a folder that save_pretrained wrote, with weights in *.safetensors"
+            f"wanted a folder that save_pretrained wrote, with weights in {' or '.join(WEIGHTS)}"
             if folder
-            else f"wanted it at revision {revision!r} in the local cache or on the hub, with weights in *.safetensors; "
-            f"without a network set `model` to a local folder that holds it"
+            else f"wanted it at revision {revision!r} in the local cache or on the hub, with weights in "
+            f"{' or '.join(WEIGHTS)}; without a network set `model` to a local folder that holds it"
         )
         raise ComponentError(
             f"model {model!r} cannot be loaded ({type(error).__name__}: {reason}): {advice}"

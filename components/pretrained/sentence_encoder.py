@@ -18,6 +18,7 @@ from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import Features, computed, readable_tokens
 from components.pretrained.load_once import load_once
+from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import loading, missing_packages, torch_device
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _load(model: str, revision: str, wanted: SentenceEncoder, device: str) -> "S
             device="cpu",
             revision=revision or None,
             trust_remote_code=wanted.trust_remote_code,
-            model_kwargs={"use_safetensors": True},
+            model_kwargs={"use_safetensors": has_safetensors(model, revision)},
         )
     if encoder.transformers_model is not None:  # static embeddings read texts of any length
         readable = readable_tokens(encoder.transformers_model, encoder.tokenizer)

@@ -13,6 +13,7 @@ from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import Features, computed, readable_tokens
 from components.pretrained.load_once import load_once
+from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
 from components.records import Passages
 from components.rerankers.heads import require_one_score
@@ -45,8 +46,8 @@ class PretrainedCrossEncoder:
     chunk together are cut off after `max_length` tokens, or after as many as the model can read if these are fewer; the
     longer of the two is cut first. `activation` is `none` for the model's own number: a sigmoid orders hits alike,
     until it can no longer tell large numbers apart. `prompt` stands before the query, or is the instruction of a model
-    with a chat template; null for what the model's folder says. Weights are read only from safetensors; code from the
-    model's folder is run only if `trust_remote_code` says so.
+    with a chat template; null for what the model's folder says. Code from the model's folder is run only if
+    `trust_remote_code` says so.
 
     A pair of texts is scored once, however often it comes. Batches hold pairs of similar length: `batch_tokens` tokens
     with padding, or one pair.
@@ -133,7 +134,7 @@ def _load(
             device="cpu",
             revision=revision or None,
             trust_remote_code=trust_remote_code,
-            model_kwargs={"use_safetensors": True, "dtype": getattr(torch, dtype)},
+            model_kwargs={"use_safetensors": has_safetensors(model, revision), "dtype": getattr(torch, dtype)},
         )
     require_one_score(model, encoder.transformers_model, encoder.num_labels)
     encoder.max_seq_length = min(max_length, readable_tokens(encoder.transformers_model, encoder.tokenizer))

@@ -1,6 +1,7 @@
 """What BertScore and Text2VecSimilarity do alike about the model that they name."""
 
 import importlib.util
+import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,16 @@ def _text2vec(model: str, revision: str = "", device: str = "cpu") -> Text2VecSi
 COMMIT, OTHER_COMMIT = "a" * 40, "b" * 40
 
 pytestmark = pytest.mark.parametrize("build", [_bert_score, _text2vec])
+
+
+class _RunsCode:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str, str]]:
+        return open, (self._path, "w")
 
 
 def _score(metric: BertScore | Text2VecSimilarity) -> float:
@@ -76,10 +87,14 @@ class TestCheck:
         (mistake,) = build(str(_weights(tmp_path / "model")), COMMIT).check()
         assert "set revision=''" in mistake
 
-    def test_pickled_weights_are_refused(self, build: Build, tmp_path: Path) -> None:
-        (tmp_path / "pytorch_model.bin").touch()
+    def test_a_folder_without_weights(self, build: Build, tmp_path: Path) -> None:
+        (tmp_path / "model.onnx").touch()
         (mistake,) = build(str(tmp_path)).check()
-        assert "has no *.safetensors file" in mistake
+        assert "has no weights (*.safetensors or *.bin)" in mistake
+
+    def test_weights_in_bin_pass(self, build: Build, tmp_path: Path) -> None:
+        (tmp_path / "pytorch_model.bin").touch()
+        assert build(str(tmp_path)).check() == []
 
     def test_no_model(self, build: Build) -> None:
         (mistake,) = build("").check()
@@ -146,6 +161,24 @@ class TestLoading:
         (bert / "pytorch_model.bin").write_bytes(b"a pickle")
         with pytest.raises(ComponentError, match="cannot be loaded"):
             _score(build(str(bert)))
+
+    def test_weights_in_bin_are_the_same_weights(self, build: Build, bert: Path) -> None:
+        import torch
+        from safetensors.torch import load_file
+
+        expected = _score(build(str(bert)))
+        other = shutil.copytree(bert, bert.with_name("bin"))
+        torch.save(load_file(other / "model.safetensors"), other / "pytorch_model.bin")
+        (other / "model.safetensors").unlink()
+        assert _score(build(str(other))) == pytest.approx(expected, abs=1e-6)
+
+    def test_code_in_pickled_weights_is_not_run(self, build: Build, bert: Path, tmp_path: Path) -> None:
+        (bert / "model.safetensors").unlink()
+        with (bert / "pytorch_model.bin").open("wb") as file:
+            pickle.dump({"weight": _RunsCode(str(tmp_path / "was_run"))}, file)
+        with pytest.raises(ComponentError, match="cannot be loaded"):
+            _score(build(str(bert)))
+        assert not (tmp_path / "was_run").exists()
 
     def test_code_in_the_folder_is_not_run(self, build: Build, bert: Path, tmp_path: Path) -> None:
         config = bert / "config.json"
