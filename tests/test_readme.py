@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections import defaultdict
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from omegaconf import OmegaConf
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import write as write_omnieval
 from tests.llms.chat_server import Reply, chat_server
+from tests.models.tiny import save_bert, save_sentence_encoder
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -132,7 +134,7 @@ def test_every_command_is_run_here() -> None:
     run_here = (
         "runner",
         "analysis",
-        *(f"runner.{name}" for name in ("datasets", "judge_agreement", "score", "store", "track")),
+        *(f"runner.{name}" for name in ("datasets", "judge_agreement", "models", "score", "store", "track")),
     )
     known = tuple(f"python -m {name} " for name in run_here)
     assert [command for command in commands() if not f"{command} ".startswith((*known, *NOT_RUN))] == []
@@ -249,6 +251,16 @@ def test_a_judge_against_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "accuracy" in done.stdout
 
 
+def test_a_model_is_tried(tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers", reason="the extra `models` is not installed")
+    (arguments,) = with_module("runner.models")
+    save_sentence_encoder(tmp_path / "MODEL_FOLDER", save_bert(tmp_path / "bert"), max_tokens=128)
+    words = [word.replace("MODEL_FOLDER", "./MODEL_FOLDER") for word in arguments]
+    done = run(["runner.models", *words], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "32 dimensions" in done.stdout
+
+
 def test_description_of_a_data_set(own: Path) -> None:
     (arguments,) = with_module("runner.datasets")
     done = run(["runner.datasets", *arguments], own)
@@ -256,13 +268,17 @@ def test_description_of_a_data_set(own: Path) -> None:
     assert "documents" in done.stdout
 
 
-def test_every_axis_option_that_is_named_exists() -> None:
+def test_every_option_is_named_and_exists() -> None:
+    """Those that are a model by name, which begin from another option, in docs/models.md; all others in the README."""
     rows = re.findall(r"^\| `(\w+)` \| (`[^|]+`) \|", README, re.MULTILINE)
+    rows += re.findall(r"^\| `(\w+)` \| (\*?`[^|]+`) \|$", (ROOT / "docs/models.md").read_text("utf-8"), re.MULTILINE)
     assert len(rows) > 10
+    named: defaultdict[str, set[str]] = defaultdict(set)
     for group, options in rows:
+        named[group] |= set(re.findall(r"`([\w.-]+)`", options))
+    for group in named:
         if (ROOT / "conf" / group).is_dir():
-            named = set(re.findall(r"`(\w+)`", options))
-            assert named == {path.stem for path in (ROOT / "conf" / group).glob("*.yaml")}
+            assert named[group] == {path.stem for path in (ROOT / "conf" / group).glob("*.yaml")}
 
 
 def test_every_file_that_is_named_exists() -> None:
