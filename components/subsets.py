@@ -6,6 +6,9 @@ OVERALL = "overall"
 MACRO = "macro"
 """The mean over the data set's subsets."""
 
+UNNAMED = "all"
+"""The subset of samples for which their data set names none."""
+
 GROUPINGS = ("topic", "task", "matrix")
 """First parts of the names of groups that cut across the data set's own subsets."""
 

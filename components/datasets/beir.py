@@ -14,6 +14,7 @@ from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
 from components.fields import runtime_only
 from components.records import Benchmark
+from components.subsets import UNNAMED
 
 _EXPECTED = "a data set in BEIR's layout: corpus.jsonl, queries.jsonl, and qrels.tsv or qrels/test.tsv"
 _QRELS = ("qrels.tsv", "qrels/test.tsv")
@@ -33,7 +34,7 @@ class Beir:
     version: ClassVar[int] = 1
 
     root: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
-    subset: str = "all"
+    subset: str = UNNAMED
     queries_file: str = QUERIES
     qrels_file: str = ""
     title_separator: str | None = "\n"

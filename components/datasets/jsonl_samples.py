@@ -22,6 +22,7 @@ from components.datasets.json_fields import (
 from components.datasets.labels import make_slug
 from components.errors import DataError
 from components.records import Documents, Evidence, Kind, Sample, Turn
+from components.subsets import UNNAMED
 
 _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 _FIELDS = (
@@ -30,7 +31,6 @@ _FIELDS = (
 )  # fmt: skip
 _OTHER_NAMES = {"answer": "references", "answers": "references", "reference": "references", "query": "question"}
 _GOLD_FIELDS = ("document", "quote", "start", "end", "grade")
-_SUBSET = "all"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _sample(
     named = {unit.document_id for unit in gold}
     return Sample(
         id=required_id(record, where),
-        subset=slug["subset"] or _SUBSET,
+        subset=slug["subset"] or UNNAMED,
         kind=_kind(optional_text(record, "kind", where), bool(history), where),
         question=required_text(record, "question", where),
         references=optional_texts(record, "references", where),

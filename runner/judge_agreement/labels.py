@@ -25,6 +25,7 @@ from components.datasets.json_files import read_json
 from components.datasets.reading import read_lines
 from components.errors import DataError
 from components.records import JudgeInput, Kind, Passage, Sample
+from components.subsets import UNNAMED
 
 NOT_APPLICABLE = -1
 
@@ -177,7 +178,7 @@ def _list_in_cell(cell: str) -> list[str]:
 def _judged(record: Record, number: str, where: str) -> JudgeInput:
     sample = Sample(
         id=optional_text(record, "id", where) or number,
-        subset="all",
+        subset=UNNAMED,
         kind=Kind.QA,
         question=required_text(record, "question", where),
         references=optional_texts(record, "references", where),

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from components.json_value import Json
-from components.subsets import GROUPINGS, OVERALL
+from components.subsets import GROUPINGS, OVERALL, UNNAMED
 from runner.display import table_cell
 from runner.output.artifacts import Content, log_files
 from runner.output.leaderboard_figure import leaderboard_figure
@@ -242,9 +242,11 @@ def _tags(cell: CellResult, parent_id: str, axes: list[str]) -> dict[str, str]:
 
 
 def logged_metrics(cell: CellResult) -> Iterator[tuple[str, float]]:
-    """All metrics but those of matrix cells, which are in the tables; then what the cell cost."""
+    """All metrics but those of matrix cells, which are in the tables; then what the cell cost. Where a data set names
+    no subsets, the one of all samples is not logged beside `overall`.
+    """
     for subset, values in cell.metrics.items():
-        if not subset.startswith("matrix/"):
+        if not subset.startswith("matrix/") and not (subset == UNNAMED and values == cell.metrics[OVERALL]):
             for metric, entry in values.items():
                 if entry["value"] is not None:
                     yield metric_name(subset, metric), entry["value"]

@@ -98,7 +98,7 @@ class Result(Stage[Summary]):
     """All that a cell found."""
 
     kind: ClassVar[str] = "result"
-    version: ClassVar[int] = 10
+    version: ClassVar[int] = 11
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Summary]] = Columns(Summary)
 
@@ -199,6 +199,8 @@ def _sample_columns(samples: Sequence[Sample]) -> dict[str, pa.Array]:
         "question": pa.array([sample.question for sample in samples], pa.string()),
         "history": pa.array(history, pa.string()),
         "references": pa.array([list(sample.references) for sample in samples], pa.list_(pa.string())),
+        "answer_parts": pa.array([sample.answer_parts for sample in samples], pa.list_(pa.list_(pa.string()))),
+        "answerable": pa.array([sample.answerable for sample in samples], pa.bool_()),
         "gold": pa.array(gold, _GOLD_TYPE),
         "cluster": pa.array(clusters_of(samples), pa.int64()),
     }

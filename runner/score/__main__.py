@@ -15,6 +15,7 @@ from components.metrics.bleu_crud import BleuCrud
 from components.metrics.interval import Intervals
 from components.protocols import AnswerMetric
 from components.records import Kind, Sample, Scores, ScoreState, TextsWithUnits
+from components.subsets import UNNAMED
 from components.text.units import number_units
 from runner.display import make_console, say_error
 from runner.pipeline.aggregate import Scored, score_subsets
@@ -101,7 +102,7 @@ def _score_answers(lines: Sequence[Line], metric: Scorer, name: str) -> dict[str
         assert answer is not None
         parts, answerable = answer.answer_parts, answer.answerable
         samples.append(
-            Sample(lines[row].id, "all", Kind.QA, "", answer.references, answer_parts=parts, answerable=answerable)
+            Sample(lines[row].id, UNNAMED, Kind.QA, "", answer.references, answer_parts=parts, answerable=answerable)
         )
         predictions.append(answer.prediction or "")
     references = [reference for sample in samples for reference in sample.references]

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.runner.sweeping import RANKING_ONLY, own_data, run_small, samples_in
+from runner.output.mlflow_runs import logged_metrics
+from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, run_small, samples_in
 
 TEXTS = {"a": "The red bridge.", "b": "The old bridge."}
 SAMPLES = [
@@ -20,3 +21,30 @@ def test_gold_keeps_its_places_and_grades(tmp_path: Path) -> None:
         ],
         [{"document_id": "b", "start": 4, "end": 14, "grade": 2}],
     ]
+
+
+def test_what_an_answer_must_contain_is_kept_and_whether_there_is_one(tmp_path: Path) -> None:
+    samples = [
+        {**SAMPLES[0], "answer_parts": [["a", "the first"], "red"]},
+        {**SAMPLES[1], "answerable": False},
+    ]
+    assert run_small(tmp_path, [*own_data(tmp_path, TEXTS, samples), "llm=none", *RANKING_ONLY]) == 0
+    rows = samples_in(tmp_path)
+    assert [row["answer_parts"] for row in rows] == [[["a", "the first"], ["red"]], []]
+    assert [row["answerable"] for row in rows] == [True, False]
+
+
+def test_data_without_subsets_is_logged_once(tmp_path: Path) -> None:
+    assert run_small(tmp_path, [*own_data(tmp_path, TEXTS, SAMPLES), "llm=none", *RANKING_ONLY]) == 0
+    (cell,) = cells_in(tmp_path)
+    names = [name for name, _ in logged_metrics(cell)]
+    assert "overall/mrr" in names
+    assert not [name for name in names if name.startswith("subset/")]
+
+
+def test_samples_that_name_no_subset_stay_apart_from_those_that_do(tmp_path: Path) -> None:
+    samples = [{**SAMPLES[0], "subset": "colours"}, SAMPLES[1]]
+    assert run_small(tmp_path, [*own_data(tmp_path, TEXTS, samples), "llm=none", *RANKING_ONLY]) == 0
+    (cell,) = cells_in(tmp_path)
+    names = {name for name, _ in logged_metrics(cell)}
+    assert {"overall/mrr", "subset/all/mrr", "subset/colours/mrr", "subset/macro/mrr"} <= names
