@@ -65,6 +65,25 @@ class GridLauncher(Launcher):  # type: ignore[misc]
             raise SystemExit(code)
         return [_returned(each) for each in composed]
 
+    def launch_all(self, batches: Sequence[Sequence[Sequence[str]]]) -> list[Sequence[JobReturn]]:
+        """Runs all batches, also behind one with a failed cell, and then ends the process with their exit code."""
+        self.ends_process = False
+        returned: list[Sequence[JobReturn]] = []
+        for batch in batches:
+            returned += [self.launch(batch, initial_job_idx=sum(map(len, returned)))]
+        if self.exit_code:
+            raise SystemExit(self.exit_code)
+        return returned
+
+
+def _planning(launcher: Launcher, of_hydra: Mapping[str, Any]) -> Launcher:
+    """The launcher; ours where no cell is run: another one would have nothing to do but to plan each cell by itself."""
+    if not of_hydra["config"].run.plan_only or isinstance(launcher, GridLauncher):
+        return launcher
+    planner = GridLauncher()
+    planner.setup(**of_hydra)
+    return planner
+
 
 def make_grid_sweeper() -> type:
     """Hydra's basic sweeper with axes that can be coupled or varied one at a time (see `grid_sweeper.expand`). All jobs
@@ -87,6 +106,10 @@ def make_grid_sweeper() -> type:
             self._coupled = coupled
             self._one_at_a_time = one_at_a_time
 
+        def setup(self, **of_hydra: Any) -> None:
+            super().setup(**of_hydra)
+            self.launcher: Any = _planning(self.launcher, of_hydra)
+
         def split_arguments(self, overrides: list[Override], max_batch_size: int | None) -> list[list[list[str]]]:
             """Batches of jobs. Hydra itself writes out the values of each axis; of two overrides the later counts."""
             axes: dict[str, list[str]] = {}
@@ -99,18 +122,12 @@ def make_grid_sweeper() -> type:
             return list(self.split_overrides_to_chunks(jobs, max_batch_size))
 
         def sweep(self, arguments: list[str]) -> Any:
-            """Runs all batches, also behind one with a failed cell, and then ends the process with their exit code."""
+            """Checks all jobs, then runs them."""
             launcher = self.launcher
             if not isinstance(launcher, GridLauncher):
                 _check(self._batches(arguments), JobComposer(self.hydra_context.config_loader, self.config))
                 return super().sweep(arguments)
-            launcher.ends_process = False
-            returned: list[Sequence[JobReturn]] = []
-            for batch in self._batches(arguments):
-                returned += [launcher.launch(batch, initial_job_idx=sum(map(len, returned)))]
-            if launcher.exit_code:
-                raise SystemExit(launcher.exit_code)
-            return returned
+            return launcher.launch_all(self._batches(arguments))
 
         def _batches(self, arguments: list[str]) -> list[list[list[str]]]:
             parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)

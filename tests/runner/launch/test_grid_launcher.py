@@ -170,6 +170,14 @@ def test_plan_only_runs_nothing(tmp_path: Path) -> None:
     assert set(entries_by_kind(store_of(tmp_path))) == {"data"}
 
 
+def test_all_launchers_show_one_plan_of_the_whole_sweep(tmp_path: Path) -> None:
+    """Planned by itself, a cell has no other to differ from."""
+    done = run_command(tmp_path, "-m", *GRID, "chunk.size=64,128", "run.plan_only=true", "hydra/launcher=basic")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Plan: 2 cells") == done.stdout.count("will show up reliably (any two of 2 cells") == 1
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["store"]
+
+
 def test_a_preset_is_a_sweep(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", "+sweeps=smoke", *QUIET, "run.plan_only=true")
     assert done.returncode == 0, done.stderr
