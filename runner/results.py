@@ -33,6 +33,8 @@ T = TypeVar("T")
 RESULTS_DIR = Path("results")
 SCHEMA_VERSION = 2
 _N_SWEEPS_LISTED = 10
+DRAWS = ("repeat", "judge_repeat")
+"""Axes that number draws: cells that differ in nothing else are one configuration."""
 OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
 
 
