@@ -15,7 +15,7 @@ from components.subsets import MACRO
 from runner import loaded
 from runner.common_samples import common_samples
 from runner.loaded import LoadedSweep, SubsetMetric
-from runner.results import DRAWS, OK, CellResult
+from runner.results import DRAWS, OK, CellResult, configuration_of
 
 Draw = tuple[int, int]
 """Of the answers, and of the judgements of these."""
@@ -66,9 +66,8 @@ def _repeated(cells: Sequence[CellResult]) -> list[dict[Draw, CellResult]]:
     """Cells that differ in nothing but their draws, by draw."""
     groups: dict[str, dict[Draw, CellResult]] = {}
     for cell in cells:
-        others = {name: value for name, value in cell.axes.items() if name not in DRAWS}
         draw = (int(cell.axes.get("repeat") or 0), int(cell.axes.get("judge_repeat") or 0))
-        groups.setdefault(repr(others), {})[draw] = cell
+        groups.setdefault(configuration_of(cell), {})[draw] = cell
     return list(groups.values())
 
 

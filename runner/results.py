@@ -200,6 +200,15 @@ def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:
     return found.pop() if len(found) == 1 else None
 
 
+def configuration_of(cell: CellResult) -> str:
+    """Equal for cells that differ in nothing but their draws. By the overrides too: an axis shows no more of a
+    component than its class.
+    """
+    axes = {name: value for name, value in cell.axes.items() if name not in DRAWS}
+    overrides = [each for each in cell.overrides if each.lstrip("+").partition("=")[0] not in DRAWS]
+    return repr([axes, overrides])
+
+
 def varying_axes(axes: Iterable[Mapping[str, Json]]) -> list[str]:
     """Names of the axes with more than one value among the cells that use them, in their order.
 

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from components.json_value import Json
 from runner.common_samples import CommonMeans
-from runner.results import DRAWS, OK, CellResult
+from runner.results import DRAWS, OK, CellResult, configuration_of
 
 N_DRAWS = "draws"
 """The axis of a row that says how many draws it is over."""
@@ -22,8 +22,7 @@ def over_draws(cells: Sequence[CellResult], common: CommonMeans) -> tuple[list[C
     """
     groups: dict[str, list[CellResult]] = {}
     for cell in cells:
-        configuration = repr(_without_draws(cell.axes)) if cell.status == OK else cell.cell_id
-        groups.setdefault(configuration, []).append(cell)
+        groups.setdefault(configuration_of(cell) if cell.status == OK else cell.cell_id, []).append(cell)
     if len(groups) == len(cells):
         return list(cells), common
     joined = {cell.cell_id: own for own in groups.values() for cell in [_joined(own)]}
@@ -35,18 +34,15 @@ def over_draws(cells: Sequence[CellResult], common: CommonMeans) -> tuple[list[C
     return [_joined(own) for own in groups.values()], replace(common, by_cell=means)
 
 
-def _without_draws(axes: Mapping[str, Json]) -> dict[str, Json]:
-    return {name: value for name, value in axes.items() if name not in DRAWS}
-
-
 def _joined(draws: Sequence[CellResult]) -> CellResult:
     first = draws[0]
     metrics = {
         subset: {name: _mean([draw.metrics[subset][name] for draw in draws]) for name in entries}
         for subset, entries in first.metrics.items()
     }
+    axes = {name: value for name, value in first.axes.items() if name not in DRAWS}
     cell_id = first.cell_id + (f" +{len(draws) - 1}" if len(draws) > 1 else "")
-    return replace(first, cell_id=cell_id, axes={**_without_draws(first.axes), N_DRAWS: len(draws)}, metrics=metrics)
+    return replace(first, cell_id=cell_id, axes={**axes, N_DRAWS: len(draws)}, metrics=metrics)
 
 
 def _mean(entries: Sequence[Mapping[str, Json]]) -> dict[str, Json]:

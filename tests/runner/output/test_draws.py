@@ -59,6 +59,16 @@ def test_means_over_common_samples_are_means_over_the_draws_too() -> None:
     assert of_rows == CommonMeans(3, {"a0 +2": pytest.approx(0.3)}, n_known=4)
 
 
+def test_components_of_one_class_with_other_settings_are_no_draws_of_each_other() -> None:
+    """Their axis shows the class alone."""
+    cells = [
+        replace(each, axes={**each.axes, "retriever.sparse_index": "Bm25"}, overrides=(f"index={{k1: {k1}}}", repeat))
+        for each, k1, repeat in zip(DRAWS[:2] * 2, [1, 1, 2, 2], ["repeat=0", "repeat=1"] * 2, strict=True)
+    ]
+    rows, _ = over_draws(cells, OWN_MEANS)
+    assert [(row.overrides[0], row.axes["draws"]) for row in rows] == [("index={k1: 1}", 2), ("index={k1: 2}", 2)]
+
+
 def test_without_repeats_nothing_changes() -> None:
     assert over_draws([DRAWS[0], DRAWS[2]], OWN_MEANS) == ([DRAWS[0], DRAWS[2]], OWN_MEANS)
 
