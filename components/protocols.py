@@ -126,7 +126,9 @@ class Chunker(Component, Protocol):
 
 @runtime_checkable
 class Embedder(Component, Protocol):
-    """Maps texts to vectors of unit length (or zero where the text has nothing to embed)."""
+    """Maps texts to vectors: of unit length, unless a field of the embedder says otherwise, or zero where the text has
+    nothing to embed.
+    """
 
     @property
     def tokenizer(self) -> WordTokenizer | None:
@@ -140,6 +142,31 @@ class Embedder(Component, Protocol):
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """float32[n_queries, n_dimensions]."""
+
+
+@runtime_checkable
+class SlowEmbedder(Embedder, Protocol):
+    """An embedder that takes its time for every text: vectors are kept block by block, and a kill loses one of them."""
+
+    @property
+    def n_chunks_per_block(self) -> int:
+        """So many chunks at most are passed to `embed_chunks` at once: some minutes of work."""
+
+
+@runtime_checkable
+class ReadsTokens(Protocol):
+    """A component whose model reads so many tokens and cuts off the rest. An embedder's model reads one text at a time,
+    a reranker's a query and a chunk together.
+    """
+
+    def token_limit(self) -> int | None:
+        """Tokens that are read at once; None for any number. No weights are loaded to find out."""
+
+    def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """int64[n_texts]: the tokens of each query, with what is put around it. No weights are loaded to find out."""
+
+    def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Like `count_query_tokens`, of chunks."""
 
 
 @runtime_checkable

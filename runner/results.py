@@ -33,8 +33,6 @@ T = TypeVar("T")
 RESULTS_DIR = Path("results")
 SCHEMA_VERSION = 2
 _N_SWEEPS_LISTED = 10
-DRAWS = ("repeat", "judge_repeat")
-"""Axes that number draws: cells that differ in nothing else are one configuration."""
 OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
 
 
@@ -49,7 +47,8 @@ class CellResult:
     `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were in
     the store. `one_time_s` is that of the stages that a corpus needs once; `latency_s` is per question: `p50` and `p95`
     over the answers, of which `batched` is its share of what is done for all questions at once. `versions` are those
-    that the results were computed with. `signatures` are by metric, such as sacreBLEU's.
+    that the results were computed with. `signatures` are by metric, such as sacreBLEU's. `cut_texts` says for the
+    chunks and for the queries, by the model that reads them, how many are longer than it reads.
     `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
     """
 
@@ -72,6 +71,7 @@ class CellResult:
     reused: Mapping[str, bool] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     signatures: Mapping[str, str] = field(default_factory=dict)
+    cut_texts: tuple[Mapping[str, Json], ...] = ()
     git_commit: str = ""
     host: Mapping[str, Json] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
@@ -198,15 +198,6 @@ def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:
     """
     found = {cell.larger_is_better[metric] for cell in cells if metric in cell.larger_is_better}
     return found.pop() if len(found) == 1 else None
-
-
-def configuration_of(cell: CellResult) -> str:
-    """Equal for cells that differ in nothing but their draws. By the overrides too: an axis shows no more of a
-    component than its class.
-    """
-    axes = {name: value for name, value in cell.axes.items() if name not in DRAWS}
-    overrides = [each for each in cell.overrides if each.lstrip("+").partition("=")[0] not in DRAWS]
-    return repr([axes, overrides])
 
 
 def varying_axes(axes: Iterable[Mapping[str, Json]]) -> list[str]:

@@ -2,32 +2,44 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes
-from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side
+from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes, torch_device
+from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side, own_prompt
+from components.pretrained.token_limit import count_tokens, model_json, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages
 
 
+class Truncation(StrEnum):
+    """What becomes of a text that is longer than the model reads."""
+
+    CUT = "cut"
+    ERROR = "error"
+
+
 @dataclass(frozen=True)
 class SentenceTransformers:
-    """Vectors as `SentenceTransformer.encode` gives them, of unit length unless `normalize` is off. A text is read up
-    to `max_length` tokens; None is for the model's own limit. Equal texts are embedded once; the vectors of blank ones
-    are zero.
+    """Vectors as `SentenceTransformer.encode` gives them, scaled to unit length. Equal texts are embedded once; the
+    vectors of blank ones are zero.
 
-    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". Code
-    from the model's folder is run only with `trust_remote_code`. `query_prefix` and `passage_prefix` stand before every
-    query and every chunk; None is for the model's own prompt, which its folder names in
-    config_sentence_transformers.json, or none.
+    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". Code from
+    the model's folder is run only if `trust_remote_code` says so. `query_prefix` and `passage_prefix` stand before
+    every query and every chunk; None is for the prompt that the model's folder names for that side, or none. `pooling`
+    is that of the model's folder unless another is named.
 
-    Without `normalize` the vectors are as long as the model makes them, for models that were trained for inner
-    products. `dtype` is what the model computes with: the vectors are float32 in any case.
+    A text is read up to `max_length` tokens, or as many as the model reads if these are fewer; None for these. What is
+    longer is cut off, and counted in the results; or an error, by `truncation`. Without `normalize` a vector is as
+    long as the model makes it, for models that were trained for inner products. `dtype` is what the model computes
+    with; the vectors are float32. A batch is `batch_tokens` tokens with padding, or one text; None for what suits the
+    device.
     """
 
     model: str
@@ -36,10 +48,11 @@ class SentenceTransformers:
     passage_prefix: str | None = None
     pooling: Pooling = Pooling.MODEL
     max_length: int | None = None
+    truncation: Truncation = Truncation.CUT
     normalize: bool = True
     dtype: Dtype = Dtype.FLOAT32
     trust_remote_code: bool = False
-    batch_tokens: int = runtime_only(16_384, "texts are padded differently: changes rounding, about 1e-7")
+    batch_tokens: int | None = runtime_only(None, "texts are padded differently: changes rounding, about 1e-7")
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
 
     version: ClassVar[int] = 1
@@ -49,10 +62,10 @@ class SentenceTransformers:
         """Missing packages, a model that cannot be meant, numbers below 1."""
         mistakes = [str(error) for error in missing_packages(PACKAGES, "the embedder sentence_transformers")]
         mistakes += model_mistakes(self.model, self.revision)
-        if self.batch_tokens < 1:
-            mistakes.append(f"batch_tokens: got {self.batch_tokens}, wanted at least 1")
-        if self.max_length is not None and self.max_length < 1:
-            mistakes.append(f"max_length: got {self.max_length}, wanted at least 1, or null for the model's own")
+        for name, what in (("max_length", "the model's own limit"), ("batch_tokens", "what suits the device")):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                mistakes.append(f"{name}: got {value}, wanted at least 1, or null for {what}")
         return mistakes
 
     def content_hash(self) -> str:
@@ -61,27 +74,69 @@ class SentenceTransformers:
         """
         return folder_hash(self.model)
 
+    def token_limit(self) -> int | None:
+        """`max_length`, or as many as the model's folder says. Raises ComponentError if the model cannot be reached."""
+        own = token_limit(self.model, self.revision)
+        return min((limit for limit in (self.max_length, own) if limit), default=None)
+
+    def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """With the prefix and special tokens."""
+        return self._count(texts, Side.QUERY)
+
+    def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """With the prefix and special tokens."""
+        return self._count(texts, Side.PASSAGE)
+
+    @property
+    def n_chunks_per_block(self) -> int:
+        """A few minutes of work, in which texts are sorted by length."""
+        return 2048 if torch_device(self.device) == "cpu" else 32_768
+
     def fit(self, documents: Passages) -> EmbedderState:
         """Nothing to learn: {}."""
         return {}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
-        """float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded or run."""
-        return self._embed(chunks.texts, Side.PASSAGE, self.passage_prefix)
+        """float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded or run, or a text is too long."""
+        return self._embed(chunks.texts, Side.PASSAGE)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """Like `embed_chunks`."""
-        return self._embed(queries.texts, Side.QUERY, self.query_prefix)
+        return self._embed(queries.texts, Side.QUERY)
 
-    def _embed(self, texts: Sequence[str], side: Side, prefix: str | None) -> NDArray[np.float32]:
+    def _embed(self, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
+        texts = list(texts)
+        row_of = {text: row for row, text in enumerate(dict.fromkeys(text for text in texts if text.strip()))}
+        if self.truncation is Truncation.ERROR:
+            self._refuse_longer(list(row_of), side)
         encoder = SentenceEncoder(
             self.model, self.revision, self.dtype, self.pooling, self.max_length, self.trust_remote_code
         )
-        row_of = {text: row for row, text in enumerate(dict.fromkeys(text for text in texts if text.strip()))}
-        distinct = encoder.encode(list(row_of), side, prefix, self.batch_tokens, self.device)
+        distinct = encoder.encode(list(row_of), side, self._prefix(side), self.batch_tokens, self.device)
         if self.normalize:
             distinct /= np.maximum(np.linalg.norm(distinct, axis=1, keepdims=True), 1e-12)
         vectors = np.zeros((len(texts), distinct.shape[1]), dtype=np.float32)
         embedded = [row for row, text in enumerate(texts) if text in row_of]
         vectors[embedded] = distinct[[row_of[texts[row]] for row in embedded]]
         return vectors
+
+    def _prefix(self, side: Side) -> str:
+        prefix = self.query_prefix if side is Side.QUERY else self.passage_prefix
+        if prefix is not None:
+            return prefix
+        prompts = model_json(self.model, self.revision, "config_sentence_transformers.json").get("prompts") or {}
+        return own_prompt(prompts, side)
+
+    def _count(self, texts: Sequence[str], side: Side) -> NDArray[np.int64]:
+        prefix = self._prefix(side)
+        return count_tokens(self.model, self.revision, [prefix + text for text in texts])
+
+    def _refuse_longer(self, texts: Sequence[str], side: Side) -> None:
+        limit, n_tokens = self.token_limit(), self._count(texts, side)
+        if limit is not None and n_tokens.max(initial=0) > limit:
+            what = "queries" if side is Side.QUERY else "chunks"
+            raise ComponentError(
+                f"model {self.model!r} reads {limit} tokens: {np.count_nonzero(n_tokens > limit):,} of {len(texts):,} "
+                f"{what} are longer, the longest has {n_tokens.max():,}; wanted shorter ones (a smaller chunk.size), a "
+                "model that reads more, or truncation=cut"
+            )

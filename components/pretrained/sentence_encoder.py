@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import Features, computed, readable_tokens
+from components.pretrained.features import Features, computed, readable_tokens, suitable_batch_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import loading, missing_packages, torch_device
@@ -71,17 +71,17 @@ class SentenceEncoder:
     trust_remote_code: bool = False
 
     def encode(
-        self, texts: Sequence[str], side: Side, prompt: str | None, batch_tokens: int, device: str
+        self, texts: Sequence[str], side: Side, prompt: str, batch_tokens: int | None, device: str
     ) -> NDArray[np.float32]:
-        """float32[n_texts, d], as long as the model makes them. `prompt` stands before every text; None is for the
-        model's own prompt of that side. The model reads at most `batch_tokens` tokens at once, padding included, save
-        for a single text that is longer.
+        """float32[n_texts, d], as long as the model makes them. `prompt` stands before every text. The model reads at
+        most `batch_tokens` tokens at once, padding included, save for a single text that is longer; None for as many as
+        suit the device.
 
         Raises ComponentError if the model cannot be loaded, if a batch does not fit into memory, or if a vector is not
         finite.
         """
         encoder = _load(self.model, self.revision, self, device)
-        prompt = own_prompt(encoder.prompts, side) if prompt is None else prompt
+        batch_tokens = batch_tokens or suitable_batch_tokens(encoder.device.type)
 
         def tokenize(rows: NDArray[np.int64]) -> Features:
             features: Features = encoder.preprocess(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from components.errors import RagGridError, StoreError
+from components.errors import ComponentError, RagGridError, StoreError
 from components.json_value import Json
 from runner import results
 from runner.display import make_console, say_error
@@ -20,8 +20,8 @@ from runner.launch.headline import headline_of
 from runner.launch.request import check_jobs
 from runner.output import terminal
 from runner.output.collect import collect_cell
+from runner.output.cut_texts import too_long_ahead
 from runner.output.detectable import detectable_lines
-from runner.output.draws import over_draws
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.ranking import common_to_all, ranked, ranked_part
 from runner.output.tracking import SafeTracker, where_to_look
@@ -102,6 +102,7 @@ class Sweep:
         try:
             plan = plan_sweep(self._requests, self._store, self._console.print)
             terminal.show_plan(self._console, plan, by_stage=self._run.plan_only)
+            self._warn(plan)
             if not self._run.plan_only:
                 return self._run_plan(plan)
             for line in detectable_lines(plan.cells, self._headline, Path(self._run.results_dir), self._store):
@@ -109,6 +110,16 @@ class Sweep:
             return EXIT_OK
         except OSError as error:
             raise StoreError(self._blame(error)) from error
+
+    def _warn(self, plan: SweepPlan) -> None:
+        """Raises ComponentError if a model cannot be reached, unless the plan is all that is wanted."""
+        try:
+            for line in too_long_ahead(plan.cells, self._store):
+                self._console.print(line, style="yellow", markup=False)
+        except ComponentError as error:
+            if not self._run.plan_only:
+                raise
+            self._console.print(str(error), style="yellow", markup=False)
 
     def _blame(self, error: OSError) -> str:
         """Where the system refused, and what to do about it."""
@@ -228,11 +239,10 @@ class Sweep:
         metrics, ordered = ranked(cells, self._headline, common)
         axes = results.varying_axes(cell.axes for cell in cells)
         results.write_leaderboard(self._sweep_dir, leaderboard_csv(ordered, axes, metrics, common))
-        rows, common = over_draws(ordered, common)
-        metrics, rows = ranked(rows, self._headline, common)
-        terminal.show_leaderboard(self._console, metrics, rows, common)
-        terminal.show_subsets(self._console, metrics, rows)
+        terminal.show_leaderboard(self._console, cells, self._headline, common)
+        terminal.show_subsets(self._console, cells, self._headline, common)
         terminal.show_unread_judgements(self._console, cells)
+        terminal.show_cut_texts(self._console, cells)
         terminal.show_failures(self._console, cells)
 
     def _report(self) -> None:

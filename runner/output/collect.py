@@ -58,7 +58,7 @@ def collect_cell(
     reasons = [*_too_many_failures(summary, settings.max_failure_rate), *_too_many_unread(summary, settings)]
     reason = "; ".join(reasons)
     facts["latency_s"] = with_answers(facts["latency_s"]["batched"], summary["latency_s"])
-    numbers = {name: summary[name] for name in ("metrics", "counts", "judges", "tokens")}
+    numbers = {name: summary[name] for name in ("metrics", "counts", "judges", "tokens", "cut_texts")}
     result = CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason)
     drawn = _drawn(result, settings.pictures, headline)
     return result, matrix_files(result.metrics, summary["labels"], drawn)

@@ -47,6 +47,7 @@ from runner.pipeline.answering import Answers, AnyAnswers, BaselineAnswers, NoAn
 from runner.pipeline.chunking import Chunks, SegmentedCorpus
 from runner.pipeline.context import ChosenContext, EmptyContext
 from runner.pipeline.copies import FoundCopies, NoCopies
+from runner.pipeline.cut_texts import cut_texts
 from runner.pipeline.data import Data
 from runner.pipeline.dense import dense_hits
 from runner.pipeline.fusing import Ranking, joined_hits
@@ -171,6 +172,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
         found: Stage[Hits] = PickedHits(picking, n, samples, corpus, chunks)
     else:
         found = _searched(cell.retriever, data, chunks, queries)
+    cut = () if picking else cut_texts(cell.retriever, data, chunks, queries)
     hits = reranked_hits(cell.reranker, data, chunks, queries[0], found)
     context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
     copies = FoundCopies(samples, corpus) if cell.metrics.credit_copies else NoCopies()
@@ -183,7 +185,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     return _Found(
         RetrievedPassages(corpus, chunks, context),
         cell.top_k,
-        Retrieved(queries, corpus, chunks, hits, context, copies),
+        Retrieved(queries, corpus, chunks, hits, context, copies, cut),
         tuple(scorings),
     )
 

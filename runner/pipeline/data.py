@@ -16,7 +16,7 @@ from runner.engine.codecs import Codec, Parts
 from runner.engine.identity import key_of
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
-from runner.engine.store import Store
+from runner.engine.store import Entry, Store
 from runner.engine.worker import read_kept
 from runner.pipeline.sample_codec import decode_samples, encode_samples
 
@@ -225,6 +225,17 @@ class Data:
     def key(self) -> str:
         """SHA-256 that stands for documents and samples, whatever their place or name."""
         return key_of([self.corpus.content, self.samples.content])
+
+
+def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
+    """At most so many documents, from all over the corpus. Raises DataError."""
+
+    def read(entry: Entry) -> Documents:
+        table = entry.part("documents")
+        step = max(-(-len(table) // n_documents), 1)
+        return _documents(table.take(list(range(0, len(table), step))))
+
+    return read_kept(data.corpus.data, store, read)
 
 
 def load_data(dataset: Dataset, store: Store, announce: Callable[[str], None] = lambda line: None) -> Data:

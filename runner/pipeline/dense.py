@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.protocols import DenseArm, Embedder, EmbedderState, VectorIndex
+from components.protocols import DenseArm, Embedder, EmbedderState, SlowEmbedder, VectorIndex
 from components.records import Hits, Queries, Spans
 from runner.engine.codecs import Codec, Columns, Named, Parts, Single
 from runner.engine.run import Run
@@ -23,7 +23,7 @@ from runner.pipeline.sub_corpora import SearchedCorpora, SubCorpora
 Vectors = NDArray[np.float32]
 
 BLOCK_CHUNKS = 32_768
-"""Chunks embedded at a time: what a kill can cost, and what must fit into memory."""
+"""Chunks embedded at a time: what a kill can cost, and what must fit into memory. Slow embedders name fewer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +57,12 @@ class ChunkVectors(Stage[Vectors]):
     def make(self, run: Run) -> Vectors:
         """Embeds block by block: a run that was broken off goes on behind the last whole block."""
         chunks, state = self.chunks.read(run), run.read(self.state)
-        if len(chunks) <= BLOCK_CHUNKS:
+        block_size = self.embedder.n_chunks_per_block if isinstance(self.embedder, SlowEmbedder) else BLOCK_CHUNKS
+        if len(chunks) <= block_size:
             return _checked(self.embedder.embed_chunks(chunks, state), len(chunks), self.embedder)
         blocks = []
-        for first in range(0, len(chunks), BLOCK_CHUNKS):
-            rows = slice(first, min(first + BLOCK_CHUNKS, len(chunks)))
+        for first in range(0, len(chunks), block_size):
+            rows = slice(first, min(first + block_size, len(chunks)))
             name = f"{rows.start}-{rows.stop}"  # other blocks have other names
             block = read_block(run.workspace, name)
             if block is None:

@@ -18,6 +18,7 @@ from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.pipeline.answering import Prompts
+from runner.pipeline.cut_texts import CutTexts
 from runner.pipeline.data import Samples
 from runner.pipeline.judge_counts import judge_counts
 from runner.pipeline.scores import Scoring
@@ -41,8 +42,8 @@ _GOLD_TYPE = pa.list_(
 
 @dataclass(frozen=True)
 class Summary:
-    """`summary` holds metrics, counts (of answers, and by judge), tokens, the commonest errors, notes and labels as
-    JSON; `samples` a row per sample.
+    """`summary` holds metrics, counts (of answers, by judge, and of texts that were cut off), tokens, the commonest
+    errors, notes and labels as JSON; `samples` a row per sample.
     """
 
     summary: Mapping[str, Json]
@@ -59,10 +60,15 @@ class Retrieved(StageGroup):
     hits: Stage[Hits]
     context: Stage[Context]
     copies: Stage[GoldCopies]
+    cut: tuple[CutTexts, ...] = ()
 
     def notes(self, run: Run) -> dict[str, int]:
         """How many copies of gold the corpus holds."""
         return run.read(self.copies).counts()
+
+    def cut_texts(self, run: Run) -> list[Json]:
+        """How many texts were longer than the models read."""
+        return [run.read(stage) for stage in self.cut]
 
     def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
         """`query`: what was searched for, several in lines of their own; `retrieved`: all hits of a sample, best first,
@@ -85,6 +91,10 @@ class NothingRetrieved(StageGroup):
         """Nothing was looked for."""
         return {}
 
+    def cut_texts(self, run: Run) -> list[Json]:
+        """Nothing was read."""
+        return []
+
     def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
         """The question stands for the query, and there are no hits."""
         return {
@@ -98,7 +108,7 @@ class Result(Stage[Summary]):
     """All that a cell found."""
 
     kind: ClassVar[str] = "result"
-    version: ClassVar[int] = 11
+    version: ClassVar[int] = 12
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Summary]] = Columns(Summary)
 
@@ -134,6 +144,7 @@ class Result(Stage[Summary]):
             "latency_s": _latency_s(answers),
             "commonest_errors": _commonest_errors(columns),
             "notes": self.retrieved.notes(run),
+            "cut_texts": self.retrieved.cut_texts(run),
             "labels": {slug: labels[slug] for slug in _slugs(samples) if slug in labels},
         }
         return Summary(summary, pa.table(columns))

@@ -1,6 +1,7 @@
 """Models of a few thousand random weights, in the files that real ones have. Needs torch and transformers."""
 
 from pathlib import Path
+from typing import Any
 
 N_LAYERS = 2
 MAX_TOKENS = 300
@@ -32,20 +33,35 @@ def save_bert(folder: Path, *, seed: int = 0, tokenizer_knows_maximum: bool = Tr
     return folder
 
 
-def save_sentence_encoder(folder: Path, bert: Path, *, max_tokens: int) -> Path:
+def save_sentence_encoder(folder: Path, bert: Path, *, max_tokens: int, prompts: dict[str, str] | None = None) -> Path:
     """A sentence-transformers folder around a BERT encoder: the mean over its tokens, `max_tokens` at most."""
     from sentence_transformers import SentenceTransformer
 
-    encoder = SentenceTransformer(str(bert), device="cpu")
+    encoder = SentenceTransformer(str(bert), device="cpu", prompts=prompts)
     encoder.max_seq_length = max_tokens
     encoder.save(str(folder), create_model_card=False)
     return folder
 
 
+def save_xlm_roberta(folder: Path, *, seed: int = 0, tokenizer_knows_maximum: bool = True) -> Path:
+    """An XLM-R encoder with its tokenizer: it reads MAX_TOKENS tokens."""
+    from transformers import XLMRobertaModel
+
+    return _save_xlm_roberta(folder, XLMRobertaModel, seed, tokenizer_knows_maximum)
+
+
 def save_xlm_roberta_reranker(folder: Path, *, seed: int = 0, n_labels: int = 1) -> Path:
     """An XLM-R sequence classifier with its tokenizer, as BGE's rerankers are: it reads MAX_TOKENS tokens."""
+    from transformers import XLMRobertaForSequenceClassification
+
+    return _save_xlm_roberta(folder, XLMRobertaForSequenceClassification, seed, num_labels=n_labels)
+
+
+def _save_xlm_roberta(
+    folder: Path, network: Any, seed: int, tokenizer_knows_maximum: bool = True, **options: int
+) -> Path:
     import torch
-    from transformers import XLMRobertaConfig, XLMRobertaForSequenceClassification, XLMRobertaTokenizer
+    from transformers import XLMRobertaConfig, XLMRobertaTokenizer
 
     pieces = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "▁", *_CHINESE, *_LETTERS, *(f"▁{c}" for c in _LETTERS))
     config = XLMRobertaConfig(
@@ -56,12 +72,12 @@ def save_xlm_roberta_reranker(folder: Path, *, seed: int = 0, n_labels: int = 1)
         intermediate_size=64,
         max_position_embeddings=MAX_TOKENS + 2,  # RoBERTa counts positions from 2
         initializer_range=0.3,
-        num_labels=n_labels,
+        **options,
     )
     torch.manual_seed(seed)
-    XLMRobertaForSequenceClassification(config).save_pretrained(folder)
-    tokenizer = XLMRobertaTokenizer(vocab=[(piece, -1.0) for piece in pieces], model_max_length=MAX_TOKENS)
-    tokenizer.save_pretrained(folder)
+    network(config).save_pretrained(folder)
+    maximum = {"model_max_length": MAX_TOKENS} if tokenizer_knows_maximum else {}
+    XLMRobertaTokenizer(vocab=[(piece, -1.0) for piece in pieces], **maximum).save_pretrained(folder)
     return folder
 
 

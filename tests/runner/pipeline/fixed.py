@@ -31,6 +31,7 @@ from components.records import Benchmark, Documents, Evidence, Kind, Passages, S
 from components.rerankers.lexical import LexicalCoverage
 from components.rerankers.none import NoReranker
 from components.retrievers.closed_book import ClosedBook
+from components.retrievers.dense import Dense
 from components.retrievers.given import Given
 from components.retrievers.hybrid import Hybrid
 from components.retrievers.oracle import Oracle
@@ -150,6 +151,25 @@ class LetterCounts:
         return self.embed_chunks(queries, state)
 
 
+@dataclass(frozen=True)
+class FirstLetters(LetterCounts):
+    """Reads `limit` characters of a text. Before a query stands a sign of its own."""
+
+    limit: int | None = 40
+
+    def token_limit(self) -> int | None:
+        return self.limit
+
+    def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
+        return super().embed_chunks(Passages([text[: self.limit] for text in chunks.texts]), state)
+
+    def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        return np.array([len(text) for text in texts], dtype=np.int64)
+
+    def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        return self.count_chunk_tokens(texts) + 1
+
+
 def _letters(texts: Sequence[str]) -> NDArray[np.float32]:
     counts = [[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
     return np.array(counts, dtype=np.float32).reshape(len(counts), 26)
@@ -243,6 +263,7 @@ CELLS = {
         "llm": NoGenerator(),
     },
     "only the gold itself counts": {"metrics": _STRICT},
+    "an embedder with a limit": {"retriever": Dense(FirstLetters(), Flat(), depth=6)},
     "closed book": {"retriever": ClosedBook()},
     "baseline": {"retriever": bm25(), "llm": Extractive(tokenizer=CharacterBigrams())},
     "given passages": {"retriever": Given(WholeDocuments(), noise_rate=0.5)},

@@ -49,6 +49,13 @@ def _as_new(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     Breakable.breaks_at = 0
 
 
+@dataclass(frozen=True)
+class Slow(Breakable):
+    """Says itself how large its blocks are."""
+
+    n_chunks_per_block: int = 3
+
+
 def vectors_in(store: Store) -> ChunkVectors:
     graph = graph_in(store, fixed_cell(retriever=Dense(Breakable(), Flat(), depth=6)))
     (stage,) = [stage for stage in graph.result.upstream() if isinstance(stage, ChunkVectors)]
@@ -71,6 +78,16 @@ def test_blocks_are_to_the_byte_what_one_block_is(tmp_path: Path, monkeypatch: p
     assert len(Breakable.calls) == n_blocks + 1
     assert list(chain(*Breakable.calls[:-1])) == Breakable.calls[-1]
     assert kept_bytes(several) == kept_bytes(single)
+
+
+def test_a_slow_embedder_names_its_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "BLOCK_CHUNKS", 1000)
+    store = Store(tmp_path)
+    graph = graph_in(store, fixed_cell(retriever=Dense(Slow(), Flat(), depth=6)))
+    run_all(store, graph.result)
+    sizes = [len(texts) for texts in Breakable.calls]
+    assert len(sizes) > 2
+    assert set(sizes[:-1]) == {3}
 
 
 def _break_off(store: Store, with_error: type[BaseException]) -> None:

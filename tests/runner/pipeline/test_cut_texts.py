@@ -1,0 +1,73 @@
+"""Texts that are longer than a model reads are counted, for chunks and queries apart."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.retrievers.dense import Dense
+from components.vector_indexes.faiss_index import Flat
+from runner.engine.store import Store
+from runner.engine.worker import read_kept
+from runner.pipeline.cut_texts import CutTexts
+from tests.runner.pipeline.fixed import FirstLetters, LetterCounts, bm25, fixed_cell, graph_in, run_all
+
+
+@dataclass(frozen=True)
+class Unlimited(FirstLetters):
+    limit: int | None = None
+
+    def count_chunk_tokens(self, texts: object) -> Any:
+        raise AssertionError("nothing is cut off, so nothing need be counted")
+
+
+def counted(folder: Path, **fields: Any) -> list[dict[str, Any]]:
+    store = Store(folder)
+    graph = graph_in(store, fixed_cell(**fields))
+    run_all(store, graph.result)
+    summary: dict[str, Any] = read_kept(graph.result, store, lambda entry: entry.part("summary"))
+    return list(summary["cut_texts"])
+
+
+def test_longer_texts_are_counted_with_their_tokens(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    graph = graph_in(store, fixed_cell(retriever=Dense(FirstLetters(), Flat(), depth=6)))
+    run_all(store, graph.result)
+    chunks, queries = counted(tmp_path, retriever=Dense(FirstLetters(), Flat(), depth=6))
+    (stage,) = [s for s in graph.result.upstream() if isinstance(s, CutTexts) and hasattr(s.passages, "chunks")]
+    spans = read_kept(stage.passages.chunks, store, lambda entry: entry.parts())  # type: ignore[union-attr]
+    lengths = spans["end"] - spans["start"]
+    assert chunks == {
+        "model": "FirstLetters",
+        "texts": "chunks",
+        "n": len(lengths),
+        "n_cut": np.count_nonzero(lengths > 40),
+        "limit": 40,
+        "longest": lengths.max(),
+        "n_tokens": lengths.sum(),
+        "n_tokens_cut": lengths[lengths > 40].sum() - 40 * np.count_nonzero(lengths > 40),
+    }
+    assert 0 < chunks["n_cut"] < chunks["n"]
+    assert queries["texts"] == "queries"
+
+
+def test_what_stands_before_a_query_counts(tmp_path: Path) -> None:
+    with_it, without = (
+        counted(tmp_path / str(limit), retriever=Dense(FirstLetters(limit), Flat(), depth=6))[1]
+        for limit in (1, 10_000)
+    )
+    assert with_it["n_cut"] == with_it["n"] > 0
+    assert without["n_cut"] == 0
+    assert without["longest"] == with_it["longest"]
+
+
+@pytest.mark.parametrize("retriever", [bm25(), Dense(LetterCounts(), Flat(), depth=6)], ids=["bm25", "no limit known"])
+def test_nothing_is_counted_without_a_model_that_reads_tokens(tmp_path: Path, retriever: Any) -> None:
+    assert counted(tmp_path, retriever=retriever) == []
+
+
+def test_a_model_without_a_limit_cuts_nothing(tmp_path: Path) -> None:
+    for cut in counted(tmp_path, retriever=Dense(Unlimited(), Flat(), depth=6)):
+        assert (cut["n_cut"], cut["limit"]) == (0, None)
