@@ -29,8 +29,9 @@ class ChosenContext(Stage[Context]):
     chunks: ChunkPassages
 
     def make(self, run: Run) -> Context:
-        """Chooses from the first top_k hits."""
-        return self.builder.build(run.read(self.hits), self.chunks.read(run).texts, self.top_k)
+        """Chooses from the first top_k hits, or from all where there are fewer."""
+        hits = run.read(self.hits)
+        return self.builder.build(hits, self.chunks.read(run).texts, min(self.top_k, hits.chunk.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
