@@ -18,8 +18,8 @@ from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
 
 _SECONDS: Mapping[str, tuple[str, Callable[[CellResult], float | None]]] = {
-    "seconds": ("seconds per question, half of them", lambda cell: cell.latency_s.get("p50")),
-    "seconds_p95": ("seconds per question, 95 % of them", lambda cell: cell.latency_s.get("p95")),
+    "seconds": ("median seconds per question", lambda cell: cell.latency_s.get("p50")),
+    "seconds_p95": ("seconds per question, 95th percentile", lambda cell: cell.latency_s.get("p95")),
     "one_time_seconds": ("seconds once per corpus", lambda cell: cell.one_time_s),
 }
 """Time as a pipeline in production would spend it: what loads and measures a benchmark is in none of them."""

@@ -15,9 +15,8 @@ from components.subsets import MACRO
 from runner import loaded
 from runner.common_samples import common_samples
 from runner.loaded import LoadedSweep, SubsetMetric
-from runner.results import OK, CellResult
+from runner.results import DRAWS, OK, CellResult, configuration_of
 
-AXES = ("repeat", "judge_repeat")
 Draw = tuple[int, int]
 """Of the answers, and of the judgements of these."""
 
@@ -67,9 +66,8 @@ def _repeated(cells: Sequence[CellResult]) -> list[dict[Draw, CellResult]]:
     """Cells that differ in nothing but their draws, by draw."""
     groups: dict[str, dict[Draw, CellResult]] = {}
     for cell in cells:
-        others = {name: value for name, value in cell.axes.items() if name not in AXES}
         draw = (int(cell.axes.get("repeat") or 0), int(cell.axes.get("judge_repeat") or 0))
-        groups.setdefault(repr(others), {})[draw] = cell
+        groups.setdefault(configuration_of(cell), {})[draw] = cell
     return list(groups.values())
 
 
@@ -97,7 +95,7 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
 
 
 def _columns(found: Sequence[Repeated], axes: Sequence[str]) -> list[Column]:
-    shown = [axis for axis in axes if axis not in AXES]
+    shown = [axis for axis in axes if axis not in DRAWS]
     return [
         Column("cell", [each.cell.cell_id[:8] for each in found], is_number=False),
         *(

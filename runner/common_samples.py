@@ -95,14 +95,21 @@ def common_means(cells: Iterable[CellResult], folder_of: FolderOf, metric: str, 
     valued = [cell for cell in cells if cell.status == OK and cell.value(metric, subset) is not None]
     if not any(cell.metrics[subset][metric]["n_excluded"] for cell in valued):
         return OWN_MEANS
-    most = max(valued, key=lambda cell: int(cell.metrics[subset][metric]["n"]))
+    most, *others = most_samples_first(valued, metric, subset)
     # As it was written: the caller may have kept only what a leaderboard shows.
-    first = read_cell(folder_of(most))
-    found = common_samples([first, *(cell for cell in valued if cell is not most)], folder_of, metric, subset)
+    found = common_samples([read_cell(folder_of(most)), *others], folder_of, metric, subset)
     if not found.left_out_differ and not found.apart:
         return OWN_MEANS
     ids = (cell.cell_id for cell in found.cells)
     return CommonMeans(found.n, dict(zip(ids, found.means().tolist(), strict=True)), found.n_known)
+
+
+def most_samples_first(cells: Sequence[CellResult], metric: str, subset: str) -> list[CellResult]:
+    """The cell with the most values of a metric, with which others are likeliest to have samples in common, and then
+    the others in their order. All of them have the metric.
+    """
+    most = max(cells, key=lambda cell: int(cell.metrics[subset][metric]["n"]))
+    return [most, *(cell for cell in cells if cell is not most)]
 
 
 Key = tuple[Any, ...]

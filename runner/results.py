@@ -33,6 +33,8 @@ T = TypeVar("T")
 RESULTS_DIR = Path("results")
 SCHEMA_VERSION = 2
 _N_SWEEPS_LISTED = 10
+DRAWS = ("repeat", "judge_repeat")
+"""Axes that number draws: cells that differ in nothing else are one configuration."""
 OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
 
 
@@ -198,6 +200,15 @@ def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:
     """
     found = {cell.larger_is_better[metric] for cell in cells if metric in cell.larger_is_better}
     return found.pop() if len(found) == 1 else None
+
+
+def configuration_of(cell: CellResult) -> str:
+    """Equal for cells that differ in nothing but their draws. By the overrides too: an axis shows no more of a
+    component than its class.
+    """
+    axes = {name: value for name, value in cell.axes.items() if name not in DRAWS}
+    overrides = [each for each in cell.overrides if each.lstrip("+").partition("=")[0] not in DRAWS]
+    return repr([axes, overrides])
 
 
 def varying_axes(axes: Iterable[Mapping[str, Json]]) -> list[str]:

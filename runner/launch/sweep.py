@@ -22,6 +22,7 @@ from runner.output import terminal
 from runner.output.collect import collect_cell
 from runner.output.cut_texts import too_long_ahead
 from runner.output.detectable import detectable_lines
+from runner.output.draws import over_draws
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.ranking import common_to_all, ranked, ranked_part
 from runner.output.tracking import SafeTracker, where_to_look
@@ -239,8 +240,10 @@ class Sweep:
         metrics, ordered = ranked(cells, self._headline, common)
         axes = results.varying_axes(cell.axes for cell in cells)
         results.write_leaderboard(self._sweep_dir, leaderboard_csv(ordered, axes, metrics, common))
-        terminal.show_leaderboard(self._console, cells, self._headline, common)
-        terminal.show_subsets(self._console, cells, self._headline, common)
+        rows, common = over_draws(ordered, common)
+        metrics, rows = ranked(rows, self._headline, common)
+        terminal.show_leaderboard(self._console, metrics, rows, common)
+        terminal.show_subsets(self._console, metrics, rows)
         terminal.show_unread_judgements(self._console, cells)
         terminal.show_cut_texts(self._console, cells)
         terminal.show_failures(self._console, cells)

@@ -8,7 +8,7 @@ from components.errors import DataError
 from components.statistics import Precision, SampleScores, measured_precision
 from components.subsets import OVERALL
 from runner import results
-from runner.common_samples import common_samples
+from runner.common_samples import common_samples, most_samples_first
 from runner.results import OK, CellResult
 
 
@@ -72,8 +72,7 @@ def _precision(folder: Path, cells: list[CellResult], metric: str) -> Precision 
     larger_is_better = results.larger_is_better(metric, cells)
     if len(cells) < 2 or larger_is_better is None:
         return None
-    most = max(cells, key=lambda cell: int(cell.metrics[OVERALL][metric]["n"]))
-    ordered = [most, *(cell for cell in cells if cell is not most)]
+    ordered = most_samples_first(cells, metric, OVERALL)
     joined = common_samples(ordered, lambda cell: folder / cell.cell_id, metric, OVERALL)
     scores = SampleScores(joined.statistics, joined.clusters, joined.strata, joined.combine)
     return measured_precision(scores, larger_is_better=larger_is_better)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from components.json_value import Json
 from components.subsets import OVERALL
+from runner.display import printable
 from runner.results import OK, CellResult, SweepResult, larger_is_better
 
 _MOST_ROWS = 10
@@ -76,5 +77,5 @@ def _value(cell: CellResult, metric: str) -> str:
 
 
 def _plain(words: str) -> str:
-    """Nothing in it ends a cell of a table, a line or code, or starts a tag."""
-    return words.replace("|", "/").replace("`", "'").replace("<", "&lt;").replace("\n", " ")
+    """Nothing in it ends a cell of a table, a line or code, starts a tag, or turns the direction of writing round."""
+    return printable(words).replace("|", "/").replace("`", "'").replace("<", "&lt;").replace("\n", " ")

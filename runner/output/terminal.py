@@ -14,8 +14,9 @@ from runner.common_samples import OWN_MEANS, CommonMeans
 from runner.engine.plan import KindCount, Plan
 from runner.engine.stage import Stage
 from runner.output.cut_texts import cut_lines
+from runner.output.draws import N_DRAWS
 from runner.output.language_fit import misfits
-from runner.output.ranking import best_value, direction_sign, ranked
+from runner.output.ranking import best_value, direction_sign
 from runner.pipeline.data import Data
 from runner.pipeline.planned import SweepPlan
 from runner.results import CellResult, larger_is_better, varying_axes
@@ -152,16 +153,15 @@ class StageProgress:
 
 
 def show_leaderboard(
-    console: Console, cells: Sequence[CellResult], headline: str = "", common: CommonMeans = OWN_MEANS
+    console: Console, metrics: Sequence[str], ordered: Sequence[CellResult], common: CommonMeans = OWN_MEANS
 ) -> None:
-    """A row for each of the first cells, the best value of every metric in bold, an interval for the first; as many
-    metrics as fit.
+    """A row for each of the first cells of a ranking (`ranked`), the best value of every metric in bold, an interval
+    for the first; as many metrics as fit.
 
     Where cells leave out different samples, `common` is the first metric over those that all have: it has a column of
     its own, by which the cells are sorted.
     """
-    metrics, ordered = ranked(cells, headline, common)
-    axes = varying_axes(cell.axes for cell in cells) or ["retriever"]
+    axes = varying_axes(cell.axes for cell in ordered) or ["retriever"]
     table = _leaderboard(ordered, axes, metrics, common)
     shown = list(metrics)
     unbounded = console.options.update(width=10_000)
@@ -178,7 +178,12 @@ def show_leaderboard(
         console.print(f"[dim]Sorted over the {common.n} samples for which every cell has a value of {metrics[0]}.[/]")
     for line in _left_out(ordered, shown):
         console.print(f"[dim]{line}[/]")
-    same, along = _not_shown(cells, axes)
+    if any(N_DRAWS in cell.axes for cell in ordered):
+        console.print(
+            "[dim]A row is the mean of its draws, interval ends too. leaderboard.csv has each draw; how much they "
+            "differ: python -m analysis repeats[/]"
+        )
+    same, along = _not_shown(ordered, axes)
     components = ", ".join(
         f"{name}={_axis(value)}" for name, value in same.items() if "." not in name and value != "none"
     )
@@ -198,14 +203,11 @@ def _not_shown(cells: Sequence[CellResult], shown: Sequence[str]) -> tuple[dict[
     return same, [name for name in used if name not in same]
 
 
-def show_subsets(
-    console: Console, cells: Sequence[CellResult], headline: str = "", common: CommonMeans = OWN_MEANS
-) -> None:
+def show_subsets(console: Console, metrics: Sequence[str], ordered: Sequence[CellResult]) -> None:
     """The leaderboard's first metric by subset, with the mean over subsets, of its first cells; the best of each column
     in bold. Nothing for a single subset, or where the table does not fit. A cell without a value in a subset in
     which others have one has no mean over subsets: it would be over other subsets than theirs.
     """
-    metrics, ordered = ranked(cells, headline, common)
     subsets = list(dict.fromkeys(name for cell in ordered for name in _finest_subsets(cell)))
     if not metrics or len(subsets) < 2:
         return
@@ -216,7 +218,7 @@ def show_subsets(
     in_table = {cell.cell_id: _by_subset(cell, name, columns) for cell in ordered}
     for subset in columns:
         table.add_column(subset.rpartition("/")[2], justify="right", no_wrap=True)
-    sign = direction_sign(name, cells)
+    sign = direction_sign(name, ordered)
     best = {subset: best_value((values[subset] for values in in_table.values()), sign) for subset in columns}
     digits = _n_digits(value for values in in_table.values() for value in values.values())
     for cell in ordered[:_MOST_ROWS]:

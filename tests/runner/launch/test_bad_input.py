@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -133,10 +134,13 @@ class TestCommandLine:
         assert 'llm.base_url: has a part behind "?" or "#"' in error
         assert list(tmp_path.iterdir()) == []
 
-    def test_settings_of_the_sweep_that_differ_between_its_cells(self, tmp_path: Path) -> None:
-        code, error = self.run(tmp_path, "-m", "run.workers=1,2")
+    @pytest.mark.parametrize("axis", ["run.workers=1,2", "language=zh,en"])
+    def test_settings_of_the_sweep_that_differ_between_its_cells(self, tmp_path: Path, axis: str) -> None:
+        code, error = self.run(tmp_path, "-m", axis)
         assert code == EXIT_NOT_RUN
-        assert "run.*: differs between cells" in error
+        (line,) = (line for line in error.splitlines() if "differs between cells" in line)
+        assert line.startswith(f"  - {re.split('[.=]', axis)[0]}.*: ")
+        assert line.endswith("take one value: start a sweep for each")
 
 
 class TestConfiguration:

@@ -47,6 +47,11 @@ def test_a_description_begins_with_the_best_cell() -> None:
     assert "python -m analysis compare results/a-sweep" in text
 
 
+def test_words_from_outside_are_words() -> None:
+    text = described(0.5, command="python -m runner name='a|b`<script>\u202egnp\x1b[2J\nc'")
+    assert "The command: `python -m runner name='a/b'&lt;script>\\u202egnp\\x1b[2J c'`" in text
+
+
 def test_without_a_complete_cell_nothing_is_best() -> None:
     text = described(None, None)
     assert "Best" not in text

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from runner.output import terminal
 from runner.output.leaderboard_csv import leaderboard_csv
-from runner.output.ranking import ranked_part
+from runner.output.ranking import ranked, ranked_part
 from runner.results import CellResult, read_cell
 from tests.runner.sweeping import SWEEP_ID, cells_in, entries_by_kind, run_small, samples_in, store_of
 
@@ -74,8 +74,8 @@ def test_leaderboards_read_no_more_of_a_cell_than_is_held_in_memory(tmp_path: Pa
 
 def _shown(cells: list[CellResult]) -> str:
     console = Console(file=io.StringIO(), width=400)
-    terminal.show_leaderboard(console, cells)
-    terminal.show_subsets(console, cells)
+    terminal.show_leaderboard(console, *ranked(cells))
+    terminal.show_subsets(console, *ranked(cells))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue() + leaderboard_csv(cells, ["top_k"], ["rouge_l", "ndcg@10"]).decode()
 
@@ -85,6 +85,6 @@ def test_a_sweep_holds_the_parts_of_cells_that_leaderboards_read(
 ) -> None:
     """Memory grew with cells by what their matrices and configurations take."""
     shown: list[CellResult] = []
-    monkeypatch.setattr(terminal, "show_leaderboard", lambda console, cells, *_: shown.extend(cells))
+    monkeypatch.setattr(terminal, "show_leaderboard", lambda console, metrics, cells, *_: shown.extend(cells))
     run_small(tmp_path)
     assert shown == [ranked_part(read_cell(only_folder(tmp_path)))]

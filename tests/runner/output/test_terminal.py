@@ -34,7 +34,7 @@ CELLS = [cell("bm25", 0.25), cell("hybrid", 0.5)]
 
 def shown(cells: list[CellResult], width: int = 400) -> str:
     output = io.StringIO()
-    show_leaderboard(SafeConsole(file=output, width=width), cells)
+    show_leaderboard(SafeConsole(file=output, width=width), *ranked(cells))
     return output.getvalue()
 
 
@@ -60,7 +60,7 @@ def test_of_many_cells_the_first_are_shown_and_the_best_of_all_are_marked() -> N
     assert [line.split()[0] for line in lines[2:52]] == [f"cell-{i:03}" for i in reversed(range(70, 120))]
     assert lines[52] == "the first 50 of 121 cells; all are in leaderboard.csv"
     output = io.StringIO()
-    show_leaderboard(SafeConsole(file=output, width=400, force_terminal=True), [*cells, cheapest])
+    show_leaderboard(SafeConsole(file=output, width=400, force_terminal=True), *ranked([*cells, cheapest]))
     bold = re.findall(r"\x1b\[1m(-?[\d.]+)\x1b", output.getvalue())
     assert set(bold) == {"0.9917"}, "the smallest number of tokens is in a row that is not shown"
 
@@ -85,7 +85,7 @@ def test_cells_with_other_samples_are_sorted_over_those_that_all_have() -> None:
     """By their own means the first would be the better one: it leaves out what is hard."""
     output = io.StringIO()
     common = CommonMeans(6, {"bm25": 0.7, "hybrid": 0.6})
-    show_leaderboard(SafeConsole(file=output, width=400), CELLS, common=common)
+    show_leaderboard(SafeConsole(file=output, width=400), *ranked(CELLS, common=common), common)
     lines = output.getvalue().splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["bm25", "hybrid"]
     assert lines[1].split()[2:6] == [HEADLINES[0], "of", "6", "common"]
@@ -104,7 +104,7 @@ def subsets_shown(second: float | None) -> list[str]:
         }.items()
     ]
     output = io.StringIO()
-    show_subsets(SafeConsole(file=output, width=400), cells)
+    show_subsets(SafeConsole(file=output, width=400), *ranked(cells))
     return output.getvalue().splitlines()
 
 
@@ -191,7 +191,7 @@ class TestDirection:
 
     def test_the_smallest_is_bold_and_no_length_is(self) -> None:
         output = io.StringIO()
-        show_leaderboard(SafeConsole(file=output, width=400, force_terminal=True), self.CELLS)
+        show_leaderboard(SafeConsole(file=output, width=400, force_terminal=True), *ranked(self.CELLS))
         text = output.getvalue()
         assert "by hallucination (smaller is better)" in text
         assert "\x1b[1m0.0500" in text

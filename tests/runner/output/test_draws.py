@@ -1,0 +1,86 @@
+"""Several draws of one configuration are one row of the leaderboard in the terminal."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.common_samples import OWN_MEANS, CommonMeans
+from runner.output.draws import over_draws
+from runner.results import CellResult
+from tests.runner.sweeping import FEW_METRICS, QUIET, SMALL, only_sweep, run_command
+
+
+def entry(value: float | None, **n_excluded: int) -> dict[str, Any]:
+    low, high = (None, None) if value is None else (value - 0.1, value + 0.1)
+    return {"value": value, "n": 4, "n_excluded": n_excluded, "ci_low": low, "ci_high": high}
+
+
+def draw(cell_id: str, top_k: int, repeat: int, value: float | None, **n_excluded: int) -> CellResult:
+    metrics = {"overall": {"f1": entry(value, **n_excluded)}, "read": {"f1": {"value": value}}}
+    axes = {"top_k": top_k, "repeat": repeat, "judge_repeat": 0}
+    return CellResult(cell_id, "OK", axes, (), {}, {}, metrics=metrics, larger_is_better={"f1": True})
+
+
+DRAWS = [
+    draw("a0", 2, 0, 0.2),
+    draw("a1", 2, 1, 0.4, refused=1),
+    draw("b0", 4, 0, 0.3),
+    draw("a2", 2, 2, 0.6, refused=2),
+    draw("b1", 4, 1, None),
+]
+
+
+def test_a_row_has_the_means_of_its_draws_and_how_many_they_are() -> None:
+    rows, _ = over_draws(DRAWS, OWN_MEANS)
+    assert [row.cell_id for row in rows] == ["a0 +2", "b0 +1"]
+    assert [row.axes for row in rows] == [{"top_k": 2, "draws": 3}, {"top_k": 4, "draws": 2}]
+    first = rows[0].metrics["overall"]["f1"]
+    assert first == {
+        "value": pytest.approx(0.4), "ci_low": pytest.approx(0.3), "ci_high": pytest.approx(0.5),
+        "n": 12, "n_excluded": {"refused": 3},
+    }  # fmt: skip
+    assert rows[0].metrics["read"] == {"f1": {"value": pytest.approx(0.4)}}
+    assert rows[1].value("f1") is None, "a draw without a value leaves no mean"
+
+
+def test_a_draw_that_failed_is_a_row_of_its_own_and_in_no_mean() -> None:
+    failed = replace(DRAWS[1], status="FAILED", metrics={})
+    rows, _ = over_draws([DRAWS[0], failed, DRAWS[3]], OWN_MEANS)
+    assert [(row.cell_id, row.status) for row in rows] == [("a0 +1", "OK"), ("a1", "FAILED")]
+    assert rows[0].value("f1") == pytest.approx(0.4)
+
+
+def test_means_over_common_samples_are_means_over_the_draws_too() -> None:
+    common = CommonMeans(3, {"a0": 0.1, "a1": 0.2, "a2": 0.6, "b0": 0.5}, n_known=4)
+    _, of_rows = over_draws(DRAWS, common)
+    assert of_rows == CommonMeans(3, {"a0 +2": pytest.approx(0.3)}, n_known=4)
+
+
+def test_components_of_one_class_with_other_settings_are_no_draws_of_each_other() -> None:
+    """Their axis shows the class alone."""
+    cells = [
+        replace(each, axes={**each.axes, "retriever.sparse_index": "Bm25"}, overrides=(f"index={{k1: {k1}}}", repeat))
+        for each, k1, repeat in zip(DRAWS[:2] * 2, [1, 1, 2, 2], ["repeat=0", "repeat=1"] * 2, strict=True)
+    ]
+    rows, _ = over_draws(cells, OWN_MEANS)
+    assert [(row.overrides[0], row.axes["draws"]) for row in rows] == [("index={k1: 1}", 2), ("index={k1: 2}", 2)]
+
+
+def test_without_repeats_nothing_changes() -> None:
+    assert over_draws([DRAWS[0], DRAWS[2]], OWN_MEANS) == ([DRAWS[0], DRAWS[2]], OWN_MEANS)
+
+
+def test_a_sweep_shows_configurations_and_keeps_draws(tmp_path: Path) -> None:
+    draws = ("llm=scripted", "top_k=2,4", "repeat=0,1")
+    done = run_command(tmp_path, "-m", *SMALL, *FEW_METRICS, *QUIET, *draws)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines() if " +1 " in line]
+    assert sorted(row[2] for row in rows[:2]) == ["2", "4"]
+    assert "A row is the mean of its draws" in done.stdout
+    with (only_sweep(tmp_path) / "leaderboard.csv").open(encoding="utf-8") as file:
+        assert sorted((row["top_k"], row["repeat"]) for row in csv.DictReader(file)) == [
+            ("2", "0"), ("2", "1"), ("4", "0"), ("4", "1"),
+        ]  # fmt: skip
