@@ -6,6 +6,7 @@
     ├── MissingExtraError  an optional package is needed: names the install command
     ├── ComponentError     a component was given input outside its contract, or broke its own
     ├── LLMError           one request to a language model failed for good
+    ├── BudgetReached      a budget of the sweep lets no further request through: what was answered is kept
     └── StoreError         the store cannot be read or written
         └── DamagedEntryError  an entry does not match its manifest: it is recomputed
 
@@ -78,6 +79,10 @@ class ComponentError(RagGridError):
 
 class LLMError(RagGridError):
     """One request to a language model failed for good (after its retries)."""
+
+
+class BudgetReached(RagGridError):
+    """A request that a budget of the sweep does not let through; the message says which one."""
 
 
 class StoreError(RagGridError):

@@ -344,7 +344,11 @@ class AnswersFrom(StrEnum):
 
 @runtime_checkable
 class LLM(Component, Protocol):
-    """Answers requests. Equal requests have equal answers, unless it has a field `temperature` that is above 0."""
+    """Answers requests. Equal requests have equal answers, unless it has a field `temperature` that is above 0.
+
+    A model behind a server whose attempts pass the gate (see `components.openai_server.gate`) has a property `account`,
+    whose limits they count against; requests to other models are counted by whoever asks.
+    """
 
     answers_from: ClassVar[AnswersFrom]
 

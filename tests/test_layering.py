@@ -24,6 +24,7 @@ SHARED_BY_ROLES = (
     "components.subsets",
     "components.means",
     "components.json_value",
+    "components.prices",
     "components.text",
     "components.asking",
     "components.openai_server",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.openai_server.errors import Malformed
+from components.openai_server.gate import Account
 from components.openai_server.server import Failed, Server
 from components.openai_server.session import Session
 from components.protocols import EmbedderState
@@ -43,6 +44,8 @@ class OpenAIEmbeddings:
     max_retries: int = runtime_only(5, "failures are retried until the vectors come; without them the stage fails")
     backoff_s: float = runtime_only(1.0, "waiting changes no vector")
     concurrency: int = runtime_only(8, "requests do not depend on each other")
+    max_requests_per_minute: int | None = runtime_only(None, "waiting changes no vector")
+    max_tokens_per_minute: int | None = runtime_only(None, "waiting changes no vector")
 
     version: ClassVar[int] = 1
     tokenizer: ClassVar[None] = None
@@ -69,6 +72,11 @@ class OpenAIEmbeddings:
         return self._embed(queries.texts, self.query_prefix, state)
 
     @property
+    def account(self) -> Account:
+        """Whose limits requests count against."""
+        return self._server.account
+
+    @property
     def _server(self) -> Server:
         return Server(
             self.model,
@@ -78,6 +86,8 @@ class OpenAIEmbeddings:
             self.max_retries,
             self.backoff_s,
             self.concurrency,
+            self.max_requests_per_minute,
+            self.max_tokens_per_minute,
         )
 
     def _embed(self, texts: Sequence[str], prefix: str, state: EmbedderState) -> NDArray[np.float32]:
@@ -110,7 +120,7 @@ class OpenAIEmbeddings:
     async def _send(self, session: Session, batch: Batch) -> NDArray[np.float32]:
         asked: dict[str, Any] = {"model": self.model, "input": [text for _, text in batch], "encoding_format": "float"}
         asked |= {} if self.dimensions is None else {"dimensions": self.dimensions}
-        return _unit_vectors(await session.post("/embeddings", asked), len(batch))
+        return _unit_vectors((await session.post("/embeddings", asked)).content, len(batch))
 
 
 def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:

@@ -1,6 +1,5 @@
 """A language model behind OpenAI's chat API, which vLLM, SGLang, llama.cpp, Ollama and most providers speak."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any, ClassVar
 from components.fields import runtime_only
 from components.llms.openai_replies import read_reply
 from components.openai_server.access import host_of
+from components.openai_server.gate import Account
 from components.openai_server.server import Failed, Server
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
@@ -40,6 +40,8 @@ class OpenAIChat:
     retried up to `max_retries` times, after the time that the server names (Retry-After) or `backoff_s`, doubled each
     time; at most two minutes. If no request can succeed (a refused key, an unknown model, no server, or many failures
     in a row: see Breaker), the remaining ones are not sent and end as ERROR too.
+
+    The limits per minute hold for all who ask the model with this key: see `components.openai_server.pace`.
     """
 
     model: str
@@ -54,6 +56,8 @@ class OpenAIChat:
     max_retries: int = runtime_only(5, "failures are retried until an answer comes; failed ones are not kept")
     backoff_s: float = runtime_only(1.0, "waiting changes no answer")
     concurrency: int = runtime_only(8, "requests do not depend on each other")
+    max_requests_per_minute: int | None = runtime_only(None, "waiting changes no answer")
+    max_tokens_per_minute: int | None = runtime_only(None, "waiting changes no answer")
 
     version: ClassVar[int] = 1
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
@@ -78,6 +82,11 @@ class OpenAIChat:
                     yield outcome
 
     @property
+    def account(self) -> Account:
+        """Whose limits requests count against."""
+        return self._server.account
+
+    @property
     def _server(self) -> Server:
         return Server(
             self.model,
@@ -87,12 +96,13 @@ class OpenAIChat:
             self.max_retries,
             self.backoff_s,
             self.concurrency,
+            self.max_requests_per_minute,
+            self.max_tokens_per_minute,
         )
 
     async def _complete(self, session: Session, request: Request) -> Answer:
-        started = time.perf_counter()
-        completion = await session.post("/chat/completions", self._parameters(request))
-        return read_reply(completion, request.id, time.perf_counter() - started)
+        reply = await session.post("/chat/completions", self._parameters(request))
+        return read_reply(reply.content, request.id, reply.latency_s)
 
     def _parameters(self, request: Request) -> dict[str, Any]:
         parameters: dict[str, Any] = {

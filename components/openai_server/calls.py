@@ -47,4 +47,4 @@ class Calls(Generic[Item, Result]):
     async def cancel(self) -> None:
         """Ends the calls under way; what has come of others is lost."""
         self._workers.cancel()
-        await asyncio.wait({self._workers})
+        await asyncio.gather(self._workers, return_exceptions=True)

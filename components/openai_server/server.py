@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from components.errors import BudgetReached
 from components.openai_server.access import host_of, key_in, mistakes_of_key, mistakes_of_url
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
+from components.openai_server.connection import Connection
 from components.openai_server.errors import is_temporary, message_of, retry_after_s
-from components.openai_server.session import Session
+from components.openai_server.gate import Account, Gate, current_gate
+from components.openai_server.session import NotAsked, Session
 
 _LONGEST_WAIT_S = 120.0
 
@@ -39,6 +42,19 @@ class Server:
     max_retries: int
     backoff_s: float
     concurrency: int
+    max_requests_per_minute: int | None = None
+    max_tokens_per_minute: int | None = None
+
+    @property
+    def account(self) -> Account:
+        """Whose limits calls count against."""
+        return Account(
+            host_of(self.base_url),
+            self.model,
+            self.api_key_env,
+            self.max_requests_per_minute,
+            self.max_tokens_per_minute,
+        )
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and a key that is not set."""
@@ -49,6 +65,10 @@ class Server:
             for name, low in least.items()
             if not getattr(self, name) >= low
         ]
+        for name in ("max_requests_per_minute", "max_tokens_per_minute"):
+            limit = getattr(self, name)
+            if limit is not None and limit < 1:
+                mistakes.append(f"{name}: got {limit}, wanted at least 1, or null for no limit")
         if not self.timeout_s > 0:
             mistakes.append(f"timeout_s: got {self.timeout_s}, wanted more than 0")
         return [*mistakes, *mistakes_of_url(self.base_url), *mistakes_of_key(self.api_key_env)]
@@ -56,8 +76,10 @@ class Server:
     def call(
         self, items: Sequence[Item], send: Callable[[Session, Item], Awaitable[Result]]
     ) -> Generator[tuple[Item, Result | Failed], None, None]:
-        """Every item with what `send` made of it, as it arrives. Closing the iterator, or an interrupt, cancels the
-        calls under way at once.
+        """Every item with what `send` made of it, as it arrives. `send` posts one request, and reads the reply.
+
+        Raises BudgetReached when all that was sent has come, if the gate let no more through. Closing the iterator, or
+        an interrupt, cancels the calls under way at once.
         """
         from anyio.from_thread import start_blocking_portal
 
@@ -67,46 +89,63 @@ class Server:
         # on while the caller writes a result to disk.
         with ExitStack() as stack:
             portal = stack.enter_context(start_blocking_portal())
-            session = stack.enter_context(portal.wrap_async_context_manager(self._session()))
-            call = partial(self._call, send, session, Breaker(self.concurrency))
-            calls = portal.call(Calls, items, call, self.concurrency)
+            connection = stack.enter_context(portal.wrap_async_context_manager(self._connection()))
+            session = portal.call(self._session, connection, current_gate())
+            calls = portal.call(Calls, items, partial(self._call, send, session), self.concurrency)
             stack.callback(portal.call, calls.cancel)
             # An iterator that a traceback keeps alive would be closed only after Python has frozen the loop, and wait
             # for ever. When the atexit handlers run, the loop is still alive.
             atexit.register(stack.close)
             stack.callback(atexit.unregister, stack.close)
+            stopped: BudgetReached | None = None
             while arrived := portal.call(calls.arrived):
-                yield from arrived
+                for item, outcome in arrived:
+                    if isinstance(outcome, BudgetReached):
+                        stopped = outcome
+                    else:
+                        yield item, outcome
+            if stopped:
+                raise stopped
 
-    def _session(self) -> Session:
-        return Session(self.base_url, self.api_key_env)
+    def _connection(self) -> Connection:
+        return Connection(self.base_url, self.api_key_env)
+
+    def _session(self, connection: Connection, gate: Gate) -> Session:
+        return Session(connection, self.account, gate, Breaker(self.concurrency), self.timeout_s, asyncio.Lock())
 
     async def _call(
-        self, send: Callable[[Session, Item], Awaitable[Result]], session: Session, breaker: Breaker, item: Item
-    ) -> Result | Failed:
-        """One item with its retries. Never raises: whatever goes wrong is told in `Failed`."""
+        self, send: Callable[[Session, Item], Awaitable[Result]], session: Session, item: Item
+    ) -> Result | Failed | BudgetReached:
+        """One item with its retries. Never raises: whatever goes wrong is told in what it returns."""
+        breaker = session.breaker
         for attempt in range(1, self.max_retries + 2):
-            if breaker.is_open:
+            try:
+                result = await send(session, item)
+            except NotAsked:
                 again = " again" if attempt > 1 else ""
                 return Failed(f"not asked{again}: {breaker.reason}")
-            try:
-                async with asyncio.timeout(self.timeout_s):
-                    result = await send(session, item)
+            except BudgetReached as reached:
+                return reached
             except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
                 if not is_temporary(error) or attempt > self.max_retries:
                     text = self._error_text(error, attempt)
                     breaker.failed(error, text)
                     return Failed(text)
-                await breaker.wait(self._wait_s(error, attempt))
+                await breaker.wait(self._wait_s(error, attempt, session))
             else:
                 breaker.succeeded()
                 return result
         raise AssertionError("the last attempt returns")
 
-    def _wait_s(self, error: Exception, attempt: int) -> float:
-        """The server's wait, but never less than our own: a server that says 0 would use up all attempts at once."""
+    def _wait_s(self, error: Exception, attempt: int, session: Session) -> float:
+        """The server's wait, which is for all who ask it, but never less than our own: a server that says 0 would use
+        up all attempts at once.
+        """
+        wanted_s = min(_LONGEST_WAIT_S, retry_after_s(error) or 0.0)
+        if wanted_s > 0:
+            session.gate.hold(session.account, wanted_s)
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 - so that callers do not all come back at the same moment
-        return min(_LONGEST_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, retry_after_s(error) or 0.0))
+        return min(_LONGEST_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, wanted_s))
 
     def _error_text(self, error: Exception, attempt: int) -> str:
         message = message_of(error, secret=key_in(self.api_key_env))

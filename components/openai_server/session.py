@@ -1,100 +1,98 @@
-"""HTTP to one server: JSON out, JSON in, and one exception for each way in which that can end otherwise.
+"""One attempt after the other through the gate to a server."""
 
-Not the `openai` package: a request through it takes 2.9 ms of a core (measured with openai 3.52), through aiohttp
-0.3 ms, and a model that answers 1,000 requests a second leaves no more than 1 ms for each.
-"""
-
+import asyncio
 import json
-import ssl
+import time
 from collections.abc import Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from components.openai_server.access import OPENAI, key_in
-from components.openai_server.errors import Disconnected, HttpError, Malformed, Unreachable
+from components.openai_server.breaker import Breaker
+from components.openai_server.connection import Connection
+from components.openai_server.errors import HttpError, Malformed, Unreachable
+from components.openai_server.gate import Account, Attempt, Gate, Tokens
 
-if TYPE_CHECKING:
-    from aiohttp import ClientSession
-
-_CONNECT_TIMEOUT_S = 10.0
+_BYTES_PER_TOKEN = 3
+"""Of texts, at least: English has more, Chinese three. An estimate that is too high is given back with the reply."""
 
 
+class NotAsked(Exception):
+    """The breaker opened before the request was sent."""
+
+
+class Reply(NamedTuple):
+    """What a server sent, as JSON that nobody has checked, and the seconds that it took."""
+
+    content: Any
+    latency_s: float
+
+
+@dataclass(frozen=True)
 class Session:
-    """Connections to a server, kept open between requests. An asynchronous context manager; lives in one event loop."""
+    """What all attempts of one `Server.call` share. Lives in one event loop."""
 
-    def __init__(self, base_url: str, api_key_env: str) -> None:
-        """`base_url` "" is OpenAI's own; `api_key_env` "" is for a server that wants no key."""
-        self.base_url = (base_url or OPENAI).rstrip("/")
-        self._key = key_in(api_key_env)
-        self._http: ClientSession
+    connection: Connection
+    account: Account
+    gate: Gate
+    breaker: Breaker
+    timeout_s: float
+    turn: asyncio.Lock
+    """Held by the one who waits at the gate: the others stand in line behind it."""
 
-    async def __aenter__(self) -> "Session":
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+    async def post(self, path: str, body: Mapping[str, Any]) -> Reply:
+        """Asks once, as soon as the gate lets it through. `path` follows the base address, e.g. "/chat/completions".
 
-        headers = {"Content-Type": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        self._http = ClientSession(
-            # As many connections as the caller has requests under way, who also keeps the time of each.
-            connector=TCPConnector(limit=0, ssl=_trusted() if self.base_url.startswith("https") else True),
-            timeout=ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_S),
-            headers=headers,
-            cookie_jar=DummyCookieJar(),
-            proxy=_proxy_for(self.base_url),  # `trust_env` would also read .netrc, in another thread, at each request
-        )
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._http.close()
-
-    async def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """What the server sent as JSON, whatever it is. `path` follows the base address, e.g. "/chat/completions".
-
-        Raises HttpError for another status than 200, Unreachable or Disconnected for a connection that cannot be made
-        or breaks, Malformed for what is no JSON, and UnicodeEncodeError for a text with half a character.
+        Raises what is in `errors`, NotAsked, BudgetReached, and UnicodeEncodeError for a text with half a character.
         """
-        import aiohttp
-
         sent = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        attempt = Attempt(self.account, _most(sent, body), self.timeout_s)
+        await self._enter(attempt)
+        used = None
+        started = time.perf_counter()
         try:
-            async with self._http.post(self.base_url + path, data=sent) as reply:
-                received = await reply.read()
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise Unreachable(str(error) or type(error).__name__) from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise Disconnected(str(error) or type(error).__name__) from error
-        if not reply.ok:
-            raise HttpError(reply.status, _said(received), dict(reply.headers))
-        try:
-            return json.loads(received)
-        except ValueError as error:
-            raise Malformed(received[:200].decode(errors="replace") or "nothing") from error
+            async with asyncio.timeout(self.timeout_s):
+                content = await self.connection.post(path, sent)
+            used = _used(content, attempt.most)
+        except (HttpError, Malformed, Unreachable):
+            used = Tokens()
+            raise
+        finally:
+            self.gate.settle(attempt, used)
+        return Reply(content, time.perf_counter() - started)
+
+    async def _enter(self, attempt: Attempt) -> None:
+        async with self.turn:
+            while not self.breaker.is_open:
+                wait_s = self.gate.admit(attempt)
+                if wait_s <= 0:
+                    return
+                await self.breaker.wait(wait_s)
+        raise NotAsked
 
 
-def _said(received: bytes) -> Any:
-    """What the body of an error holds: the object under "error", if it has one, or the text that it is."""
-    try:
-        body = json.loads(received)
-    except ValueError:
-        return received.decode(errors="replace")
-    return body.get("error", body) if isinstance(body, dict) else body
+def _most(sent: bytes, body: Mapping[str, Any]) -> Tokens:
+    """What a request takes at most, as far as that can be told before."""
+    n_completion = body.get("max_completion_tokens") or body.get("max_tokens") or 0
+    return Tokens(len(sent) // _BYTES_PER_TOKEN, n_completion * body.get("n", 1))
 
 
-def _proxy_for(url: str) -> str | None:
-    """As HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY say; None for no proxy."""
-    parts = urlsplit(url)
-    proxies = getproxies()
-    return None if proxy_bypass(parts.netloc) else proxies.get(parts.scheme, proxies.get("all"))
+def _used(content: Any, most: Tokens) -> Tokens:
+    """What the server counted. A server that counts nothing is taken to have used the most; a reply that is none of
+    a model's has used nothing.
+    """
+    if not isinstance(content, dict) or not content.keys() & {"choices", "data", "results", "usage"}:
+        return Tokens()
+    usage = content.get("usage")
+    if not isinstance(usage, dict):
+        return most
+    details = usage.get("prompt_tokens_details")
+    return Tokens(
+        _count(usage, "prompt_tokens", most.n_prompt),
+        _count(usage, "completion_tokens", most.n_completion),
+        _count(details if isinstance(details, dict) else {}, "cached_tokens", 0),
+    )
 
 
-def _trusted() -> ssl.SSLContext:
-    """Certificates of the system, which has a company's own, and certifi's, for a system that has none."""
-    import certifi
-
-    context = ssl.create_default_context()
-    context.load_verify_locations(certifi.where())
-    return context
+def _count(counts: Mapping[str, Any], name: str, otherwise: int) -> int:
+    count = counts.get(name)
+    return count if isinstance(count, int) else otherwise

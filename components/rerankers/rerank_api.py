@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.openai_server.errors import Malformed
+from components.openai_server.gate import Account
 from components.openai_server.server import Failed, Server
 from components.openai_server.session import Session
 from components.records import Passages
@@ -62,6 +63,8 @@ class RerankApi:
     max_retries: int = runtime_only(5, "failures are retried until the scores come; without them the stage fails")
     backoff_s: float = runtime_only(1.0, "waiting changes no score")
     concurrency: int = runtime_only(8, "requests do not depend on each other")
+    max_requests_per_minute: int | None = runtime_only(None, "waiting changes no score")
+    max_tokens_per_minute: int | None = runtime_only(None, "waiting changes no score")
 
     version: ClassVar[int] = 1
     tokenizer: ClassVar[None] = None
@@ -91,6 +94,11 @@ class RerankApi:
         return scores[row]
 
     @property
+    def account(self) -> Account:
+        """Whose limits requests count against."""
+        return self._server.account
+
+    @property
     def _server(self) -> Server:
         return Server(
             self.model,
@@ -100,6 +108,8 @@ class RerankApi:
             self.max_retries,
             self.backoff_s,
             self.concurrency,
+            self.max_requests_per_minute,
+            self.max_tokens_per_minute,
         )
 
     def _batches(self, texts: Sequence[TextPair]) -> Iterator[_Batch]:
@@ -116,7 +126,8 @@ class RerankApi:
             RequestForm.DOCUMENTS: {"model": self.model, "documents": batch.chunks, "top_n": len(batch.chunks)},
             RequestForm.TEXTS: {"texts": batch.chunks, "truncate": True},
         }
-        return _scores(await session.post("/rerank", {"query": batch.query} | forms[self.form]), len(batch.chunks))
+        reply = await session.post("/rerank", {"query": batch.query} | forms[self.form])
+        return _scores(reply.content, len(batch.chunks))
 
 
 def _scores(reply: Any, n_chunks: int) -> NDArray[np.float32]:

@@ -14,10 +14,12 @@ from hashlib import sha256
 from typing import Protocol
 
 from components.errors import ComponentError
+from components.openai_server.gate import current_gate
 from components.protocols import LLM, AnswersFrom
 from components.records import Answer, AnswerState, Request
 from runner.engine.identity import describe, key_of
 from runner.engine.source_code import module_code
+from runner.engine.spending.admitted import admitted
 from runner.engine.store.replies import Replies
 
 log = logging.getLogger(__name__)
@@ -88,10 +90,12 @@ class Asker:
         time.sleep(_WAIT_S)
 
     def _asked(self, requests: Mapping[str, Request]) -> Iterator[Answer]:
-        """Answers as they come, each written down. Raises ComponentError if the model leaves a request without one."""
+        """Answers as they come, each written down. Raises ComponentError if the model leaves a request without one, and
+        BudgetReached when all answers have come to what was sent before that.
+        """
         lacking = dict(requests)
         if requests:
-            for answer in self._llm.generate([replace(request, id=key) for key, request in requests.items()]):
+            for answer in self._generated([replace(request, id=key) for key, request in requests.items()]):
                 lacking.pop(answer.request_id, None)
                 yield self._replies.add(answer.request_id, answer)
         if lacking:
@@ -99,6 +103,11 @@ class Asker:
                 f"{type(self._llm).__name__}: {len(lacking)} requests got no answer at all, e.g. "
                 f"{next(iter(lacking.values())).id!r}; wanted one each"
             )
+
+    def _generated(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        if self.asks_a_language_model and not hasattr(self._llm, "account"):
+            return admitted(self._llm, requests, current_gate())
+        return self._llm.generate(requests)
 
     def _count(self, answers: Sequence[Answer]) -> None:
         self._n_requests += len(answers)

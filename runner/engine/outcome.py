@@ -8,7 +8,9 @@ from runner.engine.stage import Stage
 
 @dataclass(frozen=True)
 class StageRun:
-    """`error` is "" unless the stage failed; `damaged` names results that were found damaged on the way."""
+    """`error` is "" unless the stage failed; `damaged` names results that were found damaged on the way; `over_budget`
+    is the budget of the sweep that stopped it, "" for none.
+    """
 
     key: str
     kind: str
@@ -17,6 +19,7 @@ class StageRun:
     error: str = ""
     trace: str = ""
     damaged: tuple[str, ...] = ()
+    over_budget: str = ""
 
     @property
     def failed(self) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from components.errors import ComponentError, DamagedEntryError, StoreError
+from components.errors import BudgetReached, ComponentError, DamagedEntryError, StoreError
+from components.openai_server.gate import Gate, passing
 from components.pretrained.load_once import say_needed
 from runner.engine import environment
 from runner.engine.ask import Report
@@ -15,6 +16,7 @@ from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
 from runner.engine.outcome import StageRun
 from runner.engine.run import Run
+from runner.engine.spending import SharedGate
 from runner.engine.stage import Stage
 from runner.engine.store import Entry, Store
 
@@ -47,18 +49,24 @@ class StageFailed(Exception):
 class Worker:
     """Makes results in one process; keeps the last decoded inputs and loaded models."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, gate: Gate | None = None) -> None:
+        """`gate` is passed by all attempts to ask a model; None for one that keeps the servers' rate limits alone."""
         self._store = store
+        self._gate = gate or SharedGate(store.limits)
         self._cache = Cache()
         self._damaged: list[str] = []
 
     def run(self, stage: AnyStage, report: Report = no_report) -> StageRun:
-        """Finds or makes the result; a failure is returned, not raised. Raises StoreError if it cannot be kept."""
+        """Finds or makes the result; a failure is returned, not raised, and so is a budget that was reached on the way.
+        Raises StoreError if the result cannot be kept.
+        """
         self._damaged = []
         try:
             made = self._ensure(stage, report)
         except StageFailed as failure:  # of the stage, or of an input that had to be made again
             return replace(failure.run, key=stage.key, kind=stage.kind)
+        except BudgetReached as reached:
+            return StageRun(stage.key, stage.kind, over_budget=str(reached))
         return StageRun(stage.key, stage.kind, made.seconds, made.reused, damaged=tuple(self._damaged))
 
     def run_or_raise(self, stage: AnyStage, *, contents: bool = False) -> None:
@@ -103,7 +111,8 @@ class Worker:
         say_needed(stage.models)
         started = time.perf_counter()
         try:
-            result = stage.make(run)
+            with passing(self._gate):
+                result = stage.make(run)
             seconds = time.perf_counter() - started
             parts = stage.codec.encode(result)
             partial = run.has_failed_requests or any(run.entry(before).manifest.partial for before in stage.inputs)
@@ -112,7 +121,7 @@ class Worker:
                 raise StageFailed(_failure(stage, error)) from error
             self._make_inputs_again(stage)
             return self._make(stage, report, n_tries - 1)
-        except StoreError:
+        except (StoreError, BudgetReached):
             raise
         except SystemExit as ended:  # `sys.exit` in somebody's component ends its stage, not the sweep
             told = ComponentError(f"a component called sys.exit({ended.code!r}), wanted an exception that says why")

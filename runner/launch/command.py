@@ -43,7 +43,7 @@ def main(config: DictConfig) -> None:
     job = job_of(config)
     folder = Path(settings.sweep.subdir if in_sweep else "") / CONFIG_FOLDER
     keep = partial(write_jobs, [composed_job(config, job, folder)])
-    code = run_sweep([job], sweep_dir.name, overrides, keep)
+    code = run_sweep([job], sweep_dir.name, overrides, keep, is_part=in_sweep)
     if code and in_sweep:
         raise CellFailed(f"the cell {' '.join(settings.overrides.task)} ended with exit code {code}")
     if code:

@@ -27,7 +27,7 @@ from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jo
 from runner.launch.grid_sweeper import SweeperSettings, expand
 from runner.launch.preset_source import PackageAsGroup, PresetSearchPath
 from runner.launch.request import check_jobs
-from runner.launch.sweep import EXIT_INTERRUPTED, Keep, run_sweep
+from runner.launch.sweep import EXIT_INTERRUPTED, EXIT_OVER_BUDGET, Keep, run_sweep
 from runner.pipeline.planned import Job
 
 
@@ -61,7 +61,7 @@ class GridLauncher(Launcher):  # type: ignore[misc]
         keep = partial(write_sweep_jobs, self._config, composed)
         code = self._run_jobs(jobs, Path(hydra.sweep.dir).name, list(hydra.overrides.task), keep)
         self.exit_code = max(self.exit_code, code)
-        if code and (self.ends_process or code == EXIT_INTERRUPTED):
+        if code and (self.ends_process or code in (EXIT_OVER_BUDGET, EXIT_INTERRUPTED)):
             raise SystemExit(code)
         return [_returned(each) for each in composed]
 

@@ -1,5 +1,6 @@
 """One sweep from its configurations to its results: check, load, plan, run, write, log, report."""
 
+import os
 import shlex
 import sys
 import uuid
@@ -9,12 +10,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from components.errors import ComponentError, RagGridError, StoreError
+from components.errors import BudgetReached, ComponentError, RagGridError, StoreError
 from components.json_value import Json
 from runner import results
 from runner.display import make_console, say_error
 from runner.engine.executors import run_stages
 from runner.engine.outcome import StageRun
+from runner.engine.spending import SharedGate
 from runner.engine.store import Store
 from runner.launch.headline import headline_of
 from runner.launch.request import check_jobs
@@ -24,6 +26,7 @@ from runner.output.cut_texts import too_long_ahead
 from runner.output.detectable import detectable_lines
 from runner.output.draws import over_draws
 from runner.output.leaderboard_csv import leaderboard_csv
+from runner.output.money import stopped_line
 from runner.output.ranking import common_to_all, ranked, ranked_part
 from runner.output.tracking import SafeTracker, where_to_look
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
@@ -31,7 +34,7 @@ from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepRe
 
 _LOGGING_AFTER_INTERRUPT_S = 30
 
-EXIT_OK, EXIT_CELL_FAILED, EXIT_NOT_RUN, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_OK, EXIT_CELL_FAILED, EXIT_NOT_RUN, EXIT_OVER_BUDGET, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class CellFailed(Exception):
@@ -46,10 +49,22 @@ def keep_nothing(sweep_dir: Path) -> None:
     """For sweeps that leave their results alone."""
 
 
-def run_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str], keep: Keep = keep_nothing) -> int:
-    """As `start_sweep`, with what it raises as one message: returns the exit code, 2 if nothing was run."""
+def run_sweep(
+    jobs: Sequence[Job],
+    sweep_id: str,
+    overrides: Sequence[str],
+    keep: Keep = keep_nothing,
+    *,
+    is_part: bool = False,
+) -> int:
+    """As `start_sweep`, with what it raises as one message: returns the exit code, 2 if nothing was run, 3 if a budget
+    was reached.
+    """
     try:
-        return start_sweep(jobs, sweep_id, overrides, keep)
+        return start_sweep(jobs, sweep_id, overrides, keep, is_part=is_part)
+    except BudgetReached as reached:
+        say_error(reached)
+        return EXIT_OVER_BUDGET
     except RagGridError as error:
         say_error(error)
         return EXIT_NOT_RUN
@@ -58,13 +73,21 @@ def run_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str], keep
         return EXIT_INTERRUPTED
 
 
-def start_sweep(jobs: Sequence[Job], sweep_id: str, overrides: Sequence[str], keep: Keep = keep_nothing) -> int:
+def start_sweep(
+    jobs: Sequence[Job],
+    sweep_id: str,
+    overrides: Sequence[str],
+    keep: Keep = keep_nothing,
+    *,
+    is_part: bool = False,
+) -> int:
     """Runs all cells; returns the exit code: 0 all fine, 1 a cell failed, 130 interrupted. Raises RagGridError.
 
     `sweep_id` names the results folder; `overrides` are those of the whole sweep, for the record. `keep` is called once
     the configuration and the data are accepted: a refused one, which may hold a secret where none belongs, is not kept.
+    `is_part`: other processes run other cells of the sweep, and spend from one budget with this one.
     """
-    return Sweep(check_jobs(jobs), sweep_id, overrides, make_console(), keep).run()
+    return Sweep(check_jobs(jobs), sweep_id, overrides, make_console(), keep, is_part=is_part).run()
 
 
 class Sweep:
@@ -77,12 +100,15 @@ class Sweep:
         overrides: Sequence[str],
         console: Console,
         keep: Keep = keep_nothing,
+        *,
+        is_part: bool = False,
     ) -> None:
         """Checks that results and store can be written. Raises StoreError."""
         cell = requests[0].cell
         self._requests = requests
         self._run = cell.run
         self._name = cell.experiment.name
+        self._prices = cell.prices
         self._headline = headline_of([request.cell for request in requests])
         self._console = console
         self._sweep_id = sweep_id
@@ -93,6 +119,9 @@ class Sweep:
         self._sweep_dir = self._shown_dir.absolute()
         self._started = _now()
         self._store = Store(Path(cell.run.store_dir).absolute(), run_id=uuid.uuid4().hex)
+        # What one command spends, in all batches of the sweep and all of its workers.
+        ledger = self._sweep_dir / (".spent" if is_part else f".spent-{os.getpid()}")
+        self._gate = SharedGate(self._store.limits, ledger, self._run.budget, cell.prices)
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
         self._done: dict[str, CellResult] = {}
 
@@ -148,6 +177,10 @@ class Sweep:
                 "The same command goes on from here."
             )
             return EXIT_INTERRUPTED
+        except BudgetReached as reached:
+            self._end(plan, INTERRUPTED)
+            n_done = f"{len(self._done)} of {len(plan.cells)} cells"
+            raise BudgetReached(stopped_line(str(reached), self._gate.spent, self._prices, n_done)) from reached
         except BaseException:  # results that say RUNNING would do so for ever
             self._end(plan, INTERRUPTED)
             raise
@@ -177,7 +210,7 @@ class Sweep:
         runs: dict[str, StageRun] = {}
         progress = terminal.StageProgress(self._console, order, self._run.progress)
         # Workers are forked here, before the progress bar starts a thread of its own.
-        ended = run_stages(order, self._store, self._run.n_workers, progress.within)
+        ended = run_stages(order, self._store, self._run.n_workers, progress.within, self._gate)
         for key, cell in by_result.items():
             if key not in to_run:
                 self._finish_cell(cell, runs)

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
+from components.prices import NO_PRICES, Prices
 from components.protocols import (
     LLM,
     AnswerMetric,
@@ -98,6 +99,7 @@ class Cell:
     language: LanguageSettings
     run: RunSettings
     experiment: ExperimentSettings
+    prices: Prices = NO_PRICES
     repeat: int = 0
     judge_repeat: int = 0
 

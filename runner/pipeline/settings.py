@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from components.metrics.interval import Intervals
 from components.protocols import LLM, AnswerMetric, ContextMetric, JudgedMetric, Metric, RankingMetric, Tokenizer
+from runner.engine.spending import Budget
 
 _SECRET = ("user", "pass", "pwd", "token", "secret", "key")
 """Parts of the names of parameters in an address that hold credentials."""
@@ -109,7 +110,8 @@ class Pictures(Enum):
 @dataclass(frozen=True)
 class RunSettings:
     """How a sweep is run. None of these changes a number. `workers` are processes; 0 for one per core, two at most.
-    `headline` is the metric that ranks the cells; "" for the usual one.
+    `headline` is the metric that ranks the cells; "" for the usual one. `max_requests`, `max_tokens` and `max_cost` are
+    the most that models are asked for and paid, by all processes of the sweep.
     """
 
     results_dir: str
@@ -122,6 +124,9 @@ class RunSettings:
     max_unparsable_rate: float = 0.1
     headline: str = ""
     pictures: Pictures = Pictures.HEADLINE
+    max_requests: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
 
     is_axis: ClassVar[bool] = False
 
@@ -129,6 +134,11 @@ class RunSettings:
     def n_workers(self) -> int:
         """The number of processes that is meant."""
         return self.workers or min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 2)
+
+    @property
+    def budget(self) -> Budget:
+        """The most that the sweep may spend."""
+        return Budget(self.max_requests, self.max_tokens, self.max_cost)
 
     def check(self) -> list[str]:
         """Mistakes of the numbers, and plugins that are no packages."""
@@ -141,6 +151,9 @@ class RunSettings:
         if not self.results_dir.strip() or folder == folder.parent:
             mistakes.append(f"results_dir: got {self.results_dir!r}, wanted a folder of its own, e.g. results")
         mistakes += [] if self.workers >= 0 else [f"workers: got {self.workers}, wanted at least 1, or 0 to choose"]
+        for name, budget in vars(self.budget).items():
+            if budget is not None and not budget > 0:
+                mistakes.append(f"{name}: got {budget}, wanted more than 0, or null for no limit")
         for name in ("max_failure_rate", "max_unparsable_rate"):
             if not 0 <= getattr(self, name) <= 1:
                 mistakes.append(f"{name}: got {getattr(self, name)}, wanted a share in [0, 1]")

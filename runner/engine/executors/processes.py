@@ -10,6 +10,8 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from components.errors import BudgetReached
+from components.openai_server.gate import Gate
 from runner.engine.executors.contexts import SpawnWithoutMain, fork_or_spawn
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.stage import Stage
@@ -26,7 +28,7 @@ class _Workplace:
     worker: Worker
 
 
-def _start_worker(stages: Stages, root: Path, run_id: str) -> None:
+def _start_worker(stages: Stages, root: Path, run_id: str, gate: Gate | None) -> None:
     """Ctrl-C and the end of a terminal reach the whole process group: the parent ends its workers, they need not print
     a traceback each. A parent that was killed cannot: they watch for its end themselves.
     """
@@ -36,7 +38,7 @@ def _start_worker(stages: Stages, root: Path, run_id: str) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked worker has the parent's own handler
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _Workplace.stages = stages
-    _Workplace.worker = Worker(Store(root, run_id))
+    _Workplace.worker = Worker(Store(root, run_id), gate)
 
 
 def _end_with_parent() -> None:
@@ -58,15 +60,15 @@ class _Pool:
     that of the last one that died; below 0 it is a signal.
     """
 
-    def __init__(self, stages: Stages, store: Store, n_workers: int) -> None:
-        self._stages, self._store, self.n_workers = stages, store, n_workers
+    def __init__(self, stages: Stages, store: Store, n_workers: int, gate: Gate | None) -> None:
+        self._stages, self._store, self.n_workers, self._gate = stages, store, n_workers, gate
         self._context = fork_or_spawn()
         self.running: dict[Future[StageRun], Stage[object]] = {}
         self.exit_code = 0
         self._start()
 
     def _start(self) -> None:
-        arguments = (self._stages, self._store.root, self._store.run_id)
+        arguments = (self._stages, self._store.root, self._store.run_id, self._gate)
         self._pool = ProcessPoolExecutor(self.n_workers, self._context, _start_worker, arguments)
         self._pool.submit(int)  # forked workers start with the first task: now, while this process has one thread
 
@@ -108,19 +110,23 @@ class _Pool:
         self._pool.shutdown(cancel_futures=True)
 
 
-def run_in_processes(order: Sequence[Stage[object]], store: Store, n_workers: int) -> Iterator[StageRun]:
+def run_in_processes(
+    order: Sequence[Stage[object]], store: Store, n_workers: int, gate: Gate | None = None
+) -> Iterator[StageRun]:
     """Starts the workers, keeps each busy with the first stage of the order that is ready, and yields how stages ended.
 
-    When a worker dies, the stages that ran are run again one by one, to find out which of them it was.
+    When a worker dies, the stages that ran are run again one by one, to find out which of them it was. When a budget is
+    reached, no further stage is begun, and BudgetReached raised when those that run have ended.
     """
     stages = {stage.key: stage for stage in order}
-    return _run(stages, _Pool(stages, store, n_workers))
+    return _run(stages, _Pool(stages, store, n_workers, gate))
 
 
 def _run(stages: Stages, pool: _Pool) -> Iterator[StageRun]:
     waiting = dict(stages)
     suspects: list[Stage[object]] = []
     failed: dict[str, StageRun] = {}
+    over_budget = ""
     try:
         while waiting or pool.running or suspects:
             runs = _submit_ready(pool, waiting, suspects, failed)
@@ -132,9 +138,15 @@ def _run(stages: Stages, pool: _Pool) -> Iterator[StageRun]:
                 else:
                     suspects += lost
             for run in runs:
+                if run.over_budget:
+                    over_budget = run.over_budget
+                    waiting.clear()
+                    continue
                 if run.failed:
                     failed[run.key] = run
                 yield run
+        if over_budget:
+            raise BudgetReached(over_budget)
     finally:
         pool.stop()
 

@@ -5,6 +5,7 @@
     <root>/replies/<key>.jsonl          all replies that a model gave for one purpose, one a line, by request
     <root>/pair_scores/<key>/           scores of a reranker by query and chunk, in blocks named by their checksums
     <root>/workspaces/<key>/            what a long stage that was broken off has made so far, in such blocks
+    <root>/limits/<account>             when servers with rate limits may be asked next, for all who ask them
     <root>/locks/<key>.lock             held while a result is computed
     <root>/runs/                        what the sweeps that are under way need, so that prune leaves it
     <root>/tmp/                         results being written; what a killed process left is removed by prune

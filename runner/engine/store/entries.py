@@ -288,6 +288,11 @@ class Store:
         """What the runs that are under way need, this one and others."""
         return Leases(self.root / "runs")
 
+    @property
+    def limits(self) -> Path:
+        """Where all who share the store find how much servers were asked within this minute."""
+        return self.root / "limits"
+
     def replies(self, key: str) -> Replies:
         """All replies that a model ever gave for one purpose, by request."""
         if key not in self._replies:

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from components.openai_server.connection import Connection
 from components.openai_server.errors import Disconnected, HttpError, Malformed, Unreachable
-from components.openai_server.session import Session
 from tests.llms.chat_server import Reply, chat_server
 
 
 def post(url: str, body: dict[str, Any] | None = None) -> Any:
     async def run() -> Any:
-        async with Session(url, "") as session:
-            return await session.post("/anything", body or {})
+        async with Connection(url, "") as connection:
+            return await connection.post("/anything", json.dumps(body or {}).encode())
 
     return asyncio.run(run())
 

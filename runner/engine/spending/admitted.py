@@ -1,0 +1,72 @@
+"""Requests to models that pass no gate by themselves: those in this process, and other packages' clients."""
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from components.errors import BudgetReached
+from components.openai_server.gate import Account, Attempt, Gate, OwnGate, Tokens, passing
+from components.protocols import LLM
+from components.records import Answer, AnswerState, Request
+
+_BYTES_PER_TOKEN = 3
+_LONGEST_S = 3600.0
+"""No answer is thought to take longer: only then what other processes set aside of a budget is given up."""
+
+
+def admitted(llm: LLM, requests: Sequence[Request], gate: Gate) -> Iterator[Answer]:
+    """Answers as they come. The model is given as many requests at once as the gate lets through; BudgetReached is
+    raised when these are answered.
+    """
+    waiting = deque((request, _attempt(llm, request)) for request in requests)
+    own = OwnGate()  # what the model itself may ask of a server is counted here already
+    while waiting:
+        under_way = _let_through(waiting, gate)
+        try:
+            answers = iter(llm.generate([request for request, _ in under_way.values()]))
+            while answer := _next(answers, own):
+                if answer.request_id in under_way:
+                    gate.settle(under_way.pop(answer.request_id)[1], _used(answer))
+                yield answer
+        finally:
+            for _, attempt in under_way.values():
+                gate.settle(attempt, None)
+
+
+def _let_through(waiting: deque[tuple[Request, Attempt]], gate: Gate) -> dict[str, tuple[Request, Attempt]]:
+    """The first ones, at least one, by id; they wait no more. Raises BudgetReached if not one is let through."""
+    let: dict[str, tuple[Request, Attempt]] = {}
+    while waiting:
+        try:
+            wait_s = gate.admit(waiting[0][1])
+        except BudgetReached:
+            if not let:
+                raise
+            return let
+        if not wait_s:
+            request, attempt = waiting.popleft()
+            let[request.id] = request, attempt
+        elif let:
+            return let
+        else:
+            time.sleep(wait_s)
+    return let
+
+
+def _next(answers: Iterator[Answer], gate: Gate) -> Answer | None:
+    """A generator runs in the context of whoever asks it for the next: it is set for this moment alone."""
+    with passing(gate):
+        return next(answers, None)
+
+
+def _attempt(llm: LLM, request: Request) -> Attempt:
+    n_bytes = sum(len(message.content.encode(errors="replace")) for message in request.messages)
+    most = Tokens(n_bytes // _BYTES_PER_TOKEN, getattr(llm, "max_new_tokens", 0))
+    return Attempt(Account("", getattr(llm, "model", type(llm).__name__), ""), most, _LONGEST_S)
+
+
+def _used(answer: Answer) -> Tokens | None:
+    """None for a failed answer: nobody knows how far it came."""
+    if answer.state is AnswerState.ERROR:
+        return None
+    return Tokens(answer.n_prompt_tokens or 0, answer.n_completion_tokens or 0)

@@ -1,0 +1,22 @@
+"""How much a sweep may spend."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that all processes of a sweep may ask for and pay; None for no limit. Tokens are those of prompts and
+    completions, the cost is in the currency of the price lists.
+    """
+
+    max_requests: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """True if there is any limit."""
+        return (self.max_requests, self.max_tokens, self.max_cost) != (None, None, None)
+
+
+NO_BUDGET = Budget()

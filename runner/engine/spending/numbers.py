@@ -1,0 +1,66 @@
+"""A few numbers in a file that several processes change, one after the other."""
+
+import os
+import struct
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from runner.engine.store.files import keeping
+from runner.engine.store.locks import shared_mode
+
+if sys.platform != "win32":
+    import fcntl
+
+_in_this_process = threading.RLock()
+"""The system's locks are a process's: its threads do not exclude each other by them."""
+
+
+class SharedNumbers:
+    """`n` numbers, 0 each at first. To change them takes microseconds; a killed process leaves them as they were."""
+
+    def __init__(self, path: Path, n: int) -> None:
+        """The file is made when the numbers are first looked at."""
+        self._path = path
+        self._format = struct.Struct(f"<{n}d")
+        self._file: int | None = None
+
+    @contextmanager
+    def changed(self) -> Iterator[list[float]]:
+        """A list of the numbers; what is in it at the end of the context counts, unless that ends with an exception.
+        Nobody else reads or changes them meanwhile. Raises StoreError.
+        """
+        with _in_this_process, keeping("what was spent", self._path):
+            file = self._opened()
+            _lock(file)
+            try:
+                found = os.pread(file, self._format.size, 0)
+                # One that is too short was made this moment, or its disk was full.
+                numbers = list(self._format.unpack(found.ljust(self._format.size, b"\0")))
+                before = list(numbers)
+                yield numbers
+                if numbers != before:
+                    os.pwrite(file, self._format.pack(*numbers), 0)
+            finally:
+                _unlock(file)
+
+    def _opened(self) -> int:
+        """Once, and never closed: that would release the locks that other objects of this process have on it."""
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT)
+            with suppress(PermissionError):  # another user made it, for all who may write in the folder
+                os.fchmod(self._file, shared_mode(self._path.parent))
+        return self._file
+
+
+def _lock(file: int) -> None:
+    if sys.platform != "win32":  # no such locks there: processes may count over each other
+        fcntl.lockf(file, fcntl.LOCK_EX)
+
+
+def _unlock(file: int) -> None:
+    if sys.platform != "win32":
+        fcntl.lockf(file, fcntl.LOCK_UN)

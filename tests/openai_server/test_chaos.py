@@ -1,0 +1,18 @@
+"""A server that misbehaves as servers do, three times in ten, and a process that is killed on the way.
+
+The full size is `python -m benchmarks chaos`, which says what "paid twice" means.
+"""
+
+from pathlib import Path
+
+from benchmarks.chaos import endure
+from benchmarks.chat_endpoint import Behaviour
+
+
+def test_nothing_is_lost_mixed_up_or_paid_twice(tmp_path: Path) -> None:
+    behaviour = Behaviour(delay_s=0.005, chaos=0.3, hang_s=1.0, storm_s=0.003)
+    endured = endure(tmp_path, n=240, n_kills=1, concurrency=24, behaviour=behaviour)
+    assert (endured.n_wrong, endured.n_paid_twice) == (0, 0)
+    assert endured.n_failed > 40
+    assert 0 <= endured.n_spent - endured.n_asked <= 24, "but those that a kill kept from being sent"
+    assert endured.n_lost_to_kills <= 3 * 24

@@ -1,0 +1,66 @@
+"""When the next request is sent, on a clock that stands still unless it is moved."""
+
+import pytest
+
+from components.openai_server.pace import Pace
+
+
+def sent_at(pace: Pace, n: int, *limits: int | None, n_tokens: int = 0, start: float = 1000.0) -> list[float]:
+    """Seconds after `start` at which each of `n` requests is sent by one who always waits as long as he is told."""
+    now, times = start, []
+    while len(times) < n:
+        if wait_s := pace.wait_s(now, *limits):
+            now += wait_s
+        else:
+            pace.take_turn(now, *limits, n_tokens)
+            times.append(round(now - start, 6))
+    return times
+
+
+def test_without_limits_nobody_waits() -> None:
+    assert sent_at(Pace(), 5, None, None, n_tokens=10**6) == [0.0] * 5
+
+
+def test_requests_are_spread_over_the_minute() -> None:
+    times = sent_at(Pace(), 61, 60, None)
+    assert times[:3] == pytest.approx([0.0, 0.9, 1.9]), "the first may come 0.1 s late"
+    assert times[60] == pytest.approx(59.9)
+
+
+def test_tokens_are_spread_over_the_minute() -> None:
+    assert sent_at(Pace(), 4, None, 600, n_tokens=20)[1:] == pytest.approx([1.9, 3.9, 5.9])
+
+
+def test_the_tighter_limit_counts() -> None:
+    assert sent_at(Pace(), 3, 600, 600, n_tokens=20)[2] == pytest.approx(3.9)
+    assert sent_at(Pace(), 3, 30, 6000, n_tokens=20)[2] == pytest.approx(3.9)
+
+
+def test_a_pause_saves_up_no_more_than_a_moment() -> None:
+    pace = Pace()
+    sent_at(pace, 10, 600, None)
+    times = sent_at(pace, 20, 600, None, start=5000.0)
+    assert times[2] == pytest.approx(0.1)
+    assert times[19] == pytest.approx(1.8)
+
+
+def test_tokens_that_were_not_used_are_given_back() -> None:
+    pace = Pace()
+    sent_at(pace, 1, None, 600, n_tokens=100)
+    assert pace.wait_s(1000.0, None, 600) == pytest.approx(9.9)
+    pace.give_back(600, 90)
+    assert pace.wait_s(1000.0, None, 600) == pytest.approx(0.9)
+
+
+def test_a_hold_stops_everybody_and_no_shorter_one_ends_it() -> None:
+    pace = Pace()
+    pace.hold(1000.0, 30.0)
+    pace.hold(1000.0, 5.0)
+    assert pace.wait_s(1010.0, None, None) == pytest.approx(20.0)
+    assert pace.wait_s(1030.0, None, None) == 0.0
+
+
+def test_a_clock_that_was_set_back_stops_nobody() -> None:
+    pace = Pace()
+    sent_at(pace, 3, 60, None, start=10_000.0)
+    assert pace.wait_s(1000.0, 60, None) == 0.0

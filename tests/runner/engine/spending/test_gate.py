@@ -1,0 +1,151 @@
+"""Rate limits that processes share, and models that pass no gate by themselves."""
+
+import multiprocessing
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from benchmarks.chat_endpoint import Behaviour, Chaos, serving
+from components.errors import BudgetReached
+from components.llms.openai_chat import OpenAIChat
+from components.openai_server.gate import Account, Attempt, Tokens, current_gate, passing
+from components.prices import Price, PriceList, Prices
+from components.protocols import AnswersFrom
+from components.records import Answer, AnswerState, Kind, Message, Request, Sample
+from runner.engine.spending import Budget, SharedGate
+from runner.engine.spending.admitted import admitted
+
+PRICES = Prices("USD", {"own": PriceList("2026-11-22", "a page", {"m": Price(1.0, 2.0)}, "host")})
+
+
+def request(name: str) -> Request:
+    return Request(name, (Message("user", f"{name} "),), Sample("s", "qa", Kind.QA, "?", ()), ())
+
+
+def ask(url: str, folder: Path, names: Sequence[str], max_requests_per_minute: int | None) -> list[str]:
+    llm = OpenAIChat(
+        "m",
+        base_url=url,
+        api_key_env="",
+        backoff_s=0.01,
+        max_retries=20,
+        max_requests_per_minute=max_requests_per_minute,
+    )
+    with passing(SharedGate(folder)):
+        return sorted(answer.text for answer in llm.generate([request(name) for name in names]))
+
+
+def test_a_limit_is_that_of_all_processes(tmp_path: Path) -> None:
+    per_s, window_s = 50, 0.4
+    with serving(Behaviour()) as endpoint:
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            names = [f"a{n}" for n in range(40)], [f"b{n}" for n in range(40)]
+            pool.starmap(ask, [(endpoint.url, tmp_path, some, per_s * 60) for some in names])
+        times = [asked.at for asked in endpoint.log()]
+    assert len(times) == 80
+    in_window = max(sum(start <= at < start + window_s for at in times) for start in times)
+    assert in_window <= per_s * (window_s + 0.1) + 2, "a minute's share, and what came 0.1 s late"
+    assert times[-1] - times[0] < 4 * 80 / per_s, "and they do not stand still"
+
+
+def test_a_server_that_wants_a_pause_has_one_from_all(tmp_path: Path) -> None:
+    behaviour = Behaviour(chaos=0.2, kinds=(Chaos.RATE_LIMIT,), storm_s=0.0, retry_after_s=0.3, seed=1)
+    with serving(behaviour) as endpoint:
+        asking = [
+            threading.Thread(target=ask, args=(endpoint.url, tmp_path, [f"{name}{n}" for n in range(6)], None))
+            for name in "ab"
+        ]
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join()
+        log = endpoint.log()
+    refused = [asked for asked in log if asked.status == 429]
+    assert refused
+    for first in refused:
+        too_early = [asked for asked in log if first.at + 0.1 < asked.at < first.at + 0.3]
+        assert too_early == [], "those within 0.1 s were under way"
+
+
+class TestSharedGate:
+    attempt = Attempt(Account("host", "m", ""), Tokens(10, 10), 60.0)
+
+    def test_prices_are_those_of_model_and_server(self, tmp_path: Path) -> None:
+        gate = SharedGate(tmp_path / "limits", tmp_path / "spent", Budget(), PRICES)
+        for host in ("host", "elsewhere"):
+            attempt = Attempt(Account(host, "m", ""), Tokens(10, 10), 60.0)
+            assert gate.admit(attempt) == 0.0
+            gate.settle(attempt, Tokens(10, 5))
+        assert (gate.spent.cost, gate.spent.n_unpriced) == (pytest.approx(20e-6), 1)
+
+    def test_an_attempt_that_no_budget_lets_through_takes_no_turn(self, tmp_path: Path) -> None:
+        account = Account("host", "m", "", max_requests_per_minute=1)
+        gate = SharedGate(tmp_path / "limits", tmp_path / "spent", Budget(max_tokens=5), PRICES)
+        with pytest.raises(BudgetReached):
+            gate.admit(Attempt(account, Tokens(10, 10), 60.0))
+        assert SharedGate(tmp_path / "limits").admit(Attempt(account, Tokens(), 60.0)) == 0.0
+
+    def test_without_a_ledger_nothing_is_counted(self, tmp_path: Path) -> None:
+        gate = SharedGate(tmp_path / "limits")
+        assert gate.admit(self.attempt) == 0.0
+        gate.settle(self.attempt, None)
+        assert gate.spent.n_requests == 0
+
+
+@dataclass(frozen=True)
+class Local:
+    """Answers each request with its text, and fails on "fail"."""
+
+    max_new_tokens: int = 10
+
+    version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        for each in requests:
+            state = AnswerState.ERROR if each.id == "fail" else AnswerState.OK
+            yield Answer(each.id, state, each.id, n_prompt_tokens=3, n_completion_tokens=2)
+
+
+class TestModelsThatPassNoGate:
+    def gate(self, folder: Path, budget: Budget) -> SharedGate:
+        return SharedGate(folder / "limits", folder / "spent", budget)
+
+    def test_are_counted(self, tmp_path: Path) -> None:
+        gate = self.gate(tmp_path, Budget())
+        answers = list(admitted(Local(), [request("a"), request("fail"), request("b")], gate))
+        assert [answer.request_id for answer in answers] == ["a", "fail", "b"]
+        spent = gate.spent
+        assert (spent.n_requests, spent.n_prompt_tokens, spent.n_completion_tokens, spent.n_unanswered) == (3, 6, 4, 1)
+
+    def test_answer_what_fits_before_they_stop(self, tmp_path: Path) -> None:
+        answers = admitted(Local(), [request(name) for name in "abcde"], self.gate(tmp_path, Budget(max_requests=3)))
+        seen: list[str] = []
+        with pytest.raises(BudgetReached, match=r"run\.max_requests=3"):
+            seen.extend(answer.request_id for answer in answers)
+        assert seen == list("abc")
+        assert self.gate(tmp_path, Budget()).spent.n_requests == 3
+
+    def test_go_on_with_the_tokens_that_others_did_not_use(self, tmp_path: Path) -> None:
+        budget = Budget(max_tokens=30)  # 10 for each reply at most, and 5 in the end
+        answers = list(admitted(Local(), [request(name) for name in "abcd"], self.gate(tmp_path, budget)))
+        assert [answer.request_id for answer in answers] == list("abcd")
+
+    def test_count_once_where_they_ask_a_server(self, tmp_path: Path) -> None:
+        gate = self.gate(tmp_path, Budget())
+
+        @dataclass(frozen=True)
+        class Asking(Local):
+            def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+                for each in super().generate(requests):
+                    assert current_gate() is not gate
+                    yield each
+
+        with passing(gate):
+            for _ in admitted(Asking(), [request("a"), request("b")], gate):
+                assert current_gate() is gate
+        assert gate.spent.n_requests == 2

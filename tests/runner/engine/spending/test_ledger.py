@@ -1,0 +1,103 @@
+"""What a sweep has spent, what it has set aside, and when it must stop."""
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from components.errors import BudgetReached
+from components.openai_server.gate import Tokens
+from components.prices import Price
+from runner.engine.spending.budget import Budget
+from runner.engine.spending.ledger import Ledger, Spent
+
+PRICE = Price(prompt=2.0, completion=10.0, cached=1.0)
+MOST = Tokens(100, 50)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "spent"
+
+
+def admitted(ledger: Ledger, most: Tokens = MOST, price: Price | None = PRICE, timeout_s: float = 60.0) -> bool:
+    return ledger.admit(most, price, timeout_s) == 0
+
+
+def test_nothing_is_spent_yet(path: Path) -> None:
+    assert Ledger(path, Budget()).spent == Spent()
+
+
+def test_what_a_server_counted_is_spent(path: Path) -> None:
+    ledger = Ledger(path, Budget())
+    for used in (Tokens(10, 5, 4), Tokens(7, 3)):
+        assert admitted(ledger)
+        ledger.settle(MOST, used, PRICE)
+    cost = (2 * 6 + 1 * 4 + 10 * 5 + 2 * 7 + 10 * 3) / 1e6
+    assert vars(Ledger(path, Budget()).spent) == vars(Spent(2, 17, 4, 8, pytest.approx(cost)))
+    assert ledger.spent.n_tokens == 25
+
+
+def test_what_is_not_known_is_counted_by_itself(path: Path) -> None:
+    ledger = Ledger(path, Budget())
+    for used in (Tokens(10, 5), Tokens(), None):
+        ledger.admit(MOST, None, 60.0)
+        ledger.settle(MOST, used, None)
+    spent = ledger.spent
+    assert (spent.n_requests, spent.n_tokens, spent.cost, spent.n_unpriced, spent.n_unanswered) == (3, 15, 0.0, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("budget", "reached"),
+    [
+        (Budget(max_requests=2), "run.max_requests=2"),
+        (Budget(max_tokens=40), "run.max_tokens=40"),
+        (Budget(max_cost=0.0003), "run.max_cost=0.0003"),
+    ],
+)
+def test_no_budget_is_overdrawn(path: Path, budget: Budget, reached: str) -> None:
+    ledger, most = Ledger(path, budget), Tokens(10, 10)
+    for _ in range(2):
+        assert admitted(ledger, most)
+        ledger.settle(most, most, PRICE)
+    with pytest.raises(BudgetReached, match=reached):
+        ledger.admit(most, PRICE, 60.0)
+    assert ledger.spent.n_requests == 2
+
+
+def test_what_those_under_way_may_take_is_set_aside_until_they_end(path: Path) -> None:
+    ledger = Ledger(path, Budget(max_tokens=200))
+    assert admitted(ledger)
+    assert not admitted(ledger), "it would fit alone, but not beside the other"
+    ledger.settle(MOST, Tokens(10, 5), PRICE)
+    assert admitted(ledger)
+
+
+def test_what_can_never_fit_is_not_waited_for(path: Path) -> None:
+    ledger = Ledger(path, Budget(max_tokens=100))
+    with pytest.raises(BudgetReached):
+        ledger.admit(MOST, PRICE, 60.0)
+
+
+def test_what_a_killed_process_set_aside_is_waited_for_no_longer_than_an_attempt_takes(path: Path) -> None:
+    killed = Ledger(path, Budget(max_tokens=200))
+    assert admitted(killed)
+    with killed._numbers.changed() as numbers:
+        numbers[-1] -= 75.0  # when that was
+    ledger = Ledger(path, Budget(max_tokens=200))
+    assert not admitted(ledger, timeout_s=70.0)
+    with pytest.raises(BudgetReached, match="a process that died had set aside the rest"):
+        ledger.admit(MOST, PRICE, timeout_s=60.0)
+
+
+def spend(path: Path, n: int) -> None:
+    ledger = Ledger(path, Budget())
+    for _ in range(n):
+        ledger.admit(MOST, PRICE, 60.0)
+        ledger.settle(MOST, Tokens(1, 1), PRICE)
+
+
+def test_processes_count_together(path: Path) -> None:
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        pool.starmap(spend, [(path, 500), (path, 500)])
+    assert (Ledger(path, Budget()).spent.n_requests, Ledger(path, Budget()).spent.n_tokens) == (1000, 2000)
