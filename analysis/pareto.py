@@ -118,8 +118,10 @@ def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], floa
 
 
 def _tokens(cell: CellResult, kind: str) -> float:
-    """Tokens of the answers alone, because a judge is not part of the pipeline's cost. NaN if they are not known."""
-    return _or_nan(cell.tokens.get(kind))
+    """Tokens of the answers, and of a reranker that asks a language model; a judge is not part of the pipeline's cost.
+    NaN if they are not known.
+    """
+    return _or_nan(cell.tokens.get(kind)) + _or_nan(cell.tokens.get(f"reranker_{kind}", 0))
 
 
 def _or_nan(value: float | None) -> float:

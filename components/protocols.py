@@ -18,6 +18,7 @@ from components.records import (
     Benchmark,
     Context,
     Documents,
+    HitOrder,
     Hits,
     JudgeInput,
     Judgements,
@@ -292,6 +293,34 @@ class SlowReranker(Reranker, Protocol):
 
     n_pairs_per_block: ClassVar[int]
     """So many pairs at most are passed to `score` at once: some minutes of work."""
+
+
+@runtime_checkable
+class ListReranker(Component, Protocol):
+    """Puts the hits of each query into another order by asking a language model about them."""
+
+    @property
+    def llm(self) -> "LLM":
+        """The model that is asked."""
+
+    @property
+    def depth(self) -> int:
+        """How many hits per query are put in order."""
+
+    def n_requests(self, n_hits: int) -> int:
+        """Requests for a query with this many hits, if every reply can be read."""
+
+    def n_rounds(self, n_hits: int) -> int:
+        """How often the model is asked about one query, each time after the reply before."""
+
+    def rank(self, queries: Sequence[str], hits: Sequence[Sequence[str]], ask: "Ask") -> list[HitOrder]:
+        """One HitOrder per query; `hits` are the texts of its hits, best first. A reply that cannot be read (after
+        asking again) and a request that failed for good are told there, and neither moves a hit.
+        """
+
+
+AnyReranker = Reranker | ListReranker
+"""What a cell has: a reranker of one kind or of the other."""
 
 
 @runtime_checkable

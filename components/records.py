@@ -279,6 +279,18 @@ class Hits:
 
 
 @dataclass(frozen=True)
+class HitOrder:
+    """What a language model made of the hits of one query. `order` are their places in the ranking before, best first,
+    each once. `unread` says of a reply why it could not be read, `failed` why a request failed; "" if none did. What
+    they were about stands as it stood before.
+    """
+
+    order: tuple[int, ...]
+    unread: str = ""
+    failed: str = ""
+
+
+@dataclass(frozen=True)
 class Context:
     """What goes into the prompts: `chunk` int32[n_queries, top_k] positions in prompt order, padded with -1.
 

@@ -95,7 +95,7 @@ class _Builder:
             return self._primitive(value, wanted, path)
         if not isinstance(wanted, type):
             return self._unreadable(wanted, path)
-        return self._component(value, wanted, path)
+        return self._component(value, (wanted,), path)
 
     def _unreadable(self, wanted: Annotation, path: str) -> Built:
         """For a class of a user's: the types that ours have can all be read."""
@@ -112,8 +112,8 @@ class _Builder:
     def _optional(self, value: Json, options: tuple[Annotation, ...], path: str) -> Built:
         if value is None and type(None) in options:
             return None
-        (wanted,) = [option for option in options if option is not type(None)]
-        return self._build(value, wanted, path)
+        wanted, *others = [option for option in options if option is not type(None)]
+        return self._component(value, (wanted, *others), path) if others else self._build(value, wanted, path)
 
     def _tuple(self, value: Json, item: Annotation, path: str) -> tuple[Json, ...]:
         if not isinstance(value, list | tuple):
@@ -133,14 +133,18 @@ class _Builder:
             raise self._refuse(path, value, _type_name(wanted))
         return value
 
-    def _component(self, node: Json, wanted: type, path: str) -> Built:
+    def _component(self, node: Json, kinds: Sequence[type], path: str) -> Built:
+        """Of one of the kinds, which are several only for protocols."""
+        wanted = kinds[0]
         if not isinstance(node, Mapping):
-            raise self._refuse(path or "the configuration", node, f"a mapping for {wanted.__name__}")
+            raise self._refuse(path or "the configuration", node, f"a mapping for {_names(kinds)}")
         is_settings = dataclasses.is_dataclass(wanted) and "_target_" not in node
         cls = wanted if is_settings else self._class(node, path)
         component = self._construct(cls, node, path)
-        if not is_settings and (lacking := _lacking(component, wanted)):
-            what = f"a {wanted.__name__}, but {cls.__name__} lacks {', '.join(lacking)}"
+        nearest = min(kinds, key=lambda kind: len(_lacking(component, kind)))
+        if not is_settings and (lacking := _lacking(component, nearest)):
+            of_which = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
+            what = f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_which}"
             raise self._refuse(f"{path}._target_", node["_target_"], what)
         self.mistakes += [f"{path}.{mistake}".lstrip(".") for mistake in getattr(component, "check", list)()]
         return component
@@ -220,6 +224,10 @@ def _lacking(component: object, wanted: type) -> list[str]:
     protocols = [cls for cls in reversed(wanted.__mro__) if getattr(cls, "_is_protocol", False) and cls is not Protocol]
     members = dict.fromkeys(name for cls in protocols for name in (*inspect.get_annotations(cls), *vars(cls)))
     return [name for name in members if not name.startswith("_") and not hasattr(component, name)]
+
+
+def _names(kinds: Sequence[type]) -> str:
+    return " or ".join(kind.__name__ for kind in kinds)
 
 
 def _type_name(wanted: Annotation) -> str:

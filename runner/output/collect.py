@@ -14,6 +14,7 @@ from runner.engine.store import Entry, Store
 from runner.engine.worker import read_kept
 from runner.output.matrices import matrix_files
 from runner.output.ranking import N_FIRST, headlines
+from runner.pipeline.list_reranking import RERANKER
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.settings import Pictures, RunSettings
 from runner.results import FAILED, OK, CellResult
@@ -102,14 +103,16 @@ def _signatures(cell: PlannedCell) -> dict[str, str]:
 
 
 def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> list[str]:
-    """Of answers, or of a metric's judgements."""
+    """Of answers, of the orders that a reranker asks for, or of a metric's judgements."""
     n_samples = summary["n_samples"]
-    failed = {"answers": summary["counts"].get("error", 0)}
+    reranker = summary["judges"].get(RERANKER, {})
+    failed = {"answers": summary["counts"].get("error", 0), RERANKER: reranker.get("n_failed", 0)}
+    causes = {**summary["commonest_errors"], RERANKER: reranker.get("commonest_error", "")}
     for name, entry in summary["metrics"].get(OVERALL, {}).items():
         failed[name] = entry["n_excluded"].get(ScoreState.FAILED, 0)
     return [
-        f"{n_failed} of {n_samples} {'answers' if what == 'answers' else f'judgements of {what}'} failed, more than "
-        f"run.max_failure_rate={max_failure_rate:g} allows{_cause(summary['commonest_errors'].get(what, ''))}"
+        f"{n_failed} of {n_samples} {_shown(what)} failed, more than "
+        f"run.max_failure_rate={max_failure_rate:g} allows{_cause(causes.get(what, ''))}"
         for what, n_failed in failed.items()
         if n_failed > max_failure_rate * n_samples
     ]
@@ -118,7 +121,7 @@ def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> 
 def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list[str]:
     """Judges whose replies could not be read: their metrics are over what few samples they were clear about."""
     reasons = [
-        f"{of['n_unparsable']} of {of['n_judged']} judgements of {judge} could not be read, more than "
+        f"{of['n_unparsable']} of {of['n_judged']} {_shown(judge)} could not be read, more than "
         f"run.max_unparsable_rate={settings.max_unparsable_rate:g} allows{_cause(of['commonest'])}"
         for judge, of in summary["judges"].items()
         if of["n_unparsable"] > settings.max_unparsable_rate * of["n_judged"]
@@ -127,9 +130,13 @@ def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list
 
 
 _WHEN_UNREAD = (
-    "a reply that is cut off wants a larger judge.llm.max_new_tokens, one that is no JSON another judge.llm.json_mode "
-    "or model"
+    "a reply that is cut off wants a larger max_new_tokens of judge.llm (or reranker.llm), one that is no JSON another "
+    "json_mode or model"
 )
+
+
+def _shown(what: str) -> str:
+    return {"answers": "answers", RERANKER: "orders of the reranker"}.get(what, f"judgements of {what}")
 
 
 def _cause(error: str) -> str:

@@ -314,7 +314,7 @@ def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> Non
         if unread:
             worst = max(unread, key=lambda of: of["n_unparsable"] / of["n_judged"])
             console.print(
-                f"{judge}: replies of the judge that cannot be read in {len(unread)} of {_count(len(cells), 'cell')}, "
+                f"{judge}: replies that cannot be read in {len(unread)} of {_count(len(cells), 'cell')}, "
                 f"for up to {worst['n_unparsable']} of {worst['n_judged']} samples (most often: {worst['commonest']})",
                 markup=False,
                 style="yellow",

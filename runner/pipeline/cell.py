@@ -23,6 +23,7 @@ from components.protocols import (
     LLM,
     AnswerMetric,
     AnswersFrom,
+    AnyReranker,
     Chunker,
     ContextBuilder,
     ContextMetric,
@@ -34,7 +35,6 @@ from components.protocols import (
     PickingArm,
     Prompt,
     RankingMetric,
-    Reranker,
     Retriever,
     SparseArm,
     VectorIndex,
@@ -53,6 +53,7 @@ from runner.pipeline.data import Data
 from runner.pipeline.dense import dense_hits
 from runner.pipeline.fusing import Ranking, joined_hits
 from runner.pipeline.judging import Judging, judged_scores
+from runner.pipeline.list_reranking import asked_orders
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.picking import PickedHits
 from runner.pipeline.queries import SampleQueries
@@ -88,7 +89,7 @@ class Cell:
     vector_index: VectorIndex
     expander: Expander
     retriever: Retriever
-    reranker: Reranker
+    reranker: AnyReranker
     context: ContextBuilder
     prompt: Prompt
     llm: LLM
@@ -175,7 +176,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     else:
         found = _searched(cell.retriever, data, chunks, queries)
     cut = () if picking else cut_texts(cell.retriever, data, chunks, queries)
-    hits = reranked_hits(cell.reranker, data, chunks, queries[0], found)
+    hits = reranked_hits(cell.reranker, data, chunks, queries[0], found, cell.retriever.depth)
     context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
     copies = FoundCopies(samples, corpus) if cell.metrics.credit_copies else NoCopies()
     interval = cell.metrics.interval
@@ -187,7 +188,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     return _Found(
         RetrievedPassages(corpus, chunks, context),
         cell.top_k,
-        Retrieved(queries, corpus, chunks, hits, context, copies, cut),
+        Retrieved(queries, corpus, chunks, hits, context, copies, cut, asked_orders(hits)),
         tuple(scorings),
     )
 

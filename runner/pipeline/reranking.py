@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.protocols import Reranker, SlowReranker
+from components.protocols import AnyReranker, ListReranker, Reranker, SlowReranker
 from components.records import Hits, Passages, Queries, Spans
 from runner.engine.codecs import Codec, Columns
 from runner.engine.identity import describe, key_of
@@ -16,6 +16,7 @@ from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
 from runner.pipeline import sub_corpora
 from runner.pipeline.data import Data
+from runner.pipeline.list_reranking import AskedHitOrders, ReorderedHits, require_one_query_each
 from runner.pipeline.passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
 from runner.pipeline.sub_corpora import SubCorpora
 
@@ -66,11 +67,7 @@ class RerankedHits(Stage[Hits]):
     def _scores(self, run: Run, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         queries = self.queries.read(run)
         n_samples = len(run.read(self.hits))
-        if len(queries) != n_samples:
-            raise ComponentError(
-                f"{type(self.reranker).__name__}: {len(queries)} queries came for {n_samples} samples; the first "
-                "variant of the expander must give one query per sample, by which the hits are scored"
-            )
+        require_one_query_each(self.reranker, len(queries), n_samples)
         kept = run.pair_scores(self.scores_key)
         scores = kept.look_up(queries.texts, pairs)
         missing = np.isnan(scores)
@@ -123,11 +120,16 @@ def _checked(scores: NDArray[np.float32], n_wanted: int, reranker: Reranker) -> 
 
 
 def reranked_hits(
-    reranker: Reranker, data: Data, chunks: Stage[Spans], queries: Stage[Queries], hits: Stage[Hits]
+    reranker: AnyReranker, data: Data, chunks: Stage[Spans], queries: Stage[Queries], hits: Stage[Hits], n_hits: int
 ) -> Stage[Hits]:
-    """The ranking after the reranker; as it was for one that scores nothing. `queries` hold one text per sample."""
+    """The ranking after the reranker; as it was for one with a depth of 0. `queries` hold one text per sample, and
+    there are at most `n_hits` for each.
+    """
     if not reranker.depth:
         return hits
+    if isinstance(reranker, ListReranker):
+        texts = QueryPassages(queries), ChunkPassages(data.corpus, chunks)
+        return ReorderedHits(hits, AskedHitOrders(reranker, hits, *texts, data.n_samples, n_hits))
     return RerankedHits(
         reranker,
         hits,

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from runner.pipeline.answering import Prompts
 from runner.pipeline.cut_texts import CutTexts
 from runner.pipeline.data import Samples
 from runner.pipeline.judge_counts import judge_counts
+from runner.pipeline.list_reranking import HitOrders
 from runner.pipeline.scores import Scoring
 
 _HITS_TYPE = pa.list_(
@@ -61,6 +62,12 @@ class Retrieved(StageGroup):
     context: Stage[Context]
     copies: Stage[GoldCopies]
     cut: tuple[CutTexts, ...] = ()
+    orders: Mapping[str, Stage[HitOrders]] = field(default_factory=dict)
+    """By "reranker", those of one that asks a language model; none of the others."""
+
+    def asked(self, run: Run) -> dict[str, HitOrders]:
+        """What a language model was asked about the order of hits, and how well it was understood."""
+        return {name: run.read(stage) for name, stage in self.orders.items()}
 
     def notes(self, run: Run) -> dict[str, int]:
         """How many copies of gold the corpus holds."""
@@ -86,6 +93,10 @@ class Retrieved(StageGroup):
 @dataclass(frozen=True)
 class NothingRetrieved(StageGroup):
     """A closed-book cell."""
+
+    def asked(self, run: Run) -> dict[str, HitOrders]:
+        """Nothing was put in order."""
+        return {}
 
     def notes(self, run: Run) -> dict[str, int]:
         """Nothing was looked for."""
@@ -124,6 +135,7 @@ class Result(Stage[Summary]):
         samples, labels = sample_set.samples, sample_set.labels
         answers = run.read(self.answers)
         scorings = [run.read(stage) for stage in self.scorings]
+        asked = self.retrieved.asked(run)
         columns = {
             **_sample_columns(samples),
             **self.retrieved.columns(run, samples),
@@ -138,9 +150,12 @@ class Result(Stage[Summary]):
         summary = {
             "metrics": metrics,
             "counts": dict(sorted(Counter(answer.state.value for answer in answers).items())),
-            "judges": judge_counts(scoring.scores for scoring in scorings),
+            "judges": {
+                **judge_counts(scoring.scores for scoring in scorings),
+                **{name: dict(orders.replies) for name, orders in asked.items()},
+            },
             "n_samples": len(samples),
-            "tokens": _tokens(answers, scorings),
+            "tokens": _tokens(answers, scorings, asked),
             "latency_s": _latency_s(answers),
             "commonest_errors": _commonest_errors(columns),
             "notes": self.retrieved.notes(run),
@@ -157,16 +172,22 @@ class Result(Stage[Summary]):
         return pa.array(texts, pa.large_string())
 
 
-def _tokens(answers: Sequence[Answer], scorings: Iterable[Scoring]) -> dict[str, int | None]:
+def _tokens(
+    answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, HitOrders]
+) -> dict[str, int | None]:
     """Tokens that the models' providers counted; None where they counted none for some answer."""
     tokens = {
         "prompt": total([answer.n_prompt_tokens for answer in answers]),
         "completion": total([answer.n_completion_tokens for answer in answers]),
     }
-    judged = [scoring.usage for scoring in scorings if scoring.usage]
-    if judged:
-        for name in ("prompt", "completion"):
-            tokens[f"judge_{name}"] = total([usage[f"n_{name}_tokens"] for usage in judged])
+    usages = {
+        "judge": [scoring.usage for scoring in scorings if scoring.usage],
+        **{name: [orders.usage] for name, orders in asked.items()},
+    }
+    for role, of_role in usages.items():
+        if of_role:
+            for name in ("prompt", "completion"):
+                tokens[f"{role}_{name}"] = total([usage[f"n_{name}_tokens"] for usage in of_role])
     return tokens
 
 

@@ -22,6 +22,13 @@ def test_tokens_of_prompts_and_completions_are_weighed(sweep: Path, capsys: pyte
     assert rows[5][:5] == ["b4b4b4b4", "dense", "8", "810", "0.7000"]
 
 
+def test_a_reranker_that_asks_a_model_costs_tokens_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    counted = {"prompt": 100, "completion": 20, "reranker_prompt": 32, "reranker_completion": 8, "judge_prompt": 1000}
+    cells = [replace(cell, facts={"tokens": counted}) for cell in tiny_sweep.CELLS[:2]]
+    rows = rows_of(tiny_sweep.write(tmp_path, cells), capsys)
+    assert all("20" in row for row in rows[2:3])
+
+
 def test_cells_are_compared_on_the_samples_that_all_of_them_have(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

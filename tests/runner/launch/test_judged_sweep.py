@@ -134,7 +134,7 @@ def test_few_unreadable_replies_are_allowed_and_said(tmp_path: Path, capsys: pyt
         assert run_small(tmp_path, few, sweep_id="all") == 0
     (cell,) = cells_in(tmp_path)
     assert cell.judges["accuracy"] == {"n_judged": 20, "n_unparsable": 2, "commonest": "cannot be read: Perhaps."}
-    said = "accuracy: replies of the judge that cannot be read in 1 of 1 cell, for up to 2 of 20 samples (most often: "
+    said = "accuracy: replies that cannot be read in 1 of 1 cell, for up to 2 of 20 samples (most often: "
     assert capsys.readouterr().out.count(f"{said}cannot be read: Perhaps.)") == 3
     assert ("run/unparsable/accuracy", 0.1) in set(logged_metrics(cell))
 

@@ -171,7 +171,10 @@ class TestClasses:
     @pytest.mark.parametrize(
         ("name", "expected"),
         [
-            ("parts.Answered", "wanted a Reranker, but Answered lacks tokenizer, depth, score"),
+            (
+                "parts.Answered",
+                "wanted a Reranker or ListReranker, but Answered lacks tokenizer, depth, score of a Reranker",
+            ),
             ("parts.Thawed", "wanted a frozen dataclass"),
             ("parts.Missing", "has no attribute 'Missing'"),
             ("broken.Anything", "(ZeroDivisionError: division by zero)"),

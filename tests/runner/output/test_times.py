@@ -13,7 +13,7 @@ ONE_TIME = {"segments", "chunks", "terms", "embedder_state", "vectors", "vector_
 ASKING = {"answers", "baseline_answers", "no_answers"}
 PER_QUERY = {
     "queries", "query_terms", "query_vectors", "dense_hits", "sparse_hits", "fused_hits", "sample_hits", "picked_hits",
-    "reranked_hits", "context", "empty_context", "prompts",
+    "reranked_hits", "hit_orders", "reordered_hits", "context", "empty_context", "prompts",
 }  # fmt: skip
 
 

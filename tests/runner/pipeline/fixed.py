@@ -29,6 +29,7 @@ from components.prompts.by_kind import PromptByKind
 from components.protocols import LLM, EmbedderState, WordTokenizer
 from components.records import Benchmark, Documents, Evidence, Kind, Passages, Sample
 from components.rerankers.lexical import LexicalCoverage
+from components.rerankers.listwise import Listwise
 from components.rerankers.none import NoReranker
 from components.retrievers.closed_book import ClosedBook
 from components.retrievers.dense import Dense
@@ -264,6 +265,12 @@ CELLS = {
     },
     "only the gold itself counts": {"metrics": _STRICT},
     "an embedder with a limit": {"retriever": Dense(FirstLetters(), Flat(), depth=6)},
+    "a model swaps neighbours": {
+        "retriever": bm25(),
+        "reranker": Listwise(
+            Scripted(reply='{"ranking": [2, 1]}'), "", "{question}\n{passages}", "Again.", depth=3, window=2, step=1
+        ),
+    },
     "closed book": {"retriever": ClosedBook()},
     "baseline": {"retriever": bm25(), "llm": Extractive(tokenizer=CharacterBigrams())},
     "given passages": {"retriever": Given(WholeDocuments(), noise_rate=0.5)},

@@ -1,0 +1,90 @@
+"""A language model that is shown one hit at a time, and grades how relevant it is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, ClassVar
+
+from components.asking.reply import read_object, whole_number
+from components.asking.templates import chat
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.protocols import LLM, Ask
+from components.records import HitOrder, ScoreState
+from components.rerankers.asked import request_about
+from components.text.templates import fill
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """Puts hits in the order of the `grades` that a model gives each of them by itself, the largest first; hits of
+    equal grades keep their order. Source: Zhuang et al. 2024, "Beyond Yes and No: Improving Zero-Shot LLM Rankers via
+    Scoring Fine-Grained Relevance Labels", of which this is the variant that reads the grade and no probabilities.
+
+    `instruction` has places for {question} and {passage}; the reply is a JSON object with a `grade`. One without any of
+    the grades cannot be read: the model is asked again, with `reminder`, up to `max_attempts` times in all. A hit whose
+    grade cannot be read, or whose request failed, stays in the place that it had.
+    """
+
+    llm: LLM
+    system: str
+    instruction: str
+    reminder: str
+    grades: tuple[int, ...]
+    depth: int = 20
+    max_attempts: int = 3
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Numbers out of range, grades that do not make a scale, and places that are missing."""
+        mistakes = [
+            f"{name}: got {getattr(self, name)}, wanted at least 1"
+            for name in ("depth", "max_attempts")
+            if getattr(self, name) < 1
+        ]
+        if len(set(self.grades)) < 2:
+            mistakes.append(f"grades: got {list(self.grades)}, wanted two or more")
+        missing = [place for place in ("{question}", "{passage}") if place not in self.instruction]
+        return mistakes + ([f"instruction: has no {' and no '.join(missing)}"] if missing else [])
+
+    def n_requests(self, n_hits: int) -> int:
+        """One per hit, if there are hits to be put in order."""
+        return n_hits if n_hits > 1 else 0
+
+    def n_rounds(self, n_hits: int) -> int:
+        """All at once."""
+        return 1
+
+    def rank(self, queries: Sequence[str], hits: Sequence[Sequence[str]], ask: Ask) -> list[HitOrder]:
+        """All hits of all queries in one call: the model behind `ask` answers many requests at once."""
+        inquiries = [
+            self._inquiry(question, text, f"query {query}, hit {hit}")
+            for query, (question, own) in enumerate(zip(queries, hits, strict=True))
+            for hit, text in enumerate(own[: self.n_requests(len(own))])
+        ]
+        read = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        replies = iter(read)
+        return [_order(list(islice(replies, self.n_requests(len(own)))), len(own)) for own in hits]
+
+    def _inquiry(self, question: str, text: str, request_id: str) -> Inquiry[int]:
+        messages = chat(self.system, fill(self.instruction, {"{question}": question, "{passage}": text}))
+        schema: Mapping[str, Any] = {
+            "type": "object",
+            "properties": {"grade": {"type": "integer", "enum": list(self.grades)}},
+            "required": ["grade"],
+            "additionalProperties": False,
+        }
+        return Inquiry(request_about([text], question, messages, schema, request_id), self._read)
+
+    def _read(self, text: str) -> int | None:
+        grade = whole_number((read_object(text, "grade") or {}).get("grade"))
+        return grade if grade in self.grades else None
+
+
+def _order(replies: Sequence[int | Unread], n_hits: int) -> HitOrder:
+    """Hits with a grade are sorted among their own places."""
+    graded = {place: reply for place, reply in enumerate(replies) if not isinstance(reply, Unread)}
+    best_first = iter(sorted(graded, key=lambda place: -graded[place]))
+    order = tuple(next(best_first) if place in graded else place for place in range(n_hits))
+    why = {reply.state: reply.reason for reply in replies if isinstance(reply, Unread)}
+    return HitOrder(order, why.get(ScoreState.UNPARSABLE, ""), why.get(ScoreState.FAILED, ""))
