@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 from math import prod
 from pathlib import Path
 
-from components.pretrained.model_folder import WEIGHTS, local_folder
+from components.pretrained.model_folder import WEIGHTS, loading, local_folder
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,20 @@ def has_safetensors(model: str, revision: str) -> bool:
 
         return any(fnmatch(name, WEIGHTS[0]) for name in HfApi().list_repo_files(model, revision=revision))
     return found is None or any(True for _ in found.folder.rglob(WEIGHTS[0]))
+
+
+@cache
+def fetched_folder(model: str, revision: str, patterns: tuple[str, ...]) -> Path:
+    """The folder with the files of a model whose names match: its own, or that of the hub's cache, into which they are
+    fetched. Raises ComponentError.
+    """
+    folder = local_folder(model)
+    if folder is not None:
+        return folder
+    with loading(model, revision) as name:
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(name, revision=revision, allow_patterns=list(patterns)))
 
 
 def _cached(model: str, revision: str) -> Path | None:

@@ -4,8 +4,6 @@ weights are fetched or loaded. Without torch, which would keep worker processes 
 
 import json
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +11,8 @@ from numpy.typing import NDArray
 
 from components.json_value import Json
 from components.pretrained.load_once import load_once
-from components.pretrained.model_folder import loading, local_folder
+from components.pretrained.model_files import fetched_folder
+from components.pretrained.model_folder import loading
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -36,7 +35,7 @@ _WITH_UNUSED_POSITIONS = {
 
 def model_json(model: str, revision: str, name: str) -> dict[str, Json]:
     """A JSON file of a model; {} if it has none of that name. Raises ComponentError if the model cannot be reached."""
-    path = _small_files(model, revision) / name
+    path = fetched_folder(model, revision, _SMALL) / name
     content: dict[str, Json] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return content
 
@@ -75,7 +74,7 @@ def _tokenizer(model: str, revision: str) -> "Tokenizer":
     from tokenizers import Tokenizer
 
     with loading(model, revision) as name:
-        path = _small_files(model, revision) / "tokenizer.json"
+        path = fetched_folder(model, revision, _SMALL) / "tokenizer.json"
         if not path.is_file():  # an old folder, from whose vocabulary transformers makes one
             from transformers import AutoTokenizer
 
@@ -86,17 +85,3 @@ def _tokenizer(model: str, revision: str) -> "Tokenizer":
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
-
-
-@cache
-def _small_files(model: str, revision: str) -> Path:
-    """The folder with a model's settings and vocabulary: its own, or in the hub's cache, into which they are fetched.
-    Raises ComponentError.
-    """
-    folder = local_folder(model)
-    if folder is not None:
-        return folder
-    with loading(model, revision) as name:
-        from huggingface_hub import snapshot_download
-
-        return Path(snapshot_download(name, revision=revision, allow_patterns=list(_SMALL)))

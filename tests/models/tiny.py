@@ -111,3 +111,17 @@ def save_qwen2(folder: Path, *, seed: int = 0, chat_template: str | None = None)
     torch.manual_seed(seed)
     Qwen2ForCausalLM(config).save_pretrained(folder)
     return folder
+
+
+def save_static_table(folder: Path, *, seed: int = 0) -> Path:
+    """Static embeddings as sentence-transformers saves them: a vector for each token of BERT's vocabulary."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from transformers import BertTokenizer
+
+    tokenizer = BertTokenizer(vocab={token: i for i, token in enumerate(_VOCABULARY)})
+    torch.manual_seed(seed)
+    table = StaticEmbedding(tokenizer, embedding_dim=24)
+    SentenceTransformer(modules=[table], device="cpu").save(str(folder), create_model_card=False)
+    return folder

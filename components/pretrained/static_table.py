@@ -1,0 +1,94 @@
+"""Static embeddings: a table with one vector per token of a tokenizer. NumPy is enough to read them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.pretrained.load_once import load_once
+from components.pretrained.model_files import fetched_folder
+from components.pretrained.model_folder import loading
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_FILES = ("*.json", "*.safetensors")
+_WINDOW = 4096
+"""Texts whose tokens are counted at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class StaticTable:
+    """`vectors` float32[n_tokens, d] by the tokenizer's ids; `unknown` is the id that is left out, None for none."""
+
+    tokenizer: "Tokenizer"
+    vectors: NDArray[np.float32]
+    unknown: int | None
+
+    def means(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """float32[n_texts, d]: the mean over the tokens of each text; zero for a text without any."""
+        found = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
+        for first in range(0, len(texts), _WINDOW):
+            found[first : first + _WINDOW] = self._means(texts[first : first + _WINDOW])
+        return found
+
+    def _means(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        from scipy.sparse import csr_matrix
+
+        split = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        rows = [[token for token in text.ids if token != self.unknown] for text in split]
+        n_tokens = np.array([len(row) for row in rows], dtype=np.int64)
+        shares = np.repeat(1 / np.maximum(n_tokens, 1), n_tokens).astype(np.float32)
+        tokens = np.concatenate([np.array(row, dtype=np.int64) for row in rows])
+        offsets = np.concatenate([[0], np.cumsum(n_tokens)])
+        means: NDArray[np.float32] = (
+            csr_matrix((shares, tokens, offsets), (len(rows), len(self.vectors))) @ self.vectors
+        )
+        return means
+
+
+@load_once
+def load_static_table(model: str, revision: str) -> StaticTable:
+    """A folder that model2vec saved (`embeddings`, with a weight and a row for each token where it has these), or
+    sentence-transformers with its StaticEmbedding (`embedding.weight`). model2vec leaves out unknown tokens.
+
+    Raises ComponentError if it is none of these.
+    """
+    folder = fetched_folder(model, revision, _FILES)
+    with loading(model, revision):
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+
+        place = _place(folder)
+        tokenizer = Tokenizer.from_file(str(place / "tokenizer.json"))
+        tensors = load_file(place / "model.safetensors")
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    if "embedding.weight" in tensors:
+        table, unknown = tensors["embedding.weight"].astype(np.float32), None
+    elif "embeddings" in tensors:
+        table = tensors["embeddings"].astype(np.float32)
+        table = table[tensors["mapping"]] if "mapping" in tensors else table
+        table = table * tensors["weights"].astype(np.float32)[:, None] if "weights" in tensors else table
+        unknown = tokenizer.token_to_id(getattr(tokenizer.model, "unk_token", None) or "")
+    else:
+        raise ComponentError(
+            f"model {model!r} has the tensors {', '.join(sorted(tensors)[:3])}, wanted a table of static embeddings "
+            "('embeddings' or 'embedding.weight'); for other models set embedder=sentence_transformers"
+        )
+    if table.ndim != 2 or len(table) < tokenizer.get_vocab_size():
+        raise ComponentError(
+            f"model {model!r} has a table of shape {table.shape} for {tokenizer.get_vocab_size()} tokens, wanted a row "
+            "for each"
+        )
+    return StaticTable(tokenizer, np.ascontiguousarray(table, dtype=np.float32), unknown)
+
+
+def _place(folder: Path) -> Path:
+    """The folder itself, or the one in it that holds the table."""
+    places = sorted((path.parent for path in folder.rglob("tokenizer.json")), key=lambda path: len(path.parts))
+    return next((place for place in places if (place / "model.safetensors").is_file()), folder)

@@ -1,0 +1,105 @@
+"""Means of token vectors, held against those of sentence-transformers' StaticEmbedding."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from components.embedders.static import StaticEmbeddings
+from components.errors import ComponentError
+from components.records import Passages
+from tests.contracts.embedder_contract import EmbedderContract
+from tests.models.tiny import save_static_table
+
+for _package in ("sentence_transformers", "safetensors"):
+    pytest.importorskip(_package, reason="the extra `models` is not installed")
+
+TEXTS = ["北京", "上海是中国的首都。", "abc 123", "杭州是浙江的省会，" * 200, "€ 不 北京"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_static_table(tmp_path_factory.mktemp("static"))
+
+
+def vectors(folder: Path, texts: list[str], **fields: Any) -> NDArray[np.float32]:
+    return StaticEmbeddings(str(folder), "", **fields).embed_chunks(Passages(texts), {})
+
+
+def as_model2vec(folder: Path, target: Path, **tensors: NDArray[Any]) -> Path:
+    """The same tokenizer with other tensors, under model2vec's names."""
+    from safetensors.numpy import save_file
+
+    (tokenizer,) = folder.rglob("tokenizer.json")
+    target.mkdir(exist_ok=True)
+    (target / "tokenizer.json").write_bytes(tokenizer.read_bytes())
+    save_file(tensors, target / "model.safetensors")
+    return target
+
+
+def table_of(folder: Path) -> NDArray[np.float32]:
+    from safetensors.numpy import load_file
+
+    (path,) = folder.rglob("model.safetensors")
+    table: NDArray[np.float32] = load_file(path)["embedding.weight"]
+    return table
+
+
+class TestStaticEmbeddings(EmbedderContract):
+    @pytest.fixture(autouse=True)
+    def _tiny(self, folder: Path) -> None:
+        self.component = StaticEmbeddings(str(folder), "")
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_vectors_are_those_of_sentence_transformers(folder: Path, normalize: bool) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    own = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, normalize_embeddings=normalize)
+    np.testing.assert_allclose(vectors(folder, TEXTS, normalize=normalize), own, atol=1e-5)
+
+
+def test_model2vec_leaves_out_unknown_tokens(folder: Path, tmp_path: Path) -> None:
+    table = table_of(folder)
+    model = as_model2vec(folder, tmp_path, embeddings=table)
+    known = vectors(model, ["北京"])
+    np.testing.assert_allclose(vectors(model, ["€北京€"]), known, atol=1e-6)
+    np.testing.assert_allclose(known, vectors(folder, ["北京"]), atol=1e-6)
+    assert not vectors(model, ["€"]).any()
+
+
+def test_weights_and_rows_of_model2vec(folder: Path, tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    table = table_of(folder)
+    rows, weights = generator.integers(0, 9, size=len(table)), generator.random(len(table))
+    folded = as_model2vec(
+        folder, tmp_path / "a", embeddings=table[:9].astype(np.float16), mapping=rows, weights=weights
+    )
+    plain = table[:9].astype(np.float16)[rows].astype(np.float32) * weights[:, None]
+    expected = as_model2vec(folder, tmp_path / "b", embeddings=plain.astype(np.float32))
+    np.testing.assert_allclose(vectors(folded, TEXTS), vectors(expected, TEXTS), atol=1e-5)
+
+
+def test_other_tensors_and_tables_that_are_too_short_are_refused(folder: Path, tmp_path: Path) -> None:
+    other = as_model2vec(folder, tmp_path / "other", weight=np.zeros(3))
+    with pytest.raises(ComponentError, match="has the tensors weight, wanted a table of static embeddings"):
+        vectors(other, TEXTS)
+    short = as_model2vec(folder, tmp_path / "short", embeddings=np.zeros((5, 2), dtype=np.float32))
+    with pytest.raises(ComponentError, match=r"has a table of shape \(5, 2\) for \d+ tokens, wanted a row for each"):
+        vectors(short, TEXTS)
+
+
+def test_it_needs_no_torch(folder: Path) -> None:
+    code = f"""
+import sys
+from components.embedders.static import StaticEmbeddings
+from components.records import Passages
+vectors = StaticEmbeddings({str(folder)!r}, "").embed_chunks(Passages(["北京"]), {{}})
+print(vectors.shape[1], "torch" in sys.modules)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["24", "False"]
