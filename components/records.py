@@ -329,27 +329,61 @@ class Request:
 
 
 class AnswerState(StrEnum):
-    """How a request ended. Exactly one of these; none is dropped. NOT_ASKED: the cell has no generator (`llm=none`)."""
+    """How a request ended. Exactly one of these; none is dropped.
+
+    TRUNCATED: it was cut off at the most tokens that the model may write. What came until then is an answer all the
+    same, and is scored as one, even if it is nothing (a reasoning model may have spent all tokens on its thoughts).
+    EMPTY: nothing but white space came. NOT_ASKED: the cell has no generator (`llm=none`).
+    """
 
     OK = "ok"
+    TRUNCATED = "truncated"
     EMPTY = "empty"
     REFUSED = "refused"
     ERROR = "error"
     NOT_ASKED = "not_asked"
 
 
+class ErrorClass(StrEnum):
+    """What kind of failure ended a request, so that failures can be counted by what to do about them.
+
+    ACCESS: a refused key, or no permission; QUOTA: no money left; UNKNOWN_MODEL: the server knows no such model or
+    address; TOO_LONG: the prompt and the answer do not fit into the model's window; BAD_REQUEST: the server dislikes
+    something else about this request; SERVER: it failed itself; MALFORMED: it sent something that is no reply.
+    """
+
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    RATE_LIMIT = "rate_limit"
+    QUOTA = "quota"
+    ACCESS = "access"
+    UNKNOWN_MODEL = "unknown_model"
+    TOO_LONG = "too_long"
+    BAD_REQUEST = "bad_request"
+    SERVER = "server"
+    MALFORMED = "malformed"
+    OTHER = "other"
+
+
 @dataclass(frozen=True)
 class Answer:
-    """The end of one request. `text` is empty unless the state is OK; an error's message is in `error`, never in
-    `text`. Tokens are None where the provider did not count them.
+    """The end of one request. `text` is empty unless the state is OK or TRUNCATED; an error's message is in `error`,
+    never in `text`, and what kind of error it is in `error_class`. `thoughts` are what a reasoning model wrote before
+    its answer, where it shows them.
+
+    Tokens are None where the provider did not count them; `n_reasoning_tokens` are those of the completion that were
+    spent on thoughts.
     """
 
     request_id: str
     state: AnswerState
     text: str = ""
     error: str = ""
+    error_class: ErrorClass | None = None
+    thoughts: str = ""
     n_prompt_tokens: int | None = 0
     n_completion_tokens: int | None = 0
+    n_reasoning_tokens: int | None = 0
     latency_s: float = 0.0
 
 

@@ -44,9 +44,11 @@ class CellResult:
 
     `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded,
     ci_low, ci_high, n_clusters, method}}}`; `larger_is_better` is by metric, None where neither is (such a metric ranks
-    nothing). `own_metrics` are those of the user's own packages. `judges` is `{judge: {n_judged, n_unparsable,
-    commonest}}`: of how many samples no reply could be read, and the commonest of these replies; a reranker that asks a
-    language model stands there as "reranker", also with `n_failed` and `commonest_error`.
+    nothing). `own_metrics` are those of the user's own packages. `counts` are answers by state, `errors` those that
+    failed by what kind of failure it was. `judges` is `{judge: {n_judged, n_unparsable, commonest}}`: of how many
+    samples no reply could be read, and the commonest of these replies; a reranker that asks a language model stands
+    there as "reranker", also with `n_failed` and `commonest_error`. `tokens` are those that providers counted,
+    `reasoning` among `completion`.
     `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were in
     the store. `one_time_s` is that of the stages that a corpus needs once; `latency_s` is per question: `p50` and `p95`
     over the answers, of which `batched` is its share of what is done for all questions at once. `versions` are those
@@ -66,6 +68,7 @@ class CellResult:
     larger_is_better: Mapping[str, bool | None] = field(default_factory=dict)
     own_metrics: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    errors: Mapping[str, int] = field(default_factory=dict)
     judges: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     tokens: Mapping[str, int | None] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)

@@ -31,8 +31,8 @@ class Unread:
 
 def ask_until_readable(inquiries: Sequence[Inquiry[T]], ask: Ask, reminder: str, max_attempts: int) -> list[T | Unread]:
     """The result of each inquiry, in order. All are asked at once; those whose reply cannot be read are asked again,
-    with that reply and `reminder` added to the conversation, up to `max_attempts` times in all. An empty or refused
-    reply counts as one that cannot be read.
+    with that reply and `reminder` added to the conversation, up to `max_attempts` times in all. An empty, refused or
+    truncated reply counts as one that cannot be read: of what is cut off nobody knows what it was to become.
 
     A request that failed is not repeated: the model behind `ask` has already retried it. Without inquiries nothing is
     asked.
@@ -57,8 +57,8 @@ def _result(inquiry: Inquiry[T], answer: Answer) -> T | Unread:
         return Unread(ScoreState.FAILED, answer.error)
     read = inquiry.read(answer.text) if answer.state is AnswerState.OK else None
     if read is None:
-        shown = _quoted(answer) or f"({answer.state.value} reply)"
-        return Unread(ScoreState.UNPARSABLE, f"cannot be read: {shown}")
+        why = "" if answer.state is AnswerState.OK else f"({answer.state.value} reply)"
+        return Unread(ScoreState.UNPARSABLE, f"cannot be read: {' '.join(filter(None, [why, _quoted(answer)]))}")
     return read
 
 

@@ -59,7 +59,7 @@ class OpenAIChat:
     max_requests_per_minute: int | None = runtime_only(None, "waiting changes no answer")
     max_tokens_per_minute: int | None = runtime_only(None, "waiting changes no answer")
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
 
     def check(self) -> list[str]:
@@ -77,7 +77,7 @@ class OpenAIChat:
         with closing(self._server.call(requests, self._complete)) as outcomes:
             for request, outcome in outcomes:
                 if isinstance(outcome, Failed):
-                    yield Answer(request.id, AnswerState.ERROR, error=outcome.message)
+                    yield Answer(request.id, AnswerState.ERROR, error=outcome.message, error_class=outcome.error_class)
                 else:
                     yield outcome
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from components.fields import runtime_only
 from components.protocols import AnswersFrom
-from components.records import Answer, AnswerState, Request
+from components.records import Answer, AnswerState, ErrorClass, Request
 
 
 @dataclass(frozen=True)
@@ -16,13 +16,16 @@ class Scripted:
     """Replies with `reply`, with {question} and {context} filled in; EMPTY if nothing is left. As both stand in the
     messages too, these decide the reply, as with the models that it stands in for.
 
-    A request whose question contains `error_on` (`empty_on`, `refuse_on`) ends in that state; "" switches this off.
+    A request whose question contains `error_on` (`empty_on`, `refuse_on`) ends in that state, and one that contains
+    `truncate_on` with the first half of its reply; "" switches this off. Errors are of `error_class`.
     """
 
     reply: str = "{question}"
     error_on: str = ""
     empty_on: str = ""
     refuse_on: str = ""
+    truncate_on: str = ""
+    error_class: ErrorClass = ErrorClass.OTHER
     delay_s: float = runtime_only(0.0, "waiting changes no answer")
 
     version: ClassVar[int] = 1
@@ -37,12 +40,16 @@ class Scripted:
     def _answer(self, request: Request) -> Answer:
         question = request.sample.question
         if self.error_on and self.error_on in question:
-            return Answer(request.id, AnswerState.ERROR, error=f"the script fails on {self.error_on!r}")
+            error = f"the script fails on {self.error_on!r}"
+            return Answer(request.id, AnswerState.ERROR, error=error, error_class=self.error_class)
         if self.empty_on and self.empty_on in question:
             return Answer(request.id, AnswerState.EMPTY)
         if self.refuse_on and self.refuse_on in question:
             return Answer(request.id, AnswerState.REFUSED)
         values = {"{question}": question, "{context}": "\n".join(passage.text for passage in request.passages)}
         text = re.sub("{question}|{context}", lambda place: values[place.group()], self.reply)
+        if self.truncate_on and self.truncate_on in question:
+            half = text[: len(text) // 2]
+            return Answer(request.id, AnswerState.TRUNCATED, half, n_completion_tokens=len(half))
         state = AnswerState.OK if text else AnswerState.EMPTY
         return Answer(request.id, state, text, n_completion_tokens=len(text))

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from components.openai_server.errors import is_for_all, is_temporary
+from components.openai_server.errors import class_of, is_for_all, is_temporary
+from components.records import ErrorClass
 
 _MOST_IN_A_ROW = 10
 
@@ -19,6 +20,7 @@ class Breaker:
     def __init__(self, concurrency: int) -> None:
         """`concurrency` failures in a row prove nothing: one bad moment hits all requests that are under way."""
         self.reason = ""
+        self.error_class = ErrorClass.OTHER
         self._opened = asyncio.Event()
         self._most_in_a_row = max(concurrency + 1, _MOST_IN_A_ROW)
         self._n_in_a_row = 0
@@ -26,7 +28,7 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """True when nothing more should be asked; `reason` says why."""
+        """True when nothing more should be asked; `reason` says why, `error_class` what kind of failure it was."""
         return self._opened.is_set()
 
     def succeeded(self) -> None:
@@ -39,7 +41,7 @@ class Breaker:
         self._n_in_a_row = self._n_in_a_row + 1 if is_for_all(error) or is_temporary(error) else 0
         most = self._most_in_a_row if self._answered or not is_for_all(error) else 1
         if self._n_in_a_row >= most and not self.is_open:
-            self.reason = reason
+            self.reason, self.error_class = reason, class_of(error)
             self._opened.set()
 
     async def wait(self, seconds: float) -> None:

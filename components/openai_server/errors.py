@@ -14,6 +14,8 @@ from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import Any
 
+from components.records import ErrorClass
+
 _TEMPORARY = (408, 409, 429)
 _FOR_ALL = (401, 402, 403, 404)
 _SHOWN_CHARACTERS = 300
@@ -54,6 +56,44 @@ def is_for_all(error: Exception) -> bool:
     if isinstance(error, HttpError):
         return error.status in _FOR_ALL or _is_quota_used_up(error)
     return isinstance(error, Unreachable)
+
+
+def class_of(error: Exception) -> ErrorClass:
+    """What kind of failure it is, for whoever counts them."""
+    match error:
+        case HttpError():
+            return _class_of_status(error)
+        case Unreachable() | Disconnected():
+            return ErrorClass.CONNECTION
+        case Malformed():
+            return ErrorClass.MALFORMED
+        case TimeoutError():
+            return ErrorClass.TIMEOUT
+    return ErrorClass.OTHER
+
+
+def _class_of_status(error: HttpError) -> ErrorClass:
+    if _is_quota_used_up(error):
+        return ErrorClass.QUOTA
+    if known := _CLASSES.get(error.status):
+        return known
+    if error.status >= 500:
+        return ErrorClass.SERVER
+    said = f"{error.code} {_said(error.body)}".lower()
+    return ErrorClass.TOO_LONG if any(words in said for words in _TOO_LONG) else ErrorClass.BAD_REQUEST
+
+
+_CLASSES = {
+    401: ErrorClass.ACCESS,
+    402: ErrorClass.QUOTA,
+    403: ErrorClass.ACCESS,
+    404: ErrorClass.UNKNOWN_MODEL,
+    408: ErrorClass.TIMEOUT,
+    413: ErrorClass.TOO_LONG,
+    429: ErrorClass.RATE_LIMIT,
+}
+_TOO_LONG = ("context length", "context_length", "context window", "context size", "too many tokens")
+"""What servers say of a prompt that does not fit; only OpenAI's has a code for it."""
 
 
 def retry_after_s(error: Exception) -> float | None:

@@ -14,9 +14,10 @@ from components.openai_server.access import host_of, key_in, mistakes_of_key, mi
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
 from components.openai_server.connection import Connection
-from components.openai_server.errors import is_temporary, message_of, retry_after_s
+from components.openai_server.errors import class_of, is_temporary, message_of, retry_after_s
 from components.openai_server.gate import Account, Gate, current_gate
 from components.openai_server.session import NotAsked, Session
+from components.records import ErrorClass
 
 _LONGEST_WAIT_S = 120.0
 
@@ -26,9 +27,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Failed:
-    """A call that failed for good, and why."""
+    """A call that failed for good, why, and what kind of failure it is."""
 
     message: str
+    error_class: ErrorClass
 
 
 @dataclass(frozen=True)
@@ -123,14 +125,14 @@ class Server:
                 result = await send(session, item)
             except NotAsked:
                 again = " again" if attempt > 1 else ""
-                return Failed(f"not asked{again}: {breaker.reason}")
+                return Failed(f"not asked{again}: {breaker.reason}", breaker.error_class)
             except BudgetReached as reached:
                 return reached
             except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
                 if not is_temporary(error) or attempt > self.max_retries:
                     text = self._error_text(error, attempt)
                     breaker.failed(error, text)
-                    return Failed(text)
+                    return Failed(text, class_of(error))
                 await breaker.wait(self._wait_s(error, attempt, session))
             else:
                 breaker.succeeded()

@@ -21,6 +21,7 @@ from runner.engine.store import Store
 from runner.launch.headline import headline_of
 from runner.launch.request import check_jobs
 from runner.output import terminal
+from runner.output.answer_states import show_answer_states
 from runner.output.collect import collect_cell
 from runner.output.cut_texts import too_long_ahead
 from runner.output.detectable import detectable_lines
@@ -277,6 +278,7 @@ class Sweep:
         metrics, rows = ranked(rows, self._headline, common)
         terminal.show_leaderboard(self._console, metrics, rows, common)
         terminal.show_subsets(self._console, metrics, rows)
+        show_answer_states(self._console, cells)
         terminal.show_unread_judgements(self._console, cells)
         terminal.show_cut_texts(self._console, cells)
         terminal.show_failures(self._console, cells)

@@ -5,13 +5,14 @@ from functools import partial
 from pathlib import Path
 
 from components.json_value import Json
-from components.records import ScoreState
+from components.records import AnswerState, ScoreState
 from components.subsets import OVERALL
 from runner.engine import environment
 from runner.engine.outcome import StageRun
 from runner.engine.stage import Work
 from runner.engine.store import Entry, Store
 from runner.engine.worker import read_kept
+from runner.output.answer_states import listed_errors
 from runner.output.matrices import matrix_files
 from runner.output.ranking import N_FIRST, headlines
 from runner.pipeline.list_reranking import RERANKER
@@ -59,7 +60,7 @@ def collect_cell(
     reasons = [*_too_many_failures(summary, settings.max_failure_rate), *_too_many_unread(summary, settings)]
     reason = "; ".join(reasons)
     facts["latency_s"] = with_answers(facts["latency_s"]["batched"], summary["latency_s"])
-    numbers = {name: summary[name] for name in ("metrics", "counts", "judges", "tokens", "cut_texts")}
+    numbers = {name: summary[name] for name in ("metrics", "counts", "errors", "judges", "tokens", "cut_texts")}
     result = CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason)
     drawn = _drawn(result, settings.pictures, headline)
     return result, matrix_files(result.metrics, summary["labels"], drawn)
@@ -106,13 +107,14 @@ def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> 
     """Of answers, of the orders that a reranker asks for, or of a metric's judgements."""
     n_samples = summary["n_samples"]
     reranker = summary["judges"].get(RERANKER, {})
-    failed = {"answers": summary["counts"].get("error", 0), RERANKER: reranker.get("n_failed", 0)}
+    failed = {"answers": summary["counts"].get(AnswerState.ERROR, 0), RERANKER: reranker.get("n_failed", 0)}
     causes = {**summary["commonest_errors"], RERANKER: reranker.get("commonest_error", "")}
     for name, entry in summary["metrics"].get(OVERALL, {}).items():
         failed[name] = entry["n_excluded"].get(ScoreState.FAILED, 0)
+    by_class = {"answers": listed_errors(summary["errors"])}
     return [
         f"{n_failed} of {n_samples} {_shown(what)} failed, more than "
-        f"run.max_failure_rate={max_failure_rate:g} allows{_cause(causes.get(what, ''))}"
+        f"run.max_failure_rate={max_failure_rate:g} allows{_cause(causes.get(what, ''), by_class.get(what, ''))}"
         for what, n_failed in failed.items()
         if n_failed > max_failure_rate * n_samples
     ]
@@ -139,8 +141,10 @@ def _shown(what: str) -> str:
     return {"answers": "answers", RERANKER: "orders of the reranker"}.get(what, f"judgements of {what}")
 
 
-def _cause(error: str) -> str:
-    return f" (most often: {error})" if error else ""
+def _cause(commonest: str, kinds: str = "") -> str:
+    """Of failures: how many of each kind, where that is known, and the commonest message."""
+    told = [*filter(None, [kinds]), *([f"most often: {commonest}"] if commonest else [])]
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) -> dict[str, Json]:

@@ -255,6 +255,7 @@ def logged_metrics(cell: CellResult) -> Iterator[tuple[str, float]]:
     yield from ((f"run/latency_s/{name}", seconds) for name, seconds in cell.latency_s.items())
     yield from ((f"run/seconds/{kind}", seconds) for kind, seconds in cell.seconds.items())
     yield from ((f"run/answers/{state}", float(n)) for state, n in cell.counts.items())
+    yield from ((f"run/errors/{error_class}", float(n)) for error_class, n in cell.errors.items())
     yield from (
         (f"run/unparsable/{judge}", of["n_unparsable"] / max(1, of["n_judged"])) for judge, of in cell.judges.items()
     )

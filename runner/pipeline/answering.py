@@ -9,7 +9,7 @@ import pyarrow as pa
 from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import LLM, Prompt
-from components.records import Answer, AnswerState, Message, Request
+from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.codecs import Codec, Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
@@ -43,17 +43,25 @@ class AnswersCodec:
         columns: dict[str, Json] = {
             field.name: [getattr(answer, field.name) for answer in result] for field in fields(Answer)
         }
-        columns["state"] = [answer.state.value for answer in result]
-        for name in ("n_prompt_tokens", "n_completion_tokens"):
+        for name in ("n_prompt_tokens", "n_completion_tokens", "n_reasoning_tokens"):
             columns[name] = pa.array(columns[name], pa.int64())
-        for name in ("request_id", "text", "error"):
+        for name in ("request_id", "state", "text", "error", "error_class", "thoughts"):
             columns[name] = pa.array(columns[name], pa.large_string())
         return {"answers": pa.table(columns)}
 
     def decode(self, parts: Parts) -> Sequence[Answer]:
         """The answers."""
         rows: list[Json] = parts["answers"].to_pylist()
-        return [Answer(**{**row, "state": AnswerState(row["state"])}) for row in rows]
+        return [
+            Answer(
+                **{
+                    **row,
+                    "state": AnswerState(row["state"]),
+                    "error_class": ErrorClass(row["error_class"]) if row["error_class"] else None,
+                }
+            )
+            for row in rows
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +93,7 @@ class Answers(Stage[Sequence[Answer]]):
     """One answer per sample by a language model: the one of `draw`, where it is to answer several times."""
 
     kind: ClassVar[str] = "answers"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     work: ClassVar[Work] = Work.ASKING
     codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
 
@@ -117,7 +125,7 @@ class BaselineAnswers(Stage[Sequence[Answer]]):
     """
 
     kind: ClassVar[str] = "baseline_answers"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     work: ClassVar[Work] = Work.ASKING
     codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
 
@@ -140,7 +148,7 @@ class NoAnswers(Stage[Sequence[Answer]]):
     """A cell without a generator: nothing is asked, and metrics of answers are not applicable."""
 
     kind: ClassVar[str] = "no_answers"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     work: ClassVar[Work] = Work.ASKING
     codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
 

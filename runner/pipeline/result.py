@@ -12,7 +12,18 @@ import pyarrow as pa
 from components.clusters import clusters_of
 from components.gold_copies import GoldCopies
 from components.json_value import Json
-from components.records import Answer, AnswerState, Context, Documents, Hits, Queries, Sample, ScoreState, Spans
+from components.records import (
+    Answer,
+    AnswerState,
+    Context,
+    Documents,
+    ErrorClass,
+    Hits,
+    Queries,
+    Sample,
+    ScoreState,
+    Spans,
+)
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
@@ -43,8 +54,8 @@ _GOLD_TYPE = pa.list_(
 
 @dataclass(frozen=True)
 class Summary:
-    """`summary` holds metrics, counts (of answers, by judge, and of texts that were cut off), tokens, the commonest
-    errors, notes and labels as JSON; `samples` a row per sample.
+    """`summary` holds metrics, counts (of answers by state, of failed ones by kind, by judge, and of texts that were
+    cut off), tokens, the commonest errors, notes and labels as JSON; `samples` a row per sample.
     """
 
     summary: Mapping[str, Json]
@@ -119,7 +130,7 @@ class Result(Stage[Summary]):
     """All that a cell found."""
 
     kind: ClassVar[str] = "result"
-    version: ClassVar[int] = 12
+    version: ClassVar[int] = 13
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Summary]] = Columns(Summary)
 
@@ -150,6 +161,7 @@ class Result(Stage[Summary]):
         summary = {
             "metrics": metrics,
             "counts": dict(sorted(Counter(answer.state.value for answer in answers).items())),
+            "errors": _errors_by_class(answers),
             "judges": {
                 **judge_counts(scoring.scores for scoring in scorings),
                 **{name: dict(orders.replies) for name, orders in asked.items()},
@@ -179,6 +191,7 @@ def _tokens(
     tokens = {
         "prompt": total([answer.n_prompt_tokens for answer in answers]),
         "completion": total([answer.n_completion_tokens for answer in answers]),
+        "reasoning": total([answer.n_reasoning_tokens for answer in answers]),
     }
     usages = {
         "judge": [scoring.usage for scoring in scorings if scoring.usage],
@@ -189,6 +202,12 @@ def _tokens(
             for name in ("prompt", "completion"):
                 tokens[f"{role}_{name}"] = total([usage[f"n_{name}_tokens"] for usage in of_role])
     return tokens
+
+
+def _errors_by_class(answers: Sequence[Answer]) -> dict[str, int]:
+    """How many answers failed by each kind of failure, the commonest first."""
+    failed = [answer.error_class or ErrorClass.OTHER for answer in answers if answer.state is AnswerState.ERROR]
+    return {name.value: n for name, n in sorted(Counter(failed).items(), key=lambda item: (-item[1], item[0]))}
 
 
 def _latency_s(answers: Sequence[Answer]) -> dict[str, float]:
@@ -262,7 +281,12 @@ def _hit_lists(hits: Hits, chunks: Spans, documents: Documents, context: Context
 
 
 def _answer_columns(answers: Sequence[Answer]) -> dict[str, pa.Array]:
-    types = {"n_prompt_tokens": pa.int64(), "n_completion_tokens": pa.int64(), "latency_s": pa.float64()}
+    types = {
+        "n_prompt_tokens": pa.int64(),
+        "n_completion_tokens": pa.int64(),
+        "n_reasoning_tokens": pa.int64(),
+        "latency_s": pa.float64(),
+    }
     names = {"text": "answer", "request_id": ""}
     columns = {
         names.get(field.name, field.name): pa.array(

@@ -117,6 +117,12 @@ def test_an_unreadable_reply_is_shown_again_with_the_reminder() -> None:
     assert third == (*second, Message("assistant", '{"grade": 7}'), Message("user", "请重答"))
 
 
+def test_a_reply_that_was_cut_off_is_not_read() -> None:
+    cut = Answer("", AnswerState.TRUNCATED, '{"accuracy": 1')
+    outcome, remark = outcome_of(ACCURACY, ITEM, replies(cut, cut, cut))
+    assert (outcome, remark) == (ScoreState.UNPARSABLE, 'cannot be read: (truncated reply) {"accuracy": 1')
+
+
 @pytest.mark.parametrize("state", [AnswerState.EMPTY, AnswerState.REFUSED])
 def test_without_a_reply_the_reminder_joins_the_question(state: AnswerState) -> None:
     ask = replies(Answer("", state), Answer("", state), Answer("", state))

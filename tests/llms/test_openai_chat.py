@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from components.llms.openai_chat import JsonMode, OpenAIChat
-from components.records import Answer, AnswerState, Message, Request
+from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from tests.contracts.llm_contract import LLMContract, request
 from tests.llms.chat_server import ChatServer, Reply, Script, chat_server, last_message
 
@@ -89,9 +89,54 @@ class TestAnswers:
         answers, _ = ask(lambda *_: reply)
         assert (answers["q"].state, answers["q"].text) == (AnswerState.REFUSED, "")
 
-    def test_a_text_that_was_cut_by_its_length_counts(self) -> None:
-        answers, _ = ask(lambda *_: Reply("so far", finish_reason="length"))
-        assert answers["q"].state is AnswerState.OK
+    @pytest.mark.parametrize("text", ["so far", ""])
+    def test_a_text_that_was_cut_by_its_length_is_kept(self, text: str) -> None:
+        answers, _ = ask(lambda *_: Reply(text, finish_reason="length"))
+        assert (answers["q"].state, answers["q"].text) == (AnswerState.TRUNCATED, text)
+
+
+class TestErrorClasses:
+    @pytest.mark.parametrize(
+        ("failure", "error_class"),
+        [
+            (Reply(status=429), ErrorClass.RATE_LIMIT),
+            (Reply(status=429, body=b'{"error": {"code": "insufficient_quota"}}'), ErrorClass.QUOTA),
+            (Reply(status=402), ErrorClass.QUOTA),
+            (Reply(status=401), ErrorClass.ACCESS),
+            (Reply(status=403), ErrorClass.ACCESS),
+            (Reply(status=404), ErrorClass.UNKNOWN_MODEL),
+            (Reply(status=400, body=b'{"error": {"code": "context_length_exceeded"}}'), ErrorClass.TOO_LONG),
+            (Reply(status=400, body=b'{"message": "maximum context length is 4096"}'), ErrorClass.TOO_LONG),
+            (Reply(status=413), ErrorClass.TOO_LONG),
+            (Reply(status=400), ErrorClass.BAD_REQUEST),
+            (Reply(status=422), ErrorClass.BAD_REQUEST),
+            (Reply(status=500), ErrorClass.SERVER),
+            (Reply(status=408), ErrorClass.TIMEOUT),
+            (Reply(delay_s=0.5), ErrorClass.TIMEOUT),
+            (Reply("x" * 500, cut=True), ErrorClass.CONNECTION),
+            (Reply(body=b"<html>"), ErrorClass.MALFORMED),
+            (Reply("half", finish_reason="error"), ErrorClass.MALFORMED),
+        ],
+        ids=lambda value: value.value if isinstance(value, ErrorClass) else str(value.status),
+    )
+    def test_a_failure_says_what_kind_it_is(self, failure: Reply, error_class: ErrorClass) -> None:
+        answers, _ = ask(lambda *_: failure, max_retries=0, timeout_s=0.3)
+        assert (answers["q"].state, answers["q"].error_class) == (AnswerState.ERROR, error_class)
+
+    def test_no_server(self) -> None:
+        with chat_server(lambda *_: Reply("x")) as server:
+            model = client(server, max_retries=0)
+        (answer,) = model.generate([request("q")])
+        assert answer.error_class is ErrorClass.CONNECTION
+
+    def test_what_was_not_sent_counts_as_what_stopped_it(self) -> None:
+        answers, server = ask(lambda *_: Reply(status=401), *map(str, range(20)), concurrency=1)
+        assert len(server.requests) < 20
+        assert {answer.error_class for answer in answers.values()} == {ErrorClass.ACCESS}
+
+    def test_a_text_that_cannot_be_sent(self) -> None:
+        answers, _ = ask(lambda *_: Reply("x"), "\ud800")
+        assert answers["\ud800"].error_class is ErrorClass.OTHER
 
 
 class TestRetries:

@@ -2,7 +2,7 @@ import pytest
 
 from components.fields import is_runtime_only
 from components.llms.scripted import Scripted
-from components.records import Answer, AnswerState
+from components.records import Answer, AnswerState, ErrorClass
 from tests.contracts.llm_contract import LLMContract, request
 
 
@@ -11,7 +11,7 @@ class TestScripted(LLMContract):
 
 
 class TestWithEveryState(LLMContract):
-    component = Scripted("{context}{question}", error_on="故宫", empty_on="没有", refuse_on="空白")
+    component = Scripted("{context}{question}", error_on="故宫", empty_on="没有", refuse_on="空白", truncate_on="西湖")
 
 
 def answer(llm: Scripted, question: str) -> Answer:
@@ -33,15 +33,26 @@ def test_what_is_filled_in_is_not_read_as_a_template() -> None:
 
 @pytest.mark.parametrize(
     ("question", "state"),
-    [("错吗", AnswerState.ERROR), ("空吗", AnswerState.EMPTY), ("拒吗", AnswerState.REFUSED), ("好吗", AnswerState.OK)],
+    [
+        ("错吗", AnswerState.ERROR),
+        ("空吗", AnswerState.EMPTY),
+        ("拒吗", AnswerState.REFUSED),
+        ("截吗", AnswerState.TRUNCATED),
+        ("好吗", AnswerState.OK),
+    ],
 )
 def test_states(question: str, state: AnswerState) -> None:
-    llm = Scripted(error_on="错", empty_on="空", refuse_on="拒")
+    llm = Scripted(error_on="错", empty_on="空", refuse_on="拒", truncate_on="截")
     assert answer(llm, question).state is state
 
 
 def test_an_error_says_what_it_is() -> None:
-    assert answer(Scripted(error_on="错"), "错吗").error == "the script fails on '错'"
+    failed = answer(Scripted(error_on="错", error_class=ErrorClass.TIMEOUT), "错吗")
+    assert (failed.error, failed.error_class) == ("the script fails on '错'", ErrorClass.TIMEOUT)
+
+
+def test_a_truncated_reply_is_the_first_half() -> None:
+    assert answer(Scripted(truncate_on="截"), "截到这里").text == "截到"
 
 
 def test_an_empty_reply_is_an_empty_answer() -> None:

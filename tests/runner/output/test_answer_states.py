@@ -1,0 +1,82 @@
+"""What is told of answers that did not end well, in the terminal and in `cell.json`."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from components.records import Answer, AnswerState, ErrorClass
+from runner.display import SafeConsole
+from runner.output.answer_states import show_answer_states
+from runner.pipeline.answering import AnswersCodec
+from runner.results import CellResult
+from tests.runner.sweeping import cells_in, run_small, samples_in
+
+
+def cell(cell_id: str, status: str = "OK", errors: dict[str, int] | None = None, **counts: int) -> CellResult:
+    return CellResult(cell_id, status, {}, (), {}, {}, counts=counts, errors=errors or {})
+
+
+def shown(*cells: CellResult) -> list[str]:
+    output = io.StringIO()
+    show_answer_states(SafeConsole(file=output, width=400), cells)
+    return output.getvalue().splitlines()
+
+
+def test_nothing_is_said_of_good_answers() -> None:
+    assert shown(cell("a", ok=3), cell("b", not_asked=3)) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "what"), [("truncated", "cut off"), ("empty", "empty, and"), ("refused", "refused, and")]
+)
+def test_a_line_per_state_names_the_worst_cell(state: str, what: str) -> None:
+    (line,) = shown(cell("a", ok=3, **{state: 1}), cell("b", ok=1, **{state: 3}), cell("c", ok=4))
+    assert line.startswith(f"answers {what}")
+    assert line.endswith("in 2 of 3 cells, up to 3 of 4 (b)")
+
+
+def test_failures_are_told_by_their_kind_unless_they_are_the_reason_of_a_failed_cell() -> None:
+    (line,) = shown(
+        cell("a", ok=8, error=2, errors={"timeout": 2}),
+        cell("b", "FAILED", ok=1, error=9, errors={"server": 9}),
+        cell("c", ok=7, error=3, errors={"rate_limit": 2, "timeout": 1}),
+    )
+    assert line == "answers failed, and left out of the scores: in 2 of 3 cells, up to 3 of 10 (c): " \
+        "2 rate_limit, 1 timeout"  # fmt: skip
+
+
+def test_answers_of_all_states_are_kept_as_they_are() -> None:
+    answers = [
+        Answer("1", AnswerState.TRUNCATED, "so f", thoughts="hm", n_reasoning_tokens=3),
+        Answer("2", AnswerState.ERROR, error="late", error_class=ErrorClass.TIMEOUT),
+        Answer("3", AnswerState.OK, "so", n_prompt_tokens=None, n_completion_tokens=None, n_reasoning_tokens=None),
+    ]
+    codec = AnswersCodec()
+    assert list(codec.decode(codec.encode(answers))) == answers
+
+
+def test_a_cell_counts_truncated_answers_as_answers_and_failed_ones_by_their_kind(tmp_path: Path) -> None:
+    script = (
+        "llm=scripted",
+        "llm.reply='一二三四'",
+        "llm.truncate_on='什么'",
+        "llm.error_on='多少'",
+        "llm.error_class=timeout",
+    )
+    allowed = run_small(tmp_path, (*script, "run.max_failure_rate=1.0"))
+    refused = run_small(tmp_path, script, sweep_id="again")
+    assert (allowed, refused) == (0, 1)
+    (cell,), (failed,) = cells_in(tmp_path), cells_in(tmp_path, "again")
+    rows = samples_in(tmp_path)
+    states = [row["state"] for row in rows]
+    assert {state: states.count(state) for state in cell.counts} == cell.counts
+    n_failed = cell.counts["error"]
+    assert cell.counts["truncated"] >= 1 <= n_failed
+    assert cell.errors == {"timeout": n_failed}
+    assert {row["error_class"] for row in rows if row["state"] == "error"} == {"timeout"}
+    assert all(
+        row["answer"] == "一二" and row["score/rouge_l"] is not None for row in rows if row["state"] == "truncated"
+    )
+    assert cell.metrics["overall"]["rouge_l"]["n_excluded"] == {"answer_error": n_failed}
+    assert f"({n_failed} timeout; most often: the script fails on '多少')" in failed.reason
