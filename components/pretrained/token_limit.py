@@ -69,6 +69,13 @@ def count_tokens(model: str, revision: str, texts: Sequence[str]) -> NDArray[np.
     return np.array(counts, dtype=np.int64)
 
 
+def special_tokens(model: str, revision: str, *, of_pair: bool) -> int:
+    """How many tokens the model's tokenizer puts around a text, or around two that are read together. Raises
+    ComponentError if the tokenizer cannot be loaded.
+    """
+    return int(_tokenizer(model, revision).num_special_tokens_to_add(of_pair))
+
+
 @load_once
 def _tokenizer(model: str, revision: str) -> "Tokenizer":
     from tokenizers import Tokenizer

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from components.fields import runtime_only
 from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import Features, computed, readable_tokens
+from components.pretrained.features import Features, computed, suitable_batch_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
+from components.pretrained.token_limit import model_json
 from components.records import Passages
 from components.rerankers.heads import require_one_score
+from components.rerankers.pair_tokens import count_around_pair, count_in_pair, pair_limit
 from components.rerankers.text_pairs import TextPair, distinct_pairs
 
 if TYPE_CHECKING:
@@ -49,8 +51,8 @@ class PretrainedCrossEncoder:
     with a chat template; null for what the model's folder says. Code from the model's folder is run only if
     `trust_remote_code` says so.
 
-    A pair of texts is scored once, however often it comes. Batches hold pairs of similar length: `batch_tokens` tokens
-    with padding, or one pair.
+    A pair of texts is scored once, however often it comes. A batch is `batch_tokens` tokens of pairs of like lengths,
+    with padding, or one pair; None for what suits the device.
     """
 
     model: str
@@ -61,7 +63,7 @@ class PretrainedCrossEncoder:
     prompt: str | None = None
     dtype: Dtype = Dtype.FLOAT32
     trust_remote_code: bool = False
-    batch_tokens: int = runtime_only(16_384, "pairs are padded differently: changes rounding, about 1e-6")
+    batch_tokens: int | None = runtime_only(None, "pairs are padded differently: changes rounding, about 1e-6")
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
 
     version: ClassVar[int] = 1
@@ -73,8 +75,9 @@ class PretrainedCrossEncoder:
         mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
         mistakes += model_mistakes(self.model, self.revision)
         for name in ("depth", "max_length", "batch_tokens"):
-            if getattr(self, name) < 1:
-                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 1")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                mistakes.append(f"{name}: got {value}, wanted at least 1")
         return mistakes
 
     def content_hash(self) -> str:
@@ -83,13 +86,33 @@ class PretrainedCrossEncoder:
         """
         return folder_hash(self.model)
 
+    def token_limit(self) -> int:
+        """Of query and chunk together. Raises ComponentError if the model cannot be reached."""
+        return pair_limit(self.model, self.revision, self.max_length)
+
+    def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """With the prompt, and with the special tokens of a pair."""
+        own = count_in_pair(self.model, self.revision, [self._prompt() + text for text in texts])
+        return own + count_around_pair(self.model, self.revision)
+
+    def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """The chunks alone."""
+        return count_in_pair(self.model, self.revision, texts)
+
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """float32[n_pairs]. Raises ComponentError if the model cannot be loaded or gives no single score."""
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         texts, row = distinct_pairs(queries, chunks, pairs)
-        encoder = _load(self.model, self.revision, self.dtype, self.max_length, self.trust_remote_code, self.device)
+        encoder = _load(self.model, self.revision, self.dtype, self.token_limit(), self.trust_remote_code, self.device)
         return self._scores(encoder, texts)[row]
+
+    def _prompt(self) -> str:
+        """What stands before a query of a model without a chat template."""
+        if self.prompt is not None:
+            return self.prompt
+        settings = model_json(self.model, self.revision, "config_sentence_transformers.json")
+        return (settings.get("prompts") or {}).get(settings.get("default_prompt_name")) or ""
 
     def _scores(self, encoder: "CrossEncoder", texts: Sequence[TextPair]) -> NDArray[np.float32]:
         """Window by window; while the model computes, the next window is split into tokens."""
@@ -105,6 +128,7 @@ class PretrainedCrossEncoder:
         n_characters = [len(query) + len(chunk) for query, chunk in texts]
         windows = length_batches(n_characters, _WINDOW_CHARACTERS)
         scores = np.empty(len(texts), dtype=np.float32)
+        batch_tokens = self.batch_tokens or suitable_batch_tokens(encoder.device.type)
 
         def tokenized(rows: NDArray[np.int64]) -> Features:
             return encoder.preprocess([texts[row] for row in rows.tolist()], prompt=self.prompt)
@@ -114,7 +138,7 @@ class PretrainedCrossEncoder:
             return made
 
         for rows, features in prepared_ahead(tokenized, windows):
-            scores[rows] = computed(features, len(rows), self.batch_tokens, encoder, score)
+            scores[rows] = computed(features, len(rows), batch_tokens, encoder, score)
         return scores
 
 
@@ -137,6 +161,6 @@ def _load(
             model_kwargs={"use_safetensors": has_safetensors(model, revision), "dtype": getattr(torch, dtype)},
         )
     require_one_score(model, encoder.transformers_model, encoder.num_labels)
-    encoder.max_seq_length = min(max_length, readable_tokens(encoder.transformers_model, encoder.tokenizer))
+    encoder.max_seq_length = max_length
     on_device: CrossEncoder = encoder.to(torch_device(device)).eval()
     return on_device

@@ -1,7 +1,7 @@
 """The language models of the package FlagEmbedding that rerank: BGE's on Gemma and the like."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import readable_tokens
 from components.pretrained.model_folder import folder_hash
+from components.pretrained.token_limit import count_tokens, token_limit
 from components.records import Passages
 from components.rerankers.flag_embedding import flag_mistakes, flag_scores, load_flag_reranker
 from components.rerankers.text_pairs import distinct_pairs
@@ -69,15 +69,21 @@ class FlagLanguageModel:
             ("prompt", self.prompt),
         )
         reranker = load_flag_reranker(self.model, self.revision, "FlagLLMReranker", self.dtype, self.device, options)
-        return flag_scores(reranker, texts, self._max_length(reranker), self.batch_size)[row]
+        return flag_scores(reranker, texts, self._max_length(), self.batch_size)[row]
 
-    def _max_length(self, reranker: Any) -> int:
+    def _max_length(self) -> int:
         """Of query and chunk: the question behind them must fit too."""
-        n_prompt = _LONGEST_OWN_PROMPT if self.prompt is None else len(reranker.tokenizer(self.prompt)["input_ids"]) + 8
-        n_readable = readable_tokens(reranker.model, reranker.tokenizer)
+        n_readable = token_limit(self.model, self.revision)
+        if n_readable is None:
+            return self.max_length
+        n_prompt = _LONGEST_OWN_PROMPT if self.prompt is None else self._n_tokens(self.prompt)
         if n_readable <= n_prompt:
             raise ComponentError(
                 f"model {self.model!r} reads {n_readable} tokens, and the question alone takes up to {n_prompt}; "
                 "wanted a model that reads more, or a shorter prompt"
             )
         return min(self.max_length, n_readable - n_prompt)
+
+    def _n_tokens(self, prompt: str) -> int:
+        """With the line break before it, and the sign with which a text begins."""
+        return int(count_tokens(self.model, self.revision, [f"\n{prompt}"])[0]) + 1

@@ -1,5 +1,6 @@
 """The cross-encoders of the package FlagEmbedding (BGE's), as it computes them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,10 +9,10 @@ from numpy.typing import NDArray
 
 from components.fields import runtime_only
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import readable_tokens
 from components.pretrained.model_folder import folder_hash
 from components.records import Passages
 from components.rerankers.flag_embedding import flag_mistakes, flag_scores, load_flag_reranker
+from components.rerankers.pair_tokens import count_around_pair, count_in_pair, pair_limit
 from components.rerankers.text_pairs import distinct_pairs
 
 
@@ -53,6 +54,19 @@ class FlagCrossEncoder:
         """
         return folder_hash(self.model)
 
+    def token_limit(self) -> int:
+        """Of query and chunk together. Raises ComponentError if the model cannot be reached."""
+        return pair_limit(self.model, self.revision, self.max_length)
+
+    def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """With the instruction, and with the special tokens of a pair."""
+        own = count_in_pair(self.model, self.revision, [self.query_instruction + text for text in texts])
+        return own + count_around_pair(self.model, self.revision)
+
+    def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """The chunks alone."""
+        return count_in_pair(self.model, self.revision, texts)
+
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """float32[n_pairs]. Raises ComponentError if the model cannot be loaded or gives no single score."""
         if not len(pairs):
@@ -61,5 +75,4 @@ class FlagCrossEncoder:
         options = (("query_instruction_for_rerank", self.query_instruction or None),)
         reranker = load_flag_reranker(self.model, self.revision, "FlagReranker", self.dtype, self.device, options)
         # More than the model has positions for ends in an error about batches of no rows.
-        max_length = min(self.max_length, readable_tokens(reranker.model, reranker.tokenizer))
-        return flag_scores(reranker, texts, max_length, self.batch_size)[row]
+        return flag_scores(reranker, texts, self.token_limit(), self.batch_size)[row]

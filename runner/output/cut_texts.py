@@ -30,7 +30,7 @@ def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
         for stage in retrieved.cut if isinstance(retrieved, Retrieved) else ():
             is_new = stage.key not in seen and store.find(stage.kind, stage.key) is None
             seen.add(stage.key)
-            if is_new and isinstance(stage.passages, ChunkPassages):
+            if is_new and isinstance(stage, CutTexts) and isinstance(stage.passages, ChunkPassages):
                 yield from _too_long(cell, stage, store)
 
 

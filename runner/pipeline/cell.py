@@ -48,7 +48,7 @@ from runner.pipeline.answering import Answers, AnyAnswers, BaselineAnswers, NoAn
 from runner.pipeline.chunking import Chunks, SegmentedCorpus
 from runner.pipeline.context import ChosenContext, EmptyContext
 from runner.pipeline.copies import FoundCopies, NoCopies
-from runner.pipeline.cut_texts import cut_texts
+from runner.pipeline.cut_texts import cut_pairs, cut_texts
 from runner.pipeline.data import Data
 from runner.pipeline.dense import dense_hits
 from runner.pipeline.fusing import Ranking, joined_hits
@@ -188,7 +188,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     return _Found(
         RetrievedPassages(corpus, chunks, context),
         cell.top_k,
-        Retrieved(queries, corpus, chunks, hits, context, copies, cut, asked_orders(hits)),
+        Retrieved(queries, corpus, chunks, hits, context, copies, (*cut, *cut_pairs(hits)), asked_orders(hits)),
         tuple(scorings),
     )
 

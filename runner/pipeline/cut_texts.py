@@ -1,19 +1,27 @@
-"""What models do not read: texts that are longer than an embedder's limit are cut off, and that is counted."""
+"""What models do not read: texts that are longer than a model's limit are cut off, and that is counted."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from components.json_value import Json
-from components.protocols import DenseArm, ReadsTokens, Retriever
-from components.records import Queries, Spans
+from components.protocols import DenseArm, ReadsTokens, Reranker, Retriever
+from components.records import Hits, Queries, Spans
 from runner.engine.codecs import Codec, Single
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
 from runner.pipeline.data import Data
 from runner.pipeline.passages import ChunkPassages, QueryPassages
+from runner.pipeline.reranking import RerankedHits
+
+
+@runtime_checkable
+class ReadsPairs(Reranker, ReadsTokens, Protocol):
+    """A reranker whose model reads tokens."""
+
 
 _BLOCK = 32_768
 """Texts whose tokens are counted at a time."""
@@ -47,15 +55,53 @@ class CutTexts(Stage[Json]):
         for first in range(0, len(texts), _BLOCK):
             counts.append(count(texts[first : first + _BLOCK]))
             run.report(min(first + _BLOCK, len(texts)), len(texts))
-        n_tokens = np.concatenate(counts)
-        beyond = np.maximum(n_tokens - limit, 0)
-        return {
-            **facts,
-            "n_cut": int(np.count_nonzero(beyond)),
-            "longest": int(n_tokens.max(initial=0)),
-            "n_tokens": int(n_tokens.sum()),
-            "n_tokens_cut": int(beyond.sum()),
-        }
+        return facts | _beyond(np.concatenate(counts), limit)
+
+
+@dataclass(frozen=True, eq=False)
+class CutPairs(Stage[Json]):
+    """How many pairs of a query and a chunk a reranker reads in part: as for `CutTexts`, the `texts` being "pairs"."""
+
+    kind: ClassVar[str] = "cut_pairs"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.BENCHMARK
+    codec: ClassVar[Codec[Json]] = Single("cut")
+
+    reranker: ReadsPairs
+    hits: Stage[Hits]
+    queries: QueryPassages
+    chunks: ChunkPassages
+
+    def make(self, run: Run) -> Json:
+        """Counts the tokens of each query and each chunk once."""
+        head = run.read(self.hits).chunk[:, : self.reranker.depth]
+        query, column = np.nonzero(head >= 0)
+        used, chunk = np.unique(head[query, column], return_inverse=True)
+        limit = self.reranker.token_limit()
+        facts = {"model": model_name(self.reranker), "texts": "pairs", "n": len(query), "n_cut": 0, "limit": limit}
+        if limit is None:
+            return facts
+        texts = self.chunks.read(run).texts
+        of_chunks = self.reranker.count_chunk_tokens([texts[position] for position in used.tolist()])
+        of_queries = self.reranker.count_query_tokens(list(self.queries.read(run).texts))
+        return facts | _beyond(of_queries[query] + of_chunks[chunk.ravel()], limit)
+
+
+def _beyond(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int]:
+    beyond = np.maximum(n_tokens - limit, 0)
+    return {
+        "n_cut": int(np.count_nonzero(beyond)),
+        "longest": int(n_tokens.max(initial=0)),
+        "n_tokens": int(n_tokens.sum()),
+        "n_tokens_cut": int(beyond.sum()),
+    }
+
+
+def cut_pairs(hits: Stage[Hits]) -> tuple[CutPairs, ...]:
+    """A count of the pairs that a reranker read for these hits, if one did whose model reads tokens."""
+    if isinstance(hits, RerankedHits) and isinstance(hits.reranker, ReadsPairs):
+        return (CutPairs(hits.reranker, hits.hits, hits.queries, hits.chunks),)
+    return ()
 
 
 def cut_texts(

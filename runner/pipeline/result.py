@@ -29,7 +29,7 @@ from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.pipeline.answering import Prompts
-from runner.pipeline.cut_texts import CutTexts
+from runner.pipeline.cut_texts import CutPairs, CutTexts
 from runner.pipeline.data import Samples
 from runner.pipeline.judge_counts import judge_counts
 from runner.pipeline.list_reranking import HitOrders
@@ -72,7 +72,7 @@ class Retrieved(StageGroup):
     hits: Stage[Hits]
     context: Stage[Context]
     copies: Stage[GoldCopies]
-    cut: tuple[CutTexts, ...] = ()
+    cut: tuple[CutTexts | CutPairs, ...] = ()
     orders: Mapping[str, Stage[HitOrders]] = field(default_factory=dict)
     """By "reranker", those of one that asks a language model; none of the others."""
 

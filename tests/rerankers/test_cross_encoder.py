@@ -134,6 +134,20 @@ def test_batches_hold_pairs_of_like_lengths_and_as_many_as_fit(
     assert shapes[0][1] == MAX_TOKENS, "no longer than the model can read"
 
 
+@pytest.mark.parametrize("prompt", [None, "查询："])
+def test_tokens_are_counted_as_the_model_reads_them(xlm_roberta: Path, prompt: str | None) -> None:
+    from sentence_transformers import CrossEncoder
+
+    reranker = cross_encoder(xlm_roberta, prompt=prompt, max_length=200)
+    assert (reranker.token_limit(), cross_encoder(xlm_roberta, max_length=1000).token_limit()) == (200, MAX_TOKENS)
+    texts = text_pairs()
+    queries, chunks = zip(*texts, strict=True)
+    counted = reranker.count_query_tokens(queries) + reranker.count_chunk_tokens(chunks)
+    read = CrossEncoder(str(xlm_roberta), device="cpu").preprocess(texts, prompt=prompt)["attention_mask"].sum(dim=1)
+    np.testing.assert_array_equal(np.minimum(counted, MAX_TOKENS), read.numpy())
+    assert counted.max() > MAX_TOKENS
+
+
 @pytest.mark.parametrize(
     ("fields", "mistake"),
     [
@@ -164,5 +178,7 @@ def test_in_a_sweep_no_pair_is_scored_twice(xlm_roberta: Path, tmp_path: Path, r
     assert len(read) == len(set(read)) > 12 * 6
     first, *_ = cells_in(tmp_path)
     assert first.value("ndcg@10") is not None
+    (cut,) = first.cut_texts
+    assert (cut["texts"], cut["n"], cut["limit"]) == ("pairs", 12 * 3, MAX_TOKENS)
     assert run_small(tmp_path, [*own, "reranker.depth=5", "reranker.batch_tokens=64"], sweep_id="again") == 0
     assert len(read) == len(set(read)), "a smaller depth has nothing to score"

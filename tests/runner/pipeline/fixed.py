@@ -171,6 +171,31 @@ class FirstLetters(LetterCounts):
         return self.count_chunk_tokens(texts) + 1
 
 
+@dataclass(frozen=True)
+class ReadsCharacters:
+    """Reads `limit` characters of a query and a chunk together, and a sign between them."""
+
+    depth: int
+    limit: int | None
+
+    version: ClassVar[int] = 1
+    tokenizer: ClassVar[None] = None
+    scored: ClassVar[list[tuple[str, str]]] = []
+
+    def token_limit(self) -> int | None:
+        return self.limit
+
+    def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        return self.count_chunk_tokens(texts) + 1
+
+    def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        return np.array([len(text) for text in texts], dtype=np.int64)
+
+    def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        self.scored.extend((queries.texts[query], chunks.texts[chunk]) for query, chunk in pairs.tolist())
+        return np.zeros(len(pairs), dtype=np.float32)
+
+
 def _letters(texts: Sequence[str]) -> NDArray[np.float32]:
     counts = [[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
     return np.array(counts, dtype=np.float32).reshape(len(counts), 26)
@@ -265,6 +290,7 @@ CELLS = {
     },
     "only the gold itself counts": {"metrics": _STRICT},
     "an embedder with a limit": {"retriever": Dense(FirstLetters(), Flat(), depth=6)},
+    "a reranker with a limit": {"retriever": bm25(), "reranker": ReadsCharacters(depth=3, limit=60)},
     "a model swaps neighbours": {
         "retriever": bm25(),
         "reranker": Listwise(

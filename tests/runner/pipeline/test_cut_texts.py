@@ -12,7 +12,7 @@ from components.vector_indexes.faiss_index import Flat
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
 from runner.pipeline.cut_texts import CutTexts
-from tests.runner.pipeline.fixed import FirstLetters, LetterCounts, bm25, fixed_cell, graph_in, run_all
+from tests.runner.pipeline.fixed import FirstLetters, LetterCounts, ReadsCharacters, bm25, fixed_cell, graph_in, run_all
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,19 @@ def test_what_stands_before_a_query_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("retriever", [bm25(), Dense(LetterCounts(), Flat(), depth=6)], ids=["bm25", "no limit known"])
 def test_nothing_is_counted_without_a_model_that_reads_tokens(tmp_path: Path, retriever: Any) -> None:
     assert counted(tmp_path, retriever=retriever) == []
+
+
+def test_pairs_that_a_reranker_reads_are_counted(tmp_path: Path) -> None:
+    reranker = ReadsCharacters(depth=3, limit=60)
+    (pairs,) = counted(tmp_path, retriever=bm25(), reranker=reranker)
+    assert (pairs["model"], pairs["texts"], pairs["limit"]) == ("ReadsCharacters", "pairs", 60)
+    lengths = np.array([len(query) + 1 + len(chunk) for query, chunk in reranker.scored])
+    assert pairs["n"] == len(lengths) > 0
+    assert 0 < pairs["n_cut"] == np.count_nonzero(lengths > 60) < len(lengths)
+    assert (pairs["longest"], pairs["n_tokens"]) == (lengths.max(), lengths.sum())
+    assert pairs["n_tokens_cut"] == (lengths - 60)[lengths > 60].sum()
+    (same,) = counted(tmp_path / "none", retriever=bm25(), reranker=ReadsCharacters(depth=3, limit=None))
+    assert (same["n"], same["n_cut"]) == (len(lengths), 0)
 
 
 def test_a_model_without_a_limit_cuts_nothing(tmp_path: Path) -> None:
