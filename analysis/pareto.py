@@ -42,7 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="tokens",
         help="default: %(default)s",
     )
-    parser.add_argument("--price-prompt", type=_price, metavar="PRICE", help="of a million prompt tokens")
+    parser.add_argument(
+        "--price-prompt",
+        type=_price,
+        metavar="PRICE",
+        help="of a million prompt tokens, for another than the listed one",
+    )
     parser.add_argument("--price-completion", type=_price, metavar="PRICE", help="of a million completion tokens")
 
 
@@ -107,14 +112,22 @@ def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], floa
             lambda cell: (_tokens(cell, "prompt") + _tokens(cell, "completion")) / _n_samples(cell),
         )
     prices = {"prompt": options.price_prompt, "completion": options.price_completion}
+    if set(prices.values()) == {None}:
+        return "cost per 1,000 samples", lambda cell: _listed_cost(cell) / _n_samples(cell) * _PER_COST
     if missing := [f"--price-{kind}" for kind, price in prices.items() if price is None]:
-        raise DataError(f"--against cost: wanted the prices of a million tokens, missing: {', '.join(missing)}")
+        raise DataError(f"--against cost: wanted the prices of both kinds of tokens, missing: {', '.join(missing)}")
 
     def cost(cell: CellResult) -> float:
         paid = sum(price * _tokens(cell, kind) / _PER_PRICE for kind, price in prices.items())
         return float(paid / _n_samples(cell) * _PER_COST)
 
     return "cost per 1,000 samples", cost
+
+
+def _listed_cost(cell: CellResult) -> float:
+    """By the price lists of the sweep; of all but the judges, which are not part of the pipeline."""
+    costs = [usage["cost"] for part, usage in cell.usage.items() if not part.startswith("judge/")]
+    return float("nan") if None in costs else float(sum(costs))
 
 
 def _tokens(cell: CellResult, kind: str) -> float:

@@ -54,7 +54,9 @@ class CellResult:
     over the answers, of which `batched` is its share of what is done for all questions at once. `versions` are those
     that the results were computed with. `signatures` are by metric, such as sacreBLEU's. `cut_texts` says for the
     chunks and for the queries, by the model that reads them, how many are longer than it reads.
-    `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
+    `usage` is `{"answers", "judge/<name>" or "reranker": {n_requests, n_prompt_tokens, n_completion_tokens, cost}}` and
+    `cost` their sum in `currency`: what the cell takes when nothing is kept, None where a server counted no tokens or
+    no price list names the model. `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
     """
 
     cell_id: str
@@ -71,6 +73,9 @@ class CellResult:
     errors: Mapping[str, int] = field(default_factory=dict)
     judges: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     tokens: Mapping[str, int | None] = field(default_factory=dict)
+    usage: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    cost: float | None = None
+    currency: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
     one_time_s: float = 0.0
     latency_s: Mapping[str, float] = field(default_factory=dict)
@@ -94,6 +99,8 @@ class SweepResult:
 
     `cells` hold `cell_id`, `status`, `reason`, `axes`, `overrides`, and `same_as`: the overrides of further requests
     that turned out to be the same experiment. `headline` is the metric that ranks the cells, "" for the usual one.
+    `spent` is what was asked and paid in this run, kept replies not among it: `{n_requests, n_prompt_tokens,
+    n_cached_tokens, n_completion_tokens, cost, currency, n_unpriced, n_unanswered}`.
     """
 
     sweep_id: str
@@ -106,6 +113,7 @@ class SweepResult:
     cells: tuple[Mapping[str, Json], ...]
     plan: Mapping[str, Json]
     headline: str = ""
+    spent: Mapping[str, Json] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
 
 

@@ -50,6 +50,19 @@ class Tokens:
         """Of prompt and completion."""
         return self.n_prompt + self.n_completion
 
+    def __add__(self, other: "Tokens") -> "Tokens":
+        """Of two requests."""
+        return Tokens(
+            self.n_prompt + other.n_prompt, self.n_completion + other.n_completion, self.n_cached + other.n_cached
+        )
+
+
+def n_tokens_at_most(n_bytes: int) -> int:
+    """Tokens of a text in UTF-8: an English token has more than three bytes, a Chinese character is three and seldom
+    more than one token.
+    """
+    return n_bytes // 3
+
 
 @dataclass(frozen=True)
 class Attempt:

@@ -10,10 +10,7 @@ from typing import Any, NamedTuple
 from components.openai_server.breaker import Breaker
 from components.openai_server.connection import Connection
 from components.openai_server.errors import HttpError, Malformed, Unreachable
-from components.openai_server.gate import Account, Attempt, Gate, Tokens
-
-_BYTES_PER_TOKEN = 3
-"""Of texts, at least: English has more, Chinese three. An estimate that is too high is given back with the reply."""
+from components.openai_server.gate import Account, Attempt, Gate, Tokens, n_tokens_at_most
 
 
 class NotAsked(Exception):
@@ -73,7 +70,7 @@ class Session:
 def _most(sent: bytes, body: Mapping[str, Any]) -> Tokens:
     """What a request takes at most, as far as that can be told before."""
     n_completion = body.get("max_completion_tokens") or body.get("max_tokens") or 0
-    return Tokens(len(sent) // _BYTES_PER_TOKEN, n_completion * body.get("n", 1))
+    return Tokens(n_tokens_at_most(len(sent)), n_completion * body.get("n", 1))
 
 
 def _used(content: Any, most: Tokens) -> Tokens:

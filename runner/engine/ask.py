@@ -14,12 +14,12 @@ from hashlib import sha256
 from typing import Protocol
 
 from components.errors import ComponentError
-from components.openai_server.gate import current_gate
+from components.openai_server.gate import Tokens, current_gate
 from components.protocols import LLM, AnswersFrom
 from components.records import Answer, AnswerState, Request
 from runner.engine.identity import describe, key_of
 from runner.engine.source_code import module_code
-from runner.engine.spending.admitted import admitted
+from runner.engine.spending.admitted import admitted, most_tokens
 from runner.engine.store.replies import Replies
 
 log = logging.getLogger(__name__)
@@ -139,19 +139,21 @@ class CountingAsker:
     def __init__(self, llm: LLM, replies: Replies) -> None:
         self._llm = llm
         self._replies = replies
-        self._missing: set[str] = set()
+        self._missing: dict[str, Tokens] = {}
         self.usage: Mapping[str, int | None] = {"n_requests": 0, "n_prompt_tokens": 0, "n_completion_tokens": 0}
 
     @property
-    def missing(self) -> frozenset[str]:
-        """Keys of the distinct requests that are not kept."""
-        return frozenset(self._missing)
+    def missing(self) -> Mapping[str, Tokens]:
+        """Keys of the distinct requests that are not kept, with the tokens that each may take."""
+        return self._missing
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:
         """Kept answers, and failed ones in the place of those that are not kept."""
         keys = request_keys(self._llm, requests)
         kept = self._replies.get_all(keys)
-        self._missing |= set(keys) - kept.keys()
+        for key, request in zip(keys, requests, strict=True):
+            if key not in kept and key not in self._missing:
+                self._missing[key] = most_tokens(self._llm, request.messages)
         return [
             replace(kept[key], request_id=request.id)
             if key in kept

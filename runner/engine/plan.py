@@ -4,16 +4,20 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import TypeVar
 
 from components.json_value import Json
+from components.openai_server.gate import Tokens
 from components.protocols import LLM
-from runner.engine.ask import Asking, CountingAsker, replies_key
+from runner.engine.ask import Asking, CountingAsker, is_language_model, replies_key
 from runner.engine.cache import Cache
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 
 AnyStage = Stage[object]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class RequestCount:
     n_requests: int
     is_exact: bool
     must_read_replies: bool = False
+    tokens: Sequence[tuple[LLM, Tokens]] | None = ()
+    """What they take at most, by model, estimated by the length of their texts; None if that cannot be told."""
 
 
 @dataclass(frozen=True)
@@ -169,48 +175,106 @@ def _ordered(needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels: M
     return order
 
 
+_Missing = dict[tuple[str, str], tuple[LLM, Tokens]]
+"""Requests that are not kept, by the file that they would be kept in and their key: whom they go to, and the tokens
+that they may take.
+"""
+
+
 class _CountingRun(Run):
     """A run whose models are not asked."""
 
     def __init__(self, stage: AnyStage, store: Store, cache: Cache) -> None:
         super().__init__(stage, store, cache, lambda done, total: None)
-        self._counted: list[tuple[str, CountingAsker]] = []
+        self._counted: list[tuple[LLM, str, CountingAsker]] = []
 
     def ask(self, llm: LLM, purpose: str) -> Asking:
         """Counts instead."""
         key = replies_key(llm, purpose)
-        self._counted.append((key, CountingAsker(llm, self._store.replies(key))))
-        return self._counted[-1][1]
+        self._counted.append((llm, key, CountingAsker(llm, self._store.replies(key))))
+        return self._counted[-1][2]
 
     @property
-    def missing(self) -> set[tuple[str, str]]:
-        """Distinct requests that are not kept, with the file that they would be kept in."""
-        return {(file, key) for file, asker in self._counted for key in asker.missing}
+    def missing(self) -> "_Missing":
+        """Distinct requests that are not kept."""
+        return {
+            (file, key): (llm, tokens) for llm, file, asker in self._counted for key, tokens in asker.missing.items()
+        }
+
+
+class _ReadingAhead(_CountingRun):
+    """A run before its inputs are there: those that are not kept are made on the spot, each once, and not kept. Whoever
+    is asked ahead reads what is made at once, such as the samples.
+    """
+
+    def __init__(self, stage: AnyStage, store: Store, cache: Cache, made: dict[str, object]) -> None:
+        super().__init__(stage, store, cache)
+        self._made = made
+
+    def read(self, stage: Stage[T]) -> T:
+        """The result of an input."""
+        if self._store.find(stage.kind, stage.key):
+            return super().read(stage)
+        if stage.key not in self._made:
+            self._made[stage.key] = stage.make(self)
+        return self._made[stage.key]  # type: ignore[return-value]  # kept under the key of a Stage[T]
 
 
 def _request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store) -> tuple[RequestCount, ...]:
     """Where all inputs of a stage are kept, its prompts are made and held against the kept replies: equal requests of
     several stages count once.
     """
-    exact: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    exact: dict[str, _Missing] = defaultdict(dict)
     estimated: Counter[str] = Counter()
+    ahead: dict[str, list[tuple[LLM, Tokens] | None]] = defaultdict(list)
     asking = [stage for stage in needed.values() if stage.n_requests]
-    cache = Cache()
+    cache, made = Cache(), dict[str, object]()
     for stage in asking:
         missing = _missing(stage, store, cache) if all(before.key in kept for before in stage.inputs) else None
         if missing is None:
             estimated[stage.kind] += stage.n_requests
+            ahead[stage.kind].append(_told_ahead(stage, _ReadingAhead(stage, store, cache, made)))
         elif missing and stage.n_rounds > 1:  # any of them may be the first of its rounds
             estimated[stage.kind] += min(stage.n_requests, stage.n_rounds * len(missing))
+            ahead[stage.kind].append(None)
         else:
             exact[stage.kind] |= missing
     return tuple(
-        RequestCount(kind, estimated[kind] + len(exact[kind]), kind not in estimated, must_read_replies)
+        RequestCount(
+            kind,
+            estimated[kind] + len(exact[kind]),
+            kind not in estimated,
+            must_read_replies,
+            _summed([*ahead[kind], *exact[kind].values()]),
+        )
         for kind, must_read_replies in {stage.kind: stage.must_read_replies for stage in asking}.items()
     )
 
 
-def _missing(stage: AnyStage, store: Store, cache: Cache) -> set[tuple[str, str]] | None:
+def _told_ahead(stage: AnyStage, run: Run) -> tuple[LLM, Tokens] | None:
+    """Whom a stage asks whose requests are not written yet, and the tokens that they take at most; None if that cannot
+    be told.
+    """
+    models = [part for part in stage.components() if isinstance(part, LLM) and is_language_model(part)]
+    try:
+        most = stage.most_tokens(run)
+    except Exception:  # noqa: BLE001 - whatever is wrong is reported when the stage is run; here it is not counted
+        return None
+    return (models[0], most) if most and len(models) == 1 else None
+
+
+def _summed(tokens: Sequence[tuple[LLM, Tokens] | None]) -> list[tuple[LLM, Tokens]] | None:
+    """By model; None if some are not known."""
+    sums: dict[str, tuple[LLM, Tokens]] = {}
+    for each in tokens:
+        if each is None:
+            return None
+        llm, more = each
+        sums[repr(llm)] = llm, sums.get(repr(llm), (llm, Tokens()))[1] + more
+    return list(sums.values())
+
+
+def _missing(stage: AnyStage, store: Store, cache: Cache) -> _Missing | None:
     """The requests that a stage would make; None if that cannot be told."""
     run = _CountingRun(stage, store, cache)
     try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from components.fields import is_runtime_only
 from components.json_value import Json
+from components.openai_server.gate import Tokens
 from runner.engine.codecs import Codec
 from runner.engine.identity import describe, key_of, models_in, parts_of
 
@@ -85,6 +86,10 @@ class Stage(ABC, Generic[T]):
     def n_requests(self) -> int:
         """Requests to language models if nothing is kept, at most; 0 for a stage that asks none."""
         return 0
+
+    def most_tokens(self, run: "Run") -> Tokens | None:
+        """What all its requests take at most, told before they are written; None if that cannot be told."""
+        return None
 
     @property
     def n_rounds(self) -> int:

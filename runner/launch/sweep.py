@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from components.errors import BudgetReached, ComponentError, RagGridError, StoreError
+from components.errors import BudgetReached, ComponentError, ConfigError, RagGridError, StoreError
 from components.json_value import Json
 from runner import results
 from runner.display import make_console, say_error
@@ -27,7 +27,7 @@ from runner.output.cut_texts import too_long_ahead
 from runner.output.detectable import detectable_lines
 from runner.output.draws import over_draws
 from runner.output.leaderboard_csv import leaderboard_csv
-from runner.output.money import stopped_line
+from runner.output.money import bound_lines, money_lines, spent_facts, stopped_line, unpriced_mistakes
 from runner.output.ranking import common_to_all, ranked, ranked_part
 from runner.output.tracking import SafeTracker, where_to_look
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
@@ -133,7 +133,11 @@ class Sweep:
         try:
             plan = plan_sweep(self._requests, self._store, self._console.print)
             terminal.show_plan(self._console, plan, by_stage=self._run.plan_only)
+            for line in bound_lines(plan.plan, self._run.budget, self._prices):
+                self._console.print(f"      {line}", markup=False)
             self._warn(plan)
+            if mistakes := unpriced_mistakes(plan.plan, self._run.budget, self._prices):
+                raise ConfigError(mistakes)
             if not self._run.plan_only:
                 return self._run_plan(plan)
             for line in detectable_lines(plan.cells, self._headline, Path(self._run.results_dir), self._store):
@@ -250,6 +254,7 @@ class Sweep:
             cells=tuple(self._describe_cell(cell, status) for cell in plan.cells),
             plan=plan.summary(),
             headline=self._headline,
+            spent=spent_facts(self._gate.spent, self._prices),
         )
 
     def _describe_cell(self, cell: PlannedCell, status: str) -> dict[str, Json]:
@@ -289,6 +294,8 @@ class Sweep:
             self._show(cells)
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing of the sweep depends on its report
             say_error(f"the results are complete, but cannot be shown: {type(error).__name__}: {error}")
+        for line in money_lines(cells, self._gate.spent, self._prices):
+            self._console.print(line, markup=False)
         self._console.print(f"results:  {self._shown_dir}")
         self._tracker.finish(announce=self._console.print)
         if self._tracker.error:

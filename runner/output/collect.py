@@ -14,6 +14,7 @@ from runner.engine.store import Entry, Store
 from runner.engine.worker import read_kept
 from runner.output.answer_states import listed_errors
 from runner.output.matrices import matrix_files
+from runner.output.money import priced
 from runner.output.ranking import N_FIRST, headlines
 from runner.pipeline.list_reranking import RERANKER
 from runner.pipeline.planned import PlannedCell
@@ -61,6 +62,7 @@ def collect_cell(
     reason = "; ".join(reasons)
     facts["latency_s"] = with_answers(facts["latency_s"]["batched"], summary["latency_s"])
     numbers = {name: summary[name] for name in ("metrics", "counts", "errors", "judges", "tokens", "cut_texts")}
+    numbers |= priced(summary["usage"], cell.request.cell)
     result = CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason)
     drawn = _drawn(result, settings.pictures, headline)
     return result, matrix_files(result.metrics, summary["labels"], drawn)

@@ -251,6 +251,12 @@ def logged_metrics(cell: CellResult) -> Iterator[tuple[str, float]]:
                 if entry["value"] is not None:
                     yield metric_name(subset, metric), entry["value"]
     yield from ((f"run/{name}_tokens", float(n)) for name, n in cell.tokens.items() if n is not None)
+    for part, usage in cell.usage.items():
+        yield f"run/requests/{part}", float(usage["n_requests"])
+        if usage["cost"] is not None:
+            yield f"run/cost/{part}", usage["cost"]
+    if cell.usage and cell.cost is not None:
+        yield "run/cost", cell.cost
     yield "run/one_time_s", cell.one_time_s
     yield from ((f"run/latency_s/{name}", seconds) for name, seconds in cell.latency_s.items())
     yield from ((f"run/seconds/{kind}", seconds) for kind, seconds in cell.seconds.items())

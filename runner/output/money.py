@@ -1,7 +1,123 @@
-"""What was spent and what it would cost, in words."""
+"""What cells cost, what a sweep spent, and both in words."""
 
-from components.prices import Prices
-from runner.engine.spending import Spent
+from collections.abc import Mapping, Sequence
+
+from components.json_value import Json
+from components.prices import Price, Prices
+from components.protocols import LLM, AnswersFrom
+from runner.engine.plan import Plan
+from runner.engine.spending import Budget, Spent
+from runner.pipeline.cell import Cell
+from runner.results import CellResult
+
+
+def price_of(model: object, prices: Prices) -> Price | None:
+    """Of a model behind a server, or in this process; None if no list names it."""
+    account = getattr(model, "account", None)
+    name, host = (account.model, account.host) if account else (getattr(model, "model", ""), "")
+    return prices.of(name, host)
+
+
+def priced(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> dict[str, Json]:
+    """`usage` with the cost of each part, their sum and the currency, as `CellResult` has them."""
+    parts: dict[str, dict[str, Json]] = {}
+    for part, counts in usage.items():
+        parts[part] = {**counts, "cost": _cost_of(counts, price_of(_asked_for(part, cell), cell.prices))}
+    costs = [each["cost"] for each in parts.values()]
+    total = None if None in costs else float(sum(costs))
+    return {"usage": parts, "cost": total, "currency": cell.prices.currency}
+
+
+def _asked_for(part: str, cell: Cell) -> object:
+    """The language model behind a part of the usage."""
+    if part == "answers":
+        return cell.llm
+    role, _, judge = part.partition("/")
+    return cell.judge.scores[judge].llm if role == "judge" else getattr(cell, role).llm
+
+
+def _cost_of(counts: Mapping[str, int | None], price: Price | None) -> float | None:
+    n_prompt, n_completion = counts["n_prompt_tokens"], counts["n_completion_tokens"]
+    if price is None or n_prompt is None or n_completion is None:
+        return None
+    return price.of(n_prompt, n_completion)
+
+
+def money_lines(cells: Sequence[CellResult], spent: Spent, prices: Prices) -> list[str]:
+    """What the sweep spent, and what its cells cost when nothing is kept; nothing where no model was ever asked."""
+    n_requests = sum(part["n_requests"] for cell in cells for part in cell.usage.values())
+    if not n_requests and not spent.n_requests:
+        return []
+    costs = [cell.cost for cell in cells]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        dearest = f"not known for {len(costs) - len(known)} of {len(costs)}"
+    else:
+        dearest = f"{money(min(known), prices.currency)} to {money(max(known), prices.currency)}"
+    return [
+        f"spent:    {spent_text(spent, prices) if spent.n_requests else 'nothing, every reply was kept'}",
+        f"cost of a cell when nothing is kept: {dearest}",
+    ]
+
+
+def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
+    """What the requests of a plan take and cost at most, and which budget that is more than."""
+    counts = [count for count in plan.requests if count.n_requests]
+    if not counts:
+        return []
+    known = [count for count in counts if count.tokens is not None]
+    if not known:
+        return []
+    by_model = [each for count in known for each in count.tokens or ()]
+    n_tokens = sum(tokens.n_all for _, tokens in by_model)
+    costs = [(price_of(llm, prices), tokens) for llm, tokens in by_model]
+    cost = sum(price.of(tokens.n_prompt, tokens.n_completion) for price, tokens in costs if price)
+    unpriced = sorted({getattr(llm, "model", type(llm).__name__) for llm, _ in by_model if not price_of(llm, prices)})
+    text = f"at most about {n_tokens:,} tokens" + (f", {money(cost, prices.currency)}" if cost or not unpriced else "")
+    if unpriced:
+        text += f"; what {', '.join(unpriced)} costs is not known: no price list names it"
+    if len(known) < len(counts):
+        unknown = ", ".join(count.kind for count in counts if count.tokens is None)
+        text += f"; without {unknown}, whose requests are written later"
+    more = {
+        "max_requests": (plan.n_requests, budget.max_requests),
+        "max_tokens": (n_tokens, budget.max_tokens),
+        "max_cost": (cost, budget.max_cost),
+    }
+    over = [f"run.{name}={limit:g}" for name, (most, limit) in more.items() if limit is not None and most > limit]
+    stops = [
+        f"That may be more than {', '.join(over)}: the sweep then stops on the way, and goes on with the same command."
+    ]
+    return [text, *(stops if over else [])]
+
+
+def unpriced_mistakes(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
+    """Models without a price in a sweep that may cost no more than so much."""
+    if budget.max_cost is None:
+        return []
+    parts = [part for stage in plan.order for part in stage.components()]
+    asked = [
+        part
+        for part in parts
+        if hasattr(part, "account") or (isinstance(part, LLM) and part.answers_from is AnswersFrom.MESSAGES)
+    ]
+    names = {_place_of(part): None for part in asked if price_of(part, prices) is None}
+    return [
+        f"run.max_cost: what {name} costs is not known; give its price in a list of your own (docs/models.md), or take "
+        "run.max_tokens"
+        for name in names
+    ]
+
+
+def _place_of(model: object) -> str:
+    account = getattr(model, "account", None)
+    return f"{account.model} at {account.host}" if account else str(getattr(model, "model", type(model).__name__))
+
+
+def spent_facts(spent: Spent, prices: Prices) -> dict[str, Json]:
+    """For `sweep.json`."""
+    counts = {name: int(value) for name, value in vars(spent).items() if name != "cost"}
+    return {**counts, "cost": None if spent.n_unpriced else spent.cost, "currency": prices.currency}
 
 
 def stopped_line(budget: str, spent: Spent, prices: Prices, n_done: str) -> str:
@@ -28,7 +144,5 @@ def money(amount: float, currency: str) -> str:
 def _cost(spent: Spent, prices: Prices) -> str:
     if not spent.n_unpriced:
         return money(spent.cost, prices.currency)
-    unknown = (
-        "no price list names the model" if not spent.cost else "and for other models, which no price list names, more"
-    )
-    return f"{money(spent.cost, prices.currency)} {unknown}" if spent.cost else f"cost not known ({unknown})"
+    unknown = f"what {spent.n_unpriced:,.0f} of them cost is not known, as no price list names the model"
+    return f"{money(spent.cost, prices.currency)} ({unknown})" if spent.cost else f"cost not known: {unknown}"

@@ -8,15 +8,20 @@ import pyarrow as pa
 
 from components.fields import runtime_only
 from components.json_value import Json
+from components.openai_server.gate import Tokens
 from components.protocols import LLM, Prompt
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.codecs import Codec, Parts
 from runner.engine.run import Run
+from runner.engine.spending.admitted import most_tokens
 from runner.engine.stage import Stage, Work
 from runner.pipeline.data import Samples
 from runner.pipeline.passages import NoPassages, PromptPassages
 
 Messages = tuple[Message, ...]
+
+_N_PROMPTS_WRITTEN_AHEAD = 200
+"""To estimate the length of all."""
 
 _MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.large_string())]))
 
@@ -101,6 +106,16 @@ class Answers(Stage[Sequence[Answer]]):
     prompts: Prompts
     draw: int
     n_samples: int = runtime_only(0, "the samples stand in the key of the prompts")
+    n_context_tokens: int = runtime_only(0, "the passages stand in the key of the prompts")
+    """Of the passages in a prompt, at most."""
+
+    def most_tokens(self, run: Run) -> Tokens:
+        """Of prompts without passages, some of which are written for this, and of all passages that may be in them."""
+        samples = run.read(self.prompts.samples).samples
+        drawn = samples[:: 1 + len(samples) // _N_PROMPTS_WRITTEN_AHEAD]
+        alone = sum((most_tokens(self.llm, self.prompts.prompt.render_closed_book(each)) for each in drawn), Tokens())
+        n_prompt = (alone.n_prompt / max(len(drawn), 1) + self.n_context_tokens) * len(samples)
+        return Tokens(int(n_prompt), alone.n_completion * len(samples) // max(len(drawn), 1))
 
     @property
     def n_requests(self) -> int:

@@ -161,7 +161,15 @@ def _answered(cell: Cell, data: Data, passages: PromptPassages) -> tuple[tuple[P
     if answers_from is AnswersFrom.SAMPLE:
         return (), BaselineAnswers(cell.llm, data.samples, passages)
     prompts = Prompts(cell.prompt, data.samples, passages)
-    return (prompts,), Answers(cell.llm, prompts, cell.repeat, data.n_samples)
+    return (prompts,), Answers(cell.llm, prompts, cell.repeat, data.n_samples, _n_context_tokens(cell, passages))
+
+
+def _n_context_tokens(cell: Cell, passages: PromptPassages) -> int:
+    """In a prompt, at most, if the builder of contexts or the chunker has a limit."""
+    if isinstance(passages, NoPassages):
+        return 0
+    limits = [getattr(cell.context, "max_tokens", None), cell.top_k * getattr(cell.chunk, "size", 0) or None]
+    return min((limit for limit in limits if limit), default=0)
 
 
 def _retrieved(cell: Cell, data: Data) -> _Found:

@@ -9,6 +9,7 @@ from components.fields import runtime_only
 from components.metrics.interval import Intervals
 from components.protocols import Ask, JudgedMetric, JudgePreparation
 from components.records import JudgeInput, ScoreState
+from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup, Work
@@ -98,7 +99,7 @@ class JudgedScores(Stage[Scoring]):
     """What the judge says of each answer, or of the passages: in `draw`, where it is to say it several times."""
 
     kind: ClassVar[str] = "judged_scores"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Columns[Scoring]] = SCORING
 
@@ -129,14 +130,16 @@ class JudgedScores(Stage[Scoring]):
         passages = list(self.passages.read(run))
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
         inputs = [JudgeInput(samples[row], texts[row], passages[row]) for row in rows]
-        judgements = self.metric.judge(inputs, run.read(self.preparation).decisions, _of_draw(ask, self.draw))
+        prepared = run.read(self.preparation)
+        judgements = self.metric.judge(inputs, prepared.decisions, _of_draw(ask, self.draw))
         scores = {name: spread(score, rows, states) for name, score in judgements.scores.items()}
         remarks = [""] * len(samples)
         for row, remark in zip(rows, judgements.remarks, strict=True):
             remarks[row] = remark
         result = scoring(samples, [(self.metric, scores)], self.interval)
         table = result.scores.append_column(f"judge/{self.name}", pa.array(remarks, pa.string()))
-        return replace(result, scores=table, usage=dict(ask.usage))
+        usage = {name: total([n, prepared.usage[name]]) for name, n in ask.usage.items()}
+        return replace(result, scores=table, usage=usage)
 
 
 def _of_draw(ask: Ask, draw: int) -> Ask:

@@ -28,10 +28,11 @@ from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup, Work
-from runner.pipeline.answering import Prompts
+from runner.pipeline.answering import Answers, Prompts
 from runner.pipeline.cut_texts import CutPairs, CutTexts
 from runner.pipeline.data import Samples
 from runner.pipeline.judge_counts import judge_counts
+from runner.pipeline.judging import JudgedScores
 from runner.pipeline.list_reranking import HitOrders
 from runner.pipeline.scores import Scoring
 
@@ -130,7 +131,7 @@ class Result(Stage[Summary]):
     """All that a cell found."""
 
     kind: ClassVar[str] = "result"
-    version: ClassVar[int] = 13
+    version: ClassVar[int] = 14
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Summary]] = Columns(Summary)
 
@@ -168,6 +169,7 @@ class Result(Stage[Summary]):
             },
             "n_samples": len(samples),
             "tokens": _tokens(answers, scorings, asked),
+            "usage": self._usage(answers, scorings, asked),
             "latency_s": _latency_s(answers),
             "commonest_errors": _commonest_errors(columns),
             "notes": self.retrieved.notes(run),
@@ -175,6 +177,24 @@ class Result(Stage[Summary]):
             "labels": {slug: labels[slug] for slug in _slugs(samples) if slug in labels},
         }
         return Summary(summary, pa.table(columns))
+
+    def _usage(
+        self, answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, HitOrders]
+    ) -> dict[str, Mapping[str, int | None]]:
+        """Requests and tokens of the answers, of every judge ("judge/<name>") and of a reranker that asks: what the
+        cell takes when nothing is kept. Only of what asks a language model.
+        """
+        usage = {name: orders.usage for name, orders in asked.items()}
+        if isinstance(self.answers, Answers):
+            usage["answers"] = {
+                "n_requests": len(answers),
+                "n_prompt_tokens": total([answer.n_prompt_tokens for answer in answers]),
+                "n_completion_tokens": total([answer.n_completion_tokens for answer in answers]),
+            }
+        for stage, scoring in zip(self.scorings, scorings, strict=True):
+            if isinstance(stage, JudgedScores):
+                usage[f"judge/{stage.name}"] = scoring.usage
+        return usage
 
     def _prompts(self, run: Run, n_samples: int) -> pa.Array:
         """What the model was shown; "" where none was asked."""

@@ -5,11 +5,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from components.errors import BudgetReached
-from components.openai_server.gate import Account, Attempt, Gate, OwnGate, Tokens, passing
+from components.openai_server.gate import Account, Attempt, Gate, OwnGate, Tokens, n_tokens_at_most, passing
 from components.protocols import LLM
-from components.records import Answer, AnswerState, Request
+from components.records import Answer, AnswerState, Message, Request
 
-_BYTES_PER_TOKEN = 3
 _LONGEST_S = 3600.0
 """No answer is thought to take longer: only then what other processes set aside of a budget is given up."""
 
@@ -60,9 +59,14 @@ def _next(answers: Iterator[Answer], gate: Gate) -> Answer | None:
 
 
 def _attempt(llm: LLM, request: Request) -> Attempt:
-    n_bytes = sum(len(message.content.encode(errors="replace")) for message in request.messages)
-    most = Tokens(n_bytes // _BYTES_PER_TOKEN, getattr(llm, "max_new_tokens", 0))
-    return Attempt(Account("", getattr(llm, "model", type(llm).__name__), ""), most, _LONGEST_S)
+    account = Account("", getattr(llm, "model", type(llm).__name__), "")
+    return Attempt(account, most_tokens(llm, request.messages), _LONGEST_S)
+
+
+def most_tokens(llm: LLM, messages: Sequence[Message]) -> Tokens:
+    """What a request takes at most, as far as its texts and the model's fields tell."""
+    n_bytes = sum(len(message.content.encode(errors="replace")) for message in messages)
+    return Tokens(n_tokens_at_most(n_bytes), getattr(llm, "max_new_tokens", 0))
 
 
 def _used(answer: Answer) -> Tokens | None:

@@ -52,12 +52,15 @@ class Ledger:
     """
 
     def __init__(self, path: Path, budget: Budget) -> None:
+        self._path = path
         self._numbers = SharedNumbers(path, len(fields(_Pages)))
         self._budget = budget
 
     @property
     def spent(self) -> Spent:
         """So far, by all processes."""
+        if not self._path.exists():
+            return Spent()
         with self._numbers.changed() as numbers:
             return Spent(*numbers[: len(fields(Spent))])
 

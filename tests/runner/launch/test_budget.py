@@ -1,0 +1,106 @@
+"""What a sweep spends, what its cells cost, and how it stops at a budget and goes on."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.output.mlflow_runs import logged_metrics
+from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
+from tests.runner.sweeping import FEW_METRICS, SWEEP_ID, cells_in, run_small, sweep_in
+
+PRICES = '+prices.lists.own={as_of:"2026-11-22",source:a bill,models:{a-model:{prompt:1000.0,completion:500.0}}}'
+"""The server counts 7 tokens of each prompt and 2 of each answer: 0.008 for a request."""
+N = 12
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with chat_server(lambda *_: Reply("ok")) as running:
+        yield running
+
+
+def asking(server: ChatServer, *more: str) -> tuple[str, ...]:
+    model = ("llm=openai", "llm.model=a-model", f"llm.base_url={server.url}", "llm.api_key_env=''", "llm.concurrency=3")
+    return (*FEW_METRICS, *model, "llm.max_new_tokens=2", *more)
+
+
+def prompts(server: ChatServer) -> list[str]:
+    return [last_message(request) for request in server.requests]
+
+
+def test_the_same_command_goes_on_until_all_is_answered(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = asking(server, "run.max_requests=5")
+    assert run_small(tmp_path, command) == 3
+    assert len(server.requests) == 5
+    assert sweep_in(tmp_path).status == "INTERRUPTED"
+    captured = capsys.readouterr()
+    assert "more than run.max_requests=5: the sweep then stops on the way" in captured.out
+    assert captured.err.startswith("Stopped at run.max_requests=5: 5 requests, 45 tokens, cost not known")
+    assert "0 of 1 cells are done; every reply that came and every finished stage is kept" in captured.err
+    assert [run_small(tmp_path, command, sweep_id=name) for name in ("second", "third")] == [3, 0]
+    assert len(set(prompts(server))) == len(server.requests) == N
+    assert cells_in(tmp_path, "third")[0].counts == {"ok": N}
+
+
+def test_a_budget_is_that_of_all_workers(tmp_path: Path, server: ChatServer) -> None:
+    cells = [asking(server, f"top_k={k}", "run.workers=2", "run.max_requests=7") for k in (2, 4)]
+    assert run_small(tmp_path, *cells) == 3
+    assert len(server.requests) == 7
+
+
+def test_money_is_not_overdrawn(tmp_path: Path, server: ChatServer) -> None:
+    of_answers = PRICES.replace("1000.0", "0.0")  # 0.001 for a request, as is known before it is sent
+    assert run_small(tmp_path, asking(server, of_answers, "run.max_cost=0.0055")) == 3
+    spent = sweep_in(tmp_path).spent
+    assert len(server.requests) == spent["n_requests"] == 5
+    assert (spent["cost"], spent["currency"]) == (pytest.approx(0.005), "USD")
+
+
+def test_a_model_without_a_price_is_refused_where_money_is_limited(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_small(tmp_path, asking(server, "run.max_cost=3.0")) == 2
+    assert "run.max_cost: what a-model at 127.0.0.1:" in capsys.readouterr().err
+    assert server.requests == []
+
+
+def test_what_was_spent_and_what_a_cell_costs_are_two_things(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for sweep_id in (SWEEP_ID, "again"):
+        assert run_small(tmp_path, asking(server, PRICES), sweep_id=sweep_id) == 0
+    first, again = (cells_in(tmp_path, sweep_id)[0] for sweep_id in (SWEEP_ID, "again"))
+    assert first.usage == again.usage
+    assert first.usage["answers"] == {
+        "n_requests": N, "n_prompt_tokens": 7 * N, "n_completion_tokens": 2 * N, "cost": pytest.approx(0.008 * N),
+    }  # fmt: skip
+    assert (first.cost, first.currency) == (pytest.approx(0.008 * N), "USD")
+    assert [sweep_in(tmp_path, sweep_id).spent["n_requests"] for sweep_id in (SWEEP_ID, "again")] == [N, 0]
+    assert dict(logged_metrics(first))["run/cost/answers"] == pytest.approx(0.008 * N)
+    table = (tmp_path / "results" / SWEEP_ID / "leaderboard.csv").read_text(encoding="utf-8")
+    (row,) = csv.DictReader(table.splitlines())
+    assert (float(row["cost"]), row["currency"]) == (pytest.approx(0.008 * N), "USD")
+    shown = capsys.readouterr().out
+    assert "at most about" in shown
+    assert f"spent:    {N} requests, {9 * N} tokens, 0.0960 USD" in shown
+    assert "spent:    nothing, every reply was kept" in shown
+
+
+def test_what_no_list_prices_is_not_known_and_never_nothing(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_small(tmp_path, asking(server)) == 0
+    (cell,) = cells_in(tmp_path)
+    assert (cell.cost, cell.usage["answers"]["cost"], sweep_in(tmp_path).spent["cost"]) == (None, None, None)
+    assert not any(name.startswith("run/cost") for name, _ in logged_metrics(cell))
+    assert "what a-model costs is not known: no price list names it" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("budget", ["run.max_requests=0", "run.max_tokens=-1", "run.max_cost=0.0"])
+def test_a_budget_of_nothing_is_a_mistake(tmp_path: Path, budget: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_small(tmp_path, (budget,)) == 2
+    assert f"{budget.partition('=')[0]}: got" in capsys.readouterr().err
