@@ -258,6 +258,7 @@ def test_a_model_is_tried(tmp_path: Path) -> None:
     words = [word.replace("MODEL_FOLDER", "./MODEL_FOLDER") for word in arguments]
     done = run(["runner.models", *words], tmp_path)
     assert done.returncode == 0, done.stderr
+    assert "128 tokens at once" in done.stdout
     assert "32 dimensions" in done.stdout
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from components.errors import ComponentError, RagGridError
 from components.openai_server.access import host_of
 from components.pretrained.model_files import ModelFiles, model_files
-from components.protocols import LLM, AnswerMetric, Embedder, Reranker
+from components.protocols import LLM, AnswerMetric, Embedder, ReadsTokens, Reranker
 from components.records import AnswerState, Kind, Message, Passages, Request, Sample, TextsWithUnits
 
 QUESTION = "Which city is the capital of France?"
@@ -34,6 +34,9 @@ def try_model(component: object, *, download: bool) -> Trial:
     mistake = ""
     try:
         lines += _place(component, download=download)
+        if isinstance(component, ReadsTokens):
+            limit = component.token_limit()
+            lines += [("reads", f"{limit:,} tokens at once" if limit else "texts of any length")]
         started = time.perf_counter()
         said = _said_by(component)
         lines += [("first line", f"{said} (loading included: {time.perf_counter() - started:.1f} s)")]
