@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from components.encodings import Encodings, SparseVectors
 from components.records import (
     Answer,
     Benchmark,
@@ -171,6 +172,17 @@ class ReadsTokens(Protocol):
 
 
 @runtime_checkable
+class ThreeWayEncoder(Component, Protocol):
+    """Makes three things of a text in one pass: a vector, weights of its tokens, and vectors of its tokens."""
+
+    def encode_chunks(self, chunks: Passages) -> Encodings:
+        """A row of each per chunk."""
+
+    def encode_queries(self, queries: Passages) -> Encodings:
+        """A row of each per query, comparable with those of chunks by inner product."""
+
+
+@runtime_checkable
 class VectorIndex(Component, Protocol):
     """Nearest neighbours by inner product."""
 
@@ -203,8 +215,21 @@ class SparseIndex(Component, Protocol):
 
 
 @runtime_checkable
+class TokenIndex(Component, Protocol):
+    """Ranks chunks by the token weights that an encoder gave."""
+
+    def build(self, chunks: SparseVectors) -> Arrays:
+        """An index over the chunks' weights as named arrays."""
+
+    def search(self, index: Arrays, queries: SparseVectors, depth: int) -> Hits:
+        """As `SparseIndex.search`."""
+
+
+@runtime_checkable
 class Fusion(Component, Protocol):
-    """Joins several rankings of the same queries into one, by chunk."""
+    """Joins several rankings of the same queries into one, by chunk. One that weighs a retriever's searches has their
+    `weights`, in the order of its `arms`: their number is then checked before any work begins.
+    """
 
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
         """The `depth` best per query of the union."""
@@ -233,6 +258,49 @@ class SparseArm(Protocol):
 
 
 @runtime_checkable
+class EncodedDenseArm(Protocol):
+    """A search for the nearest chunks by an encoder's vectors of whole texts."""
+
+    @property
+    def encoder(self) -> ThreeWayEncoder:
+        """Encodes chunks and queries."""
+
+    @property
+    def vector_index(self) -> VectorIndex:
+        """Searched with the queries' vectors."""
+
+
+@runtime_checkable
+class EncodedSparseArm(Protocol):
+    """A search for the chunks that share tokens with the query, by an encoder's weights of them."""
+
+    @property
+    def encoder(self) -> ThreeWayEncoder:
+        """Encodes chunks and queries."""
+
+    @property
+    def token_index(self) -> TokenIndex:
+        """Searched with the queries' weights."""
+
+
+@runtime_checkable
+class LateInteractionArm(Protocol):
+    """A ranking by late interaction between the tokens of query and chunk."""
+
+    @property
+    def encoder(self) -> ThreeWayEncoder:
+        """Encodes chunks and queries."""
+
+    @property
+    def candidates(self) -> "Sequence[EncodedDenseArm | EncodedSparseArm]":
+        """The searches whose hits are scored; none for a search of all chunks."""
+
+
+EncodedArm = EncodedDenseArm | EncodedSparseArm | LateInteractionArm
+"""Searches that share one pass of an encoder over the chunks."""
+
+
+@runtime_checkable
 class PickingArm(Protocol):
     """No search: what a sample itself names is picked, whatever the query. It is the only arm of its retriever."""
 
@@ -248,7 +316,7 @@ class PickingArm(Protocol):
         """At most `n` chunks for each sample, by decreasing score; none for a sample that names nothing."""
 
 
-Arm = DenseArm | SparseArm | PickingArm
+Arm = DenseArm | SparseArm | EncodedArm | PickingArm
 """One search of a retriever (or none, but its result at once); each gives a ranking of its own."""
 
 
@@ -317,6 +385,18 @@ class ListReranker(Component, Protocol):
         """One HitOrder per query; `hits` are the texts of its hits, best first. A reply that cannot be read (after
         asking again) and a request that failed for good are told there, and neither moves a hit.
         """
+
+
+@runtime_checkable
+class EncodedReranker(Reranker, Protocol):
+    """A reranker that scores what an encoder made of queries and chunks: chunks are then encoded once, and kept."""
+
+    @property
+    def encoder(self) -> ThreeWayEncoder:
+        """Encodes chunks and queries."""
+
+    def score_encoded(self, queries: Encodings, chunks: Encodings, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+        """As `score`."""
 
 
 AnyReranker = Reranker | ListReranker

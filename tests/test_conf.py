@@ -29,6 +29,7 @@ NEEDED = {
     **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in ("beir", "crud_rag", "financerag", "omnieval")},
     "reranker/rerank_api.yaml": ["reranker.base_url=http://localhost:8000/v1"],
     **{f"reranker/llm_{name}.yaml": ["reranker.llm.model=a-model"] for name in ("listwise", "pairwise", "pointwise")},
+    "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
     **{
         f"judge/{name}.yaml": ["judge.llm.model=a-model"]

@@ -17,6 +17,8 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 OURS = ("components", "runner", "analysis")
 SHARED_BY_ROLES = (
     "components.records",
+    "components.encodings",
+    "components.late_interaction",
     "components.protocols",
     "components.errors",
     "components.fields",
@@ -115,7 +117,9 @@ def test_roles_do_not_import_each_other(module: str) -> None:
         ("components.records", ()),
         ("components.errors", ()),
         ("components.fields", ()),
-        ("components.protocols", ("components.records",)),
+        ("components.encodings", ()),
+        ("components.late_interaction", ("components.encodings", "components.records", "components.text")),
+        ("components.protocols", ("components.encodings", "components.records")),
         ("components.text.forms", (*SHARED_BY_ROLES, TOKENIZERS)),
         *((name, ("components.statistics",)) for name in MODULES if _is_under(name, "components.statistics")),
         *(

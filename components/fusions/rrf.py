@@ -14,7 +14,7 @@ from components.records import Hits
 class ReciprocalRank:
     """A chunk scores the sum over rankings of weight / (k + rank), rank from 1. Source: Cormack et al. 2009.
 
-    `weights` are those of the dense and the sparse ranking, in this order.
+    `weights` are those of the retriever's searches, in their order: dense and sparse for `hybrid`.
     """
 
     k: int = 60
@@ -25,9 +25,9 @@ class ReciprocalRank:
     def check(self) -> list[str]:
         """Numbers out of range."""
         mistakes = [] if self.k >= 0 else [f"k: got {self.k}, wanted at least 0"]
-        if len(self.weights) != 2 or min(self.weights) < 0 or sum(self.weights) == 0:
+        if min(self.weights, default=0) < 0 or sum(self.weights) == 0:
             mistakes.append(
-                f"weights: got {list(self.weights)}, wanted two numbers (dense, sparse), none negative, not both 0"
+                f"weights: got {list(self.weights)}, wanted a number per search, none negative and not all 0"
             )
         return mistakes
 

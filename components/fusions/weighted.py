@@ -30,9 +30,14 @@ class WeightedScores:
             [] if 0 <= self.dense_weight <= 1 else [f"dense_weight: got {self.dense_weight}, wanted a share in [0, 1]"]
         )
 
+    @property
+    def weights(self) -> tuple[float, float]:
+        """Of the dense and the sparse ranking."""
+        return (self.dense_weight, 1 - self.dense_weight)
+
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
         """The `depth` best per query of the union."""
-        weights = weight_of_each((self.dense_weight, 1 - self.dense_weight), len(rankings))
+        weights = weight_of_each(self.weights, len(rankings))
         parts = [weight * _normalised(hits) for weight, hits in zip(weights, rankings, strict=True)]
         return sum_by_chunk([hits.chunk for hits in rankings], parts, depth)
 

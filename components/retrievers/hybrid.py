@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.protocols import Embedder, Fusion, SparseIndex, VectorIndex
-from components.retrievers.arms import ByEmbedding, ByTerms, depth_mistakes
+from components.retrievers.arms import ByEmbedding, ByTerms, depth_mistakes, weight_mistakes
 
 
 @dataclass(frozen=True)
@@ -25,5 +25,5 @@ class Hybrid:
         return (ByEmbedding(self.embedder, self.vector_index), ByTerms(self.sparse_index))
 
     def check(self) -> list[str]:
-        """Mistakes of depth."""
-        return depth_mistakes(self.depth)
+        """Mistakes of depth and of the fusion's weights."""
+        return [*depth_mistakes(self.depth), *weight_mistakes(self.fusion, len(self.arms))]

@@ -30,6 +30,7 @@ from components.protocols import (
     Dataset,
     DenseArm,
     Embedder,
+    EncodedArm,
     Expander,
     Metric,
     PickingArm,
@@ -51,6 +52,7 @@ from runner.pipeline.copies import FoundCopies, NoCopies
 from runner.pipeline.cut_texts import cut_pairs, cut_texts
 from runner.pipeline.data import Data
 from runner.pipeline.dense import dense_hits
+from runner.pipeline.encoded import encoded_hits
 from runner.pipeline.fusing import Ranking, joined_hits
 from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.list_reranking import asked_orders
@@ -210,6 +212,8 @@ def _searched(retriever: Retriever, data: Data, chunks: Stage[Spans], queries: I
                 rankings.append(Ranking(dense_hits(arm, data, chunks, variant, retriever.depth), variant))
             elif isinstance(arm, SparseArm):
                 rankings.append(Ranking(sparse_hits(arm, data, chunks, variant, retriever.depth), variant))
+            elif isinstance(arm, EncodedArm):
+                rankings.append(Ranking(encoded_hits(arm, data, chunks, variant, retriever.depth), variant))
     return joined_hits(retriever.fusion, retriever.depth, rankings)
 
 

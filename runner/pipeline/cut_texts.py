@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.json_value import Json
-from components.protocols import DenseArm, ReadsTokens, Reranker, Retriever
+from components.protocols import DenseArm, EncodedArm, ReadsTokens, Reranker, Retriever
 from components.records import Hits, Queries, Spans
 from runner.engine.codecs import Codec, Single
 from runner.engine.run import Run
@@ -109,8 +109,12 @@ def cut_texts(
 ) -> tuple[CutTexts, ...]:
     """A count of the chunks, and of each variant of the queries, for every embedder whose model reads tokens."""
     read: list[ChunkPassages | QueryPassages] = [ChunkPassages(data.corpus, chunks), *map(QueryPassages, queries)]
-    embedders = [arm.embedder for arm in retriever.arms if isinstance(arm, DenseArm)]
-    stages = [CutTexts(own, passages) for own in embedders if isinstance(own, ReadsTokens) for passages in read]
+    models = [
+        arm.embedder if isinstance(arm, DenseArm) else arm.encoder
+        for arm in retriever.arms
+        if isinstance(arm, DenseArm | EncodedArm)
+    ]
+    stages = [CutTexts(own, passages) for own in models if isinstance(own, ReadsTokens) for passages in read]
     return tuple({stage.key: stage for stage in stages}.values())
 
 

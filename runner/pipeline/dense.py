@@ -1,7 +1,6 @@
 """The search by embedding: fit, embed, index, search."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -13,8 +12,8 @@ from components.records import Hits, Queries, Spans
 from runner.engine.codecs import Codec, Columns, Named, Parts, Single
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
-from runner.engine.store.blocks import read_block, write_block
-from runner.engine.store.files import keeping, read_part
+from runner.engine.store.blocks import joined_blocks, read_block, write_block
+from runner.engine.store.files import read_part
 from runner.pipeline import sub_corpora
 from runner.pipeline.data import Data
 from runner.pipeline.passages import ChunkPassages, DocumentPassages, QueryPassages, corpus_terms, query_terms
@@ -71,7 +70,7 @@ class ChunkVectors(Stage[Vectors]):
                 block = read_part(path)  # from the disk: the memory is for the next one
             blocks.append(block)
             run.report(rows.stop, len(chunks))
-        return _joined(run.workspace / "vectors.npy", blocks, len(chunks))
+        return joined_blocks(run.workspace / "vectors.npy", blocks)
 
 
 def _checked(vectors: Vectors, n_wanted: int, embedder: Embedder) -> Vectors:
@@ -79,21 +78,7 @@ def _checked(vectors: Vectors, n_wanted: int, embedder: Embedder) -> Vectors:
         raise ComponentError(
             f"{type(embedder).__name__}: got vectors of shape {vectors.shape} for {n_wanted} chunks, wanted a row each"
         )
-    return vectors
-
-
-def _joined(path: Path, blocks: list[Vectors], n_rows: int) -> Vectors:
-    """All blocks in one file: the whole is never held in memory. Raises StoreError.
-
-    Written and not mapped: a full disk is an error then, where a mapped page that finds no room kills the process.
-    """
-    header = {"descr": "<f4", "fortran_order": False, "shape": (n_rows, blocks[0].shape[1])}
-    with keeping("half-done work", path.parent), path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for block in blocks:
-            file.write(np.ascontiguousarray(block, dtype="<f4").data)
-    whole: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    return whole
+    return np.asarray(vectors, dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.encodings import Encodings
 from components.errors import ComponentError
-from components.protocols import AnyReranker, ListReranker, Reranker, SlowReranker
+from components.protocols import AnyReranker, EncodedReranker, ListReranker, Reranker, SlowReranker
 from components.records import Hits, Passages, Queries, Spans
 from runner.engine.codecs import Codec, Columns
 from runner.engine.identity import describe, key_of
@@ -16,6 +17,7 @@ from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
 from runner.pipeline import sub_corpora
 from runner.pipeline.data import Data
+from runner.pipeline.encoded import encoded_chunks, encoded_queries
 from runner.pipeline.list_reranking import AskedHitOrders, ReorderedHits, require_one_query_each
 from runner.pipeline.passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
 from runner.pipeline.sub_corpora import SubCorpora
@@ -40,6 +42,7 @@ class RerankedHits(Stage[Hits]):
     queries: QueryPassages
     chunks: ChunkPassages
     corpora: SubCorpora
+    encoded: tuple[Stage[Encodings], ...] = ()  # queries and chunks, for a reranker that scores what an encoder made
 
     def make(self, run: Run) -> Hits:
         """Scores and sorts. Hits behind the scored ones get scores below all of theirs: scores fall from hit to hit."""
@@ -92,6 +95,9 @@ class RerankedHits(Stage[Hits]):
         self, run: Run, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]
     ) -> NDArray[np.float32]:
         """Several corpora are scored apart, as they are searched."""
+        if isinstance(self.reranker, EncodedReranker):  # it scores a pair by itself, whatever else is in the corpus
+            of_queries, of_chunks = (run.read(stage) for stage in self.encoded)
+            return _checked(self.reranker.score_encoded(of_queries, of_chunks, pairs), len(pairs), self.reranker)
         all_scores = np.zeros(len(pairs), dtype=np.float32)
         for part in self.corpora.ranges(run):
             first, last, _ = part.chunks.indices(len(chunks.texts))
@@ -136,4 +142,7 @@ def reranked_hits(
         QueryPassages(queries, query_terms(reranker.tokenizer, queries, data.corpus)),
         ChunkPassages(data.corpus, chunks, corpus_terms(reranker.tokenizer, data.corpus)),
         sub_corpora.sub_corpora(data, chunks),
+        (encoded_queries(reranker.encoder, queries), encoded_chunks(reranker.encoder, data, chunks))
+        if isinstance(reranker, EncodedReranker)
+        else (),
     )

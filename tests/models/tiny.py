@@ -81,6 +81,21 @@ def _save_xlm_roberta(
     return folder
 
 
+def save_bge_m3(folder: Path, *, seed: int = 0) -> Path:
+    """An XLM-R encoder with BGE-M3's two heads, in the files of its published folder: no safetensors."""
+    import torch
+    from safetensors.torch import load_file
+
+    save_xlm_roberta(folder, seed=seed)
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    torch.save(weights, folder / "pytorch_model.bin")
+    n_dimensions = len(weights["embeddings.LayerNorm.weight"])
+    torch.save(torch.nn.Linear(n_dimensions, 1).state_dict(), folder / "sparse_linear.pt")
+    torch.save(torch.nn.Linear(n_dimensions, n_dimensions).state_dict(), folder / "colbert_linear.pt")
+    return folder
+
+
 def save_qwen2(folder: Path, *, seed: int = 0, chat_template: str | None = None) -> Path:
     """A causal language model with its tokenizer, whose tokens are bytes and the words yes and no."""
     import torch

@@ -1,15 +1,33 @@
+from dataclasses import replace
+
 import pytest
 
+from components.embedders.bge_m3 import BgeM3
 from components.embedders.hashing import Hashing
 from components.fusions.rrf import ReciprocalRank
-from components.protocols import DenseArm, PickingArm, Retriever, SparseArm
+from components.fusions.weighted import WeightedScores
+from components.protocols import (
+    DenseArm,
+    EncodedDenseArm,
+    EncodedSparseArm,
+    LateInteractionArm,
+    PickingArm,
+    Retriever,
+    SparseArm,
+)
 from components.retrievers.closed_book import ClosedBook
 from components.retrievers.dense import Dense
 from components.retrievers.hybrid import Hybrid
 from components.retrievers.sparse import Sparse
+from components.retrievers.three_way import ThreeWay
 from components.sparse_indexes.bm25 import Bm25
+from components.sparse_indexes.token_weights import TokenWeights
 from components.vector_indexes.faiss_index import Flat
 from tests.contracts.component_contract import ComponentContract
+
+KINDS = (DenseArm, SparseArm, EncodedDenseArm, EncodedSparseArm, LateInteractionArm, PickingArm)
+HEADS = BgeM3("owner/name", "0" * 40)
+EQUAL = ReciprocalRank(weights=(1.0, 1.0, 1.0))
 
 
 class RetrieverContract(ComponentContract):
@@ -22,7 +40,7 @@ class RetrieverContract(ComponentContract):
 
     def test_every_arm_is_of_one_kind(self) -> None:
         for arm in self.component.arms:
-            assert [isinstance(arm, kind) for kind in (DenseArm, SparseArm, PickingArm)].count(True) == 1
+            assert [isinstance(arm, kind) for kind in KINDS].count(True) == 1
 
     def test_picks_or_searches(self) -> None:
         picks = [isinstance(arm, PickingArm) for arm in self.component.arms]
@@ -49,6 +67,28 @@ class TestSparse(RetrieverContract):
 
 class TestHybrid(RetrieverContract):
     component = Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank())
+
+
+class TestThreeWay(RetrieverContract):
+    component = ThreeWay(HEADS, Flat(), TokenWeights(), EQUAL)
+
+    def test_late_interaction_ranks_the_hits_of_the_other_two_or_all_chunks(self) -> None:
+        dense, sparse, late = self.component.arms
+        assert late.candidates == (dense, sparse)
+        assert replace(self.component, exhaustive=True).arms[2].candidates == ()
+
+
+def test_weights_for_another_number_of_searches() -> None:
+    """Equal ones fit any number."""
+    uneven = ReciprocalRank(weights=(1.0, 0.5))
+    assert ThreeWay(HEADS, Flat(), TokenWeights(), ReciprocalRank()).check() == []
+    assert Hybrid(Hashing(), Flat(), Bm25(), WeightedScores(0.3)).check() == []
+    assert ThreeWay(HEADS, Flat(), TokenWeights(), uneven).check() == [
+        "fusion: got the weights [1.0, 0.5], wanted 3, one per search, or equal ones"
+    ]
+    assert Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank(weights=(1.0, 1.0, 0.5))).check() == [
+        "fusion: got the weights [1.0, 1.0, 0.5], wanted 2, one per search, or equal ones"
+    ]
 
 
 def test_hybrid_makes_the_searches_of_the_two_others() -> None:

@@ -5,8 +5,12 @@ What cannot be read, or is not what was written, counts as absent and is removed
 
 import logging
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from runner.engine.store.files import Part, checksum, file_name, keeping, read_part, sync, write_part
 
@@ -40,6 +44,22 @@ def read_blocks(folder: Path, name: str) -> Iterator[Part]:
         else:
             log.warning("%s: does not match its checksum or cannot be read; what it held is made again", path)
             path.unlink(missing_ok=True)
+
+
+def joined_blocks(path: Path, blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Arrays of one type and row length in one file, memory-mapped: the whole is never held in memory. Raises
+    StoreError.
+
+    Written and not mapped: a full disk is an error then, where a mapped page that finds no room kills the process.
+    """
+    n_rows, row = sum(map(len, blocks)), blocks[0].shape[1:]
+    descr = np.lib.format.dtype_to_descr(blocks[0].dtype)
+    with keeping("half-done work", path.parent), path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": (n_rows, *row)})
+        for block in blocks:
+            file.write(np.ascontiguousarray(block).data)
+    whole: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return whole
 
 
 def damaged_blocks(folder: Path) -> list[Path]:

@@ -20,6 +20,7 @@ from runner.engine.store.files import (
     checksum,
     file_name,
     keeping,
+    mapped_file,
     part_name,
     read_part,
     sync,
@@ -242,7 +243,7 @@ class Store:
                 files = {}
                 for name, value in payload.items():
                     path = temporary / file_name(name, value)
-                    write_part(path, value)
+                    self._write_part(path, value)
                     if synced:
                         sync(path)
                     files[path.name] = (checksum(path), path.stat().st_size)
@@ -259,6 +260,14 @@ class Store:
         if not partial:
             self._found[kind, key] = entry
         return entry
+
+    def _write_part(self, path: Path, value: Part) -> None:
+        """An array that is mapped from a file in this store is that file, under a second name."""
+        mapped = mapped_file(value)
+        if mapped is not None and mapped.resolve().is_relative_to(self.root.resolve()):
+            link_or_copy(mapped, path)
+        else:
+            write_part(path, value)
 
     def _move_in(self, temporary: Path, folder: Path, *, synced: bool) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)

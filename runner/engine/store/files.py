@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import mmap
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -42,6 +43,16 @@ def write_part(path: Path, value: Part) -> None:
         # One call: json.dump to a file, or any indent, takes the slow Python encoder.
         text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":"))
         path.write_text(text + "\n", encoding="utf-8")
+
+
+def mapped_file(value: Part) -> Path | None:
+    """The .npy file whose whole array this is; None for any other value, such as a part of such an array."""
+    base: object = getattr(value, "base", None)
+    if not isinstance(value, np.memmap) or not isinstance(base, mmap.mmap):
+        return None
+    file = Path(value.filename or "")
+    is_whole = file.suffix == ".npy" and file.is_file() and file.stat().st_size == value.offset + value.nbytes
+    return file if is_whole else None
 
 
 def read_part(path: Path) -> Part:

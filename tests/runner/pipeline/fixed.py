@@ -14,6 +14,7 @@ from components.chunkers.budget import Unit
 from components.chunkers.sentence import SentencePacking
 from components.chunkers.whole import WholeDocuments
 from components.contexts.packed import PackedContext
+from components.encodings import Encodings
 from components.expanders.none import NoExpander
 from components.fusions.rrf import ReciprocalRank
 from components.judges.graded import Graded
@@ -26,8 +27,9 @@ from components.metrics.interval import Intervals
 from components.metrics.passage_coverage import PassageCoverage
 from components.metrics.trec import TrecMeasures
 from components.prompts.by_kind import PromptByKind
-from components.protocols import LLM, EmbedderState, WordTokenizer
+from components.protocols import LLM, EmbedderState, ThreeWayEncoder, WordTokenizer
 from components.records import Benchmark, Documents, Evidence, Kind, Passages, Sample
+from components.rerankers.late_interaction import LateInteraction
 from components.rerankers.lexical import LexicalCoverage
 from components.rerankers.listwise import Listwise
 from components.rerankers.none import NoReranker
@@ -37,7 +39,9 @@ from components.retrievers.given import Given
 from components.retrievers.hybrid import Hybrid
 from components.retrievers.oracle import Oracle
 from components.retrievers.sparse import Sparse
+from components.retrievers.three_way import ThreeWay
 from components.sparse_indexes.bm25 import Bm25
+from components.sparse_indexes.token_weights import TokenWeights
 from components.tokenizers.character_bigrams import CharacterBigrams
 from components.tokenizers.jieba_words import JiebaWords
 from components.vector_indexes.faiss_index import Flat
@@ -196,6 +200,31 @@ class ReadsCharacters:
         return np.zeros(len(pairs), dtype=np.float32)
 
 
+@dataclass(frozen=True)
+class LetterHeads:
+    """An encoder: counts of letters, twice the counts of those in the text as weights, and for each word a vector that
+    is 1 at its first letter. Whole numbers, equal on every platform.
+    """
+
+    version: ClassVar[int] = 1
+
+    def encode_chunks(self, chunks: Passages) -> Encodings:
+        counts = _letters(chunks.texts)
+        ids = [np.flatnonzero(row).astype(np.int32) for row in counts]
+        firsts = [_letters([word[0] for word in text.split() if word[0].isalpha()]) for text in chunks.texts]
+        return Encodings(
+            dense=counts,
+            weight_ids=np.concatenate([np.zeros(0, dtype=np.int32), *ids]),
+            weights=2 * counts[counts > 0],
+            weight_offsets=np.cumsum([0, *map(len, ids)]).astype(np.int64),
+            vectors=np.concatenate([np.zeros((0, 26)), *firsts]).astype(np.float16),
+            vector_offsets=np.cumsum([0, *map(len, firsts)]).astype(np.int64),
+        )
+
+    def encode_queries(self, queries: Passages) -> Encodings:
+        return self.encode_chunks(queries)
+
+
 def _letters(texts: Sequence[str]) -> NDArray[np.float32]:
     counts = [[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
     return np.array(counts, dtype=np.float32).reshape(len(counts), 26)
@@ -274,6 +303,12 @@ def bm25(**fields: Any) -> Sparse:
     return Sparse(Bm25(tokenizer=CharacterBigrams(), **fields), depth=6)
 
 
+def three_way(encoder: ThreeWayEncoder, **fields: Any) -> ThreeWay:
+    """The three searches of an encoder, equally weighed."""
+    weights = ReciprocalRank(weights=(1.0, 1.0, 1.0))
+    return replace(ThreeWay(encoder, Flat(), TokenWeights(), weights, depth=6), **fields)
+
+
 _STRICT = MetricSettings(
     {"strict": TrecMeasures(("mrr",), strict=True)}, Intervals(n_resamples=50), credit_copies=False
 )
@@ -296,6 +331,11 @@ CELLS = {
         "reranker": Listwise(
             Scripted(reply='{"ranking": [2, 1]}'), "", "{question}\n{passages}", "Again.", depth=3, window=2, step=1
         ),
+    },
+    "three heads of an encoder": {
+        "retriever": three_way(LetterHeads()),
+        "reranker": LateInteraction(LetterHeads(), depth=3),
+        "llm": NoGenerator(),
     },
     "closed book": {"retriever": ClosedBook()},
     "baseline": {"retriever": bm25(), "llm": Extractive(tokenizer=CharacterBigrams())},

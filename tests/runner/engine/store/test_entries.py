@@ -50,6 +50,32 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> No
     monkeypatch.setattr("os.fsync", refuse)
 
 
+class TestMappedArrays:
+    """Those that take up most of a disk are made in a workspace, or passed on from another result."""
+
+    def written(self, store: Store, array: np.ndarray) -> Entry:
+        return store.write(KIND, KEY, {"vectors": array}, seconds=1.5, made_from={})
+
+    def test_one_of_this_store_is_not_copied(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(store.root.parent)
+        store = Store(Path(store.root.name))
+        file = store.workspace(KEY) / "vectors.npy"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.save(file, np.arange(8))
+        entry = self.written(store, np.load(file, mmap_mode="r"))
+        assert (entry.folder / "vectors.npy").stat().st_ino == file.stat().st_ino
+        store.discard_workspace(KEY)
+        assert found(store).parts()["vectors"].tolist() == list(range(8))
+
+    def test_one_of_somebody_elses_is_copied(self, store: Store, tmp_path: Path) -> None:
+        """He may write into it later."""
+        np.save(tmp_path / "own.npy", np.arange(8))
+        entry = self.written(store, np.load(tmp_path / "own.npy", mmap_mode="r"))
+        np.save(tmp_path / "own.npy", np.zeros(8))
+        assert entry.parts()["vectors"].tolist() == list(range(8))
+        assert (entry.folder / "vectors.npy").stat().st_nlink == 1
+
+
 class TestPuttingAFileElsewhere:
     """Results take the store's files as they are: once on the disk where the file system can."""
 

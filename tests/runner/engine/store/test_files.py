@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from runner.engine.store.files import file_name, part_name, read_part, write_part
+from runner.engine.store.files import file_name, mapped_file, part_name, read_part, write_part
 from tests.runner.sweeping import REPOSITORY
 
 
@@ -56,6 +56,20 @@ def test_arrays(tmp_path: Path, array: np.ndarray) -> None:
 
 def test_large_arrays_are_not_read_into_memory(tmp_path: Path) -> None:
     assert isinstance(through_a_file(tmp_path, "array", np.zeros(300_000)), np.memmap)
+
+
+class TestMappedFile:
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        np.save(tmp_path / "array.npy", np.arange(12).reshape(4, 3))
+        return tmp_path / "array.npy"
+
+    def test_a_whole_array_is_its_file(self, file: Path) -> None:
+        assert mapped_file(np.load(file, mmap_mode="r")) == file
+
+    def test_a_part_or_another_view_of_it_is_not(self, file: Path) -> None:
+        whole = np.load(file, mmap_mode="r")
+        assert [mapped_file(view) for view in (whole[:2], whole[:], whole.T, np.array(whole), "text")] == [None] * 5
 
 
 @pytest.mark.parametrize("n_rows", [0, 3, 200_000])

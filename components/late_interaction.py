@@ -1,0 +1,93 @@
+"""Late interaction: texts are as similar as their tokens, each of the query's with the nearest to it of the chunk's.
+
+Source: Khattab and Zaharia 2020, "ColBERT", equation 3, as a mean over the query's tokens in place of a sum, which is
+how BGE-M3 was trained (Chen et al. 2024, "M3-Embedding", section 3.2).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.encodings import MultiVectors
+from components.records import Hits
+from components.text.ranking import empty_hits, sort_hits
+
+_RESOLUTION = 6
+"""Decimals of a score. BLAS may add in any order, so equal texts tie only after rounding."""
+
+_VECTORS_AT_ONCE = 32_768
+"""Of chunks: as float32 of 1,024 dimensions 128 MiB."""
+
+_QUERY_VECTORS_AT_ONCE = 1024
+
+
+def score_pairs(queries: MultiVectors, chunks: MultiVectors, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
+    """float32[n_pairs] for int32[n_pairs, 2] of (query, chunk) positions: the mean over the query's vectors of the
+    largest inner product with one of the chunk's. 0 where either has no vector.
+    """
+    scores = np.zeros(len(pairs), dtype=np.float32)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    starts = np.flatnonzero(np.diff(pairs[order, 0], prepend=-1))
+    for own in np.split(order, starts[1:]) if len(order) else []:
+        asked = _vectors(queries, int(pairs[own[0], 0]))
+        for some in _blocks(chunks, pairs[own, 1]):
+            scores[own[some]] = _means(asked, [len(asked)], chunks.rows(pairs[own[some], 1]))[0]
+    return scores
+
+
+def search(queries: MultiVectors, chunks: MultiVectors, depth: int) -> Hits:
+    """The `depth` best of all chunks for every query, by the score of `score_pairs`, ties by position; rows are as long
+    as there are chunks where these are fewer. A query or a chunk without a vector finds nothing and is not found.
+
+    Every vector of every query meets every vector of every chunk: this is for small corpora.
+    """
+    depth = min(depth, len(chunks))
+    best = empty_hits(len(queries), depth)
+    for chunk_rows in _blocks(chunks, np.arange(len(chunks))):
+        block = chunks.rows(chunk_rows)
+        for query_rows in _blocks(queries, np.arange(len(queries)), _QUERY_VECTORS_AT_ONCE):
+            asked = queries.rows(query_rows)
+            lengths = asked.last - asked.first
+            scores = _means(np.concatenate([_vectors(asked, row) for row in range(len(asked))]), lengths, block)
+            is_found = (lengths > 0)[:, np.newaxis] & (block.last > block.first)
+            chunk = np.where(is_found, chunk_rows, -1)
+            merged = sort_hits(
+                np.concatenate([best.chunk[query_rows], chunk], axis=1).astype(np.int32),
+                np.concatenate([best.score[query_rows], scores], axis=1),
+                depth,
+            )
+            best.chunk[query_rows], best.score[query_rows] = merged.chunk, merged.score
+    return best
+
+
+def _vectors(texts: MultiVectors, row: int) -> NDArray[np.float32]:
+    return np.asarray(texts.vectors[texts.first[row] : texts.last[row]], dtype=np.float32)
+
+
+def _blocks(
+    texts: MultiVectors, rows: NDArray[np.integer], n_vectors: int = _VECTORS_AT_ONCE
+) -> Iterator[NDArray[np.int64]]:
+    """Places in `rows`, so many in a row that their texts have about `n_vectors` vectors together."""
+    number = np.cumsum(texts.last[rows] - texts.first[rows]) // n_vectors
+    for own in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(number)) + 1):
+        if len(own):
+            yield own
+
+
+def _means(
+    asked: NDArray[np.float32], lengths: "NDArray[np.int64] | list[int]", chunks: MultiVectors
+) -> NDArray[np.float32]:
+    """float32[n_queries, n_chunks]; `asked` are the vectors of all queries in a row, `lengths` how many each has."""
+    scores = np.zeros((len(lengths), len(chunks)), dtype=np.float32)
+    queries, rows = np.flatnonzero(lengths), np.flatnonzero(chunks.last > chunks.first)
+    if not len(queries) or not len(rows):
+        return scores
+    vectors = np.concatenate([_vectors(chunks, row) for row in rows.tolist()])
+    starts = np.concatenate([[0], np.cumsum((chunks.last - chunks.first)[rows])[:-1]])
+    nearest = np.maximum.reduceat(asked @ vectors.T, starts, axis=1)
+    n_asked = np.asarray(lengths)[queries]
+    first = np.concatenate([[0], np.cumsum(n_asked)[:-1]])
+    sums = np.add.reduceat(nearest, first, axis=0)
+    scores[np.ix_(queries, rows)] = (sums / n_asked[:, np.newaxis]).round(_RESOLUTION)
+    return scores

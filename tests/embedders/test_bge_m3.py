@@ -1,0 +1,158 @@
+"""BGE-M3's three heads against the package FlagEmbedding, from a folder with the published one's files."""
+
+import pickle
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.embedders.bge_m3 import BgeM3
+from components.encodings import Encodings
+from components.errors import ComponentError
+from components.late_interaction import score_pairs
+from components.pretrained.load_once import release_all_but
+from components.protocols import ReadsTokens, SlowEmbedder, ThreeWayEncoder
+from components.records import Passages
+from components.sparse_indexes.token_weights import TokenWeights
+from tests.contracts.embedder_contract import EmbedderContract
+from tests.models.tiny import MAX_TOKENS, save_bge_m3
+
+pytest.importorskip("FlagEmbedding", reason="the extra `models` is not installed")
+
+QUERIES = ["北京", "杭州西湖 a1 a1", "会议在北京举行，共有12人参加。"]
+CHUNKS = ["上海是中国的首都。", "abc 123 北京北京", "杭州是浙江的省会，" * 60, "京", "会议在杭州举行，人参加。" * 3]
+PAIRS = np.array([(q, c) for q in range(len(QUERIES)) for c in range(len(CHUNKS))], dtype=np.int32)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    yield str(save_bge_m3(tmp_path_factory.mktemp("bge_m3")))
+    release_all_but(())
+
+
+@pytest.fixture(scope="module")
+def published(folder: str) -> Any:
+    from FlagEmbedding import BGEM3FlagModel
+
+    return BGEM3FlagModel(folder, use_fp16=False, devices="cpu")
+
+
+@pytest.fixture(scope="module")
+def outputs(published: Any) -> Any:
+    """What the package makes of the chunks."""
+    heads = {"return_dense": True, "return_sparse": True, "return_colbert_vecs": True}
+    return published.encode(CHUNKS, max_length=MAX_TOKENS, **heads)
+
+
+@pytest.fixture(scope="module")
+def chunks(folder: str) -> Encodings:
+    return BgeM3(folder).encode_chunks(Passages(CHUNKS))
+
+
+@pytest.fixture(scope="module")
+def scores(published: Any) -> Any:
+    """The package's scores of all pairs, by mode."""
+    pairs = [(QUERIES[query], CHUNKS[chunk]) for query, chunk in PAIRS.tolist()]
+    lengths = {"max_query_length": MAX_TOKENS, "max_passage_length": MAX_TOKENS}
+    return published.compute_score(pairs, batch_size=len(pairs), **lengths)
+
+
+class TestBgeM3AsEmbedder(EmbedderContract):
+    @pytest.fixture(autouse=True)
+    def _tiny(self, folder: str) -> None:
+        self.component = BgeM3(folder)
+
+
+def test_dense_vectors_are_those_of_the_package(chunks: Encodings, outputs: Any, folder: str) -> None:
+    np.testing.assert_allclose(chunks.dense, outputs["dense_vecs"], atol=1e-5)
+    np.testing.assert_allclose(BgeM3(folder).embed_chunks(Passages(CHUNKS), {}), chunks.dense, atol=1e-6)
+
+
+def test_token_weights_are_those_of_the_package(chunks: Encodings, outputs: Any) -> None:
+    sparse = chunks.sparse
+    assert len(outputs["lexical_weights"]) == len(sparse) == len(CHUNKS)
+    for row, expected in enumerate(outputs["lexical_weights"]):
+        own = slice(sparse.first[row], sparse.last[row])
+        assert sparse.ids[own].tolist() == sorted(int(token) for token in expected)
+        np.testing.assert_allclose(sparse.weights[own], [expected[str(i)] for i in sparse.ids[own]], atol=1e-5)
+
+
+def test_token_vectors_are_those_of_the_package_in_half_precision(chunks: Encodings, outputs: Any) -> None:
+    multi = chunks.multi
+    assert multi.vectors.dtype == np.float16
+    for row, expected in enumerate(outputs["colbert_vecs"]):
+        np.testing.assert_allclose(multi.vectors[multi.first[row] : multi.last[row]], expected, atol=5e-4)
+
+
+def test_scores_are_those_of_the_package(chunks: Encodings, folder: str, scores: Any) -> None:
+    queries = BgeM3(folder).encode_queries(Passages(QUERIES))
+    np.testing.assert_allclose(score_pairs(queries.multi, chunks.multi, PAIRS), scores["colbert"], atol=5e-4)
+    products = (queries.dense @ chunks.dense.T)[PAIRS[:, 0], PAIRS[:, 1]]
+    np.testing.assert_allclose(products, scores["dense"], atol=1e-5)
+    hits = TokenWeights().search(TokenWeights().build(chunks.sparse), queries.sparse, len(CHUNKS))
+    found = {
+        (q, c): s
+        for q in range(len(QUERIES))
+        for c, s in zip(hits.chunk[q].tolist(), hits.score[q].tolist(), strict=True)
+    }
+    np.testing.assert_allclose([found.get((q, c), 0) for q, c in PAIRS.tolist()], scores["sparse"], atol=1e-5)
+
+
+def test_blank_texts_have_nothing_and_the_rest_stay_in_place(folder: str, chunks: Encodings) -> None:
+    found = BgeM3(folder).encode_chunks(Passages(["", CHUNKS[1], " \n"]))
+    assert not found.dense[[0, 2]].any()
+    assert np.diff(found.weight_offsets).tolist() == [0, len(found.weights), 0]
+    assert np.diff(found.vector_offsets).tolist() == [0, len(found.vectors), 0]
+    np.testing.assert_allclose(found.dense[1], chunks.dense[1], atol=1e-6)
+
+
+def test_no_texts(folder: str) -> None:
+    found = BgeM3(folder).encode_chunks(Passages([]))
+    assert (found.dense.shape, found.vectors.shape, len(found.weights)) == ((0, 32), (0, 32), 0)
+
+
+def test_small_batches_give_the_same(folder: str, chunks: Encodings) -> None:
+    found = replace(BgeM3(folder), batch_tokens=1).encode_chunks(Passages(CHUNKS))
+    np.testing.assert_allclose(found.dense, chunks.dense, atol=1e-5)
+    np.testing.assert_array_equal(found.weight_ids, chunks.weight_ids)
+    np.testing.assert_allclose(found.vectors, chunks.vectors, atol=1e-3)
+
+
+def test_texts_are_cut_at_max_length(folder: str) -> None:
+    found = BgeM3(folder, max_length=10).encode_chunks(Passages(CHUNKS))
+    assert np.diff(found.vector_offsets).max() == 9, "all but the first token have a vector"
+
+
+def test_tokens_are_counted_before_they_are_cut(folder: str, chunks: Encodings) -> None:
+    assert isinstance(BgeM3(folder), ReadsTokens)
+    assert [BgeM3(folder).token_limit(), BgeM3(folder, max_length=10).token_limit()] == [MAX_TOKENS, 10]
+    counts = BgeM3(folder).count_chunk_tokens(CHUNKS)
+    assert np.minimum(counts, MAX_TOKENS).tolist() == (np.diff(chunks.vector_offsets) + 1).tolist()
+
+
+def test_has_its_role(folder: str) -> None:
+    assert isinstance(BgeM3(folder), ThreeWayEncoder)
+    assert isinstance(BgeM3(folder), SlowEmbedder)
+    assert BgeM3(folder, max_length=2, batch_tokens=0).check() == [
+        "max_length: got 2, wanted at least 3: two tokens are the model's own",
+        "batch_tokens: got 0, wanted at least 1, or null for what suits the device",
+    ]
+
+
+@pytest.mark.parametrize("file", ["sparse_linear.pt", "colbert_linear.pt"])
+def test_a_folder_without_a_head(folder: str, tmp_path: Path, file: str) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / file).unlink()
+    with pytest.raises(ComponentError, match=f"cannot be loaded .*{file}"):
+        BgeM3(str(copy)).encode_chunks(Passages(CHUNKS))
+
+
+def test_code_in_the_file_of_a_head_is_not_run(folder: str, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "sparse_linear.pt").write_bytes(pickle.dumps({"weight": Path("anything")}))
+    with pytest.raises(ComponentError, match="cannot be loaded"):
+        BgeM3(str(copy)).encode_chunks(Passages(CHUNKS))
