@@ -7,6 +7,8 @@ import re
 import unicodedata
 from typing import Any
 
+from components.text.thoughts import split_thoughts
+
 _BARE_VALUE = re.compile(r"[^\w+\-−－]*([+\-−－]?\w+)\W*")
 _HALF_ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -87,7 +89,7 @@ def json_values(text: str) -> list[Any]:
 
 def without_thoughts(text: str) -> str:
     """A reply without what is between <think> and </think>; either tag may be missing."""
-    return text.rpartition("</think>")[2].partition("<think>")[0].strip()
+    return split_thoughts(text)[1]
 
 
 def whole_number(value: object) -> int | None:

@@ -1,5 +1,6 @@
 """A language model behind OpenAI's chat API, which vLLM, SGLang, llama.cpp, Ollama and most providers speak."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -8,12 +9,29 @@ from typing import Any, ClassVar
 
 from components.fields import runtime_only
 from components.llms.openai_replies import read_reply
+from components.llms.sampling import sampling_mistakes
 from components.openai_server.access import host_of
 from components.openai_server.gate import Account
 from components.openai_server.server import Failed, Server
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request
+
+_FIXED = {
+    "model", "messages", "temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed", "n",
+    "response_format", "stream",
+}  # fmt: skip
+"""Parameters that fields stand for, or that would make another reply of it."""
+
+
+class LengthParameter(StrEnum):
+    """What a server calls the most tokens that it may write. AUTO: max_completion_tokens for OpenAI itself, whose
+    reasoning models know no other, and max_tokens elsewhere.
+    """
+
+    AUTO = "auto"
+    MAX_TOKENS = "max_tokens"
+    MAX_COMPLETION_TOKENS = "max_completion_tokens"
 
 
 class JsonMode(StrEnum):
@@ -31,10 +49,14 @@ class OpenAIChat:
 
     `base_url` is the address of any server that speaks the protocol, "" for OpenAI's own. The key is read from the
     environment variable `api_key_env` ("" for a server that wants none), and appears in no result, no message and no
-    key of the store. `max_new_tokens` is sent as max_tokens (as max_completion_tokens to OpenAI, whose newer models
-    require it). `seed` is sent with the request's draw added; None sends no seed. `json_mode` says how
-    `Request.json_schema` is enforced: json_schema and json_object through response_format, guided_json through the
-    parameter of that name in older versions of vLLM, none not at all.
+    key of the store. `temperature` and `top_p` are not sent if they are None, as reasoning models want it.
+    `max_new_tokens` counts thoughts too, and is sent under the name that `length_parameter` says. The text ends before
+    the first of the words in `stop`. `seed` is sent with the request's draw added; None sends no seed. `json_mode` says
+    how `Request.json_schema` is enforced: json_schema and json_object through response_format, guided_json through the
+    parameter of that name in older versions of vLLM, none not at all. `extra_body` is a JSON object of further
+    parameters, which differ from server to server, e.g. {"reasoning_effort": "low"}; "" for none.
+
+    Thoughts are kept apart from the answer, whether the server does so or leaves them in <think> and </think>.
 
     Rate limits, server errors, timeouts (`timeout_s` for a whole attempt), lost connections and malformed replies are
     retried up to `max_retries` times, after the time that the server names (Retry-After) or `backoff_s`, doubled each
@@ -45,11 +67,14 @@ class OpenAIChat:
     """
 
     model: str
-    temperature: float = 0.0
-    top_p: float = 1.0
+    temperature: float | None = 0.0
+    top_p: float | None = 1.0
     max_new_tokens: int = 1024
+    stop: tuple[str, ...] = ()
     seed: int | None = None
     json_mode: JsonMode = JsonMode.JSON_SCHEMA
+    extra_body: str = ""
+    length_parameter: LengthParameter = runtime_only(LengthParameter.AUTO, "another name for the same limit")
     base_url: str = runtime_only("", "the model's name decides what is answered, not the server that runs it")
     api_key_env: str = runtime_only("OPENAI_API_KEY", "a key gives access, and is secret")
     timeout_s: float = runtime_only(120.0, "an answer that comes too late is asked for again")
@@ -64,12 +89,11 @@ class OpenAIChat:
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and a key that is not set."""
-        mistakes = self._server.check()
-        for name, low in {"temperature": 0, "max_new_tokens": 1}.items():
-            if not getattr(self, name) >= low:
-                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least {low}")
-        if not 0 < self.top_p <= 1:
-            mistakes.append(f"top_p: got {self.top_p}, wanted a share in (0, 1]")
+        mistakes = self._server.check() + sampling_mistakes(self)
+        if not isinstance(self._extra, dict):
+            mistakes.append(f"extra_body: got {self.extra_body!r}, wanted a JSON object, or '' for none")
+        elif fixed := self._extra.keys() & _FIXED:
+            mistakes.append(f"extra_body: holds {sorted(fixed)}, for which there are fields; wanted other parameters")
         return mistakes
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
@@ -108,13 +132,32 @@ class OpenAIChat:
         parameters: dict[str, Any] = {
             "model": self.model,
             "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+            self._length_parameter: self.max_new_tokens,
+        }
+        optional = {
             "temperature": self.temperature,
             "top_p": self.top_p,
-            "max_completion_tokens" if host_of(self.base_url) == host_of("") else "max_tokens": self.max_new_tokens,
+            "stop": list(self.stop) or None,
+            "seed": None if self.seed is None else self.seed + request.draw,
         }
-        if self.seed is not None:
-            parameters["seed"] = self.seed + request.draw
+        parameters |= {name: value for name, value in optional.items() if value is not None}
+        parameters |= self._extra
         return parameters | (self._enforced(request.json_schema) if request.json_schema else {})
+
+    @property
+    def _length_parameter(self) -> str:
+        if self.length_parameter is LengthParameter.AUTO:
+            is_openai = host_of(self.base_url) == host_of("")
+            return "max_completion_tokens" if is_openai else "max_tokens"
+        return self.length_parameter.value
+
+    @property
+    def _extra(self) -> Any:
+        """What `extra_body` holds; None for what is no JSON."""
+        try:
+            return json.loads(self.extra_body or "{}")
+        except ValueError:
+            return None
 
     def _enforced(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters that make the server follow a schema."""

@@ -5,11 +5,15 @@ from typing import Any
 
 from components.openai_server.errors import Malformed
 from components.records import Answer, AnswerState
+from components.text.thoughts import split_thoughts
+
+_THOUGHTS = ("reasoning_content", "reasoning")
+"""Where servers put thoughts beside the text: DeepSeek and vLLM, and newer versions of vLLM and OpenRouter."""
 
 
 def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
-    """The answer in a completion. Raises Malformed for something else, such as a finish reason "error": routers send it
-    with status 200 when the provider behind them broke off.
+    """The answer in a completion, with the thoughts apart from it. Raises Malformed for something else, such as a
+    finish reason "error": routers send it with status 200 when the provider behind them broke off.
 
     A refusal, or a finish reason that names a content filter, is REFUSED; the finish reason "length" is TRUNCATED; a
     text of nothing but white space is EMPTY. Token counts are None if the server does not report them.
@@ -18,7 +22,8 @@ def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
     try:
         choice = completion["choices"][0]
         message = choice["message"]
-        text = (message.get("content") or "").strip()
+        thoughts, text = split_thoughts(message.get("content") or "")
+        thoughts = thoughts or _thoughts_beside(message)
         reason = choice.get("finish_reason")
         state = _state(text, reason, refusal=message.get("refusal"))
     except (AttributeError, IndexError, KeyError, TypeError) as error:
@@ -29,10 +34,17 @@ def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
         request_id,
         state,
         text if state in (AnswerState.OK, AnswerState.TRUNCATED) else "",
-        n_prompt_tokens=_count(completion, "prompt_tokens"),
-        n_completion_tokens=_count(completion, "completion_tokens"),
+        thoughts=thoughts,
+        n_prompt_tokens=_count(completion, "usage", "prompt_tokens"),
+        n_completion_tokens=_count(completion, "usage", "completion_tokens"),
+        n_reasoning_tokens=_count(completion, "usage", "completion_tokens_details", "reasoning_tokens"),
         latency_s=latency_s,
     )
+
+
+def _thoughts_beside(message: Mapping[str, Any]) -> str:
+    found = (message.get(name) for name in _THOUGHTS)
+    return next((thoughts.strip() for thoughts in found if isinstance(thoughts, str)), "")
 
 
 def _state(text: str, finish_reason: object, *, refusal: object) -> AnswerState:
@@ -43,7 +55,8 @@ def _state(text: str, finish_reason: object, *, refusal: object) -> AnswerState:
     return AnswerState.OK if text else AnswerState.EMPTY
 
 
-def _count(completion: Mapping[str, Any], name: str) -> int | None:
-    usage = completion.get("usage")
-    count = usage.get(name) if isinstance(usage, dict) else None
-    return count if isinstance(count, int) else None
+def _count(completion: Mapping[str, Any], *path: str) -> int | None:
+    value: Any = completion
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, int) else None

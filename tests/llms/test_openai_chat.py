@@ -1,5 +1,6 @@
 """The chat client against a real server that misbehaves in every way that servers do."""
 
+import json
 import logging
 import os
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -14,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from components.llms.openai_chat import JsonMode, OpenAIChat
+from components.llms.openai_chat import JsonMode, LengthParameter, OpenAIChat
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
+from runner.engine.identity import describe
 from tests.contracts.llm_contract import LLMContract, request
 from tests.llms.chat_server import ChatServer, Reply, Script, chat_server, last_message
 
@@ -60,6 +63,44 @@ class TestAnswers:
         (sent,) = server.requests
         assert sent["messages"] == [{"role": "user", "content": "Who?"}]
         assert (sent["model"], sent["temperature"], sent["seed"], sent["max_tokens"]) == ("a-model", 0.5, 3, 9)
+
+    def test_what_reasoning_models_refuse_is_not_sent(self) -> None:
+        _, server = ask(
+            lambda *_: Reply("x"), temperature=None, top_p=None, length_parameter=LengthParameter.MAX_COMPLETION_TOKENS
+        )
+        (sent,) = server.requests
+        assert sent.keys() == {"model", "messages", "max_completion_tokens"}
+
+    def test_stop_words_and_further_parameters(self) -> None:
+        extra = '{"chat_template_kwargs": {"enable_thinking": false}}'
+        _, server = ask(lambda *_: Reply("x"), stop=("\n\n", "Q:"), extra_body=extra)
+        (sent,) = server.requests
+        assert (sent["stop"], sent["chat_template_kwargs"]) == (["\n\n", "Q:"], {"enable_thinking": False})
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            {"content": "<think>hm</think>\nso"},
+            {"content": "so", "reasoning_content": "hm"},
+            {"content": "so", "reasoning": " hm "},
+            {"content": "hm</think>so"},
+        ],
+        ids=str,
+    )
+    def test_thoughts_are_apart_from_the_text_and_counted(self, message: dict[str, str]) -> None:
+        body = {
+            "choices": [{"message": message, "finish_reason": "stop"}],
+            "usage": {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 5}},
+        }
+        answers, _ = ask(lambda *_: Reply(body=json.dumps(body).encode()))
+        answer = answers["q"]
+        assert (answer.state, answer.text, answer.thoughts) == (AnswerState.OK, "so", "hm")
+        assert (answer.n_completion_tokens, answer.n_reasoning_tokens) == (9, 5)
+
+    def test_thoughts_that_were_cut_off_are_no_text(self) -> None:
+        answers, _ = ask(lambda *_: Reply("<think>first I", finish_reason="length"))
+        answer = answers["q"]
+        assert (answer.state, answer.text, answer.thoughts) == (AnswerState.TRUNCATED, "", "first I")
 
     def test_openai_itself_is_told_the_greatest_length_by_its_newer_name(self) -> None:
         sent = OpenAIChat("m", max_new_tokens=9)._parameters(request("q"))
@@ -405,6 +446,10 @@ class TestKey:
         ({"temperature": float("nan")}, "temperature: got nan"),
         ({"top_p": 0.0}, "top_p: got 0.0"),
         ({"max_new_tokens": 0}, "max_new_tokens: got 0"),
+        ({"stop": ("",)}, "stop: holds an empty word"),
+        ({"extra_body": "{"}, "extra_body: got '{', wanted a JSON object"),
+        ({"extra_body": "[1]"}, "extra_body: got '[1]', wanted a JSON object"),
+        ({"extra_body": '{"seed": 1}'}, "extra_body: holds ['seed'], for which there are fields"),
         ({"timeout_s": 0.0}, "timeout_s: got 0.0"),
         ({"max_retries": -1}, "max_retries: got -1"),
         ({"concurrency": 0}, "concurrency: got 0"),
@@ -414,3 +459,20 @@ def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
     (found,) = OpenAIChat(**{"model": "m", "api_key_env": "", **fields}).check()
     assert found.startswith(mistake)
     assert "secret" not in found
+
+
+def test_what_is_answered_is_the_identity_and_neither_the_address_nor_the_pace() -> None:
+    described = describe(OpenAIChat("m"))
+    same = {
+        "base_url": "http://elsewhere/v1", "api_key_env": "OTHER", "concurrency": 99, "timeout_s": 1.0,
+        "max_retries": 0, "backoff_s": 9.0, "max_requests_per_minute": 1, "max_tokens_per_minute": 1,
+        "length_parameter": LengthParameter.MAX_TOKENS,
+    }  # fmt: skip
+    other = {
+        "model": "n", "temperature": 0.5, "top_p": 0.5, "max_new_tokens": 9, "stop": ("x",), "seed": 1,
+        "json_mode": JsonMode.NONE, "extra_body": '{"a": 1}',
+    }  # fmt: skip
+    assert same.keys() | other.keys() == {field.name for field in fields(OpenAIChat)}
+    assert describe(OpenAIChat(**{"model": "m", **same})) == described
+    for name, value in other.items():
+        assert describe(OpenAIChat(**{"model": "m", name: value})) != described, name

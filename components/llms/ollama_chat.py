@@ -1,0 +1,140 @@
+"""A language model of Ollama, asked through Ollama's own API."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.request import urlopen
+
+from components.fields import runtime_only
+from components.llms.sampling import sampling_mistakes
+from components.openai_server.errors import Malformed
+from components.openai_server.server import Failed, Server
+from components.openai_server.session import Session
+from components.protocols import AnswersFrom
+from components.records import Answer, AnswerState, ErrorClass, Request
+from components.text.thoughts import split_thoughts
+
+_LOOK_UP_S = 5.0
+
+
+@dataclass(frozen=True)
+class OllamaChat:
+    """Asks `model` for one answer per request, `concurrency` requests at a time.
+
+    Not through Ollama's /v1, which has no parameter for the window: there a prompt longer than the few thousand tokens
+    that Ollama takes by default loses its beginning without a word. Here `num_ctx` is the window, in tokens of prompt
+    and answer; a prompt that does not fit ends as ERROR (TOO_LONG). Older versions of Ollama cut it all the same: what
+    then fills the window counts as an error too.
+
+    Names move to other weights with `ollama pull`. `digest` pins them: the ID that `ollama list` shows, or more digits
+    of it; "" trusts the name. `think` switches thoughts on or off in models that have them, None leaves that to the
+    model; they are kept apart from the answer. `seed` is sent with the request's draw added. Failures and retries: see
+    `OpenAIChat`.
+    """
+
+    model: str
+    digest: str = ""
+    temperature: float | None = 0.0
+    top_p: float | None = 1.0
+    max_new_tokens: int = 1024
+    stop: tuple[str, ...] = ()
+    seed: int | None = 0
+    num_ctx: int = 8192
+    think: bool | None = None
+    base_url: str = runtime_only("http://localhost:11434", "the model decides what is answered, not its server")
+    timeout_s: float = runtime_only(600.0, "an answer that comes too late is asked for again")
+    max_retries: int = runtime_only(5, "failures are retried until an answer comes; failed ones are not kept")
+    backoff_s: float = runtime_only(1.0, "waiting changes no answer")
+    concurrency: int = runtime_only(4, "requests do not depend on each other")
+
+    version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+
+    def check(self) -> list[str]:
+        """What is wrong with the fields; with a `digest`, whether the server has these weights under this name."""
+        mistakes = self._server.check() + sampling_mistakes(self)
+        if not self.num_ctx > self.max_new_tokens:
+            mistakes.append(
+                f"num_ctx: got {self.num_ctx}, wanted more than max_new_tokens={self.max_new_tokens}: prompt and "
+                "answer share it"
+            )
+        return mistakes or self._digest_mistakes()
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        """Answers as they arrive. Closing the iterator, or an interrupt, cancels the calls under way at once."""
+        with closing(self._server.call(requests, self._complete)) as outcomes:
+            for request, outcome in outcomes:
+                if isinstance(outcome, Failed):
+                    yield Answer(request.id, AnswerState.ERROR, error=outcome.message, error_class=outcome.error_class)
+                else:
+                    yield outcome
+
+    @property
+    def _server(self) -> Server:
+        return Server(self.model, self.base_url, "", self.timeout_s, self.max_retries, self.backoff_s, self.concurrency)
+
+    async def _complete(self, session: Session, request: Request) -> Answer:
+        reply = await session.post("/api/chat", self._parameters(request))
+        return _read(reply.content, request.id, reply.latency_s, self.num_ctx)
+
+    def _parameters(self, request: Request) -> dict[str, Any]:
+        options = {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "num_predict": self.max_new_tokens,
+            "num_ctx": self.num_ctx,
+            "stop": list(self.stop) or None,
+            "seed": None if self.seed is None else self.seed + request.draw,
+        }
+        parameters: dict[str, Any] = {
+            "model": self.model,
+            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+            "stream": False,
+            "truncate": False,
+            "options": {name: value for name, value in options.items() if value is not None},
+        }
+        if self.think is not None:
+            parameters["think"] = self.think
+        if request.json_schema is not None:
+            parameters["format"] = dict(request.json_schema)
+        return parameters
+
+    def _digest_mistakes(self) -> list[str]:
+        if not self.digest:
+            return []
+        try:
+            with urlopen(f"{self.base_url.rstrip('/')}/api/tags", timeout=_LOOK_UP_S) as reply:  # noqa: S310 - checked to be http
+                models = json.load(reply)["models"]
+            found = {model["name"].removesuffix(":latest"): model["digest"] for model in models}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            return [f"digest: {self.base_url} does not say what it holds ({error}); start `ollama serve`, or digest=''"]
+        has = found.get(self.model.removesuffix(":latest"))
+        if has is None:
+            return [f"model: Ollama has no {self.model!r}; fetch it with: ollama pull {self.model}"]
+        if not has.removeprefix("sha256:").startswith(self.digest.removeprefix("sha256:")):
+            return [f"digest: got {self.digest!r}, but {self.model!r} is {has[:12]} there; wanted the same weights"]
+        return []
+
+
+def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer:
+    """The answer in a reply that nobody has checked. Raises Malformed for something else."""
+    try:
+        message = reply["message"]
+        thoughts, text = split_thoughts(message["content"])
+        thoughts = thoughts or (message.get("thinking") or "").strip()
+        n_prompt, n_completion = reply.get("prompt_eval_count"), reply.get("eval_count")
+        is_cut = reply.get("done_reason") == "length"
+    except (AttributeError, KeyError, TypeError) as error:
+        raise Malformed(str(reply)) from error
+    counts = {
+        "n_prompt_tokens": n_prompt,
+        "n_completion_tokens": n_completion,
+        "n_reasoning_tokens": None if thoughts else 0,
+    }
+    if n_prompt is not None and n_prompt >= num_ctx:
+        message = f"the prompt fills num_ctx={num_ctx}, so that its beginning was cut off; wanted a larger num_ctx"
+        return Answer(request_id, AnswerState.ERROR, error=message, error_class=ErrorClass.TOO_LONG, **counts)
+    state = AnswerState.TRUNCATED if is_cut else AnswerState.OK if text else AnswerState.EMPTY
+    return Answer(request_id, state, text, thoughts=thoughts, latency_s=latency_s, **counts)

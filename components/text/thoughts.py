@@ -1,0 +1,14 @@
+"""The thoughts of reasoning models, which some servers leave in the text."""
+
+_OPENED, _CLOSED = "<think>", "</think>"
+
+
+def split_thoughts(text: str) -> tuple[str, str]:
+    """(thoughts, the rest), both stripped: what is between <think> and </think>, and what comes after the last of them.
+
+    Either tag may be missing: chat templates may write the first, and a text that is cut off may lack the second.
+    """
+    before, _, after = text.rpartition(_CLOSED)
+    rest, _, unfinished = after.partition(_OPENED)
+    thoughts = f"{before.replace(_OPENED, '').replace(_CLOSED, '').strip()}\n{unfinished.strip()}"
+    return thoughts.strip(), rest.strip()

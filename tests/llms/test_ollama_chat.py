@@ -1,0 +1,154 @@
+"""Ollama's own API, as a small server speaks it."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from components.llms.ollama_chat import OllamaChat
+from components.records import Answer, AnswerState, ErrorClass, Message, Request
+from tests.contracts.llm_contract import LLMContract, request
+from tests.llms.chat_server import Reply, chat_server, last_message
+
+
+def reply(content: str = "好", done_reason: str = "stop", **others: Any) -> Reply:
+    body = {"message": {"role": "assistant", "content": content}, "done": True, "done_reason": done_reason}
+    return Reply(body=json.dumps({**body, "prompt_eval_count": 7, "eval_count": 3, **others}).encode())
+
+
+def client(url: str, **fields: Any) -> OllamaChat:
+    return OllamaChat("m:1b", **{"base_url": url.removesuffix("/v1"), "backoff_s": 0.01, "max_retries": 1, **fields})
+
+
+def ask(answered: Reply, **fields: Any) -> tuple[Answer, dict[str, Any]]:
+    with chat_server(lambda *_: answered) as server:
+        (answer,) = client(server.url, **fields).generate(
+            [Request("q", (Message("user", "q"),), request("q").sample, ())]
+        )
+    return answer, server.requests[-1]
+
+
+class TestContract(LLMContract):
+    component = OllamaChat("m")
+
+    @pytest.fixture(autouse=True)
+    def server(self) -> Iterator[None]:
+        with chat_server(lambda asked, _: reply("" if "空白" in last_message(asked) else "好")) as server:
+            self.component = client(server.url)
+            yield
+
+
+def test_what_is_sent() -> None:
+    _, sent = ask(reply(), num_ctx=4096, max_new_tokens=9, stop=("\n\n",), seed=3, think=False)
+    assert sent == {
+        "model": "m:1b",
+        "messages": [{"role": "user", "content": "q"}],
+        "stream": False,
+        "truncate": False,
+        "think": False,
+        "options": {"temperature": 0.0, "top_p": 1.0, "num_predict": 9, "num_ctx": 4096, "stop": ["\n\n"], "seed": 3},
+    }
+
+
+def test_a_schema_is_the_format() -> None:
+    schema = {"type": "object"}
+    asked = Request("q", (Message("user", "q"),), request("q").sample, (), json_schema=schema)
+    assert OllamaChat("m")._parameters(asked)["format"] == schema
+
+
+def test_text_and_counts() -> None:
+    answer, _ = ask(reply(" so "))
+    assert (answer.state, answer.text, answer.n_prompt_tokens, answer.n_completion_tokens) == (
+        AnswerState.OK,
+        "so",
+        7,
+        3,
+    )
+
+
+@pytest.mark.parametrize(
+    "thinking", [{"message": {"content": "so", "thinking": "hm"}}, {"message": {"content": "<think>hm</think>so"}}]
+)
+def test_thoughts_are_apart(thinking: dict[str, Any]) -> None:
+    answer, _ = ask(reply(**thinking))
+    assert (answer.text, answer.thoughts, answer.n_reasoning_tokens) == ("so", "hm", None)
+
+
+def test_a_text_that_is_cut_off() -> None:
+    answer, _ = ask(reply("so f", "length"))
+    assert (answer.state, answer.text) == (AnswerState.TRUNCATED, "so f")
+
+
+def test_a_prompt_that_fills_the_window_was_cut_and_is_an_error() -> None:
+    answer, _ = ask(reply(prompt_eval_count=2000), num_ctx=2000)
+    assert (answer.state, answer.error_class) == (AnswerState.ERROR, ErrorClass.TOO_LONG)
+    assert "the prompt fills num_ctx=2000" in answer.error
+
+
+@pytest.mark.parametrize(
+    ("answered", "error_class"),
+    [
+        (Reply(status=404, body=b'{"error": "model \'m:1b\' not found"}'), ErrorClass.UNKNOWN_MODEL),
+        (Reply(status=400, body=b'{"error": "the input length exceeds the context length"}'), ErrorClass.TOO_LONG),
+        (Reply(body=b'{"message": null}'), ErrorClass.MALFORMED),
+    ],
+    ids=str,
+)
+def test_failures_have_their_kind(answered: Reply, error_class: ErrorClass) -> None:
+    answer, _ = ask(answered)
+    assert (answer.state, answer.error_class) == (AnswerState.ERROR, error_class)
+
+
+@contextmanager
+def tags(*models: dict[str, str]) -> Iterator[str]:
+    """A server that says which models it holds."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/api/tags" else 404)
+            self.end_headers()
+            self.wfile.write(json.dumps({"models": models}).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class TestDigest:
+    @pytest.mark.parametrize("digest", ["845dbda0ea48", "sha256:845dbda0ea48ed"])
+    def test_the_weights_that_were_meant(self, digest: str) -> None:
+        with tags({"name": "m:1b", "digest": "845dbda0ea48ed749"}) as url:
+            assert client(url, digest=digest).check() == []
+
+    def test_other_weights_under_the_name(self) -> None:
+        with tags({"name": "m:1b", "digest": "ffff"}) as url:
+            (mistake,) = client(url, digest="845dbda0ea48").check()
+        assert mistake.startswith("digest: got '845dbda0ea48', but 'm:1b' is ffff there")
+
+    def test_a_model_that_is_not_there(self) -> None:
+        with tags() as url:
+            assert client(url, digest="84").check() == ["model: Ollama has no 'm:1b'; fetch it with: ollama pull m:1b"]
+
+    def test_no_server(self) -> None:
+        with tags() as url:
+            pass
+        (mistake,) = client(url, digest="84").check()
+        assert "start `ollama serve`" in mistake
+
+
+def test_prompt_and_answer_share_the_window() -> None:
+    (mistake,) = OllamaChat("m", num_ctx=1024).check()
+    assert mistake.startswith("num_ctx: got 1024, wanted more than max_new_tokens=1024")
