@@ -27,6 +27,8 @@ NAMES = (
     "text_metrics",
     "error_rates",
     "coverage",
+    "asking",
+    "chaos",
 )
 """Modules of this package, each with a function `measure`."""
 

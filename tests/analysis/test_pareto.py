@@ -69,6 +69,20 @@ def test_cost_is_tokens_times_prices(sweep: Path, capsys: pytest.CaptureFixture[
     assert float(rows[2][3]) == pytest.approx((200 * 0.5 + 10 * 2) / 1_000_000 * 1_000)
 
 
+def test_without_prices_the_cost_is_that_of_the_sweep_s_price_lists(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What judges cost is no part of the pipeline; a cell whose cost is not known is not taken for a cheap one."""
+    known = {"answers": {"cost": 0.04}, "reranker": {"cost": 0.01}, "judge/accuracy": {"cost": 9.0}}
+    unknown = known | {"reranker": {"cost": None}}
+    cells = [
+        replace(cell, facts={"usage": usage}) for cell, usage in zip(tiny_sweep.CELLS, (known, unknown), strict=False)
+    ]
+    rows = rows_of(tiny_sweep.write(tmp_path, cells), capsys, "--against", "cost")
+    assert float(rows[2][3]) == pytest.approx(0.05 / 200 * 1000)
+    assert rows[-1] == "not compared, as its cost per 1,000 samples are not known: a2a2a2a2".split()
+
+
 @pytest.mark.parametrize(("against", "seconds"), [("seconds", "2"), ("seconds_p95", "7"), ("one_time_seconds", "30")])
 def test_once_and_per_question_apart(
     sweep: Path, capsys: pytest.CaptureFixture[str], against: str, seconds: str
