@@ -7,8 +7,15 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of the hundreds of comma
 
 import ipaddress
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from filelock import FileLock
+
+from tests.forked import stop_server
+
+MakeOnce = Callable[[str, Callable[[Path], None]], Path]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,6 +25,30 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if config.option.markexpr != "network":
         sys.addaudithook(_refuse_other_machines)
+
+
+@pytest.fixture(scope="session")
+def make_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
+    """`make_once(name, make)`: a folder that `make` fills in whichever worker comes first."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def make(name: str, fill: Callable[[Path], None]) -> Path:
+        folder = shared / name
+        with FileLock(shared / f"{name}.lock"):
+            if not (folder / "done").exists():
+                folder.mkdir(exist_ok=True)
+                fill(folder)
+                (folder / "done").touch()
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_server_is_left() -> Iterator[None]:
+    yield
+    stop_server()
 
 
 def _refuse_other_machines(event: str, arguments: tuple[object, ...]) -> None:

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
+from tests.conftest import MakeOnce
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import write as write_omnieval
+from tests.forked import run_forked
 from tests.llms.chat_server import Reply, chat_server
 from tests.models.tiny import save_bert, save_sentence_encoder
 
@@ -28,6 +30,8 @@ MOST_CELLS_RUN = 20
 
 OWN_METRIC = "answered"
 """Commands that name it belong together: the metric of the reader's own package has a test of its own."""
+
+TIMEOUT_S = 280
 
 NOT_RUN = ("python -m pip ", "mlflow ui ")
 """Setting up, which is what CI begins with, and a server."""
@@ -64,16 +68,18 @@ def write_own_files(folder: Path) -> None:
             (folder / path).write_text(text, encoding="utf-8")
 
 
-def python(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def python(arguments: list[str], folder: Path) -> "subprocess.CompletedProcess[str]":
     """Runs this checkout's code, whichever one is installed, in a folder outside it."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=280, env=environment
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment
     )
 
 
-def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return python(["-m", *arguments], folder)
+def run(arguments: list[str], folder: Path) -> "subprocess.CompletedProcess[str]":
+    """`python -m` with these arguments."""
+    module, *words = arguments
+    return run_forked(module, words, folder, os.environ, TIMEOUT_S)
 
 
 def n_cells(arguments: list[str]) -> int:
@@ -106,15 +112,23 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
-def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="session")
+def sweep(make_once: MakeOnce) -> Path:
     """A folder with a small sweep in results/SWEEP."""
-    root = tmp_path_factory.mktemp("sweep")
-    axes = ["-m", "retriever=bm25,hybrid", "chunk.size=64,128"]
-    few = ["dataset.limit=60", "tracking=none", "run.workers=1", "hydra.sweep.dir=results/SWEEP", *SMALL]
-    done = run(["runner", *axes, *few], root)
-    assert done.returncode == 0, done.stderr
-    return root
+
+    def fill(folder: Path) -> None:
+        axes = ["-m", "retriever=bm25,hybrid", "chunk.size=64,128"]
+        few = ["dataset.limit=60", "tracking=none", "run.workers=1", "hydra.sweep.dir=results/SWEEP", *SMALL]
+        done = run(["runner", *axes, *few], folder)
+        assert done.returncode == 0, done.stderr
+
+    return make_once("readme-sweep", fill)
+
+
+@pytest.fixture(scope="session")
+def one_store(make_once: MakeOnce) -> str:
+    """The override for a store that all commands share, as those of a reader do, who gives them in one folder."""
+    return f"run.store_dir={make_once('readme-store', lambda _: None)}"
 
 
 def write_lines(path: Path, *records: dict[str, Any]) -> None:
@@ -143,9 +157,9 @@ def test_every_command_is_run_here() -> None:
 @pytest.mark.parametrize(
     "arguments", without_own_metric(with_module("runner")), ids=lambda arguments: " ".join(arguments) or "one cell"
 )
-def test_sweep(arguments: list[str], published: Path, own: Path, tmp_path: Path) -> None:
+def test_sweep(arguments: list[str], published: Path, own: Path, one_store: str, tmp_path: Path) -> None:
     write_own_files(tmp_path)
-    extra = list(SMALL)
+    extra = [*SMALL, one_store]
     is_tracked = commands()[0].endswith(shlex.join(arguments))
     if not is_tracked:  # MLflow takes longer than six samples do, and so do other processes
         extra.append("tracking=none")
@@ -163,7 +177,8 @@ def test_sweep(arguments: list[str], published: Path, own: Path, tmp_path: Path)
         places = {"PATH": str(published), "http://localhost:8000/v1": server.url}
         for name, place in places.items():
             arguments = [word.replace(name, place) for word in arguments]
-        done = run(["runner", *arguments, *extra], tmp_path)
+        words = ["runner", *arguments, *extra]
+        done = python(["-m", *words], tmp_path) if is_tracked else run(words, tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     assert "Plan" in done.stdout
     if "run.plan_only=true" not in [*arguments, *extra]:
@@ -181,12 +196,11 @@ def test_own_prompt_differs_in_the_one_template_that_is_written(tmp_path: Path) 
     assert [name for name in english if english[name] != mine[name]] == ["qa"]
 
 
-def test_own_metric_in_a_package_outside_the_repository(tmp_path: Path) -> None:
+def test_own_metric_in_a_package_outside_the_repository(one_store: str, tmp_path: Path) -> None:
     write_own_files(tmp_path)
     (sweep,) = [arguments for arguments in with_module("runner") if any(OWN_METRIC in word for word in arguments)]
-    done = run(
-        ["runner", *sweep, "dataset.limit=6", "tracking=none", "hydra.sweep.dir=results/SWEEP", *SMALL], tmp_path
-    )
+    few = ["dataset.limit=6", "tracking=none", "run.workers=1", "hydra.sweep.dir=results/SWEEP", one_store, *SMALL]
+    done = run(["runner", *sweep, *few], tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     (header,) = [line for line in done.stdout.splitlines() if line.startswith("cell ") and "ndcg@10" in line]
     assert OWN_METRIC in header.split()
@@ -200,10 +214,9 @@ def test_own_metric_in_a_package_outside_the_repository(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.split()[1])
-def test_program(program: str, sweep: Path) -> None:
-    few = ", ".join(
-        f'"{word}"' for word in ["dataset=demo", "dataset.limit=6", "tracking=none", "run.workers=1", *SMALL]
-    )
+def test_program(program: str, sweep: Path, one_store: str) -> None:
+    words = ["dataset=demo", "dataset.limit=6", "tracking=none", "run.workers=1", one_store, *SMALL]
+    few = ", ".join(f'"{word}"' for word in words)
     check = "\nassert len(list(sweep.cells)) > 1, sweep"
     done = python(["-c", program.replace('"dataset=demo"', few) + check], sweep)
     assert done.returncode == 0, done.stderr

@@ -1,33 +1,11 @@
 """Sweeps that several tests look at, run once for all workers of pytest-xdist."""
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
+from tests.conftest import MakeOnce
 from tests.runner.sweeping import QUIET, RANKING_ONLY, SCRIPTED, SMALL, run_command
-
-MakeOnce = Callable[[str, Callable[[Path], None]], Path]
-
-
-@pytest.fixture(scope="session")
-def make_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
-    """`make_once(name, make)`: a folder that `make` fills in whichever worker comes first."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-
-    def make(name: str, fill: Callable[[Path], None]) -> Path:
-        folder = shared / name
-        with FileLock(shared / f"{name}.lock"):
-            if not (folder / "done").exists():
-                folder.mkdir(exist_ok=True)
-                fill(folder)
-                (folder / "done").touch()
-        return folder
-
-    return make
 
 
 @pytest.fixture(scope="session")

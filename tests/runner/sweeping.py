@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,8 +23,10 @@ from runner.launch.sweep import run_sweep
 from runner.pipeline.cell import Graph
 from runner.pipeline.planned import CellRequest, Job, SweepPlan, plan_sweep
 from runner.results import CellResult, SweepResult, read_cells, read_sweep
+from tests.forked import ForkedCommand, run_forked
 
 T = TypeVar("T")
+Started = ForkedCommand | subprocess.Popen[str]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SWEEP_ID = "a-sweep"
@@ -130,46 +131,37 @@ def flip_a_byte(path: Path) -> None:
     path.write_bytes(bytes(content))
 
 
-def start_command(folder: Path, *arguments: str, module: str = "runner") -> "subprocess.Popen[str]":
+def environment() -> dict[str, str]:
+    """Ours, with a terminal that is wide enough for whole tables."""
+    return {**os.environ, "COLUMNS": "400"}
+
+
+def start_command(folder: Path, *arguments: str, module: str = "runner") -> ForkedCommand:
     """Starts `python -m <module>` in `folder`, in a process group of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "400"}
-    return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    return ForkedCommand(module, arguments, folder, environment())
 
 
 def run_command(
     folder: Path, *arguments: str, module: str = "runner", timeout_s: float = 120
 ) -> "subprocess.CompletedProcess[str]":
     """Runs `python -m <module>` in `folder` to its end."""
-    process = start_command(folder, *arguments, module=module)
-    try:
-        output, errors = process.communicate(timeout=timeout_s)
-    finally:
-        end_group(process)
-    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+    return run_forked(module, arguments, folder, environment(), timeout_s)
 
 
-def end_group(process: "subprocess.Popen[str]", with_signal: signal.Signals = signal.SIGKILL) -> None:
+def end_group(process: Started, with_signal: signal.Signals = signal.SIGKILL) -> None:
     """Sends a signal to a process that was started here and to the workers that it started."""
     if process.poll() is None:
         os.killpg(process.pid, with_signal)
 
 
-def wait_until(condition: Callable[[], bool], process: "subprocess.Popen[str]", timeout_s: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], process: Started, timeout_s: float = 60) -> None:
     """Returns as soon as the condition holds; fails if the process ends before, or time runs out."""
     limit = time.monotonic() + timeout_s
     while not condition():
         if process.poll() is not None or time.monotonic() > limit:
             end_group(process)
-            raise AssertionError(f"the awaited moment never came: {process.communicate()}")
-        time.sleep(0.002)
+            raise AssertionError(f"the awaited moment never came: {process.communicate(timeout=10)}")
+        time.sleep(0.01)
 
 
 def only_sweep(folder: Path) -> Path:

@@ -1,0 +1,104 @@
+"""`python -m <module>` as our tests run it: a fork of a process that has loaded everything already.
+
+It is the command all the same: a process of its own with its own arguments, environment, working directory, output,
+signals and exit code. What starting Python itself does, such as where modules are looked for, is for tests that use
+`subprocess`.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryFile
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+class _Server:
+    """The process that forks, and the socket that it takes orders from. One per process of pytest-xdist."""
+
+    def __init__(self) -> None:
+        self.orders, theirs = socket.socketpair()
+        with theirs:
+            environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+            command = [sys.executable, "-m", "tests.fork_server"]
+            self.process = subprocess.Popen(
+                command, cwd=REPOSITORY, env=environment, stdin=theirs, start_new_session=True
+            )
+
+    def stop(self) -> None:
+        self.orders.close()
+        self.process.wait()
+
+
+_server = cache(_Server)
+
+
+def stop_server() -> None:
+    """Ends the process that forks, if there is one."""
+    if _server.cache_info().currsize:
+        _server().stop()
+        _server.cache_clear()
+
+
+class ForkedCommand:
+    """What the tests need of `subprocess.Popen`, for a command in a process group of its own."""
+
+    def __init__(self, module: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+        """Starts it in `folder`."""
+        self.args = [module, *arguments]
+        self.returncode: int | None = None
+        self._files = [TemporaryFile("w+", encoding="utf-8") for _ in range(2)]  # noqa: SIM115 - read at its end
+        channel, theirs = socket.socketpair()
+        with theirs:
+            files = [*(file.fileno() for file in self._files), theirs.fileno()]
+            socket.send_fds(_server().orders, [b"1"], files)
+        self._lines = channel.makefile("rw", buffering=1)
+        self._channel = channel
+        order = {"module": module, "arguments": arguments, "folder": str(folder), "environment": dict(environment)}
+        self._lines.write(json.dumps(order) + "\n")
+        self.pid = int(self._lines.readline())
+
+    def poll(self, timeout_s: float = 0) -> int | None:
+        """The exit code, or minus the signal that ended it; None while it runs."""
+        if self.returncode is None and select.select([self._channel], [], [], timeout_s)[0]:
+            self.returncode = int(self._lines.readline())
+            self._lines.close()
+            self._channel.close()
+        return self.returncode
+
+    def communicate(self, timeout: float) -> tuple[str, str]:
+        """What it wrote to its output and as errors, once it has ended. Raises subprocess.TimeoutExpired."""
+        if self.poll(timeout) is None:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        texts = []
+        for file in self._files:
+            file.seek(0)
+            texts.append(file.read())
+            file.close()
+        return texts[0], texts[1]
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """To it alone, not to its group."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+
+def run_forked(
+    module: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], timeout_s: float
+) -> "subprocess.CompletedProcess[str]":
+    """Runs a command to its end; kills its whole group if that takes longer. Raises subprocess.TimeoutExpired."""
+    process = ForkedCommand(module, arguments, folder, environment)
+    try:
+        output, errors = process.communicate(timeout_s)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+    assert process.returncode is not None, "it has ended"
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
