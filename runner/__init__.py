@@ -19,7 +19,8 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None) 
     `config_dir` is a folder with options of your own, as `--config-dir`. With `run.plan_only=true` there are no cells.
 
     A cell that fails raises nothing: `.failed` has it. Raises ConfigError, DataError or StoreError (all RagGridError)
-    for what keeps the sweep from running, and KeyboardInterrupt when it is interrupted. Hydra is left as it was found.
+    for what keeps the sweep from running, BudgetReached (one too) when a budget stops it, and KeyboardInterrupt when it
+    is interrupted. Hydra is left as it was found.
     """
     from runner.launch.python_api import run_overrides
 

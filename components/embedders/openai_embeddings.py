@@ -18,6 +18,8 @@ from components.openai_server.session import Session
 from components.protocols import EmbedderState
 from components.records import Passages
 
+_ROUNDS_PER_BLOCK = 8
+
 Batch = tuple[tuple[int, str], ...]
 """Texts with their positions."""
 
@@ -70,6 +72,11 @@ class OpenAIEmbeddings:
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """Like `embed_chunks`."""
         return self._embed(queries.texts, self.query_prefix, state)
+
+    @property
+    def n_chunks_per_block(self) -> int:
+        """Enough to keep the server busy; vectors are kept block by block, so that a kill or a budget loses one."""
+        return _ROUNDS_PER_BLOCK * self.batch_size * self.concurrency
 
     @property
     def account(self) -> Account:

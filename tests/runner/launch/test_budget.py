@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import runner
+from components.errors import BudgetReached
 from runner.output.mlflow_runs import logged_metrics
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
-from tests.runner.sweeping import FEW_METRICS, SWEEP_ID, cells_in, run_small, sweep_in
+from tests.runner.sweeping import FEW_METRICS, QUIET, SMALL, SWEEP_ID, cells_in, run_small, sweep_in
 
 PRICES = '+prices.lists.own={as_of:"2026-11-22",source:a bill,models:{a-model:{prompt:1000.0,completion:500.0}}}'
 """The server counts 7 tokens of each prompt and 2 of each answer: 0.008 for a request."""
@@ -58,6 +60,13 @@ def test_money_is_not_overdrawn(tmp_path: Path, server: ChatServer) -> None:
     spent = sweep_in(tmp_path).spent
     assert len(server.requests) == spent["n_requests"] == 5
     assert (spent["cost"], spent["currency"]) == (pytest.approx(0.005), "USD")
+
+
+def test_a_program_is_told(tmp_path: Path, server: ChatServer) -> None:
+    folder = f"run.results_dir={tmp_path / 'results'}"
+    with pytest.raises(BudgetReached, match=r"Stopped at run\.max_requests=3: 3 requests"):
+        runner.run([*SMALL, *QUIET, *asking(server, "run.max_requests=3"), folder])
+    assert len(server.requests) == 3
 
 
 def test_a_model_without_a_price_is_refused_where_money_is_limited(
