@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 from runner.engine.linking import link_or_copy
-from runner.output.mlflow_rows import Client
+
+Client = Any  # MLflow's client and what it returns: MLflow has no types, and is imported late
 
 Content = Path | bytes
 """A file that lies somewhere already, or what is to be in it."""
@@ -15,21 +17,23 @@ Content = Path | bytes
 
 def log_files(client: Client, run: Client, files: Mapping[str, Content]) -> None:
     """Adds files to a run of this `MlflowClient`, by their paths within it. Raises OSError or what MLflow raises."""
-    folder = _local_folder(run.info.artifact_uri)
+    folder = local_folder(run.info.artifact_uri)
     if folder is not None:
-        _put(folder, files)
+        put_files(folder, files)
         return
     with TemporaryDirectory() as staged:
-        _put(Path(staged), files)
+        put_files(Path(staged), files)
         client.log_artifacts(run.info.run_id, staged)
 
 
-def _local_folder(uri: str) -> Path | None:
+def local_folder(uri: str) -> Path | None:
+    """The folder of artifacts at an address; None if that is not on this machine."""
     parsed = urlparse(uri)
     return Path(url2pathname(parsed.path)) if parsed.scheme == "file" and not parsed.netloc else None
 
 
-def _put(folder: Path, files: Mapping[str, Content]) -> None:
+def put_files(folder: Path, files: Mapping[str, Content]) -> None:
+    """Puts files into a folder, which is made, by their paths within it. Raises OSError."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from components.errors import DataError
-from runner.output.mlflow_rows import Client
+from runner.output.artifacts import Client
 
 _SQLITE = "sqlite:///"
 

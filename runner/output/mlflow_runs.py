@@ -14,10 +14,10 @@ from pathlib import Path
 from components.json_value import Json
 from components.subsets import GROUPINGS, OVERALL, UNNAMED
 from runner.display import table_cell
-from runner.output.artifacts import Content, log_files
+from runner.output.artifacts import Client, Content, log_files
 from runner.output.leaderboard_figure import leaderboard_figure
 from runner.output.mlflow_database import database_file, open_client, tracking_lock
-from runner.output.mlflow_rows import Client, RunValues, log_values
+from runner.output.mlflow_rows import UsedData, WholeRun, log_runs
 from runner.output.mlflow_text import description, run_name
 from runner.output.mlflow_view import TAG as VIEW_TAG
 from runner.output.mlflow_view import saved_view, view_link
@@ -70,6 +70,7 @@ class Tracker:
         with self._lock:
             self._client = open_client(uri)
             self._experiment_id = self._experiment(uri, experiment)
+            self._place = self._client.get_experiment(self._experiment_id)
             self._parent = self._start(read_sweep(sweep_dir))
 
     def _experiment(self, uri: str, name: str) -> str:
@@ -107,43 +108,34 @@ class Tracker:
     def log_cells(self, folders: Sequence[Path]) -> None:
         """One child run per cell, from its folder; in place of an earlier one if the status changed."""
         for first in range(0, len(folders), CELLS_TOGETHER):
-            some = folders[first : first + CELLS_TOGETHER]
-            with self._lock:
-                log_values(self._client, [values for folder in some if (values := self._logged_run(folder))])
+            self._log_together(folders[first : first + CELLS_TOGETHER])
 
-    def _logged_run(self, folder: Path) -> RunValues | None:
-        """What is left to log of a cell; None if it was logged as it is before.
+    def _log_together(self, folders: Sequence[Path]) -> None:
+        with self._lock:
+            new: dict[Path, CellResult] = {}
+            for folder in folders:
+                cell = read_cell(folder)
+                self._cells[cell.cell_id] = ranked_part(cell)
+                status, earlier = self._logged.get(cell.cell_id, ("", ""))
+                if status != cell.status:
+                    new[folder] = cell
+                    if earlier:
+                        self._client.delete_run(earlier)
+            ids = log_runs(self._client, self._place, [self._run_of(folder, cell) for folder, cell in new.items()])
+            for run_id, cell in zip(ids, new.values(), strict=True):
+                self._logged[cell.cell_id] = (cell.status, run_id)
 
-        The tag `status` is in what is left, and says that nothing is missing: MLflow's own end of the run does not, as
-        to set it with the metrics in place makes MLflow read them all.
-        """
-        cell = read_cell(folder)
-        self._cells[cell.cell_id] = ranked_part(cell)
-        status, earlier = self._logged.get(cell.cell_id, ("", ""))
-        if status == cell.status:
-            return None
-        if earlier:
-            self._client.delete_run(earlier)
-        run = self._client.create_run(self._experiment_id, tags=_tags(cell, self._parent.info.run_id, self._axes))
-        run_id = run.info.run_id
-        self._log_data_set(run_id, cell.dataset)
-        log_files(self._client, run, _files(folder))
-        self._client.set_terminated(run_id, _STATUS.get(cell.status, "FAILED"))
-        self._logged[cell.cell_id] = (cell.status, run_id)
-        params = {name: str(value) for name, value in cell.axes.items() if value is not None}
-        return RunValues(run_id, params, dict(logged_metrics(cell)), {"status": cell.status})
-
-    def _log_data_set(self, run_id: str, facts: Mapping[str, Json]) -> None:
-        from mlflow.entities import Dataset, DatasetInput, InputTag
-
-        data_set = Dataset(
-            name=str(facts["name"]),
-            digest=str(facts["key"])[:36],
-            source_type="local",
-            source=json.dumps({"content_key": facts["key"]}),
-            profile=json.dumps({name: fact for name, fact in facts.items() if name.startswith(("n_", "share_"))}),
+    def _run_of(self, folder: Path, cell: CellResult) -> WholeRun:
+        """The tag `status` says that nothing is missing."""
+        return WholeRun(
+            tags=_tags(cell, self._parent.info.run_id, self._axes),
+            last_tags={"status": cell.status},
+            params={name: str(value) for name, value in cell.axes.items() if value is not None},
+            metrics=dict(logged_metrics(cell)),
+            data=_used_data(cell.dataset),
+            files=_files(folder),
+            state=_STATUS.get(cell.status, "FAILED"),
         )
-        self._client.log_inputs(run_id, [DatasetInput(data_set, [InputTag("mlflow.data.context", "evaluation")])])
 
     def finish(self) -> str:
         """The parent run: the leaderboard as a table and a plot, the sweep's description, the best cell's metrics.
@@ -196,6 +188,15 @@ class Tracker:
             if cell["cell_id"] not in self._cells and (folder / "cell.json").is_file():
                 self._cells[cell["cell_id"]] = ranked_part(read_cell(folder))
         return [self._cells[cell["cell_id"]] for cell in sweep.cells if cell["cell_id"] in self._cells]
+
+
+def _used_data(facts: Mapping[str, Json]) -> UsedData:
+    return UsedData(
+        name=str(facts["name"]),
+        digest=str(facts["key"])[:36],
+        source=json.dumps({"content_key": facts["key"]}),
+        profile=json.dumps({name: fact for name, fact in facts.items() if name.startswith(("n_", "share_"))}),
+    )
 
 
 def _leaderboard(cells: list[CellResult], axes: list[str], metrics: list[str]) -> dict[str, Content]:

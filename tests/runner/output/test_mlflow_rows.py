@@ -1,17 +1,28 @@
-"""What is written into MLflow's tables at once is what MLflow's own client writes one by one."""
+"""What is written into MLflow's tables at once is what MLflow's own client writes step by step."""
 
+import re
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mlflow import MlflowClient
-from mlflow.entities import Run
 
 from runner.output import mlflow_rows
-from runner.output.mlflow_rows import RunValues, log_values
+from runner.output.mlflow_rows import UsedData, WholeRun, log_runs
 
-PARAMS = {"retriever": "bm25", "top_k": "5"}
 METRICS = {f"topic/{n}/rouge_l": n / 3 for n in range(1200)} | {"overall/length": 1e9, "overall/mrr": -0.0}
-TAGS = {"status": "OK"}
+RUN = WholeRun(
+    tags={"mlflow.runName": "bm25 top_k=5", "role": "cell"},
+    last_tags={"status": "OK"},
+    params={"retriever": "bm25", "top_k": "5"},
+    metrics=METRICS,
+    data=UsedData("demo", "0" * 36, '{"content_key": "0"}', '{"n_samples": 12}'),
+    files={"tables/matrix.json": b"{}"},
+    state="FINISHED",
+)
+OTHER = replace(RUN, tags={"mlflow.runName": "dense"}, params={}, metrics={}, files={}, state="FAILED")
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own queries
 
@@ -21,72 +32,106 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> MlflowClient:
     return MlflowClient(f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}")
 
 
-@pytest.fixture(scope="module")
-def experiment_id(client: MlflowClient) -> str:
-    return str(client.create_experiment("rows"))
+@pytest.fixture
+def experiment(client: MlflowClient, tmp_path: Path) -> Any:
+    artifacts = (tmp_path / "artifacts").as_uri()
+    return client.get_experiment(client.create_experiment(tmp_path.name, artifact_location=artifacts))
 
 
-def logged(client: MlflowClient, experiment_id: str, *values: dict[str, Any]) -> Run:
-    run_id = client.create_run(experiment_id, tags={"mlflow.runName": "a cell"}).info.run_id
-    log_values(client, [RunValues(run_id, *values)])
-    return client.get_run(run_id)
+def rows_of(client: MlflowClient, experiment_id: str) -> dict[str, list[tuple[object, ...]]]:
+    """Every row that belongs to an experiment, by table; what is made by chance, and the times, are left out."""
+    of_runs = f"select run_uuid from runs where experiment_id = {experiment_id}"
+    wanted = dict.fromkeys(("metrics", "latest_metrics", "params", "tags"), f"run_uuid in ({of_runs})")
+    wanted |= dict.fromkeys(("runs", "datasets"), f"experiment_id = {experiment_id}")
+    wanted["inputs"] = f"destination_id in ({of_runs})"
+    wanted["input_tags"] = f"input_uuid in (select input_uuid from inputs where {wanted['inputs']})"
+    database = client._tracking_client.store.engine.url.database
+    with sqlite3.connect(database) as connection:
+        names = dict(connection.execute("select run_uuid, name from runs"))
+        found = {
+            table: sorted(
+                (tuple(_known(value, names) for value in row) for row in connection.execute(query)),
+                key=repr,
+            )
+            for table, where in wanted.items()
+            for query in [f"select * from {table} where {where}"]
+        }
+    connection.close()
+    return found
 
 
-def through_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mlflow_rows, "_COLUMNS", {})
+def _known(value: object, names: dict[str, str]) -> object:
+    if isinstance(value, int) and value > 1e12:
+        return "a time"
+    if isinstance(value, str):
+        for run_id, name in names.items():
+            value = value.replace(run_id, f"the run {name}")
+        return re.sub(r"\b[0-9a-f]{32}\b", "an id", value)
+    return value
 
 
-def test_both_ways_give_the_same_run(client: MlflowClient, experiment_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = logged(client, experiment_id, PARAMS, METRICS, TAGS)
-    through_the_client(monkeypatch)
-    expected = logged(client, experiment_id, PARAMS, METRICS, TAGS)
-    assert (run.data.params, run.data.metrics, run.data.tags) == (
-        expected.data.params,
-        expected.data.metrics,
-        expected.data.tags,
+def test_both_ways_give_the_same_rows_of_all_tables(
+    client: MlflowClient, experiment: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = experiment.experiment_id
+    assert len(set(log_runs(client, experiment, [RUN, OTHER]))) == 2
+    log_runs(client, experiment, [replace(RUN, tags={"mlflow.runName": "later"})])
+    own = rows_of(client, place)
+    with sqlite3.connect(client._tracking_client.store.engine.url.database) as connection:
+        connection.execute("update experiments set experiment_id = experiment_id")  # no lock is left
+    expected_place = client.get_experiment(
+        client.create_experiment(f"{experiment.name} expected", artifact_location=experiment.artifact_location)
     )
-    assert run.data.metrics == METRICS
-    name = "topic/7/rouge_l"
-    (own,), (other,) = (client.get_metric_history(each.info.run_id, name) for each in (run, expected))
-    assert (own.key, own.value, own.step) == (other.key, other.value, other.step)
+    monkeypatch.setattr(mlflow_rows, "_COLUMNS", {})
+    for run in (RUN, OTHER, replace(RUN, tags={"mlflow.runName": "later"})):
+        log_runs(client, expected_place, [run])
+    expected = rows_of(client, expected_place.experiment_id)
+    own_id, expected_id = int(place), int(expected_place.experiment_id)
+    for table in ("runs", "datasets"):
+        expected[table] = [tuple(own_id if v == expected_id else v for v in row) for row in expected[table]]
+    assert own == expected
+    assert {table: len(rows) for table, rows in own.items()} == {
+        "runs": 3, "datasets": 1, "inputs": 3, "input_tags": 3, "params": 4, "tags": 7,
+        "metrics": 2 * len(METRICS), "latest_metrics": 2 * len(METRICS),
+    }  # fmt: skip
 
 
 def test_the_fast_way_is_open(client: MlflowClient) -> None:
     """MLflow's tables are those that this project knows; if not, sweeps are logged slowly, as the client does it."""
-    assert set(mlflow_rows._tables()) == {"metrics", "latest_metrics", "params", "tags"}
+    assert set(mlflow_rows._tables()) == set(mlflow_rows._COLUMNS) != set()
     assert mlflow_rows._store(client).engine is not None
 
 
-def test_a_run_may_have_nothing_to_log(client: MlflowClient, experiment_id: str) -> None:
-    assert logged(client, experiment_id, {}, {}, {}).data.metrics == {}
+def test_several_runs_at_once_are_kept_apart(client: MlflowClient, experiment: Any) -> None:
+    runs = [
+        replace(RUN, params={"top_k": str(n)}, metrics={"overall/f1": n / 7, f"only/{n}": 1.0}, last_tags={"n": str(n)})
+        for n in range(3)
+    ]
+    for run_id, run in zip(log_runs(client, experiment, runs), runs, strict=True):
+        found = client.get_run(run_id)
+        assert (found.data.params, found.data.metrics) == (run.params, run.metrics)
+        assert found.data.tags["n"] == run.last_tags["n"]
+        assert [used.dataset.name for used in found.inputs.dataset_inputs] == ["demo"]
+        assert [each.path for each in client.list_artifacts(run_id, "tables")] == ["tables/matrix.json"]
 
 
-def test_several_runs_at_once_are_kept_apart(client: MlflowClient, experiment_id: str) -> None:
-    expected = {}
-    for number in range(3):
-        run_id = client.create_run(experiment_id).info.run_id
-        params, metrics, tags = (
-            {"top_k": str(number)},
-            {"overall/f1": number / 7, f"only/{number}": 1.0},
-            {"n": str(number)},
-        )
-        expected[run_id] = RunValues(run_id, params, metrics, tags)
-    log_values(client, list(expected.values()))
-    for run_id, values in expected.items():
-        data = client.get_run(run_id).data
-        assert (data.params, data.metrics) == (values.params, values.metrics)
-        assert data.tags["n"] == values.tags["n"]
+def test_it_is_all_or_nothing(client: MlflowClient, experiment: Any) -> None:
+    impossible: Any = {"overall/f1": None}
+    with pytest.raises(Exception, match="NOT NULL constraint failed"):
+        log_runs(client, experiment, [RUN, replace(RUN, metrics=impossible)])
+    assert not any(rows_of(client, experiment.experiment_id).values())
 
 
-def test_it_is_all_or_nothing(client: MlflowClient, experiment_id: str) -> None:
-    run_id = client.create_run(experiment_id, tags={"status": "there already"}).info.run_id
-    with pytest.raises(Exception, match="UNIQUE constraint failed"):
-        log_values(client, [RunValues(run_id, PARAMS, METRICS, TAGS)])
-    data = client.get_run(run_id).data
-    assert (data.params, data.metrics) == ({}, {})
+def test_a_found_run_can_be_queried_by_its_metrics(client: MlflowClient, experiment: Any) -> None:
+    run_ids = log_runs(client, experiment, [replace(RUN, metrics={"overall/f1": 0.123456})])
+    query = "metrics.`overall/f1` > 0.1234 and params.retriever = 'bm25'"
+    assert [each.info.run_id for each in client.search_runs([experiment.experiment_id], query)] == run_ids
 
 
-def test_a_found_run_can_be_queried_by_its_metrics(client: MlflowClient, experiment_id: str) -> None:
-    run = logged(client, experiment_id, PARAMS, {"overall/f1": 0.123456}, TAGS)
-    found = client.search_runs([experiment_id], "metrics.`overall/f1` > 0.1234 and params.retriever = 'bm25'")
-    assert [each.info.run_id for each in found] == [run.info.run_id]
+def test_files_that_are_kept_elsewhere_go_through_the_client(
+    client: MlflowClient, experiment: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mlflow_rows, "local_folder", lambda uri: None)
+    (run_id,) = log_runs(client, experiment, [RUN])
+    assert client.get_run(run_id).data.tags["status"] == "OK"
+    assert [each.path for each in client.list_artifacts(run_id, "tables")] == ["tables/matrix.json"]

@@ -8,7 +8,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from mlflow.utils.validation import _validate_metric_name
 
-from runner.output import mlflow_runs
+from runner.output import mlflow_rows, mlflow_runs
 from runner.output.mlflow_runs import Tracker, metric_name
 from runner.output.ranking import HEADLINES
 from runner.output.tracking import default_uri
@@ -214,7 +214,7 @@ class TestTwice:
         assert track.main([str(only_sweep(tracked_run)), "--uri", uri]) == 0
         assert {run.info.run_id for run in runs_in(uri)} == before
 
-    @pytest.mark.parametrize("step", ["log_files", "log_values"])
+    @pytest.mark.parametrize("step", ["put_files", "_rows_of_data"])
     def test_a_cell_whose_logging_broke_off_is_logged_whole(
         self, tracked_run: Path, tmp_path: Path, bm25: CellResult, monkeypatch: pytest.MonkeyPatch, step: str
     ) -> None:
@@ -225,7 +225,7 @@ class TestTwice:
         (sweep_dir / "sweep.json").write_text(json.dumps(raw), encoding="utf-8")
         tracker = Tracker(uri, EXPERIMENT, sweep_dir)
         with monkeypatch.context() as broken:
-            broken.setattr(mlflow_runs, step, _connection_lost)
+            broken.setattr(mlflow_rows, step, _connection_lost)
             with pytest.raises(OSError, match="gone"):
                 tracker.log_cells([sweep_dir / bm25.cell_id])
         assert track.main([str(sweep_dir), "--uri", uri]) == 0
