@@ -9,9 +9,9 @@ behind a server, or where files are not kept on this machine, MLflow's own clien
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from components.json_value import Json
@@ -34,15 +34,16 @@ _COLUMNS = {
     "inputs": {"input_uuid", "source_type", "source_id", "destination_type", "destination_id", "step"},
     "input_tags": {"input_uuid", "name", "value"},
 }  # fmt: skip
-"""By table, those that others refer to first."""
+"""By table."""
 
 _LARGEST_BATCH = 1000
+_ROWS_TOGETHER = 10_000
 _NAME_TAG = "mlflow.runName"
 _CONTEXT = ("mlflow.data.context", "evaluation")
 _SOURCE_TYPE = "local"
 
-Rows = dict[str, list[dict[str, Json]]]
-"""By table."""
+Rows = list[dict[str, Json]]
+"""By names of columns."""
 
 
 @dataclass(frozen=True)
@@ -72,29 +73,28 @@ class WholeRun:
     state: str
 
 
-def log_runs(client: Client, experiment: Client, runs: Sequence[WholeRun]) -> list[str]:
-    """Logs runs to an experiment of this `MlflowClient`; returns their ids.
+def log_runs(client: Client, experiment: Client, runs: Iterable[WholeRun]) -> dict[str, WholeRun]:
+    """Logs runs to an experiment of this `MlflowClient`; returns them by their ids, without their files, which lie in
+    their place before the next run is taken.
 
     In MLflow's own tables all of them are there or none; through its client a run has its `last_tags` only once it has
     all else. Raises OSError for files, and whatever MLflow or its database raises.
     """
     engine: Any = getattr(_store(client), "engine", None)
     artifacts = local_folder(experiment.artifact_location)
-    tables = _tables() if engine is not None and artifacts is not None else {}
+    tables = _tables() if engine is not None else {}
     if not tables or artifacts is None:
-        return [_log_through(client, experiment.experiment_id, run) for run in runs]
-    ids = [uuid.uuid4().hex for _ in runs]
-    with engine.connect() as connection:
-        started_ms = _now_ms()
-        for run_id, run in zip(ids, runs, strict=True):
-            put_files(artifacts / run_id / "artifacts", run.files)
-        rows = _rows(experiment, dict(zip(ids, runs, strict=True)), started_ms)
-        with connection.begin():
-            rows |= _rows_of_data(connection, tables, experiment, dict(zip(ids, runs, strict=True)))
-            for name, table in tables.items():
-                if rows[name]:
-                    connection.execute(table.insert(), rows[name])
-    return ids
+        return {_log_through(client, experiment.experiment_id, run): replace(run, files={}) for run in runs}
+    started_ms = _now_ms()
+    by_id: dict[str, WholeRun] = {}
+    for run in runs:
+        run_id = uuid.uuid4().hex
+        put_files(artifacts / run_id / "artifacts", run.files)
+        by_id[run_id] = replace(run, files={})
+    if by_id:
+        with engine.begin() as connection:
+            _write(connection, tables, experiment, by_id, started_ms)
+    return by_id
 
 
 def _store(client: Client) -> Client:
@@ -112,90 +112,98 @@ def _tables() -> dict[str, Any]:
     return tables if found == _COLUMNS else {}
 
 
-def _rows(experiment: Client, runs: Mapping[str, WholeRun], started_ms: int) -> Rows:
-    """Of runs by id, in the tables' own order; without those of the data."""
+def _write(
+    connection: Any, tables: Mapping[str, Any], experiment: Client, runs: Mapping[str, WholeRun], started_ms: int
+) -> None:
+    """Rows of all tables, for runs by id. Those of metrics are made a part at a time: they are most of all."""
+    now_ms = _now_ms()
+    connection.execute(tables["runs"].insert(), _run_rows(experiment, runs, started_ms, now_ms))
+    measured = _metric_rows(runs, now_ms)
+    while rows := list(islice(measured, _ROWS_TOGETHER)):
+        connection.execute(tables["metrics"].insert(), rows)
+        connection.execute(tables["latest_metrics"].insert(), rows)
+    data_ids = _data_ids(connection, tables["datasets"], int(experiment.experiment_id), runs)
+    inputs = [_input_row(run_id, data_ids[run.data]) for run_id, run in runs.items()]
+    of_inputs = [{"input_uuid": row["input_uuid"], "name": _CONTEXT[0], "value": _CONTEXT[1]} for row in inputs]
+    params = _pair_rows({run_id: run.params for run_id, run in runs.items()})
+    tags = _pair_rows({run_id: {**run.tags, **run.last_tags} for run_id, run in runs.items()})
+    for name, rest in {"params": params, "tags": tags, "inputs": inputs, "input_tags": of_inputs}.items():
+        if rest:
+            connection.execute(tables[name].insert(), rest)
+
+
+def _run_rows(experiment: Client, runs: Mapping[str, WholeRun], started_ms: int, now_ms: int) -> Rows:
     from mlflow.utils.uri import append_to_uri_path
 
-    now_ms = _now_ms()
-    same = {"timestamp": now_ms, "step": 0, "is_nan": False}
-    measured = [
-        {"key": name, "value": value, "run_uuid": run_id, **same}
+    return [
+        {
+            "run_uuid": run_id,
+            "name": run.tags[_NAME_TAG],
+            "source_type": "UNKNOWN",
+            "source_name": "",
+            "entry_point_name": "",
+            "user_id": "unknown",
+            "status": run.state,
+            "start_time": started_ms,
+            "end_time": now_ms,
+            "deleted_time": None,
+            "source_version": "",
+            "lifecycle_stage": "active",
+            "artifact_uri": append_to_uri_path(experiment.artifact_location, run_id, "artifacts"),
+            "experiment_id": int(experiment.experiment_id),
+        }
         for run_id, run in runs.items()
-        for name, value in run.metrics.items()
     ]
-    measured.sort(key=itemgetter("key"))
+
+
+def _metric_rows(runs: Mapping[str, WholeRun], now_ms: int) -> Iterator[dict[str, Json]]:
+    """In the tables' own order."""
+    same = {"timestamp": now_ms, "step": 0, "is_nan": False}
+    for name in sorted({name for run in runs.values() for name in run.metrics}):
+        for run_id, run in runs.items():
+            if name in run.metrics:
+                yield {"key": name, "value": run.metrics[name], "run_uuid": run_id, **same}
+
+
+def _pair_rows(of_runs: Mapping[str, Mapping[str, str]]) -> Rows:
+    return [
+        {"key": key, "value": value, "run_uuid": run_id}
+        for run_id, pairs in of_runs.items()
+        for key, value in pairs.items()
+    ]
+
+
+def _data_ids(connection: Any, table: Any, experiment_id: int, runs: Mapping[str, WholeRun]) -> dict[UsedData, str]:
+    """Ids of the data sets of runs. One has one row in an experiment, whichever runs read it: made here if missing."""
+    ids: dict[UsedData, str] = {}
+    for data in {run.data for run in runs.values()}:
+        same = (table.c.experiment_id == experiment_id, table.c.name == data.name, table.c.digest == data.digest)
+        known = connection.execute(table.select().where(*same)).mappings().first()
+        ids[data] = known["dataset_uuid"] if known else uuid.uuid4().hex
+        if not known:
+            row = {
+                "dataset_uuid": ids[data],
+                "experiment_id": experiment_id,
+                "name": data.name,
+                "digest": data.digest,
+                "dataset_source_type": _SOURCE_TYPE,
+                "dataset_source": data.source,
+                "dataset_schema": None,
+                "dataset_profile": data.profile,
+            }
+            connection.execute(table.insert(), row)
+    return ids
+
+
+def _input_row(run_id: str, data_id: str) -> dict[str, Json]:
     return {
-        "runs": [
-            {
-                "run_uuid": run_id,
-                "name": run.tags[_NAME_TAG],
-                "source_type": "UNKNOWN",
-                "source_name": "",
-                "entry_point_name": "",
-                "user_id": "unknown",
-                "status": run.state,
-                "start_time": started_ms,
-                "end_time": now_ms,
-                "deleted_time": None,
-                "source_version": "",
-                "lifecycle_stage": "active",
-                "artifact_uri": append_to_uri_path(experiment.artifact_location, run_id, "artifacts"),
-                "experiment_id": int(experiment.experiment_id),
-            }
-            for run_id, run in runs.items()
-        ],
-        "metrics": measured,
-        "latest_metrics": measured,
-        "params": list(_pairs({run_id: run.params for run_id, run in runs.items()})),
-        "tags": list(_pairs({run_id: {**run.tags, **run.last_tags} for run_id, run in runs.items()})),
+        "input_uuid": uuid.uuid4().hex,
+        "source_type": "DATASET",
+        "source_id": data_id,
+        "destination_type": "RUN",
+        "destination_id": run_id,
+        "step": 0,
     }
-
-
-def _pairs(of_runs: Mapping[str, Mapping[str, str]]) -> Iterator[dict[str, Json]]:
-    for run_id, pairs in of_runs.items():
-        for key, value in pairs.items():
-            yield {"key": key, "value": value, "run_uuid": run_id}
-
-
-def _rows_of_data(connection: Any, tables: Mapping[str, Any], experiment: Client, runs: Mapping[str, WholeRun]) -> Rows:
-    """A data set has one row in an experiment, whichever runs read it."""
-    datasets = tables["datasets"]
-    experiment_id = int(experiment.experiment_id)
-    ids: dict[tuple[str, str], str] = {}
-    rows: Rows = {"datasets": [], "inputs": [], "input_tags": []}
-    for run_id, run in runs.items():
-        data = run.data
-        key = (data.name, data.digest)
-        if key not in ids:
-            same = (datasets.c.experiment_id == experiment_id, datasets.c.name == key[0], datasets.c.digest == key[1])
-            known = connection.execute(datasets.select().where(*same)).mappings().first()
-            ids[key] = known["dataset_uuid"] if known else uuid.uuid4().hex
-            if not known:
-                rows["datasets"].append(
-                    {
-                        "dataset_uuid": ids[key],
-                        "experiment_id": experiment_id,
-                        "name": data.name,
-                        "digest": data.digest,
-                        "dataset_source_type": _SOURCE_TYPE,
-                        "dataset_source": data.source,
-                        "dataset_schema": None,
-                        "dataset_profile": data.profile,
-                    }
-                )
-        input_id = uuid.uuid4().hex
-        rows["inputs"].append(
-            {
-                "input_uuid": input_id,
-                "source_type": "DATASET",
-                "source_id": ids[key],
-                "destination_type": "RUN",
-                "destination_id": run_id,
-                "step": 0,
-            }
-        )
-        rows["input_tags"].append({"input_uuid": input_id, "name": _CONTEXT[0], "value": _CONTEXT[1]})
-    return rows
 
 
 def _log_through(client: Client, experiment_id: str, run: WholeRun) -> str:

@@ -108,22 +108,21 @@ class Tracker:
     def log_cells(self, folders: Sequence[Path]) -> None:
         """One child run per cell, from its folder; in place of an earlier one if the status changed."""
         for first in range(0, len(folders), CELLS_TOGETHER):
-            self._log_together(folders[first : first + CELLS_TOGETHER])
+            with self._lock:
+                runs = self._new_runs(folders[first : first + CELLS_TOGETHER])
+                for run_id, run in log_runs(self._client, self._place, runs).items():
+                    self._logged[run.tags["cell_id"]] = (run.last_tags["status"], run_id)
 
-    def _log_together(self, folders: Sequence[Path]) -> None:
-        with self._lock:
-            new: dict[Path, CellResult] = {}
-            for folder in folders:
-                cell = read_cell(folder)
-                self._cells[cell.cell_id] = ranked_part(cell)
-                status, earlier = self._logged.get(cell.cell_id, ("", ""))
-                if status != cell.status:
-                    new[folder] = cell
-                    if earlier:
-                        self._client.delete_run(earlier)
-            ids = log_runs(self._client, self._place, [self._run_of(folder, cell) for folder, cell in new.items()])
-            for run_id, cell in zip(ids, new.values(), strict=True):
-                self._logged[cell.cell_id] = (cell.status, run_id)
+    def _new_runs(self, folders: Sequence[Path]) -> Iterator[WholeRun]:
+        """Those that are not logged as they are now."""
+        for folder in folders:
+            cell = read_cell(folder)
+            self._cells[cell.cell_id] = ranked_part(cell)
+            status, earlier = self._logged.get(cell.cell_id, ("", ""))
+            if status != cell.status:
+                if earlier:
+                    self._client.delete_run(earlier)
+                yield self._run_of(folder, cell)
 
     def _run_of(self, folder: Path, cell: CellResult) -> WholeRun:
         """The tag `status` says that nothing is missing."""

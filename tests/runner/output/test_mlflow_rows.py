@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -77,8 +78,6 @@ def test_both_ways_give_the_same_rows_of_all_tables(
     assert len(set(log_runs(client, experiment, [RUN, OTHER]))) == 2
     log_runs(client, experiment, [replace(RUN, tags={"mlflow.runName": "later"})])
     own = rows_of(client, place)
-    with sqlite3.connect(client._tracking_client.store.engine.url.database) as connection:
-        connection.execute("update experiments set experiment_id = experiment_id")  # no lock is left
     expected_place = client.get_experiment(
         client.create_experiment(f"{experiment.name} expected", artifact_location=experiment.artifact_location)
     )
@@ -115,6 +114,19 @@ def test_several_runs_at_once_are_kept_apart(client: MlflowClient, experiment: A
         assert [each.path for each in client.list_artifacts(run_id, "tables")] == ["tables/matrix.json"]
 
 
+def test_files_of_one_run_are_held_at_a_time(client: MlflowClient, experiment: Any, tmp_path: Path) -> None:
+    n_there = []
+
+    def runs() -> Iterator[WholeRun]:
+        for _ in range(3):
+            n_there.append(len([*(tmp_path / "artifacts").rglob("matrix.json")]))
+            yield RUN
+
+    logged = log_runs(client, experiment, runs())
+    assert n_there == [0, 1, 2]
+    assert [run.files for run in logged.values()] == [{}, {}, {}]
+
+
 def test_it_is_all_or_nothing(client: MlflowClient, experiment: Any) -> None:
     impossible: Any = {"overall/f1": None}
     with pytest.raises(Exception, match="NOT NULL constraint failed"):
@@ -123,7 +135,7 @@ def test_it_is_all_or_nothing(client: MlflowClient, experiment: Any) -> None:
 
 
 def test_a_found_run_can_be_queried_by_its_metrics(client: MlflowClient, experiment: Any) -> None:
-    run_ids = log_runs(client, experiment, [replace(RUN, metrics={"overall/f1": 0.123456})])
+    run_ids = list(log_runs(client, experiment, [replace(RUN, metrics={"overall/f1": 0.123456})]))
     query = "metrics.`overall/f1` > 0.1234 and params.retriever = 'bm25'"
     assert [each.info.run_id for each in client.search_runs([experiment.experiment_id], query)] == run_ids
 

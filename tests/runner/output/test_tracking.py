@@ -214,7 +214,7 @@ class TestTwice:
         assert track.main([str(only_sweep(tracked_run)), "--uri", uri]) == 0
         assert {run.info.run_id for run in runs_in(uri)} == before
 
-    @pytest.mark.parametrize("step", ["put_files", "_rows_of_data"])
+    @pytest.mark.parametrize("step", ["put_files", "_data_ids"])
     def test_a_cell_whose_logging_broke_off_is_logged_whole(
         self, tracked_run: Path, tmp_path: Path, bm25: CellResult, monkeypatch: pytest.MonkeyPatch, step: str
     ) -> None:
