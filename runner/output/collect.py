@@ -61,7 +61,8 @@ def collect_cell(
     reasons = [*_too_many_failures(summary, settings.max_failure_rate), *_too_many_unread(summary, settings)]
     reason = "; ".join(reasons)
     facts["latency_s"] = with_answers(facts["latency_s"]["batched"], summary["latency_s"])
-    numbers = {name: summary[name] for name in ("metrics", "counts", "errors", "judges", "tokens", "cut_texts")}
+    numbers = {name: summary[name] for name in ("metrics", "counts", "errors", "judges", "tokens")}
+    numbers["cut_texts"] = tuple(summary["cut_texts"])
     numbers |= priced(summary["usage"], cell.request.cell)
     result = CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason)
     drawn = _drawn(result, settings.pictures, headline)
