@@ -51,6 +51,14 @@ def _no_server_is_left() -> Iterator[None]:
     stop_server()
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that need a GPU or the network are off unless `-m` asks for them."""
+    for item in items:
+        for mark in ("gpu", "network"):
+            if item.get_closest_marker(mark) and mark not in config.option.markexpr:
+                item.add_marker(pytest.mark.skip(reason=f"off unless asked for with -m {mark}"))
+
+
 def _refuse_other_machines(event: str, arguments: tuple[object, ...]) -> None:
     if event == "socket.connect":
         _, address = arguments

@@ -6,9 +6,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.fields import runtime_only
 from components.protocols import Arrays
 from components.records import Hits
 from components.text.ranking import empty_hits
+from components.vector_indexes.exact import Device, device_mistakes, nearest
 from components.vector_indexes.similarity import BEYOND, ranked
 
 
@@ -16,7 +18,13 @@ from components.vector_indexes.similarity import BEYOND, ranked
 class Flat:
     """Exact search: every query against every vector."""
 
+    device: Device = runtime_only(Device.AUTO, "the same sums on another device: changes rounding, about 1e-6")
+
     version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """A GPU with a FAISS that knows none."""
+        return device_mistakes(self.device)
 
     @property
     def as_built(self) -> "Flat":
@@ -29,13 +37,10 @@ class Flat:
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """The `depth` nearest by inner product."""
-        import faiss
-
         depth = min(depth, len(vectors))
         if not len(vectors) or not len(queries) or not vectors.shape[1]:
             return empty_hits(len(queries), depth)
-        n_asked = min(depth + BEYOND, len(vectors))
-        score, chunk = faiss.knn(queries, np.ascontiguousarray(vectors), n_asked, metric=faiss.METRIC_INNER_PRODUCT)
+        score, chunk = nearest(queries, vectors, min(depth + BEYOND, len(vectors)), self.device)
         return ranked(score, chunk, depth)
 
 

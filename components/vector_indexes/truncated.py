@@ -6,8 +6,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.fields import runtime_only
 from components.protocols import Arrays
 from components.records import Hits
+from components.vector_indexes.exact import Device, device_mistakes
 from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.similarity import (
     first_stage_mistakes,
@@ -31,12 +33,13 @@ class Truncated:
     dimensions: int | None = 64
     rescore: bool = True
     oversampling: float = 4.0
+    device: Device = runtime_only(Device.AUTO, "the same sums on another device: changes rounding, about 1e-6")
 
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """Numbers out of range."""
-        return first_stage_mistakes(self.dimensions, self.oversampling)
+        """Numbers out of range, and a GPU with a FAISS that knows none."""
+        return [*first_stage_mistakes(self.dimensions, self.oversampling), *device_mistakes(self.device)]
 
     @property
     def as_built(self) -> "Truncated":
@@ -53,5 +56,5 @@ class Truncated:
         short = np.asarray(index["vectors"], dtype=np.float32)
         depth = min(depth, len(vectors))
         n_wanted = min(n_candidates(depth, self.oversampling), len(vectors)) if self.rescore else depth
-        found = Flat().search({}, short, shortened(queries, self.dimensions), n_wanted)
+        found = Flat(self.device).search({}, short, shortened(queries, self.dimensions), n_wanted)
         return rescored(found.chunk, vectors, queries, depth) if self.rescore else found

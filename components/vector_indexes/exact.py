@@ -1,0 +1,130 @@
+"""Exact nearest neighbours by FAISS, on the CPU or on a GPU."""
+
+import ctypes
+from enum import StrEnum
+from importlib.metadata import packages_distributions
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError, install_command
+
+_MOST_ON_GPU = 2048
+"""FAISS selects no more hits per query on a GPU."""
+
+_RESERVED = 3 << 29
+"""Bytes of a GPU's memory that are left to FAISS for what it computes with: 1.5 GiB."""
+
+_LEAST = 1 << 28
+"""With less room than 256 MiB for vectors, a search would do nothing but copy."""
+
+
+class Device(StrEnum):
+    """Where vectors are searched. AUTO: on a GPU if FAISS can use one for this search, else on the CPU."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    GPU = "gpu"
+
+
+def device_mistakes(device: Device) -> list[str]:
+    """A GPU with a FAISS that knows none. FAISS itself is not imported to find out."""
+    if device is not Device.GPU or set(packages_distributions().get("faiss", ())) != {"faiss-cpu"}:
+        return []
+    return [f"device: got gpu, but the installed FAISS is faiss-cpu; {_remedy()}"]
+
+
+def nearest(
+    queries: NDArray[np.float32], vectors: NDArray[np.float32], n: int, device: Device
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Scores float32[n_queries, n] and positions int64[n_queries, n] of the `n` vectors with the largest inner
+    products, of which there are at least so many. Scores of the two devices differ by rounding, about 1e-6.
+
+    Vectors that do not fit into the memory of the GPU are copied there in blocks. Raises ComponentError if `device` is
+    GPU and it cannot be used.
+    """
+    import faiss
+
+    vectors = np.ascontiguousarray(vectors)
+    if device is not Device.CPU:
+        obstacle = _obstacle(n)
+        if not obstacle:
+            return _on_gpu(np.ascontiguousarray(queries), vectors, n)
+        if device is Device.GPU:
+            raise ComponentError(f"vector_index.device: got gpu, but {obstacle}; or set vector_index.device=cpu")
+    found: tuple[Any, Any] = faiss.knn(queries, vectors, n, metric=faiss.METRIC_INNER_PRODUCT)
+    return found
+
+
+def _obstacle(n: int) -> str:
+    """Why a search cannot be made on a GPU, and what to do about it; "" if it can."""
+    if not n_gpus():
+        return f"FAISS finds no GPU here: {_remedy()}"
+    if n > _MOST_ON_GPU:
+        return f"{n:,} hits per query are asked for, and a GPU finds at most {_MOST_ON_GPU:,}: take a smaller depth"
+    if (free := free_gpu_bytes()) < _RESERVED + _LEAST:
+        return (
+            f"{free / 2**30:.1f} GiB of its memory are free, and {(_RESERVED + _LEAST) / 2**30:.2f} are needed: "
+            "see what else runs there (nvidia-smi)"
+        )
+    return ""
+
+
+def n_gpus() -> int:
+    """How many GPUs FAISS can use; 0 for a FAISS that knows none."""
+    import faiss
+
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:  # no driver, at which FAISS would end the process
+        return 0
+    return int(faiss.get_num_gpus())
+
+
+def _on_gpu(
+    queries: NDArray[np.float32], vectors: NDArray[np.float32], n: int
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    import faiss
+
+    n_bytes_of_hits = len(queries) * n * (np.dtype(np.float32).itemsize + np.dtype(np.int64).itemsize)
+    limits = block_limits(vectors.nbytes, queries.nbytes + n_bytes_of_hits, free_gpu_bytes() - _RESERVED)
+    resources = faiss.StandardGpuResources()
+    resources.setTempMemory(_RESERVED // 3)
+    found: tuple[Any, Any] = faiss.knn_gpu(
+        resources,
+        queries,
+        vectors,
+        n,
+        metric=faiss.METRIC_INNER_PRODUCT,
+        vectorsMemoryLimit=limits[0],
+        queriesMemoryLimit=limits[1],
+    )
+    return found
+
+
+def block_limits(vectors_bytes: int, queries_bytes: int, free_bytes: int) -> tuple[int, int]:
+    """How many bytes of the vectors, and of the queries with their hits, may be on a GPU at once; (0, 0) for all."""
+    if vectors_bytes + queries_bytes <= free_bytes:
+        return 0, 0
+    return free_bytes - free_bytes // 4, free_bytes // 4
+
+
+def free_gpu_bytes() -> int:
+    """Free memory of the GPU that CUDA takes first. Raises ComponentError if CUDA does not tell."""
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    try:
+        # The very library that FAISS has loaded; FAISS itself does not pass this on.
+        code = ctypes.CDLL("libcudart.so.12").cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))
+    except OSError as error:
+        raise ComponentError(f"vector_index.device: CUDA's runtime cannot be loaded ({error}); {_remedy()}") from error
+    if code:
+        raise ComponentError(f"vector_index.device: CUDA does not tell how much memory is free (error {code})")
+    return free.value
+
+
+def _remedy() -> str:
+    return (
+        f"wanted faiss-gpu-cu12 in its place and an NVIDIA GPU with CUDA 12: {install_command('gpu')}, then "
+        "python -m pip uninstall -y faiss-cpu, then python -m pip install --force-reinstall --no-deps faiss-gpu-cu12"
+    )

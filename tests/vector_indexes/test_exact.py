@@ -1,0 +1,137 @@
+"""Where exact search is made. Machines without a GPU test the choice, and how much is copied at once, with a fake."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import faiss
+import numpy as np
+import pytest
+
+from components.errors import ComponentError
+from components.vector_indexes import exact
+from components.vector_indexes.exact import Device, block_limits, nearest
+from components.vector_indexes.faiss_index import Flat
+from components.vector_indexes.truncated import Truncated
+from runner.engine.identity import describe
+from tests.contracts.vector_index_contract import random_vectors
+
+GIB = 2**30
+VECTORS, QUERIES = random_vectors(300), random_vectors(7, seed=1)
+
+
+class Resources:
+    """What FAISS computes with on a GPU."""
+
+    def setTempMemory(self, n_bytes: int) -> None:  # noqa: N802 - FAISS's name
+        assert n_bytes == GIB // 2
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+    """A machine with a GPU of which 8 GiB are free; the limits of every search there."""
+    made: list[dict[str, Any]] = []
+
+    def knn_gpu(resources: Resources, queries: Any, vectors: Any, k: int, **options: Any) -> Any:
+        assert isinstance(resources, Resources)
+        made.append(options)
+        return faiss.knn(queries, vectors, k, metric=options["metric"])
+
+    monkeypatch.setattr(exact, "n_gpus", lambda: 1)
+    monkeypatch.setattr(exact, "free_gpu_bytes", lambda: 8 * GIB)
+    monkeypatch.setattr(faiss, "StandardGpuResources", Resources, raising=False)
+    monkeypatch.setattr(faiss, "knn_gpu", knn_gpu)
+    return made
+
+
+@pytest.mark.parametrize(("device", "n_on_gpu"), [(Device.AUTO, 1), (Device.GPU, 1), (Device.CPU, 0)])
+def test_a_gpu_is_used_where_it_is_wanted(searches: list[dict[str, Any]], device: Device, n_on_gpu: int) -> None:
+    found = Flat(device).search({}, VECTORS, QUERIES, 20)
+    np.testing.assert_array_equal(found.chunk, Flat(Device.CPU).search({}, VECTORS, QUERIES, 20).chunk)
+    assert len(searches) == n_on_gpu
+    assert all((made["vectorsMemoryLimit"], made["queriesMemoryLimit"]) == (0, 0) for made in searches)
+
+
+def test_the_first_stage_of_truncated_vectors_too(searches: list[dict[str, Any]]) -> None:
+    index = Truncated(16, device=Device.GPU)
+    index.search(index.build(VECTORS), VECTORS, QUERIES, 5)
+    assert len(searches) == 1
+
+
+def test_vectors_that_do_not_fit_are_copied_in_blocks(
+    searches: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exact, "_LEAST", 1)
+    monkeypatch.setattr(exact, "free_gpu_bytes", lambda: exact._RESERVED + VECTORS.nbytes // 2)
+    nearest(QUERIES, VECTORS, 10, Device.GPU)
+    (made,) = searches
+    assert 0 < made["vectorsMemoryLimit"] < VECTORS.nbytes
+    assert made["vectorsMemoryLimit"] + made["queriesMemoryLimit"] == VECTORS.nbytes // 2
+
+
+@pytest.mark.parametrize(
+    ("vectors", "queries", "free", "limits"), [(6, 2, 8, (0, 0)), (7, 2, 8, (6, 2)), (100, 1, 9, (7, 2))]
+)
+def test_limits_of_blocks(vectors: int, queries: int, free: int, limits: tuple[int, int]) -> None:
+    assert block_limits(vectors, queries, free) == limits
+
+
+@pytest.mark.parametrize(
+    ("free", "n", "said"),
+    [
+        (GIB, 10, r"1\.0 GiB of its memory are free, and 1\.75 are needed"),
+        (8 * GIB, 2049, "2,049 hits per query are asked for, and a GPU finds at most 2,048"),
+    ],
+)
+@pytest.mark.usefixtures("searches")
+def test_what_a_gpu_cannot_do_is_done_without_it_or_said(
+    searches: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, free: int, n: int, said: str
+) -> None:
+    monkeypatch.setattr(exact, "free_gpu_bytes", lambda: free)
+    vectors = random_vectors(3000, 4)
+    queries = random_vectors(2, 4)
+    with pytest.raises(ComponentError, match=f"device: got gpu, but {said}"):
+        nearest(queries, vectors, n, Device.GPU)
+    expected = nearest(queries, vectors, n, Device.CPU)
+    for found, wanted in zip(nearest(queries, vectors, n, Device.AUTO), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert searches == []
+
+
+def test_a_machine_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "n_gpus", lambda: 0)
+    with pytest.raises(
+        ComponentError, match=r"FAISS finds no GPU here: wanted faiss-gpu-cu12 .*uninstall -y faiss-cpu"
+    ):
+        nearest(QUERIES, VECTORS, 5, Device.GPU)
+    assert nearest(QUERIES, VECTORS, 5, Device.AUTO)[1].shape == (7, 5)
+
+
+def test_a_faiss_that_knows_no_gpu_is_said_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "packages_distributions", lambda: {"faiss": ["faiss-cpu"]})
+    for index in (Flat(Device.GPU), Truncated(device=Device.GPU)):
+        (mistake,) = index.check()
+        assert mistake.startswith("device: got gpu, but the installed FAISS is faiss-cpu; wanted faiss-gpu-cu12")
+    assert Flat(Device.AUTO).check() == []
+    monkeypatch.setattr(exact, "packages_distributions", lambda: {"faiss": ["faiss-gpu-cu12"]})
+    assert Flat(Device.GPU).check() == []
+
+
+def test_the_device_changes_no_key() -> None:
+    assert describe(Flat(Device.GPU)) == describe(Flat(Device.CPU))
+
+
+@pytest.mark.gpu
+def test_a_real_gpu_finds_the_same_at_once_and_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not exact.n_gpus():
+        pytest.skip("FAISS finds no GPU")
+    vectors, queries = random_vectors(20_000, 256), random_vectors(50, 256, seed=1)
+    vectors[[17, 4000, 19_000]] = vectors[5]
+    queries[0] = vectors[5]
+    expected = Flat(Device.CPU).search({}, vectors, queries, 100)
+    for free in (exact.free_gpu_bytes(), exact._RESERVED + vectors.nbytes // 3):
+        monkeypatch.setattr(exact, "_LEAST", 1)
+        monkeypatch.setattr(exact, "free_gpu_bytes", lambda free=free: free)
+        found = Flat(Device.GPU).search({}, vectors, queries, 100)
+        assert found.chunk[0, :4].tolist() == [5, 17, 4000, 19_000]
+        np.testing.assert_array_equal(found.chunk[:, :50], expected.chunk[:, :50])
+        np.testing.assert_allclose(found.score, expected.score, atol=1e-5)
