@@ -24,6 +24,7 @@ NAMES = (
     "memory",
     "rank_bm25",
     "quantised",
+    "reranking",
     "text_metrics",
     "error_rates",
     "coverage",
