@@ -91,7 +91,7 @@ class PretrainedCrossEncoder:
         return pair_limit(self.model, self.revision, self.max_length)
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """With the prompt, and with the special tokens of a pair."""
+        """With the prompt, and with the special tokens of a pair; what a chat template adds is not counted."""
         own = count_in_pair(self.model, self.revision, [self._prompt() + text for text in texts])
         return own + count_around_pair(self.model, self.revision)
 

@@ -124,11 +124,14 @@ def read_ranking(text: str, n_hits: int) -> list[int] | None:
 
 
 def _numbers(text: str, n_hits: int) -> list[int]:
-    """The last chain, or else the likeliest JSON: of a bare list only one of all hits is surely meant as a ranking."""
-    if chains := _CHAIN.findall(without_thoughts(text)):
-        return [int(number) for number in re.findall(r"\d+", chains[-1])]
-    for value in json_values(text):
-        ranking = value.get("ranking") if isinstance(value, dict) else value
-        if isinstance(ranking, list) and (isinstance(value, dict) or len(ranking) == n_hits):
-            return [number if (number := whole_number(item)) is not None else 0 for item in ranking]
-    return []
+    """Of the likeliest JSON object with a ranking, or else of the last chain, or else of a bare list of as many numbers
+    as there are hits: of a shorter one nobody knows what it is.
+    """
+    values = json_values(text)
+    named = [value["ranking"] for value in values if isinstance(value, dict) and "ranking" in value]
+    chains = [re.findall(r"\d+", chain) for chain in _CHAIN.findall(without_thoughts(text))]
+    bare = [value for value in values if isinstance(value, list) and len(value) == n_hits]
+    ranking: Any = next(iter([*named, *chains[-1:], *bare]), [])
+    if not isinstance(ranking, list):
+        return []
+    return [number if (number := whole_number(item)) is not None else 0 for item in ranking]

@@ -11,7 +11,7 @@ from components.pretrained.load_once import release_all_but
 from components.records import Passages
 from components.rerankers.cross_encoder import Activation, PretrainedCrossEncoder
 from tests.contracts.reranker_contract import CHUNKS, PAIRS, QUERIES, RerankerContract
-from tests.models.tiny import MAX_TOKENS, save_bert, save_xlm_roberta_reranker
+from tests.models.tiny import MAX_TOKENS, save_bert, save_qwen2, save_xlm_roberta_reranker
 from tests.rerankers.pretrained import LONG, scores_of, text_pairs
 from tests.runner.sweeping import RANKING_ONLY, cells_in, run_small
 
@@ -79,6 +79,17 @@ def test_scores_are_those_of_sentence_transformers(xlm_roberta: Path, max_length
     found = scores_of(cross_encoder(xlm_roberta, max_length=max_length, activation=Activation.MODEL), all_pairs())
     np.testing.assert_allclose(found, expected, atol=1e-5, rtol=0)
     assert len({round(float(score), 4) for score in expected}) > len(expected) / 2
+
+
+@pytest.mark.parametrize("prompt", [None, "Does it answer?"])
+def test_a_causal_model_is_asked_through_its_chat_template(tmp_path: Path, prompt: str | None) -> None:
+    from sentence_transformers import CrossEncoder
+
+    template = "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}{% endfor %}?"
+    folder = save_qwen2(tmp_path / "qwen2", chat_template=template)
+    expected = CrossEncoder(str(folder), device="cpu", max_length=MAX_TOKENS).predict(text_pairs(), prompt=prompt)
+    found = scores_of(cross_encoder(folder, prompt=prompt, activation=Activation.MODEL), text_pairs())
+    np.testing.assert_allclose(found, expected, atol=1e-5, rtol=0)
 
 
 def test_a_sigmoid_orders_pairs_as_the_numbers_of_the_model_do(xlm_roberta: Path) -> None:
