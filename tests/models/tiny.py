@@ -96,11 +96,42 @@ def save_bge_m3(folder: Path, *, seed: int = 0) -> Path:
     return folder
 
 
+CHAT_TEMPLATE = (
+    "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant:{% endif %}"
+)
+
+
 def save_qwen2(folder: Path, *, seed: int = 0, chat_template: str | None = None) -> Path:
     """A causal language model with its tokenizer, whose tokens are bytes and the words yes and no."""
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    return _save_causal(folder, Qwen2Config, Qwen2ForCausalLM, seed, chat_template)
+
+
+def save_llama(folder: Path, *, seed: int = 0, chat_template: str | None = None) -> Path:
+    """Like `save_qwen2`, of another architecture."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    return _save_causal(folder, LlamaConfig, LlamaForCausalLM, seed, chat_template)
+
+
+def save_lora(folder: Path, causal: Path, *, seed: int = 1) -> Path:
+    """A LoRA adapter for a causal model that changes what it writes."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(seed)
+    config = LoraConfig(r=4, lora_alpha=32, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
+    get_peft_model(AutoModelForCausalLM.from_pretrained(causal), config).save_pretrained(folder)
+    return folder
+
+
+def _save_causal(folder: Path, of_config: Any, of_network: Any, seed: int, chat_template: str | None) -> Path:
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+    from transformers import PreTrainedTokenizerFast
 
     merges = [(word[:end], word[end]) for word in ("Yes", "No", "yes", "no") for end in range(1, len(word))]
     pieces = dict.fromkeys(
@@ -113,7 +144,7 @@ def save_qwen2(folder: Path, *, seed: int = 0, chat_template: str | None = None)
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, model_max_length=MAX_TOKENS, chat_template=chat_template, **ends
     ).save_pretrained(folder)
-    config = Qwen2Config(
+    config = of_config(
         vocab_size=len(pieces),
         hidden_size=32,
         num_hidden_layers=N_LAYERS,
@@ -122,9 +153,11 @@ def save_qwen2(folder: Path, *, seed: int = 0, chat_template: str | None = None)
         intermediate_size=64,
         max_position_embeddings=MAX_TOKENS,
         initializer_range=0.3,
+        bos_token_id=None,
+        eos_token_id=0,
     )
     torch.manual_seed(seed)
-    Qwen2ForCausalLM(config).save_pretrained(folder)
+    of_network(config).save_pretrained(folder)
     return folder
 
 

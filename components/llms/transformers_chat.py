@@ -1,0 +1,143 @@
+"""A language model on this machine, run by transformers."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.llms.sampling import sampling_mistakes
+from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, Prompt, Written
+from components.pretrained.dtype import Dtype
+from components.pretrained.model_folder import folder_hash, local_folder, missing_packages, model_mistakes
+from components.protocols import AnswersFrom
+from components.records import Answer, AnswerState, ErrorClass, Request
+from components.text.thoughts import split_thoughts
+
+
+@dataclass(frozen=True)
+class TransformersChat:
+    """What `model.generate` writes to each request, in the chat template of the model, many requests at a time.
+
+    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". `adapter` is
+    the folder of a LoRA adapter, "" for none. `chat_template` is a template in Jinja, "" for the model's own. Code from
+    the model's folder is run only if `trust_remote_code` says so. Temperature 0 takes the likeliest token; above it
+    tokens are drawn from those that make up `top_p`, by random numbers of `seed`, the request and its draw: a request
+    has the same answer whatever it is batched with. The text ends before the first of the words in `stop`.
+
+    A request that does not fit into the model's window with `max_new_tokens` ends as ERROR (TOO_LONG). Thoughts in
+    <think> and </think> are kept apart. Replies follow no JSON schema: a judge reads what comes. A batch is
+    `batch_tokens` tokens of prompts and answers, or one request; None for what suits the device.
+    """
+
+    model: str
+    revision: str
+    adapter: str = ""
+    chat_template: str = ""
+    temperature: float = 0.0
+    top_p: float = 1.0
+    max_new_tokens: int = 512
+    stop: tuple[str, ...] = ()
+    seed: int = 0
+    dtype: Dtype = Dtype.BFLOAT16
+    trust_remote_code: bool = False
+    batch_tokens: int | None = runtime_only(None, "padded differently: rounding, which may tip a token that ties")
+    device: str = runtime_only("auto", "the same sums on another device: rounding, which may tip a token that ties")
+
+    version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+
+    def check(self) -> list[str]:
+        """Missing packages, a model or an adapter that cannot be meant, numbers out of range."""
+        packages = (*PACKAGES, "peft") if self.adapter else PACKAGES
+        mistakes = [str(error) for error in missing_packages(packages, "llm=transformers")]
+        mistakes += model_mistakes(self.model, self.revision) + sampling_mistakes(self)
+        if self.adapter:
+            folder = local_folder(self.adapter)
+            if folder is None or not (folder / "adapter_config.json").is_file():
+                mistakes.append(
+                    f"adapter: got {self.adapter!r}, wanted a folder with adapter_config.json, as PEFT saves it"
+                )
+        if self.batch_tokens is not None and self.batch_tokens < 1:
+            mistakes.append(
+                f"batch_tokens: got {self.batch_tokens}, wanted at least 1, or null for what suits the device"
+            )
+        return mistakes
+
+    def content_hash(self) -> str:
+        """SHA-256 (hex) of the local folders of model and adapter, "" for none. Raises ComponentError if one is not
+        there.
+        """
+        hashes = [folder_hash(self.model), *([folder_hash(self.adapter)] if self.adapter else [])]
+        return " ".join(filter(None, hashes))
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        """Answers batch by batch, the longest prompts first; their latency is that of the batch. Raises ComponentError
+        if the model cannot be loaded, has no chat template, or a batch does not fit into memory.
+        """
+        if not requests:
+            return
+        causal = CausalModel(self.model, self.revision, self.adapter, self.dtype, self.trust_remote_code, self.device)
+        fitting: list[tuple[Request, Prompt]] = []
+        for request in requests:
+            prompt = self._prompt(causal, request)
+            if isinstance(prompt, Answer):
+                yield prompt
+            else:
+                fitting.append((request, prompt))
+        drawing = Drawing(self.temperature, self.top_p, self.max_new_tokens, self.stop)
+        started = time.perf_counter()
+        for batch in causal.write([prompt for _, prompt in fitting], drawing, self.batch_tokens):
+            latency_s = time.perf_counter() - started
+            for written in batch:
+                request, prompt = fitting[written.position]
+                yield _answer(request.id, len(prompt.token_ids), written, latency_s)
+            started = time.perf_counter()
+
+    def _prompt(self, causal: CausalModel, request: Request) -> Prompt | Answer:
+        """The tokens of a request; a failed answer if the template takes no such messages, or the window no so many."""
+        from jinja2 import TemplateError
+
+        tokenizer = causal.tokenizer
+        template = self.chat_template or tokenizer.chat_template
+        if not template:
+            raise ComponentError(
+                f"model {self.model!r} has no chat template: is it a base model? Wanted one that was tuned for chats, "
+                "or a template in `chat_template`"
+            )
+        messages = [{"role": message.role, "content": message.content} for message in request.messages]
+        try:
+            text = tokenizer.apply_chat_template(
+                messages, chat_template=template, add_generation_prompt=True, tokenize=False
+            )
+        except TemplateError as error:
+            return _failed(request, f"the chat template refuses the messages: {error}", ErrorClass.BAD_REQUEST)
+        token_ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        if len(token_ids) + self.max_new_tokens > causal.window:
+            return _failed(
+                request,
+                f"{len(token_ids)} tokens of the prompt and max_new_tokens={self.max_new_tokens} do not fit into the "
+                f"window of {self.model!r}, {causal.window} tokens; wanted fewer or shorter passages",
+                ErrorClass.TOO_LONG,
+            )
+        return Prompt(token_ids, f"{self.seed} {request.draw} {request.id} {text}")
+
+
+def _failed(request: Request, error: str, error_class: ErrorClass) -> Answer:
+    return Answer(request.id, AnswerState.ERROR, error=error, error_class=error_class)
+
+
+def _answer(request_id: str, n_prompt: int, written: Written, latency_s: float) -> Answer:
+    thoughts, text = split_thoughts(written.text)
+    state = AnswerState.TRUNCATED if written.is_truncated else AnswerState.OK if text else AnswerState.EMPTY
+    return Answer(
+        request_id,
+        state,
+        text,
+        thoughts=thoughts,
+        n_prompt_tokens=n_prompt,
+        n_completion_tokens=written.n_tokens,
+        n_reasoning_tokens=None if thoughts else 0,
+        latency_s=latency_s,
+    )

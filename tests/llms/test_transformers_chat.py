@@ -1,0 +1,167 @@
+"""Local models against transformers' own `generate`, one prompt at a time."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.errors import ComponentError
+from components.llms.transformers_chat import TransformersChat
+from components.pretrained.dtype import Dtype
+from components.records import Answer, AnswerState, ErrorClass, Message, Request
+from runner.engine.identity import describe
+from tests.contracts.llm_contract import LLMContract, request
+from tests.models.tiny import CHAT_TEMPLATE, MAX_TOKENS, save_llama, save_lora, save_qwen2
+
+for _package in ("torch", "transformers", "peft"):
+    pytest.importorskip(_package, reason="the extra `models` is not installed")
+
+QUESTIONS = ["yes?", "Who was it, and when did it begin?", "No", "a b c d e f", "hm " * 20]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("causal")
+    qwen2 = save_qwen2(root / "qwen2", chat_template=CHAT_TEMPLATE)
+    return {
+        "qwen2": qwen2,
+        "llama": save_llama(root / "llama", chat_template=CHAT_TEMPLATE),
+        "lora": save_lora(root / "lora", qwen2),
+    }
+
+
+def chat(folder: Path, **fields: Any) -> TransformersChat:
+    settings = {"dtype": Dtype.FLOAT32, "max_new_tokens": 12, "device": "cpu", **fields}
+    return TransformersChat(str(folder), "", **settings)
+
+
+def asked(questions: Sequence[str]) -> list[Request]:
+    return [Request(q, (Message("user", q),), request(q).sample, ()) for q in questions]
+
+
+def answers(llm: TransformersChat, questions: Sequence[str] = QUESTIONS) -> dict[str, Answer]:
+    return {answer.request_id: answer for answer in llm.generate(asked(questions))}
+
+
+def texts(llm: TransformersChat, questions: Sequence[str] = QUESTIONS) -> dict[str, str]:
+    return {name: answer.text for name, answer in answers(llm, questions).items()}
+
+
+def plainly_generated(folder: Path, question: str, adapter: Path | None = None) -> str:
+    """By transformers (and PEFT) alone."""
+    import torch
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    network = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    network = PeftModel.from_pretrained(network, adapter) if adapter else network
+    inputs = tokenizer(f"user: {question}\nassistant:", return_tensors="pt", add_special_tokens=False)
+    written = network.generate(**inputs, max_new_tokens=12, do_sample=False)
+    return tokenizer.decode(written[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True).strip()
+
+
+class TestContract(LLMContract):
+    component = TransformersChat("owner/model", "a" * 40)
+
+    @pytest.fixture(autouse=True)
+    def tiny(self, models: dict[str, Path]) -> None:
+        self.component = chat(models["qwen2"])
+
+
+@pytest.mark.parametrize(("name", "adapter"), [("qwen2", None), ("llama", None), ("qwen2", "lora")])
+def test_greedy_texts_are_those_of_generate_one_by_one(models: dict[str, Path], name: str, adapter: str | None) -> None:
+    llm = chat(models[name], adapter=str(models[adapter]) if adapter else "")
+    expected = {q: plainly_generated(models[name], q, models[adapter] if adapter else None) for q in QUESTIONS}
+    assert texts(llm) == expected
+    assert texts(replace(llm, batch_tokens=1)) == expected
+
+
+def test_an_adapter_changes_what_is_written_and_the_identity(models: dict[str, Path]) -> None:
+    plain, adapted = chat(models["qwen2"]), chat(models["qwen2"], adapter=str(models["lora"]))
+    assert texts(plain) != texts(adapted)
+    assert plain.content_hash() != adapted.content_hash()
+
+
+class TestDrawing:
+    def test_does_not_depend_on_batch_mates(self, models: dict[str, Path]) -> None:
+        llm = chat(models["qwen2"], temperature=1.0, top_p=0.9)
+        together = texts(llm)
+        assert together == {q: texts(llm, [q])[q] for q in reversed(QUESTIONS)}
+        assert together != texts(chat(models["qwen2"]))
+
+    def test_differs_by_seed_draw_and_number_of_the_request(self, models: dict[str, Path]) -> None:
+        llm = chat(models["qwen2"], temperature=1.0)
+        (one,) = asked(["yes?"])
+        variants = [one, replace(one, draw=1), replace(one, id="yes?-1")]
+        drawn = [answer.text for variant in variants for answer in llm.generate([variant])]
+        drawn += texts(replace(llm, seed=1), ["yes?"]).values()
+        assert len(set(drawn)) == 4
+
+    def test_a_small_top_p_leaves_the_likeliest(self, models: dict[str, Path]) -> None:
+        assert texts(chat(models["llama"], temperature=1.0, top_p=1e-6)) == texts(chat(models["llama"]))
+
+
+class TestEnds:
+    def test_the_most_tokens_without_an_end_is_truncated(self, models: dict[str, Path]) -> None:
+        found = answers(chat(models["qwen2"]))["No"]
+        assert (found.state, found.n_completion_tokens) == (AnswerState.TRUNCATED, 12)
+
+    def test_an_end_of_text_is_no_truncation(self, models: dict[str, Path], tmp_path: Path) -> None:
+        text = texts(chat(models["qwen2"], max_new_tokens=40))["No"]
+        folder = shutil.copytree(models["qwen2"], tmp_path / "model")
+        vocabulary = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+        letter = next(letter for letter in text[3:] if letter in vocabulary and text.index(letter) >= 1)
+        settings = json.loads((folder / "generation_config.json").read_text())
+        (folder / "generation_config.json").write_text(json.dumps({**settings, "eos_token_id": vocabulary[letter]}))
+        found = answers(chat(folder, max_new_tokens=40))["No"]
+        assert (found.state, found.text) == (AnswerState.OK, text[: text.index(letter)].strip())
+        assert found.n_completion_tokens < 40
+
+    def test_a_stop_word_ends_the_text_before_it(self, models: dict[str, Path]) -> None:
+        whole = texts(chat(models["qwen2"]))
+        word = whole["No"][2:4]
+        found = answers(chat(models["qwen2"], stop=(word,)))
+        assert found["No"].text == whole["No"][: whole["No"].index(word)].strip()
+        assert found["No"].state is AnswerState.OK
+        for question, text in whole.items():
+            assert found[question].text == text.partition(word)[0].strip()
+
+
+def test_a_prompt_beyond_the_window_is_an_error_of_its_own(models: dict[str, Path]) -> None:
+    found = answers(chat(models["qwen2"]), ["yes?", "x" * MAX_TOKENS])
+    assert found["yes?"].text
+    long = found["x" * MAX_TOKENS]
+    assert (long.state, long.error_class) == (AnswerState.ERROR, ErrorClass.TOO_LONG)
+    assert f"{MAX_TOKENS} tokens; wanted fewer or shorter passages" in long.error
+
+
+def test_a_template_that_refuses_messages_is_an_error_of_the_request(models: dict[str, Path]) -> None:
+    (found,) = answers(chat(models["qwen2"], chat_template="{{ raise_exception('no system role') }}"), ["q"]).values()
+    assert (found.error_class, "no system role" in found.error) == (ErrorClass.BAD_REQUEST, True)
+
+
+def test_a_model_without_a_chat_template_needs_one(tmp_path: Path) -> None:
+    folder = save_qwen2(tmp_path / "base")
+    with pytest.raises(ComponentError, match="has no chat template"):
+        answers(chat(folder))
+    assert texts(chat(folder, chat_template=CHAT_TEMPLATE))
+
+
+def test_the_pace_is_no_part_of_the_identity(models: dict[str, Path]) -> None:
+    llm = chat(models["qwen2"])
+    assert describe(replace(llm, batch_tokens=1, device="cuda")) == describe(llm)
+    changes: list[dict[str, Any]] = [
+        {"adapter": str(models["lora"])}, {"chat_template": "x"}, {"temperature": 1.0}, {"top_p": 0.5},
+        {"stop": ("x",)}, {"max_new_tokens": 1}, {"seed": 1}, {"dtype": Dtype.FLOAT16}, {"model": str(models["llama"])},
+    ]  # fmt: skip
+    assert all(describe(replace(llm, **change)) != describe(llm) for change in changes)
+
+
+def test_mistakes(models: dict[str, Path]) -> None:
+    llm = chat(models["qwen2"], adapter="/nowhere/at/all", batch_tokens=0, temperature=-1.0)
+    assert [mistake.split(":")[0] for mistake in llm.check()] == ["temperature", "adapter", "batch_tokens"]
