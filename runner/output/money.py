@@ -45,19 +45,15 @@ def _cost_of(counts: Mapping[str, int | None], price: Price | None) -> float | N
 
 def money_lines(cells: Sequence[CellResult], spent: Spent, prices: Prices) -> list[str]:
     """What the sweep spent, and what its cells cost when nothing is kept; nothing where no model was ever asked."""
-    n_requests = sum(part["n_requests"] for cell in cells for part in cell.usage.values())
-    if not n_requests and not spent.n_requests:
-        return []
-    costs = [cell.cost for cell in cells]
-    known = [cost for cost in costs if cost is not None]
-    if len(known) < len(costs):
-        dearest = f"not known for {len(costs) - len(known)} of {len(costs)}"
-    else:
-        dearest = f"{money(min(known), prices.currency)} to {money(max(known), prices.currency)}"
-    return [
-        f"spent:    {spent_text(spent, prices) if spent.n_requests else 'nothing, every reply was kept'}",
-        f"cost of a cell when nothing is kept: {dearest}",
-    ]
+    costs = [cell.cost for cell in cells if cell.usage]
+    lines = [f"spent:    {spent_text(spent, prices)}"] if spent.n_requests else []
+    if costs and not lines:
+        lines = ["spent:    nothing, every reply was kept"]
+    known = sorted(cost for cost in costs if cost is not None)
+    if known and len(known) == len(costs):
+        ends = dict.fromkeys(money(cost, prices.currency) for cost in (known[0], known[-1]))
+        lines.append(f"a cell costs {' to '.join(ends)} when nothing is kept")
+    return lines
 
 
 def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
@@ -66,8 +62,6 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     if not counts:
         return []
     known = [count for count in counts if count.tokens is not None]
-    if not known:
-        return []
     by_model = [each for count in known for each in count.tokens or ()]
     n_tokens = sum(tokens.n_all for _, tokens in by_model)
     costs = [(price_of(llm, prices), tokens) for llm, tokens in by_model]
@@ -88,7 +82,7 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     stops = [
         f"That may be more than {', '.join(over)}: the sweep then stops on the way, and goes on with the same command."
     ]
-    return [text, *(stops if over else [])]
+    return [*([text] if known else []), *(stops if over else [])]
 
 
 def unpriced_mistakes(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
@@ -130,19 +124,16 @@ def stopped_line(budget: str, spent: Spent, prices: Prices, n_done: str) -> str:
 
 def spent_text(spent: Spent, prices: Prices) -> str:
     """Requests, tokens and money; what nobody knows is said."""
-    text = f"{spent.n_requests:,.0f} requests, {spent.n_tokens:,} tokens, {_cost(spent, prices)}"
+    unknown = []
+    if spent.n_unpriced:
+        unknown.append(f"no price list names the model of {spent.n_unpriced:,.0f}")
     if spent.n_unanswered:
-        text += f" (what the {spent.n_unanswered:,.0f} that ended without a reply cost is not known)"
-    return text
+        unknown.append(f"{spent.n_unanswered:,.0f} ended without a reply, and may have been charged")
+    cost = money(spent.cost, prices.currency) if spent.cost or not spent.n_unpriced else "cost not known"
+    notes = f" ({'; '.join(unknown)})" if unknown else ""
+    return f"{spent.n_requests:,.0f} requests, {spent.n_tokens:,} tokens, {cost}{notes}"
 
 
 def money(amount: float, currency: str) -> str:
     """To the cent, smaller amounts to four digits."""
     return f"{amount:,.2f} {currency}" if amount >= 1 or amount == 0 else f"{amount:.4f} {currency}"
-
-
-def _cost(spent: Spent, prices: Prices) -> str:
-    if not spent.n_unpriced:
-        return money(spent.cost, prices.currency)
-    unknown = f"what {spent.n_unpriced:,.0f} of them cost is not known, as no price list names the model"
-    return f"{money(spent.cost, prices.currency)} ({unknown})" if spent.cost else f"cost not known: {unknown}"

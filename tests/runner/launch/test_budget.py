@@ -41,7 +41,7 @@ def test_the_same_command_goes_on_until_all_is_answered(
     assert sweep_in(tmp_path).status == "INTERRUPTED"
     captured = capsys.readouterr()
     assert "more than run.max_requests=5: the sweep then stops on the way" in captured.out
-    assert captured.err.startswith("Stopped at run.max_requests=5: 5 requests, 45 tokens, cost not known")
+    assert captured.err.startswith("Stopped at run.max_requests=5: 5 requests, 45 tokens, cost not known (no price")
     assert "0 of 1 cells are done; every reply that came and every finished stage is kept" in captured.err
     assert [run_small(tmp_path, command, sweep_id=name) for name in ("second", "third")] == [3, 0]
     assert len(set(prompts(server))) == len(server.requests) == N
@@ -97,6 +97,7 @@ def test_what_was_spent_and_what_a_cell_costs_are_two_things(
     assert "at most about" in shown
     assert f"spent:    {N} requests, {9 * N} tokens, 0.0960 USD" in shown
     assert "spent:    nothing, every reply was kept" in shown
+    assert "a cell costs 0.0960 USD when nothing is kept" in shown
 
 
 def test_what_no_list_prices_is_not_known_and_never_nothing(
