@@ -18,8 +18,6 @@ from tests.runner.sweeping import RANKING_ONLY, cells_in, run_small
 for _package in ("sentence_transformers", "torch"):
     pytest.importorskip(_package, reason="the extra `models` is not installed")
 
-pytestmark = pytest.mark.usefixtures("released")
-
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -106,6 +104,7 @@ def test_a_prompt_stands_before_the_query(xlm_roberta: Path) -> None:
     assert prompted != pytest.approx(scores_of(cross_encoder(xlm_roberta), [("北京", "首都")]), abs=1e-3)
 
 
+@pytest.mark.usefixtures("released")
 def test_the_model_is_loaded_once_and_again_after_others_took_its_place(xlm_roberta: Path, loads: list[str]) -> None:
     for batch_tokens in (64, 256):
         scores_of(cross_encoder(xlm_roberta, batch_tokens=batch_tokens), all_pairs())

@@ -13,13 +13,11 @@ from components.rerankers.cross_encoder import PretrainedCrossEncoder
 from components.rerankers.flag_llm_reranker import FlagLanguageModel
 from components.rerankers.flag_reranker import FlagCrossEncoder
 from tests.contracts.reranker_contract import CHUNKS, QUERIES, RerankerContract
-from tests.models.tiny import save_bert, save_xlm_roberta_reranker
+from tests.models.tiny import MAX_TOKENS, save_bert, save_xlm_roberta_reranker
 from tests.rerankers.pretrained import LONG, scores_of, text_pairs
 
 for _package in ("FlagEmbedding", "sentence_transformers", "torch"):
     pytest.importorskip(_package, reason="the extra `models` is not installed")
-
-pytestmark = pytest.mark.usefixtures("released")
 
 
 def cross_encoder(folder: Path, **fields: Any) -> FlagCrossEncoder:
@@ -48,17 +46,28 @@ class TestLanguageModelContract(RerankerContract):
         self.component = language_model(qwen2, batch_size=3)
 
 
-@pytest.mark.parametrize("fields", [{}, {"max_length": 24}, {"query_instruction": "查询："}])
-def test_scores_are_those_of_flag_reranker(xlm_roberta: Path, fields: dict[str, Any]) -> None:
+@pytest.fixture(scope="module")
+def flag_reranker(xlm_roberta: Path) -> Any:
+    """The package's own; to be made and to be forgotten takes it seconds."""
     from FlagEmbedding import FlagReranker
 
-    plain = FlagReranker(
-        str(xlm_roberta),
-        devices="cpu",
-        max_length=fields.get("max_length", 300),
-        query_instruction_for_rerank=fields.get("query_instruction"),
-    )
-    expected = plain.compute_score(text_pairs((*QUERIES, *LONG)))
+    return FlagReranker(str(xlm_roberta), devices="cpu", max_length=MAX_TOKENS)
+
+
+@pytest.fixture(scope="module")
+def flag_llm_reranker(qwen2: Path) -> Any:
+    """The package's own."""
+    from FlagEmbedding import FlagLLMReranker
+
+    return FlagLLMReranker(str(qwen2), devices="cpu", max_length=MAX_TOKENS // 2)
+
+
+@pytest.mark.parametrize("fields", [{}, {"max_length": 24}, {"query_instruction": "查询："}])
+def test_scores_are_those_of_flag_reranker(
+    xlm_roberta: Path, flag_reranker: Any, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flag_reranker, "query_instruction_for_rerank", fields.get("query_instruction"))
+    expected = flag_reranker.compute_score(text_pairs((*QUERIES, *LONG)), max_length=fields.get("max_length"))
     found = scores_of(cross_encoder(xlm_roberta, **fields), text_pairs((*QUERIES, *LONG)))
     np.testing.assert_allclose(found, expected, atol=1e-5, rtol=0)
     assert len({round(score, 4) for score in expected}) > len(expected) / 2
@@ -75,15 +84,14 @@ def test_scores_are_those_of_the_cross_encoder(xlm_roberta: Path) -> None:
 @pytest.mark.parametrize(
     "fields", [{}, {"max_length": 24}, {"prompt": "Is B about A?", "query_instruction": "Q", "passage_instruction": ""}]
 )
-def test_scores_are_those_of_flag_llm_reranker(qwen2: Path, fields: dict[str, Any]) -> None:
-    from FlagEmbedding import FlagLLMReranker
-
-    names = {
-        "query_instruction": "query_instruction_for_rerank",
-        "passage_instruction": "passage_instruction_for_rerank",
-    }
-    plain = FlagLLMReranker(str(qwen2), devices="cpu", **{names.get(name, name): fields[name] for name in fields})
-    expected = plain.compute_score(text_pairs(QUERIES, CHUNKS))
+def test_scores_are_those_of_flag_llm_reranker(
+    qwen2: Path, flag_llm_reranker: Any, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for side, usual in {"query": "A: ", "passage": "B: "}.items():
+        own = fields.get(f"{side}_instruction", usual)
+        monkeypatch.setattr(flag_llm_reranker, f"{side}_instruction_for_rerank", own)
+    called = {name: fields[name] for name in ("max_length", "prompt") if name in fields}
+    expected = flag_llm_reranker.compute_score(text_pairs(QUERIES, CHUNKS), **called)
     found = scores_of(language_model(qwen2, **fields), text_pairs(QUERIES, CHUNKS))
     np.testing.assert_allclose(found, expected, atol=1e-5, rtol=0)
     assert len({round(score, 4) for score in expected}) > len(expected) / 2
