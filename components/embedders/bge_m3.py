@@ -12,7 +12,14 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
-from components.pretrained.features import Features, feature_batches, on_device, readable_tokens, suitable_batch_tokens
+from components.pretrained.features import (
+    Features,
+    feature_batches,
+    fitting_into_memory,
+    on_device,
+    readable_tokens,
+    suitable_batch_tokens,
+)
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
 from components.pretrained.model_folder import (
@@ -104,8 +111,8 @@ class BgeM3:
         return self._encoded(queries.texts, dense_alone=True).dense
 
     def encode_chunks(self, chunks: Passages) -> Encodings:
-        """All three, in one pass. Raises ComponentError if the model cannot be loaded, has no heads, or makes numbers
-        that are not finite.
+        """All three, in one pass. Raises ComponentError if the model cannot be loaded, has no heads, makes numbers that
+        are not finite, or needs more memory than there is.
         """
         return self._encoded(chunks.texts)
 
@@ -127,8 +134,9 @@ class BgeM3:
         for window, features in prepared_ahead(tokenized, windows):
             for rows, batch in feature_batches(features, batch_tokens):
                 places = [read[place] for place in window[rows].tolist()]
-                dense[places], tokens = model.forward(batch, dense_alone=dense_alone)
-                heads.update(zip(places, tokens, strict=False))
+                with fitting_into_memory(batch_tokens, model.network.device):
+                    dense[places], tokens = model.forward(batch, dense_alone=dense_alone)
+                heads.update(zip(places, tokens, strict=False))  # no tokens for the dense vectors alone
         if not np.isfinite(dense).all():
             raise ComponentError(
                 f"model {self.model!r}: vectors are not finite with dtype={self.dtype}; float16 overflows in some "

@@ -1,6 +1,7 @@
 """What a model reads of many texts: tensors of tokens, cut into batches without needless padding."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,21 +54,29 @@ def computed(
     is_padded = "attention_mask" in features
     batches = feature_batches(features, batch_tokens) if is_padded else [(np.arange(n_rows), features)]
     made, places = [], []
-    try:
-        with torch.inference_mode():
-            for rows, batch in batches:
-                made.append(compute(on_device(batch, encoder.device)))
-                places.append(rows)
-            # Copied at the end: a copy waits for the GPU, which meanwhile would have nothing to do.
-            found = torch.cat(made).float().cpu().numpy()
-    except torch.OutOfMemoryError as error:
-        raise ComponentError(
-            f"batch_tokens: {batch_tokens} tokens at once do not fit into the memory of {encoder.device}, wanted "
-            f"fewer: try {max(batch_tokens // 2, 1)} ({str(error).partition('. ')[0]})"
-        ) from error
+    with fitting_into_memory(batch_tokens, encoder.device), torch.inference_mode():
+        for rows, batch in batches:
+            made.append(compute(on_device(batch, encoder.device)))
+            places.append(rows)
+        # Copied at the end: a copy waits for the GPU, which meanwhile would have nothing to do.
+        found = torch.cat(made).float().cpu().numpy()
     ordered: NDArray[np.float32] = np.empty_like(found)
     ordered[np.concatenate(places)] = found
     return ordered
+
+
+@contextmanager
+def fitting_into_memory(batch_tokens: int, device: "torch.device") -> Iterator[None]:
+    """For what is computed on a device: if its memory is short, raises a ComponentError that says what to do."""
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise ComponentError(
+            f"batch_tokens: {batch_tokens} tokens at once do not fit into the memory of {device}, wanted fewer: try "
+            f"{max(batch_tokens // 2, 1)} ({str(error).partition('. ')[0]})"
+        ) from error
 
 
 def on_device(features: Features, device: "torch.device") -> Features:

@@ -13,10 +13,10 @@ import pytest
 from components.embedders.bge_m3 import BgeM3
 from components.encodings import Encodings
 from components.errors import ComponentError
-from components.late_interaction import score_pairs
 from components.pretrained.load_once import release_all_but
 from components.protocols import ReadsTokens, SlowEmbedder, ThreeWayEncoder
 from components.records import Passages
+from components.rerankers.late_interaction import LateInteraction
 from components.sparse_indexes.token_weights import TokenWeights
 from tests.contracts.embedder_contract import EmbedderContract
 from tests.models.tiny import MAX_TOKENS, save_bge_m3
@@ -90,7 +90,8 @@ def test_token_vectors_are_those_of_the_package_in_half_precision(chunks: Encodi
 
 def test_scores_are_those_of_the_package(chunks: Encodings, folder: str, scores: Any) -> None:
     queries = BgeM3(folder).encode_queries(Passages(QUERIES))
-    np.testing.assert_allclose(score_pairs(queries.multi, chunks.multi, PAIRS), scores["colbert"], atol=5e-4)
+    late = LateInteraction(BgeM3(folder)).score_encoded(queries, chunks, PAIRS)
+    np.testing.assert_allclose(late, scores["colbert"], atol=5e-4)
     products = (queries.dense @ chunks.dense.T)[PAIRS[:, 0], PAIRS[:, 1]]
     np.testing.assert_allclose(products, scores["dense"], atol=1e-5)
     hits = TokenWeights().search(TokenWeights().build(chunks.sparse), queries.sparse, len(CHUNKS))
@@ -141,6 +142,17 @@ def test_has_its_role(folder: str) -> None:
         "max_length: got 2, wanted at least 3: two tokens are the model's own",
         "batch_tokens: got 0, wanted at least 1, or null for what suits the device",
     ]
+
+
+def test_a_batch_that_does_not_fit_into_memory(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    def refuse(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    monkeypatch.setattr(torch, "relu", refuse)
+    with pytest.raises(ComponentError, match=r"1000 tokens at once do not fit .* try 500 \(CUDA out of memory\)"):
+        replace(BgeM3(folder), batch_tokens=1000).encode_chunks(Passages(CHUNKS))
 
 
 @pytest.mark.parametrize("file", ["sparse_linear.pt", "colbert_linear.pt"])

@@ -1,26 +1,28 @@
-"""Late interaction by BGE-M3's token vectors, whose scores are FlagEmbedding's."""
+"""Late interaction by BGE-M3's token vectors; that its scores are FlagEmbedding's is tested beside the embedder."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from components.embedders.bge_m3 import BgeM3
+from components.pretrained.load_once import release_all_but
 from components.protocols import EncodedReranker
 from components.records import Passages
 from components.rerankers.late_interaction import LateInteraction
 from tests.contracts.reranker_contract import CHUNKS, QUERIES, RerankerContract
 from tests.models.tiny import save_bge_m3
 
-pytest.importorskip("FlagEmbedding", reason="the extra `models` is not installed")
+pytest.importorskip("transformers", reason="the extra `models` is not installed")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_bge_m3(tmp_path_factory.mktemp("bge_m3"))
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    yield save_bge_m3(tmp_path_factory.mktemp("bge_m3"))
+    release_all_but(())
 
 
-@pytest.mark.usefixtures("released")
 class TestLateInteraction(RerankerContract):
     rounding = 1e-3  # token vectors are kept in half precision
 
@@ -35,18 +37,6 @@ class TestLateInteraction(RerankerContract):
         queries, chunks = encoder.encode_queries(Passages(QUERIES)), encoder.encode_chunks(Passages(CHUNKS))
         found = self.component.score_encoded(queries, chunks, pairs)
         np.testing.assert_allclose(found, self.score(pairs), atol=self.rounding)
-
-
-def test_scores_are_those_of_the_package(folder: Path) -> None:
-    from FlagEmbedding import BGEM3FlagModel
-
-    published = BGEM3FlagModel(str(folder), use_fp16=False, devices="cpu")
-    queries, chunks = [text for text in QUERIES if text], [text for text in CHUNKS if text]
-    vectors = [published.encode(texts, return_colbert_vecs=True)["colbert_vecs"] for texts in (queries, chunks)]
-    pairs = np.array([(q, c) for q in range(len(queries)) for c in range(len(chunks))], dtype=np.int32)
-    expected = [float(published.colbert_score(vectors[0][q], vectors[1][c])) for q, c in pairs.tolist()]
-    found = LateInteraction(BgeM3(str(folder))).score(Passages(queries), Passages(chunks), pairs)
-    np.testing.assert_allclose(found, expected, atol=5e-4)
 
 
 def test_mistakes() -> None:

@@ -23,7 +23,7 @@ from runner.pipeline import encoded
 from runner.pipeline.encoded import EncodedChunks, EncodedQueries, LateInteractionHits
 from runner.pipeline.reranking import RerankedHits
 from tests.contracts.ranking_checks import rankings_of
-from tests.runner.pipeline.fixed import FixedData, LetterHeads, fixed_cell, graph_in, run_all, three_way
+from tests.runner.pipeline.fixed import FixedData, LetterHeads, bm25, fixed_cell, graph_in, run_all, three_way
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,10 @@ def kept_bytes(store: Store) -> dict[str, bytes]:
 def test_a_chunk_is_encoded_once_for_all_searches_and_rerankers_and_their_axes(tmp_path: Path) -> None:
     store = Store(tmp_path)
     base = three_way(Breakable())
-    for retriever in (base, replace(base, depth=3), replace(base, exhaustive=True)):
-        for reranker in (NoReranker(), LateInteraction(Breakable()), LateInteraction(Breakable(), depth=2)):
-            run_all(store, graph_in(store, cell(retriever=retriever, reranker=reranker)).result)
     uneven = replace(base, fusion=ReciprocalRank(weights=(1.0, 0.3, 1.0)))
-    run_all(store, graph_in(store, cell(retriever=uneven)).result)
+    for retriever in (base, uneven, replace(base, depth=3), replace(base, exhaustive=True), bm25()):
+        for reranker in (LateInteraction(Breakable()), LateInteraction(Breakable(), depth=2)):
+            run_all(store, *stages(store, RerankedHits, retriever=retriever, reranker=reranker))
     texts = list(chain(*Breakable.calls))
     assert len(Breakable.calls) > 3
     assert len(texts) == len(set(texts))
@@ -118,7 +117,7 @@ def test_a_chunk_longer_than_a_block_is_one_by_itself() -> None:
 
 def test_late_interaction_scores_the_hits_of_the_other_two(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    run_all(store, graph_in(store, cell()).result)
+    run_all(store, *stages(store, RerankedHits))
     (late,), (chunks,), (queries,) = (
         stages(store, kind) for kind in (LateInteractionHits, EncodedChunks, EncodedQueries)
     )
@@ -139,8 +138,8 @@ def test_with_a_depth_beyond_the_corpus_candidates_are_all_chunks(tmp_path: Path
     found = []
     for exhaustive in (False, True):
         fields = {"retriever": three_way(Breakable(), depth=100, exhaustive=exhaustive), "reranker": NoReranker()}
-        run_all(store, graph_in(store, cell(**fields)).result)
         (late,) = stages(store, LateInteractionHits, **fields)
+        run_all(store, late)
         found.append(kept(store, late))
     assert rankings_of(found[0]) == rankings_of(found[1])
 
@@ -149,9 +148,8 @@ def test_corpora_side_by_side_are_searched_apart(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for exhaustive in (False, True):
         fields = {"dataset": FixedData(side_by_side=True), "retriever": three_way(Breakable(), exhaustive=exhaustive)}
-        graph = graph_in(store, cell(**fields))
-        run_all(store, graph.result)
         (reranked,) = stages(store, RerankedHits, **fields)
+        run_all(store, reranked)
         (late,) = stages(store, LateInteractionHits, **fields)
         documents = kept(store, reranked.chunks.chunks).document
         for hits in (kept(store, late), kept(store, reranked)):
@@ -162,7 +160,7 @@ def test_corpora_side_by_side_are_searched_apart(tmp_path: Path) -> None:
 
 def test_reranked_hits_have_the_scores_of_what_is_kept(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    run_all(store, graph_in(store, cell()).result)
+    run_all(store, *stages(store, RerankedHits))
     (reranked,) = stages(store, RerankedHits)
     hits: Hits = kept(store, reranked)
     queries, chunks = reranked.queries.queries, reranked.chunks

@@ -9,13 +9,15 @@ from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.int8 import Int8
 from components.vector_indexes.truncated import Truncated
 from runner.engine.store import Store
+from runner.pipeline.dense import DenseHits
 from tests.runner.pipeline.fixed import LetterCounts, fixed_cell, graph_in, run_all
 
 
 def kept_after(store: Store, *indexes: VectorIndex) -> dict[str, int]:
     """How many results of each kind are kept after cells with these indexes."""
     for index in indexes:
-        run_all(store, graph_in(store, fixed_cell(retriever=Dense(LetterCounts(), index, depth=6))).result)
+        graph = graph_in(store, fixed_cell(retriever=Dense(LetterCounts(), index, depth=6)))
+        run_all(store, *(stage for stage in graph.result.upstream() if isinstance(stage, DenseHits)))
     kinds = ("vectors", "query_vectors", "vector_index", "dense_hits")
     return {kind: len(list((store.root / "entries" / kind).glob("*/*"))) for kind in kinds}
 
