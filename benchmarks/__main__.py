@@ -24,6 +24,7 @@ NAMES = (
     "memory",
     "rank_bm25",
     "quantised",
+    "encoding",
     "reranking",
     "text_metrics",
     "error_rates",

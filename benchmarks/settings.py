@@ -15,6 +15,8 @@ class Scale:
     n_subset_documents: int
     n_subset_items: int
     n_rounds: int
+    n_embedded: int
+    n_embedded_on_gpu: int
 
 
 SCALES = {
@@ -26,6 +28,8 @@ SCALES = {
         n_subset_documents=20_000,
         n_subset_items=80,
         n_rounds=2,
+        n_embedded=256,
+        n_embedded_on_gpu=200_000,
     ),
     "small": Scale(
         n_corpus_documents=3000,
@@ -35,6 +39,8 @@ SCALES = {
         n_subset_documents=600,
         n_subset_items=10,
         n_rounds=1,
+        n_embedded=32,
+        n_embedded_on_gpu=5000,
     ),
 }
 

@@ -27,6 +27,10 @@ OPTIONS = sorted(path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml"))
 SWEEPS = sorted(Path(sweeps.__file__).parent.glob("*.yaml"))
 NEEDED = {
     **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in ("beir", "crud_rag", "financerag", "omnieval")},
+    "embedder/llama_index.yaml": [
+        "embedder.class_path=llama_index.core.MockEmbedding",
+        "+embedder.arguments.embed_dim=8",
+    ],
     "reranker/rerank_api.yaml": ["reranker.base_url=http://localhost:8000/v1"],
     **{f"reranker/llm_{name}.yaml": ["reranker.llm.model=a-model"] for name in ("listwise", "pairwise", "pointwise")},
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],

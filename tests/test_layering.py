@@ -26,6 +26,7 @@ SHARED_BY_ROLES = (
     "components.subsets",
     "components.means",
     "components.json_value",
+    "components.processes",
     "components.prices",
     "components.text",
     "components.asking",

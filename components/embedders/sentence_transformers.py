@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.dtype import Dtype
+from components.pretrained.encoder_processes import devices_for, encode_in_processes
 from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes, torch_device
 from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side, own_prompt
 from components.pretrained.token_limit import count_tokens, model_json, token_limit
@@ -39,7 +40,7 @@ class SentenceTransformers:
     longer is cut off, and counted in the results; or an error, by `truncation`. Without `normalize` a vector is as
     long as the model makes it, for models that were trained for inner products. `dtype` is what the model computes
     with; the vectors are float32. A batch is `batch_tokens` tokens with padding, or one text; None for what suits the
-    device.
+    device. Of several `n_processes` each has the model on a GPU of its own (0: one per GPU), or a share of the cores.
     """
 
     model: str
@@ -55,6 +56,8 @@ class SentenceTransformers:
     batch_tokens: int | None = runtime_only(None, "texts are padded differently: changes rounding, about 1e-7")
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
 
+    n_processes: int = runtime_only(1, "a vector does not depend on which process makes it")
+
     version: ClassVar[int] = 1
     tokenizer: ClassVar[None] = None
 
@@ -66,6 +69,8 @@ class SentenceTransformers:
             value = getattr(self, name)
             if value is not None and value < 1:
                 mistakes.append(f"{name}: got {value}, wanted at least 1, or null for {what}")
+        if self.n_processes < 0:
+            mistakes.append(f"n_processes: got {self.n_processes}, wanted at least 1, or 0 for one per GPU")
         return mistakes
 
     def content_hash(self) -> str:
@@ -90,7 +95,7 @@ class SentenceTransformers:
     @property
     def n_chunks_per_block(self) -> int:
         """A few minutes of work, in which texts are sorted by length."""
-        return 2048 if torch_device(self.device) == "cpu" else 32_768
+        return 2048 * max(self.n_processes, 1) if torch_device(self.device) == "cpu" else 32_768
 
     def fit(self, documents: Passages) -> EmbedderState:
         """Nothing to learn: {}."""
@@ -112,7 +117,8 @@ class SentenceTransformers:
         encoder = SentenceEncoder(
             self.model, self.revision, self.dtype, self.pooling, self.max_length, self.trust_remote_code
         )
-        distinct = encoder.encode(list(row_of), side, self._prefix(side), self.batch_tokens, self.device)
+        devices = devices_for(self.device, self.n_processes)
+        distinct = encode_in_processes(encoder, list(row_of), side, self._prefix(side), self.batch_tokens, devices)
         if self.normalize:
             distinct /= np.maximum(np.linalg.norm(distinct, axis=1, keepdims=True), 1e-12)
         vectors = np.zeros((len(texts), distinct.shape[1]), dtype=np.float32)

@@ -23,6 +23,7 @@ from runner.engine.source_code import has_code
 from runner.pipeline.cell import Cell, combination_mistakes
 
 _ROOT = "components"
+_PRIMITIVES = (bool, int, float, str)
 
 Annotation = Any  # the type of a field, as `get_type_hints` gives it: a class, a union, a tuple of ...
 Built = Any  # what a node becomes: of the type that its annotation names
@@ -91,7 +92,7 @@ class _Builder:
             return {str(key): self.build(item, get_args(wanted)[1], f"{path}.{key}") for key, item in value.items()}
         if isinstance(wanted, type) and issubclass(wanted, Enum):
             return self._enum(value, wanted, path)
-        if wanted in (bool, int, float, str):
+        if wanted in _PRIMITIVES:
             return self._primitive(value, wanted, path)
         if not isinstance(wanted, type):
             return self._unreadable(wanted, path)
@@ -113,7 +114,15 @@ class _Builder:
         if value is None and type(None) in options:
             return None
         wanted, *others = [option for option in options if option is not type(None)]
+        if others and wanted in _PRIMITIVES:
+            return self._one_of(value, (wanted, *others), path)
         return self._component(value, (wanted, *others), path) if others else self._build(value, wanted, path)
+
+    def _one_of(self, value: Json, options: tuple[Annotation, ...], path: str) -> Json:
+        """A plain value, as it is."""
+        if type(value) in options:
+            return self._primitive(value, type(value), path)
+        raise self._refuse(path, value, " or ".join(_type_name(option) for option in options))
 
     def _tuple(self, value: Json, item: Annotation, path: str) -> tuple[Json, ...]:
         if not isinstance(value, list | tuple):

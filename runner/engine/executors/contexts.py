@@ -4,10 +4,9 @@ import multiprocessing
 import os
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from multiprocessing.context import BaseContext, SpawnContext, SpawnProcess
-from types import ModuleType
+from multiprocessing.context import BaseContext
+
+from components.processes import SpawnWithoutMain
 
 
 def fork_or_spawn() -> BaseContext:
@@ -25,28 +24,3 @@ def fork_or_spawn() -> BaseContext:
         and all(library["user_api"] != "openmp" for library in threadpool_info())
     )
     return multiprocessing.get_context("fork") if is_safe else SpawnWithoutMain()
-
-
-class _Process(SpawnProcess):
-    def start(self) -> None:
-        """Starts it."""
-        with _main_hidden():
-            super().start()
-
-
-class SpawnWithoutMain(SpawnContext):
-    """New interpreters that do not run the main module again: that may be a script without `if __name__ ==
-    "__main__"`, which would start the whole sweep anew in every worker. What it defines is not there in them.
-    """
-
-    Process = _Process
-
-
-@contextmanager
-def _main_hidden() -> Iterator[None]:
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")  # without a file or a spec there is nothing to run
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main

@@ -1,9 +1,6 @@
 """Runs stages in worker processes, of which one may die: its stage is found out, and the others go on."""
 
-import multiprocessing
-import os
 import signal
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -12,7 +9,8 @@ from pathlib import Path
 
 from components.errors import BudgetReached
 from components.openai_server.gate import Gate
-from runner.engine.executors.contexts import SpawnWithoutMain, fork_or_spawn
+from components.processes import SpawnWithoutMain, end_with_parent
+from runner.engine.executors.contexts import fork_or_spawn
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.stage import Stage
 from runner.engine.store import Store
@@ -36,19 +34,9 @@ def _start_worker(stages: Stages, root: Path, run_id: str, gate: Gate | None) ->
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked worker has the parent's own handler
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()  # it would go on asking a model that costs money
     _Workplace.stages = stages
     _Workplace.worker = Worker(Store(root, run_id), gate)
-
-
-def _end_with_parent() -> None:
-    """Nobody reads the results of an orphan, but it would go on asking a model that costs money. At once, whatever it
-    does: the store keeps no half of a result.
-    """
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "a worker has one"
-    parent.join()
-    os._exit(1)
 
 
 def _run_in_worker(key: str) -> StageRun:

@@ -1,0 +1,149 @@
+"""Embedders of the package FlagEmbedding: BGE's encoders, as their makers compute them."""
+
+import io
+from collections.abc import Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.pretrained.dtype import Dtype
+from components.pretrained.features import readable_tokens
+from components.pretrained.load_once import load_once
+from components.pretrained.model_files import fetched_folder, has_safetensors
+from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
+from components.pretrained.token_limit import count_tokens, token_limit
+from components.protocols import EmbedderState
+from components.records import Passages
+
+_PACKAGES = ("FlagEmbedding", "torch", "transformers")
+_SMALL = ("*.json", "*.txt", "*.model")
+"""What is fetched of a model besides its weights."""
+
+
+class FlagPooling(StrEnum):
+    """How the vectors of a text's tokens become one. BGE's models read the first token's."""
+
+    CLS = "cls"
+    MEAN = "mean"
+
+
+@dataclass(frozen=True)
+class FlagEmbeddings:
+    """Vectors as FlagEmbedding's FlagModel gives them, of unit length. Equal texts are embedded once; the vectors of
+    blank ones are zero.
+
+    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". `query_prefix`
+    and `passage_prefix` stand before every query and every chunk: BGE's instruction for queries, say. A text is read up
+    to `max_length` tokens, or as many as the model reads if these are fewer. `dtype` is what the model computes with;
+    on a CPU the package has float32 alone.
+    """
+
+    model: str
+    revision: str
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    pooling: FlagPooling = FlagPooling.CLS
+    max_length: int = 512
+    dtype: Dtype = Dtype.FLOAT32
+    batch_size: int = runtime_only(32, "texts are padded differently: changes rounding, about 1e-7")
+    device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
+
+    version: ClassVar[int] = 1
+    tokenizer: ClassVar[None] = None
+
+    def check(self) -> list[str]:
+        """Missing packages, a model that cannot be meant, numbers below 1."""
+        mistakes = [str(error) for error in missing_packages(_PACKAGES, "the embedder flag_embedding")]
+        mistakes += model_mistakes(self.model, self.revision)
+        for name in ("max_length", "batch_size"):
+            if getattr(self, name) < 1:
+                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 1")
+        return mistakes
+
+    def content_hash(self) -> str:
+        """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
+        ComponentError if there is no such folder.
+        """
+        return folder_hash(self.model)
+
+    def token_limit(self) -> int | None:
+        """`max_length`, or fewer. Raises ComponentError if the model cannot be reached."""
+        return min(self.max_length, token_limit(self.model, self.revision) or self.max_length)
+
+    def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """With the prefix and special tokens."""
+        return count_tokens(self.model, self.revision, [self.query_prefix + text for text in texts])
+
+    def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """With the prefix and special tokens."""
+        return count_tokens(self.model, self.revision, [self.passage_prefix + text for text in texts])
+
+    @property
+    def n_chunks_per_block(self) -> int:
+        """A few minutes of work."""
+        return 2048 if torch_device(self.device) == "cpu" else 32_768
+
+    def fit(self, documents: Passages) -> EmbedderState:
+        """Nothing to learn: {}."""
+        return {}
+
+    def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
+        """float32[n_chunks, d]. Raises ComponentError if the model cannot be loaded or run."""
+        return self._embed(chunks.texts, self.passage_prefix)
+
+    def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
+        """Like `embed_chunks`."""
+        return self._embed(queries.texts, self.query_prefix)
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
+        encoder = _load(self.model, self.revision, self.pooling, self.dtype, self.device)
+        texts = list(texts)
+        distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+        vectors = np.zeros((len(texts), encoder.model.config.hidden_size), dtype=np.float32)
+        if distinct:
+            # A text with more tokens than the model has positions ends in an endless search for a batch that fits.
+            max_length = min(self.max_length, readable_tokens(encoder.model, encoder.tokenizer))
+            found = self._encode(encoder, [prefix + text for text in distinct], max_length)
+            row_of = {text: row for row, text in enumerate(distinct)}
+            embedded = [row for row, text in enumerate(texts) if text in row_of]
+            vectors[embedded] = found[[row_of[texts[row]] for row in embedded]]
+        return vectors
+
+    def _encode(self, encoder: Any, texts: list[str], max_length: int) -> NDArray[np.float32]:
+        with redirect_stderr(io.StringIO()):  # it draws bars of its own, across the sweep's
+            vectors = np.float32(encoder.encode(texts, batch_size=self.batch_size, max_length=max_length))
+        if not np.isfinite(vectors).all():
+            raise ComponentError(
+                f"model {self.model!r}: some of {len(texts)} vectors are not finite with dtype={self.dtype}, wanted "
+                "finite ones: try dtype=float32"
+            )
+        unit: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return unit
+
+
+@load_once
+def _load(model: str, revision: str, pooling: FlagPooling, dtype: Dtype, device: str) -> Any:
+    """A FlagModel whose vectors are as long as the network makes them. The package knows no revisions."""
+    if missing := missing_packages(_PACKAGES, "the embedder flag_embedding"):
+        raise missing[0]
+    place = torch_device(device)
+    if dtype is not Dtype.FLOAT32 and place == "cpu":
+        raise ComponentError(f"dtype: got {dtype}, with which FlagModel computes on a GPU alone; wanted float32")
+    with loading(model, revision):
+        from FlagEmbedding import FlagModel  # type: ignore[import-untyped]  # it has no types
+
+        weights = "*.safetensors" if has_safetensors(model, revision) else "*.bin"
+        return FlagModel(
+            str(fetched_folder(model, revision, (*_SMALL, weights))),
+            normalize_embeddings=False,
+            use_fp16=dtype is Dtype.FLOAT16,
+            use_bf16=dtype is Dtype.BFLOAT16,
+            devices=place,
+            pooling_method=pooling.value,
+        )

@@ -1,0 +1,106 @@
+"""One model in several processes, one for each GPU: each embeds its share of the texts."""
+
+import signal
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.pretrained.load_once import load_once, release_all_but
+from components.pretrained.model_folder import torch_device
+from components.pretrained.sentence_encoder import SentenceEncoder, Side
+from components.processes import SpawnWithoutMain, end_with_parent
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import SimpleQueue
+
+
+_SHARES_PER_PROCESS = 4
+"""Of each block, all with long and short texts alike: a process that is done takes another."""
+
+
+def encode_in_processes(
+    encoder: SentenceEncoder,
+    texts: Sequence[str],
+    side: Side,
+    prompt: str,
+    batch_tokens: int | None,
+    devices: tuple[str, ...],
+) -> NDArray[np.float32]:
+    """As `encoder.encode`, in a process for each device, or in this one if there is a single device. The processes stay
+    until the model is released. Raises ComponentError, also if one of them dies.
+    """
+    if len(devices) == 1:
+        return encoder.encode(texts, side, prompt, batch_tokens, devices[0])
+    pool = _start(encoder.model, encoder.revision, encoder, devices)
+    by_length = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
+    n_shares = _SHARES_PER_PROCESS * len(devices)
+    shares = [by_length[first::n_shares] for first in range(n_shares)]
+    try:
+        waiting = [
+            pool.submit(_encode, encoder, [texts[row] for row in share], side, prompt, batch_tokens) for share in shares
+        ]
+        found = [future.result() for future in waiting]
+    except BrokenProcessPool as error:
+        release_all_but(())  # the next stage begins with new ones
+        raise ComponentError(
+            f"a process that embeds with {encoder.model!r} ended by itself, most likely for want of memory; wanted all "
+            f"{len(devices)} to stay: try a smaller n_processes or batch_tokens"
+        ) from error
+    vectors = np.empty((len(texts), found[0].shape[1]), dtype=np.float32)
+    for share, own in zip(shares, found, strict=True):
+        vectors[share] = own
+    return vectors
+
+
+def devices_for(device: str, n_processes: int) -> tuple[str, ...]:
+    """A device for each process; 0 processes are one for each GPU, or a single one without any. Raises ComponentError
+    if there are fewer GPUs than processes, or if torch cannot use the device.
+    """
+    import torch
+
+    name = torch_device(device)
+    n_gpus = torch.cuda.device_count() if name == "cuda" else 0
+    n = n_processes or n_gpus or 1
+    if name != "cuda":
+        return (name,) * n
+    if n > n_gpus:
+        raise ComponentError(f"n_processes: got {n} for {n_gpus} GPUs, wanted one for each at most, or 0 for all")
+    return ("cuda",) if n == 1 else tuple(f"cuda:{number}" for number in range(n))
+
+
+@load_once
+def _start(model: str, revision: str, encoder: SentenceEncoder, devices: tuple[str, ...]) -> ProcessPoolExecutor:
+    """Processes that end when nobody holds them any more."""
+    context = SpawnWithoutMain()
+    free: SimpleQueue[str] = context.SimpleQueue()
+    for device in devices:
+        free.put(device)
+    return ProcessPoolExecutor(len(devices), context, _begin, (free, len(devices)))
+
+
+class _Here:
+    """What one of the processes works on."""
+
+    device: str
+
+
+def _begin(free: "SimpleQueue[str]", n_processes: int) -> None:
+    """Ctrl-C reaches the whole process group: whoever started this process ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
+    _Here.device = free.get()
+    if _Here.device == "cpu":
+        import torch
+
+        torch.set_num_threads(max(torch.get_num_threads() // n_processes, 1))
+
+
+def _encode(
+    encoder: SentenceEncoder, texts: list[str], side: Side, prompt: str, batch_tokens: int | None
+) -> NDArray[np.float32]:
+    return encoder.encode(texts, side, prompt, batch_tokens, _Here.device)

@@ -1,0 +1,127 @@
+"""Embedding classes of llama-index, found by their import path."""
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.embedders.llama_index import LlamaIndexEmbeddings
+from components.errors import ComponentError
+from components.records import Passages
+from runner.engine.identity import describe
+from tests.contracts.embedder_contract import EmbedderContract
+
+LETTERS = "llama_index.embeddings.letters.Letters"
+SOURCE = '''
+from llama_index.core.base.embeddings.base import BaseEmbedding
+
+asked = []
+
+
+class Letters(BaseEmbedding):
+    """Counts characters by their code, and begins with a number of its own."""
+
+    first: float = 1.0
+    api_key: str = ""
+    fails: bool = False
+
+    def _get_text_embedding(self, text):
+        asked.append(text)
+        if self.fails:
+            raise RuntimeError("no such model")
+        vector = [self.first] + [0.0] * 64
+        for place, character in enumerate(text):
+            vector[1 + (ord(character) + place) % 64] += 3.0
+        return vector
+
+    def _get_query_embedding(self, query):
+        return self._get_text_embedding("query: " + query + self.api_key)
+
+    async def _aget_query_embedding(self, query):
+        return self._get_query_embedding(query)
+'''
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _package(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """As an integration is installed: a module under the namespace of llama-index."""
+    root = tmp_path_factory.mktemp("site")
+    folder = root / "llama_index" / "embeddings"
+    folder.mkdir(parents=True)
+    (folder / "letters.py").write_text(SOURCE, encoding="utf-8")
+    sys.path.append(str(root))
+    yield
+    sys.path.remove(str(root))
+    for name in [name for name in sys.modules if name.startswith("llama_index.embeddings")]:
+        del sys.modules[name]
+
+
+def letters(**arguments: Any) -> LlamaIndexEmbeddings:
+    return LlamaIndexEmbeddings(LETTERS, arguments)
+
+
+class TestLlamaIndexEmbeddings(EmbedderContract):
+    @pytest.fixture(autouse=True)
+    def _letters(self) -> None:
+        self.component = letters()
+
+
+def test_arguments_reach_the_class_and_queries_are_asked_as_queries() -> None:
+    component = letters(first=100)
+    state = component.fit(Passages([]))
+    chunk = component.embed_chunks(Passages(["query: 北京"]), state)
+    np.testing.assert_allclose(component.embed_queries(Passages(["北京"]), state), chunk, atol=1e-6)
+    assert chunk[0, 0] > 0.9 > letters().embed_chunks(Passages(["query: 北京"]), state)[0, 0]
+
+
+def test_equal_texts_are_asked_for_once_and_blank_ones_not_at_all() -> None:
+    component = letters()
+    state = component.fit(Passages([]))
+    from llama_index.embeddings.letters import asked
+
+    asked.clear()
+    vectors = component.embed_chunks(Passages(["北京", " ", "北京", "上海"]), state)
+    assert asked == ["北京", "上海"]
+    assert not vectors[1].any()
+
+
+def test_a_key_comes_from_the_environment_and_is_in_no_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_key = LlamaIndexEmbeddings(LETTERS, {"first": 2.0}, api_key_env="LETTERS_KEY")
+    assert with_key.check() == ["api_key_env: the environment variable LETTERS_KEY is not set"]
+    monkeypatch.setenv("LETTERS_KEY", "s3cret")
+    assert with_key.check() == []
+    state = with_key.fit(Passages([]))
+    with_it, without = (own.embed_queries(Passages(["北京"]), state) for own in (with_key, letters(first=2.0)))
+    assert abs(with_it - without).max() > 1e-3
+    assert describe(with_key) == describe(letters(first=2.0))
+    assert describe(letters(first=2.0)) != describe(letters())
+
+
+@pytest.mark.parametrize(
+    ("component", "mistake"),
+    [
+        (LlamaIndexEmbeddings("os.path.join", {}), "class_path: got 'os.path.join', wanted the import path of a class"),
+        (LlamaIndexEmbeddings("llama_index.embeddings.gone.Gone", {}), "pip install llama-index-embeddings-gone"),
+        (LlamaIndexEmbeddings("llama_index.core.Document", {}), "wanted a subclass of BaseEmbedding"),
+        (LlamaIndexEmbeddings(LETTERS, {"frist": 1}), "has no such argument; did you mean first?"),
+        (LlamaIndexEmbeddings("llama_index.core.MockEmbedding", {}), "arguments.embed_dim: missing"),
+        (LlamaIndexEmbeddings(LETTERS, {"api_key": "s3cret"}), "arguments.api_key: a secret has no place"),
+    ],
+    ids=["another package", "not installed", "no embedding", "misspelt", "missing", "a secret"],
+)
+def test_mistakes_are_found_before_the_work(component: LlamaIndexEmbeddings, mistake: str) -> None:
+    (found,) = component.check()
+    assert mistake in found
+    assert "s3cret" not in found
+
+
+def test_a_count_of_tokens_is_no_secret() -> None:
+    assert "a secret" not in " ".join(LlamaIndexEmbeddings(LETTERS, {"max_tokens": 5}).check())
+
+
+def test_what_the_class_raises_is_one_error() -> None:
+    with pytest.raises(ComponentError, match=r"cannot embed \(RuntimeError: no such model\)"):
+        letters(fails=True).fit(Passages([]))
+    with pytest.raises(ComponentError, match=r"arguments: .* cannot be made of them"):
+        letters(first="a word").fit(Passages([]))

@@ -1,0 +1,86 @@
+"""Texts shared out to processes. The encoders here count letters: what is tested is who embeds what."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.pretrained.encoder_processes import devices_for, encode_in_processes
+from components.pretrained.load_once import release_all_but
+from components.pretrained.sentence_encoder import Side
+
+
+@dataclass(frozen=True)
+class LetterEncoder:
+    """Vectors of: length of the text, of the prompt, number of the device, and of the process."""
+
+    model: str = "letters"
+    revision: str = ""
+
+    def encode(
+        self, texts: Sequence[str], side: Side, prompt: str, batch_tokens: int | None, device: str
+    ) -> NDArray[np.float32]:
+        if "die" in texts:
+            os.kill(os.getpid(), signal.SIGKILL)
+        rows = [[len(text), len(prompt), int(device[-1]), os.getpid()] for text in texts]
+        return np.array(rows, dtype=np.float32).reshape(-1, 4)
+
+
+@pytest.fixture(autouse=True)
+def _released() -> Iterator[None]:
+    release_all_but(())
+    yield
+    release_all_but(())
+
+
+def encode(texts: Sequence[str], devices: tuple[str, ...]) -> NDArray[np.float32]:
+    encoder: Any = LetterEncoder()
+    return encode_in_processes(encoder, texts, Side.QUERY, "q: ", None, devices)
+
+
+def test_each_process_embeds_its_share_on_its_device_and_stays_until_it_is_released() -> None:
+    texts = ["x" * (number * 7 % 50) for number in range(101)]
+    vectors = encode(texts, ("gpu:0", "gpu:1"))
+    assert vectors[:, 0].tolist() == [len(text) for text in texts]
+    assert set(vectors[:, 1].tolist()) == {3}
+    assert set(vectors[:, 2].tolist()) <= {0, 1}
+    children = multiprocessing.active_children()
+    assert len(children) == 2
+    for made in (vectors, encode(texts, ("gpu:0", "gpu:1"))):
+        assert set(made[:, 3].tolist()) <= {child.pid for child in children}
+    release_all_but(())
+    for child in children:
+        child.join(timeout=20)
+    assert not any(child.is_alive() for child in children)
+
+
+def test_a_process_that_dies_is_an_error_and_the_next_texts_have_new_ones() -> None:
+    with pytest.raises(ComponentError, match="'letters' ended by itself, most likely for want of memory; wanted all 2"):
+        encode(["one", "die"], ("gpu:0", "gpu:1"))
+    assert encode(["one", "two"], ("gpu:0", "gpu:1"))[:, 0].tolist() == [3, 3]
+
+
+def test_no_texts_and_a_single_device() -> None:
+    assert encode([], ("gpu:0",)).shape == (0, 4)
+    assert encode(["one"], ("gpu:0",))[0, 3] == os.getpid()
+
+
+def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="the extra `models` is not installed")
+    assert devices_for("cpu", 1) == ("cpu",)
+    assert devices_for("cpu", 0) == ("cpu",)
+    assert devices_for("cpu", 3) == ("cpu",) * 3
+    monkeypatch.setattr("components.pretrained.encoder_processes.torch_device", lambda device: device)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert devices_for("cuda", 0) == ("cuda:0", "cuda:1")
+    assert devices_for("cuda", 1) == ("cuda",)
+    assert devices_for("cuda:1", 1) == ("cuda:1",)
+    with pytest.raises(ComponentError, match="n_processes: got 3 for 2 GPUs"):
+        devices_for("cuda", 3)
