@@ -117,8 +117,8 @@ def spent_facts(spent: Spent, prices: Prices) -> dict[str, Json]:
 def stopped_line(budget: str, spent: Spent, prices: Prices, n_done: str) -> str:
     """For a sweep that reached a budget: which one, what was spent, what is kept and how to go on."""
     return (
-        f"Stopped at {budget}: {spent_text(spent, prices)}. {n_done} are done; every reply that came and every "
-        "finished stage is kept. The same command goes on from here, with as much again to spend"
+        f"Stopped before exceeding {budget}: {spent_text(spent, prices)}. {n_done} are done; every reply that "
+        "came and every finished stage is kept. The same command goes on from here, with as much again to spend"
     )
 
 

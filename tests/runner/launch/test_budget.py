@@ -41,7 +41,9 @@ def test_the_same_command_goes_on_until_all_is_answered(
     assert sweep_in(tmp_path).status == "INTERRUPTED"
     captured = capsys.readouterr()
     assert "more than run.max_requests=5: the sweep then stops on the way" in captured.out
-    assert captured.err.startswith("Stopped at run.max_requests=5: 5 requests, 45 tokens, cost not known (no price")
+    assert captured.err.startswith(
+        "Stopped before exceeding run.max_requests=5: 5 requests, 45 tokens, cost not known (no price"
+    )
     assert "0 of 1 cells are done; every reply that came and every finished stage is kept" in captured.err
     assert [run_small(tmp_path, command, sweep_id=name) for name in ("second", "third")] == [3, 0]
     assert len(set(prompts(server))) == len(server.requests) == N
@@ -64,7 +66,7 @@ def test_money_is_not_overdrawn(tmp_path: Path, server: ChatServer) -> None:
 
 def test_a_program_is_told(tmp_path: Path, server: ChatServer) -> None:
     folder = f"run.results_dir={tmp_path / 'results'}"
-    with pytest.raises(BudgetReached, match=r"Stopped at run\.max_requests=3: 3 requests"):
+    with pytest.raises(BudgetReached, match=r"Stopped before exceeding run\.max_requests=3: 3 requests"):
         runner.run([*SMALL, *QUIET, *asking(server, "run.max_requests=3"), folder])
     assert len(server.requests) == 3
 
