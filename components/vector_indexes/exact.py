@@ -63,7 +63,11 @@ def _obstacle(n: int) -> str:
         return f"FAISS finds no GPU here: {_remedy()}"
     if n > _MOST_ON_GPU:
         return f"{n:,} hits per query are asked for, and a GPU finds at most {_MOST_ON_GPU:,}: take a smaller depth"
-    if (free := free_gpu_bytes()) < _RESERVED + _LEAST:
+    try:
+        free = free_gpu_bytes()
+    except OSError as error:
+        return f"CUDA does not tell how much of its memory is free ({error}): {_remedy()}"
+    if free < _RESERVED + _LEAST:
         return (
             f"{free / 2**30:.1f} GiB of its memory are free, and {(_RESERVED + _LEAST) / 2**30:.2f} are needed: "
             "see what else runs there (nvidia-smi)"
@@ -111,15 +115,12 @@ def block_limits(vectors_bytes: int, queries_bytes: int, free_bytes: int) -> tup
 
 
 def free_gpu_bytes() -> int:
-    """Free memory of the GPU that CUDA takes first. Raises ComponentError if CUDA does not tell."""
+    """Free memory of the GPU that CUDA takes first. Raises OSError if CUDA does not tell."""
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
-    try:
-        # The very library that FAISS has loaded; FAISS itself does not pass this on.
-        code = ctypes.CDLL("libcudart.so.12").cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))
-    except OSError as error:
-        raise ComponentError(f"vector_index.device: CUDA's runtime cannot be loaded ({error}); {_remedy()}") from error
+    # The very library that faiss-gpu-cu12 has loaded; FAISS itself does not pass this on.
+    code = ctypes.CDLL("libcudart.so.12").cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total))
     if code:
-        raise ComponentError(f"vector_index.device: CUDA does not tell how much memory is free (error {code})")
+        raise OSError(f"error {code} of CUDA's runtime")
     return free.value
 
 

@@ -97,6 +97,17 @@ def test_what_a_gpu_cannot_do_is_done_without_it_or_said(
     assert searches == []
 
 
+def test_a_cuda_of_another_version_is_done_without_or_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_library(name: str) -> None:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr(exact, "n_gpus", lambda: 1)
+    monkeypatch.setattr(exact.ctypes, "CDLL", no_library)
+    with pytest.raises(ComponentError, match=r"how much of its memory is free \(libcudart.so.12: cannot open"):
+        nearest(QUERIES, VECTORS, 5, Device.GPU)
+    assert nearest(QUERIES, VECTORS, 5, Device.AUTO)[1].shape == (7, 5)
+
+
 def test_a_machine_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "n_gpus", lambda: 0)
     with pytest.raises(
