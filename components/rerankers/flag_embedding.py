@@ -12,17 +12,13 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.pretrained.dtype import Dtype
 from components.pretrained.load_once import load_once
-from components.pretrained.model_folder import (
-    loading,
-    local_folder,
-    missing_packages,
-    model_mistakes,
-    torch_device,
-)
+from components.pretrained.model_files import fetched_folder
+from components.pretrained.model_folder import loading, missing_packages, model_mistakes, torch_device
 from components.rerankers.heads import require_one_score
 from components.rerankers.text_pairs import TextPair
 
 _PACKAGES = ("FlagEmbedding", "torch", "transformers")
+_FILES = ("*.json", "*.txt", "*.model", "*.safetensors")
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 
 
@@ -46,21 +42,18 @@ def load_flag_reranker(
     if dtype is Dtype.FLOAT16 and place == "cpu":
         raise ComponentError(f"dtype: got float16, with which {class_name} computes on a GPU alone; wanted float32")
     own = {"use_fp16": dtype is Dtype.FLOAT16} | ({"use_bf16": True} if dtype is Dtype.BFLOAT16 else {})
-    with loading(model, revision) as name:
-        reranker = getattr(FlagEmbedding, class_name)(
-            str(_folder(name, revision)), devices=place, **own, **dict(options)
-        )
+    with loading(model, revision):
+        folder = str(_folder(model, revision))
+        reranker = getattr(FlagEmbedding, class_name)(folder, devices=place, **own, **dict(options))
     config = reranker.model.config
     is_causal = config.architectures and config.architectures[0].endswith("ForCausalLM")
     require_one_score(model, reranker.model, 1 if is_causal else config.num_labels)
     return reranker
 
 
-def _folder(name: str, revision: str) -> Path:
+def _folder(model: str, revision: str) -> Path:
     """Where the files lie. FlagEmbedding knows no revisions, and reads pickled weights where there are no others."""
-    from huggingface_hub import snapshot_download
-
-    folder = local_folder(name) or Path(snapshot_download(name, revision=revision))
+    folder = fetched_folder(model, revision, _FILES)
     if not any((folder / file).is_file() for file in _WEIGHTS):
         raise FileNotFoundError(f"{folder} has no {_WEIGHTS[0]}")
     return folder

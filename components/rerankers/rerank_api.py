@@ -47,10 +47,11 @@ class RerankApi:
     """Asks `model` at `base_url`/rerank how well chunks fit a query: `batch_size` chunks of one query in a request.
     `depth` hits per query are scored.
 
-    Scores are the server's, whatever their scale. A model may see the other chunks of a request (Jina's third does):
-    then let `batch_size` be `depth`. Pairs with a blank text are not sent, and come behind all others. Chunks that are
-    longer than the model reads are cut off by the server. The other fields and what is retried are those of
-    `OpenAIChat`. A request that fails for good fails the stage; what was scored by then is kept, block by block.
+    Scores are the server's, whatever their scale. They are kept one by one: that suits models that score every chunk by
+    itself, as nearly all do, and not one that compares the chunks of a request (Jina's third). Pairs with a blank text
+    are not sent, and come behind all others. Chunks that are longer than the model reads are cut off by the server. The
+    other fields and what is retried are those of `OpenAIChat`. A request that fails for good fails the stage; what was
+    scored by then is kept, block by block.
     """
 
     model: str

@@ -119,6 +119,22 @@ def test_what_gives_no_single_score(tmp_path: Path) -> None:
         scores_of(cross_encoder(save_bert(tmp_path / "bert")), [("a", "b")])
 
 
+def test_an_id_is_read_at_its_revision(xlm_roberta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the hub's cache; the hub itself is out of reach."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    snapshots = tmp_path / "models--owner--reranker" / "snapshots"
+    shutil.copytree(xlm_roberta, snapshots / ("a" * 40))
+    save_xlm_roberta_reranker(snapshots / ("b" * 40), seed=1)
+    one, other = (
+        scores_of(cross_encoder(Path("owner/reranker"), revision=letter * 40), [("北京", "首都")]) for letter in "ab"
+    )
+    assert one == pytest.approx(scores_of(cross_encoder(xlm_roberta), [("北京", "首都")]), abs=1e-6)
+    assert abs(one - other) > 1e-3
+
+
 def test_pickled_weights_are_not_read(xlm_roberta: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(xlm_roberta, tmp_path / "copy")
     (folder / "model.safetensors").rename(folder / "adapter.safetensors")
