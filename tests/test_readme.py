@@ -17,6 +17,7 @@ from omegaconf import OmegaConf
 from tests.conftest import MakeOnce
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import write as write_omnieval
+from tests.extras import skip_without
 from tests.forked import run_forked
 from tests.llms.chat_server import Reply, chat_server
 from tests.models.tiny import save_bert, save_sentence_encoder
@@ -265,7 +266,7 @@ def test_a_judge_against_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_model_is_tried(tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers", reason="the extra `models` is not installed")
+    skip_without("sentence_transformers")
     (arguments,) = with_module("runner.models")
     save_sentence_encoder(tmp_path / "MODEL_FOLDER", save_bert(tmp_path / "bert"), max_tokens=128)
     words = [word.replace("MODEL_FOLDER", "./MODEL_FOLDER") for word in arguments]

@@ -91,7 +91,7 @@ def loading(model: str, revision: str) -> Iterator[str]:
     from transformers.utils import logging as transformers_logging
 
     folder = local_folder(model)
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # it would cross the sweep's own
+    transformers_logging.disable_progress_bar()  # it would cross the sweep's own
     try:
         yield str(folder or model)
     except Exception as error:  # transformers, the hub, safetensors and torch share no exception class

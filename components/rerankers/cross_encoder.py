@@ -131,7 +131,8 @@ class PretrainedCrossEncoder:
         batch_tokens = self.batch_tokens or suitable_batch_tokens(encoder.device.type)
 
         def tokenized(rows: NDArray[np.int64]) -> Features:
-            return encoder.preprocess([texts[row] for row in rows.tolist()], prompt=self.prompt)
+            features: Features = encoder.preprocess([texts[row] for row in rows.tolist()], prompt=self.prompt)
+            return features
 
         def score(batch: Features) -> "torch.Tensor":
             made: torch.Tensor = activation(encoder(batch)["scores"].float())[:, 0]

@@ -36,7 +36,7 @@ def load_flag_reranker(
     """
     if missing := missing_packages(_PACKAGES, class_name):
         raise missing[0]
-    import FlagEmbedding  # type: ignore[import-untyped]
+    import FlagEmbedding
 
     place = torch_device(device)
     if dtype is Dtype.FLOAT16 and place == "cpu":

@@ -114,7 +114,8 @@ def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> 
     causes = {**summary["commonest_errors"], RERANKER: reranker.get("commonest_error", "")}
     for name, entry in summary["metrics"].get(OVERALL, {}).items():
         failed[name] = entry["n_excluded"].get(ScoreState.FAILED, 0)
-    by_class = {"answers": listed_errors(summary["errors"])}
+    several = len(summary["errors"]) > 1
+    by_class = {"answers": listed_errors(summary["errors"]) if several else ""}
     return [
         f"{n_failed} of {n_samples} {_shown(what)} failed, more than "
         f"run.max_failure_rate={max_failure_rate:g} allows{_cause(causes.get(what, ''), by_class.get(what, ''))}"
@@ -145,7 +146,7 @@ def _shown(what: str) -> str:
 
 
 def _cause(commonest: str, kinds: str = "") -> str:
-    """Of failures: how many of each kind, where that is known, and the commonest message."""
+    """Of failures: how many of each kind, where there are several, and the commonest message."""
     told = [*filter(None, [kinds]), *([f"most often: {commonest}"] if commonest else [])]
     return f" ({'; '.join(told)})" if told else ""
 

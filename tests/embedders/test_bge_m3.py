@@ -19,9 +19,10 @@ from components.records import Passages
 from components.rerankers.late_interaction import LateInteraction
 from components.sparse_indexes.token_weights import TokenWeights
 from tests.contracts.embedder_contract import EmbedderContract
+from tests.extras import skip_without
 from tests.models.tiny import MAX_TOKENS, save_bge_m3
 
-pytest.importorskip("FlagEmbedding", reason="the extra `models` is not installed")
+skip_without("FlagEmbedding")
 
 QUERIES = ["北京", "杭州西湖 a1 a1", "会议在北京举行，共有12人参加。"]
 CHUNKS = ["上海是中国的首都。", "abc 123 北京北京", "杭州是浙江的省会，" * 60, "京", "会议在杭州举行，人参加。" * 3]

@@ -12,10 +12,10 @@ from components.errors import ComponentError
 from components.pretrained.dtype import Dtype
 from components.records import Passages
 from tests.contracts.embedder_contract import EmbedderContract
+from tests.extras import skip_without
 from tests.models.tiny import MAX_TOKENS
 
-for _package in ("FlagEmbedding", "torch"):
-    pytest.importorskip(_package, reason="the extra `models` is not installed")
+skip_without("FlagEmbedding", "torch")
 
 TEXTS = ["北京", "上海是中国的首都。", "abc 123", "杭州是浙江的省会，" * 60, *("获奖" * n for n in range(1, 40))]
 

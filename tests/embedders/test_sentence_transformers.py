@@ -16,11 +16,11 @@ from components.pretrained.sentence_encoder import Pooling
 from components.records import Passages
 from runner.engine.identity import describe
 from tests.contracts.embedder_contract import EmbedderContract
+from tests.extras import skip_without
 from tests.models.tiny import MAX_TOKENS, save_sentence_encoder
 from tests.runner.sweeping import RANKING_ONLY, cells_in, run_small
 
-for _package in ("sentence_transformers", "torch"):
-    pytest.importorskip(_package, reason="the extra `models` is not installed")
+skip_without("sentence_transformers", "torch")
 
 TEXTS = [
     "北京",

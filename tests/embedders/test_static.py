@@ -13,10 +13,10 @@ from components.embedders.static import StaticEmbeddings
 from components.errors import ComponentError
 from components.records import Passages
 from tests.contracts.embedder_contract import EmbedderContract
+from tests.extras import skip_without
 from tests.models.tiny import save_static_table
 
-for _package in ("sentence_transformers", "safetensors"):
-    pytest.importorskip(_package, reason="the extra `models` is not installed")
+skip_without("sentence_transformers", "safetensors")
 
 TEXTS = ["北京", "上海是中国的首都。", "abc 123", "杭州是浙江的省会，" * 200, "€ 不 北京"]
 

@@ -15,10 +15,10 @@ from components.pretrained.dtype import Dtype
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.identity import describe
 from tests.contracts.llm_contract import LLMContract, request
+from tests.extras import skip_without
 from tests.models.tiny import CHAT_TEMPLATE, MAX_TOKENS, save_llama, save_lora, save_qwen2
 
-for _package in ("torch", "transformers", "peft"):
-    pytest.importorskip(_package, reason="the extra `models` is not installed")
+skip_without("torch", "transformers", "peft")
 
 QUESTIONS = ["yes?", "Who was it, and when did it begin?", "No", "a b c d e f", "hm " * 20]
 

@@ -11,10 +11,10 @@ from components.errors import ComponentError
 from components.metrics.bert_score import BertScore
 from components.records import Sample, Scores, ScoreState
 from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, score_texts, value_of
+from tests.extras import skip_without
 from tests.models.tiny import MAX_TOKENS, N_LAYERS, save_bert
 
-pytest.importorskip("torch", reason="the extra `models` is not installed")
-bert_score = pytest.importorskip("bert_score", reason="the extra `models` is not installed")
+skip_without("torch", "bert_score")
 
 ANSWERS = ["北京", "上海是中国的首都。", "abc 123", "杭州是浙江的省会，" * 9, "北京"]
 REFERENCES = ["中国的首都是北京。", "北京", "bcd 23", "会议在北京举行，共有12人参加。" * 7, "上海"]
@@ -38,6 +38,8 @@ class TestBertScore(AnswerMetricContract):
 
 @pytest.mark.parametrize("num_layers", range(1, N_LAYERS + 1))
 def test_values_are_those_of_the_package(bert: str, num_layers: int) -> None:
+    import bert_score
+
     *_, expected = bert_score.score(ANSWERS, REFERENCES, model_type=bert, num_layers=num_layers)
     scores = _scores(BertScore(bert, "", num_layers), ANSWERS, REFERENCES)
     assert scores.values == pytest.approx(expected.numpy(), abs=1e-6)

@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -7,10 +6,10 @@ import pytest
 from components.metrics.text2vec import Text2VecSimilarity
 from components.records import Scores, ScoreState
 from tests.contracts.metric_contract import AnswerMetricContract, qa_sample, score_texts, value_of
+from tests.extras import skip_without
 from tests.models.tiny import save_bert, save_sentence_encoder
 
-torch: Any = pytest.importorskip("torch", reason="the extra `models` is not installed")
-pytest.importorskip("sentence_transformers", reason="the extra `models` is not installed")
+skip_without("torch", "sentence_transformers")
 
 NAME = "text2vec_similarity_crud_compat"
 ANSWERS = ["北京", " 上海是中国的首都。\n", "abc 123", "杭州是浙江的省会，" * 40, "北京"]
@@ -34,6 +33,7 @@ def _scores(metric: Text2VecSimilarity, answers: list[str], references: list[str
 
 def _cosine_of_means(bert: Path, answer: str, reference: str) -> float:
     """As the package text2vec computes it: one text at a time, 256 tokens, the mean over the last layer."""
+    import torch
     from transformers import AutoModel, AutoTokenizer
 
     tokenizer, network = AutoTokenizer.from_pretrained(bert), AutoModel.from_pretrained(bert)

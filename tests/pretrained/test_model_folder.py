@@ -12,10 +12,10 @@ from components.errors import ComponentError, MissingExtraError
 from components.metrics.bert_score import BertScore
 from components.metrics.text2vec import Text2VecSimilarity
 from tests.contracts.metric_contract import qa_sample, score_texts, value_of
+from tests.extras import skip_without
 from tests.models.tiny import save_bert
 
-for _package in ("bert_score", "sentence_transformers", "torch"):
-    pytest.importorskip(_package, reason="the extra `models` is not installed")
+skip_without("bert_score", "sentence_transformers", "torch")
 
 Build = Callable[..., BertScore | Text2VecSimilarity]
 

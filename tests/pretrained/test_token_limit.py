@@ -9,9 +9,10 @@ import pytest
 from components.errors import ComponentError
 from components.pretrained.features import readable_tokens
 from components.pretrained.token_limit import count_tokens, token_limit
+from tests.extras import skip_without
 from tests.models.tiny import save_bert, save_sentence_encoder, save_xlm_roberta
 
-pytest.importorskip("sentence_transformers", reason="the extra `models` is not installed")
+skip_without("sentence_transformers")
 
 TEXTS = ["", " ", "北京", "abc 123", "Ünïcode — “quotes”", "会议在北京举行，共有12人参加。" * 30]
 _SETTINGS = {"sentence_bert_config.json": {"max_seq_length": 256}}

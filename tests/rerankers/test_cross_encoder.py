@@ -11,12 +11,12 @@ from components.pretrained.load_once import release_all_but
 from components.records import Passages
 from components.rerankers.cross_encoder import Activation, PretrainedCrossEncoder
 from tests.contracts.reranker_contract import CHUNKS, PAIRS, QUERIES, RerankerContract
+from tests.extras import skip_without
 from tests.models.tiny import MAX_TOKENS, save_bert, save_qwen2, save_xlm_roberta_reranker
 from tests.rerankers.pretrained import LONG, scores_of, text_pairs
 from tests.runner.sweeping import RANKING_ONLY, cells_in, run_small
 
-for _package in ("sentence_transformers", "torch"):
-    pytest.importorskip(_package, reason="the extra `models` is not installed")
+skip_without("sentence_transformers", "torch")
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from components.rerankers.cross_encoder import PretrainedCrossEncoder
 from components.rerankers.flag_llm_reranker import FlagLanguageModel
 from components.rerankers.flag_reranker import FlagCrossEncoder
 from tests.contracts.reranker_contract import CHUNKS, QUERIES, RerankerContract
+from tests.extras import skip_without
 from tests.models.tiny import MAX_TOKENS, save_bert, save_xlm_roberta_reranker
 from tests.rerankers.pretrained import LONG, scores_of, text_pairs
 
-for _package in ("FlagEmbedding", "sentence_transformers", "torch"):
-    pytest.importorskip(_package, reason="the extra `models` is not installed")
+skip_without("FlagEmbedding", "sentence_transformers", "torch")
 
 
 def cross_encoder(folder: Path, **fields: Any) -> FlagCrossEncoder:

@@ -12,9 +12,10 @@ from components.protocols import EncodedReranker
 from components.records import Passages
 from components.rerankers.late_interaction import LateInteraction
 from tests.contracts.reranker_contract import CHUNKS, QUERIES, RerankerContract
+from tests.extras import skip_without
 from tests.models.tiny import save_bge_m3
 
-pytest.importorskip("transformers", reason="the extra `models` is not installed")
+skip_without("transformers")
 
 
 @pytest.fixture(scope="module")

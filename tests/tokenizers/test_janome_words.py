@@ -1,9 +1,8 @@
-import pytest
-
 from components.tokenizers.janome_words import JanomeWords
 from tests.contracts.tokenizer_contract import TokenizerContract, WordTokenizerContract
+from tests.extras import skip_without
 
-pytest.importorskip("janome", reason="the extra 'languages' is not installed")
+skip_without("janome", extra="languages")
 
 
 class TestJanomeWords(TokenizerContract):

@@ -1,9 +1,8 @@
-import pytest
-
 from components.tokenizers.kiwi_words import KiwiWords
 from tests.contracts.tokenizer_contract import TokenizerContract, WordTokenizerContract
+from tests.extras import skip_without
 
-pytest.importorskip("kiwipiepy", reason="the extra 'languages' is not installed")
+skip_without("kiwipiepy", extra="languages")
 
 
 class TestKiwiWords(TokenizerContract):

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from runner.models.__main__ import main
+from tests.extras import skip_without
 from tests.llms.chat_server import Reply, chat_server
 
-pytest.importorskip("torch", reason="the extra `models` is not installed")
+skip_without("torch")
 
 
 @pytest.fixture(scope="module")
