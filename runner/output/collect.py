@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from components.json_value import Json
-from components.records import AnswerState, ScoreState
+from components.records import AnswerState, ErrorClass, ScoreState
 from components.subsets import OVERALL
 from runner.engine import environment
 from runner.engine.outcome import StageRun
@@ -114,8 +114,9 @@ def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> 
     causes = {**summary["commonest_errors"], RERANKER: reranker.get("commonest_error", "")}
     for name, entry in summary["metrics"].get(OVERALL, {}).items():
         failed[name] = entry["n_excluded"].get(ScoreState.FAILED, 0)
-    several = len(summary["errors"]) > 1
-    by_class = {"answers": listed_errors(summary["errors"]) if several else ""}
+    # A kind that says nothing is not worth a word; beside others it makes their sum whole.
+    is_told = set(summary["errors"]) != {ErrorClass.OTHER}
+    by_class = {"answers": listed_errors(summary["errors"]) if is_told else ""}
     return [
         f"{n_failed} of {n_samples} {_shown(what)} failed, more than "
         f"run.max_failure_rate={max_failure_rate:g} allows{_cause(causes.get(what, ''), by_class.get(what, ''))}"
@@ -146,7 +147,7 @@ def _shown(what: str) -> str:
 
 
 def _cause(commonest: str, kinds: str = "") -> str:
-    """Of failures: how many of each kind, where there are several, and the commonest message."""
+    """Of failures: how many of each kind, where that is known, and the commonest message."""
     told = [*filter(None, [kinds]), *([f"most often: {commonest}"] if commonest else [])]
     return f" ({'; '.join(told)})" if told else ""
 
