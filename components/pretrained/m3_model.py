@@ -1,0 +1,123 @@
+"""The network of BGE-M3: an encoder, and heads that make weights and vectors of its tokens."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.pretrained.dtype import Dtype
+from components.pretrained.features import Features, on_device, readable_tokens
+from components.pretrained.load_once import load_once
+from components.pretrained.model_files import has_safetensors
+from components.pretrained.model_folder import loading, local_folder, missing_packages, torch_device
+
+PACKAGES = ("torch", "transformers")
+
+
+class HeadsOfText(NamedTuple):
+    """What the heads make of one text's tokens."""
+
+    ids: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    vectors: NDArray[np.float16] | None
+
+
+class M3Model(NamedTuple):
+    """The encoder, its two heads and its tokenizer."""
+
+    network: Any
+    sparse_linear: Any
+    colbert_linear: Any
+    tokenizer: Any
+    max_length: int
+    special_ids: NDArray[np.int32]
+
+    @property
+    def n_dimensions(self) -> int:
+        return int(self.network.config.hidden_size)
+
+    @property
+    def n_token_dimensions(self) -> int:
+        return int(self.colbert_linear.out_features)
+
+    def tokenized(self, texts: list[str]) -> Features:
+        return dict(
+            self.tokenizer(texts, padding=True, truncation=True, max_length=self.max_length, return_tensors="pt")
+        )
+
+    def forward(self, batch: Features, *, dense_alone: bool) -> tuple[NDArray[np.float32], list[HeadsOfText]]:
+        """float32[n_texts, d], and the tokens of each text; no tokens with `dense_alone`."""
+        import torch
+        from torch.nn.functional import normalize
+
+        with torch.inference_mode():
+            moved = on_device(batch, self.network.device)
+            hidden = self.network(**moved).last_hidden_state
+            dense = normalize(hidden[:, 0].float(), dim=-1).cpu().numpy()
+            if dense_alone:
+                return dense, []
+            weights = torch.relu(self.sparse_linear(hidden)).squeeze(-1).float().cpu().numpy()
+            # The first token stands for the whole text, and has no vector of its own.
+            has_vector = moved["attention_mask"][:, 1:].bool()
+            vectors = normalize(self.colbert_linear(hidden[:, 1:][has_vector]).float(), dim=-1)
+            all_vectors = vectors.half().cpu().numpy()
+        ids = batch["input_ids"].numpy().astype(np.int32)
+        ends = np.cumsum(batch["attention_mask"][:, 1:].sum(dim=1).numpy())
+        each = np.split(all_vectors, ends[:-1])
+        return dense, [
+            HeadsOfText(*_largest(own_ids, own, self.special_ids), own_vectors)
+            for own_ids, own, own_vectors in zip(ids, weights, each, strict=True)
+        ]
+
+
+def _largest(
+    ids: NDArray[np.int32], weights: NDArray[np.float32], special_ids: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """A token weighs as much as where it weighs most; special tokens (padding among them) weigh nothing."""
+    counts = (weights > 0) & ~np.isin(ids, special_ids)
+    tokens, place = np.unique(ids[counts], return_inverse=True)
+    largest = np.zeros(len(tokens), dtype=np.float32)
+    np.maximum.at(largest, place, weights[counts])
+    return tokens, largest
+
+
+@load_once
+def load_m3(model: str, revision: str, dtype: Dtype, max_length: int, device: str) -> M3Model:
+    """Once per process."""
+    if missing := missing_packages(PACKAGES, "the embedder bge-m3-heads"):
+        raise missing[0]
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    place = torch_device(device)
+    pinned = {"revision": revision or None, "trust_remote_code": False}
+    number = getattr(torch, dtype.value)
+    with loading(model, revision) as name:
+        tokenizer = AutoTokenizer.from_pretrained(name, **pinned)
+        network = AutoModel.from_pretrained(
+            name, use_safetensors=has_safetensors(model, revision), dtype=number, **pinned
+        )
+        sparse, colbert = (_head(name, revision, f"{head}_linear.pt") for head in ("sparse", "colbert"))
+    special = {tokenizer.cls_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id}
+    return M3Model(
+        network.to(place).eval(),
+        sparse.to(device=place, dtype=number).eval(),
+        colbert.to(device=place, dtype=number).eval(),
+        tokenizer,
+        min(max_length, readable_tokens(network, tokenizer)),
+        np.array(sorted(special - {None}), dtype=np.int32),
+    )
+
+
+def _head(name: str, revision: str, file: str) -> Any:
+    """A linear layer from a file of its weights."""
+    import torch
+    from huggingface_hub import hf_hub_download
+
+    folder = local_folder(name)
+    path = folder / file if folder else hf_hub_download(name, file, revision=revision)
+    weights = torch.load(path, map_location="cpu", weights_only=True)
+    n_out, n_in = weights["weight"].shape
+    head = torch.nn.Linear(n_in, n_out)
+    head.load_state_dict(weights)
+    return head
