@@ -136,7 +136,7 @@ def _load(model: str, revision: str, pooling: FlagPooling, dtype: Dtype, device:
     if dtype is not Dtype.FLOAT32 and place == "cpu":
         raise ComponentError(f"dtype: got {dtype}, with which FlagModel computes on a GPU alone; wanted float32")
     with loading(model, revision):
-        from FlagEmbedding import FlagModel  # it has no types
+        from FlagEmbedding import FlagModel
 
         weights = "*.safetensors" if has_safetensors(model, revision) else "*.bin"
         return FlagModel(
