@@ -70,6 +70,7 @@ def test_nothing_is_counted_without_a_model_that_reads_tokens(tmp_path: Path, re
 
 def test_pairs_that_a_reranker_reads_are_counted(tmp_path: Path) -> None:
     reranker = ReadsCharacters(depth=3, limit=60)
+    reranker.scored.clear()
     (pairs,) = counted(tmp_path, retriever=bm25(), reranker=reranker)
     assert (pairs["model"], pairs["texts"], pairs["limit"]) == ("ReadsCharacters", "pairs", 60)
     lengths = np.array([len(query) + 1 + len(chunk) for query, chunk in reranker.scored])
