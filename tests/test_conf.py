@@ -26,6 +26,7 @@ ROOT = Path(conf.__file__).parent
 OPTIONS = sorted(path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml"))
 SWEEPS = sorted(Path(sweeps.__file__).parent.glob("*.yaml"))
 NEEDED = {
+    "llm/vllm.yaml": ["llm.command=sh"],  # any program that is there
     **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in ("beir", "crud_rag", "financerag", "omnieval")},
     "embedder/llama_index.yaml": [
         "embedder.class_path=llama_index.core.MockEmbedding",

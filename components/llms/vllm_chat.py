@@ -1,0 +1,118 @@
+"""A language model in a server of vLLM that is started for the sweep, and stopped after it."""
+
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import ClassVar
+
+from components.fields import runtime_only
+from components.llms.openai_chat import OpenAIChat
+from components.llms.sampling import sampling_mistakes
+from components.openai_server.managed import address_of
+from components.pretrained.model_folder import folder_hash, local_folder, model_mistakes
+from components.protocols import AnswersFrom
+from components.records import Answer, Request
+
+_ADAPTER = "adapter"
+"""What the server calls the model with its adapter."""
+
+
+@dataclass(frozen=True)
+class VllmChat:
+    """Starts `vllm serve` when the first answer is wanted, waits until it is healthy, and asks it as `OpenAIChat` does.
+    All cells and processes of a sweep that name the same server share one; it is stopped when the last of them ends,
+    killed ones too. For a server that runs already take `llm=openai`.
+
+    `model` is an id on the Hugging Face hub, `revision` its commit; or a local folder, with revision "". `adapter` is
+    the folder of a LoRA adapter, "" for none. `command` is the vllm of an environment of its own: its packages
+    do not go together with ours. `arguments` go to `vllm serve` and decide what is answered, such as
+    "--quantization fp8 --max-model-len 16384"; `runtime_arguments` do not, such as "--tensor-parallel-size 2". Its log
+    is in `log_dir`, in a folder of its own. The other fields are those of `OpenAIChat`.
+    """
+
+    model: str
+    revision: str
+    adapter: str = ""
+    arguments: str = ""
+    temperature: float | None = 0.0
+    top_p: float | None = 1.0
+    max_new_tokens: int = 1024
+    stop: tuple[str, ...] = ()
+    seed: int | None = 0
+    extra_body: str = ""
+    command: str = runtime_only("vllm", "where a program lies changes nothing that it does")
+    runtime_arguments: str = runtime_only("", "for what changes speed and memory alone")
+    log_dir: str = runtime_only("results/servers", "a place for logs")
+    start_timeout_s: float = runtime_only(1800.0, "large models take minutes to load")
+    timeout_s: float = runtime_only(600.0, "an answer that comes too late is asked for again")
+    max_retries: int = runtime_only(5, "failures are retried until an answer comes; failed ones are not kept")
+    backoff_s: float = runtime_only(1.0, "waiting changes no answer")
+    concurrency: int = runtime_only(64, "requests do not depend on each other")
+
+    version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+
+    def check(self) -> list[str]:
+        """A command that is not there, a model or an adapter that cannot be meant, numbers out of range."""
+        mistakes = model_mistakes(self.model, self.revision) + sampling_mistakes(self)
+        if shutil.which(str(Path(self.command).expanduser())) is None:
+            mistakes.append(
+                f"command: there is no program {self.command!r}; install vLLM in an environment of its own (python -m "
+                "venv ~/vllm && ~/vllm/bin/pip install vllm) and give llm.command=~/vllm/bin/vllm"
+            )
+        folder = local_folder(self.adapter)
+        if self.adapter and (folder is None or not (folder / "adapter_config.json").is_file()):
+            mistakes.append(
+                f"adapter: got {self.adapter!r}, wanted a folder with adapter_config.json, as PEFT saves it"
+            )
+        if not self.start_timeout_s > 0:
+            mistakes.append(f"start_timeout_s: got {self.start_timeout_s}, wanted more than 0")
+        if self.model:
+            mistakes += [mistake for mistake in self._client("http://127.0.0.1:1").check() if mistake not in mistakes]
+        return mistakes
+
+    def content_hash(self) -> str:
+        """SHA-256 (hex) of the local folders of model and adapter, "" for none. Raises ComponentError if one is not
+        there.
+        """
+        return " ".join(filter(None, [folder_hash(self.model), self.adapter and folder_hash(self.adapter)]))
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        """Answers as they arrive. Raises ComponentError if the server cannot be started."""
+        if not requests:
+            return
+        folder = Path(self.log_dir).absolute() / sha256(shlex.join(self._command(0)).encode()).hexdigest()[:12]
+        yield from self._client(address_of(self._command, folder, self.start_timeout_s)).generate(requests)
+
+    def _command(self, port: int) -> list[str]:
+        model = (
+            str((local_folder(self.model) or Path(self.model)).absolute()) if local_folder(self.model) else self.model
+        )
+        command = [str(Path(self.command).expanduser()), "serve", model, "--host", "127.0.0.1", "--port", str(port)]
+        command += ["--served-model-name", self.model]
+        if self.revision:
+            command += ["--revision", self.revision]
+        if self.adapter:
+            folder = (local_folder(self.adapter) or Path(self.adapter)).absolute()
+            command += ["--enable-lora", "--lora-modules", f"{_ADAPTER}={folder}"]
+        return [*command, *shlex.split(self.arguments), *shlex.split(self.runtime_arguments)]
+
+    def _client(self, address: str) -> OpenAIChat:
+        return OpenAIChat(
+            _ADAPTER if self.adapter else self.model,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            max_new_tokens=self.max_new_tokens,
+            stop=self.stop,
+            seed=self.seed,
+            extra_body=self.extra_body,
+            base_url=f"{address}/v1",
+            api_key_env="",
+            timeout_s=self.timeout_s,
+            max_retries=self.max_retries,
+            backoff_s=self.backoff_s,
+            concurrency=self.concurrency,
+        )

@@ -1,0 +1,102 @@
+"""Servers that are started here, shared by all processes that want the same one, and stopped when none does any more.
+
+A server belongs to a supervisor (`components.openai_server.supervisor`), a process of its own. Whoever uses the server
+holds a shared lock on a file for as long as it lives; the kernel gives the lock back however the process ends, by a
+SIGKILL too, and a supervisor that finds nobody holding it stops the server.
+"""
+
+import fcntl
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from filelock import FileLock
+
+from components.errors import ComponentError
+
+USERS, ADDRESS, LOG = "users", "address", "server.log"
+_LOOK_EVERY_S = 0.2
+_HEALTH_TIMEOUT_S = 5.0
+_SHOWN_LINES = 5
+
+_held: dict[Path, IO[bytes]] = {}
+"""Locks of this process, by folder: held until it ends."""
+_supervisors: list["subprocess.Popen[bytes]"] = []
+"""Started by this process; they end after it."""
+
+
+def address_of(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_s: float) -> str:
+    """The address of a server that answers at /health, e.g. "http://127.0.0.1:41234": the one that runs already, or
+    one that is started. `command` makes the command for a port; `folder` stands for this very server, and keeps its
+    log. Raises ComponentError, with the end of the log, if the server ends or is not healthy in time.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "start.lock"):
+        _hold(folder)
+        known = folder / ADDRESS
+        if known.exists() and _is_healthy(address := known.read_text(encoding="ascii")):
+            return address
+        known.unlink(missing_ok=True)
+        address = _start(command, folder, start_timeout_s)
+        known.write_text(address, encoding="ascii")
+        return address
+
+
+def _hold(folder: Path) -> None:
+    if folder not in _held:
+        file = (folder / USERS).open("wb")
+        fcntl.flock(file, fcntl.LOCK_SH)
+        _held[folder] = file
+
+
+def _start(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_s: float) -> str:
+    port = _free_port()
+    address, log = f"http://127.0.0.1:{port}", folder / LOG
+    supervisor = [sys.executable, "-m", "components.openai_server.supervisor", str(folder), *command(port)]
+    root = Path(__file__).resolve().parents[2]
+    with log.open("ab") as written:
+        # A session of its own: Ctrl-C in the terminal reaches those who use the server, and through them the server.
+        process = subprocess.Popen(  # noqa: S603 - the command is what the configuration names
+            supervisor, stdin=subprocess.DEVNULL, stdout=written, stderr=written, start_new_session=True, cwd=root
+        )
+    _supervisors.append(process)
+    limit = time.monotonic() + start_timeout_s
+    while not _is_healthy(address):
+        if process.poll() is not None:
+            raise ComponentError(f"the server ended before it was healthy; wanted {address}/health. {_end_of(log)}")
+        if time.monotonic() > limit:
+            process.terminate()
+            process.wait()
+            raise ComponentError(
+                f"the server was not healthy within start_timeout_s={start_timeout_s:g}; wanted {address}/health. "
+                f"{_end_of(log)}"
+            )
+        time.sleep(_LOOK_EVERY_S)
+    return address
+
+
+def _is_healthy(address: str) -> bool:
+    try:
+        with urlopen(f"{address}/health", timeout=_HEALTH_TIMEOUT_S) as reply:  # noqa: S310 - an address of this machine
+            healthy: bool = reply.status == 200
+            return healthy
+    except (URLError, OSError, ValueError):
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def _end_of(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_SHOWN_LINES:]
+    return f"Its log, {log}, ends with: {' | '.join(lines) or '(nothing)'}"

@@ -1,0 +1,63 @@
+"""Runs a server as long as somebody uses it: `python -m components.openai_server.supervisor FOLDER COMMAND...`.
+
+See `components.openai_server.managed`. Ends with the server, and takes it along however it ends itself.
+"""
+
+import ctypes
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from components.openai_server.managed import ADDRESS, USERS
+
+_LOOK_EVERY_S = 0.5
+_STOPS_WITHIN_S = 20.0
+_PR_SET_PDEATHSIG = 1
+
+
+def supervise(folder: Path, command: Sequence[str]) -> int:
+    """The server's exit code."""
+    server = subprocess.Popen(list(command), preexec_fn=_end_with_parent, start_new_session=True)  # noqa: S603
+    signal.signal(signal.SIGTERM, lambda *_: _stop(server))
+    with (folder / USERS).open("rb") as users:
+        while server.poll() is None:
+            time.sleep(_LOOK_EVERY_S)
+            if _is_unused(users.fileno()):
+                _stop(server)
+        (folder / ADDRESS).unlink(missing_ok=True)
+    return server.wait()
+
+
+def _is_unused(users: int) -> bool:
+    """Keeps the lock if so: who comes now waits until the server has ended, and starts another."""
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _stop(server: "subprocess.Popen[bytes]") -> None:
+    """With the processes that it started."""
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        if server.poll() is not None:
+            return
+        os.killpg(server.pid, how)
+        try:
+            server.wait(_STOPS_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _end_with_parent() -> None:
+    """Linux kills the server if its supervisor is killed."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(supervise(Path(sys.argv[1]), sys.argv[2:]))

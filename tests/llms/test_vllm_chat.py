@@ -1,0 +1,139 @@
+"""A managed server, with a small program in the place of vLLM."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.errors import ComponentError
+from components.llms.vllm_chat import VllmChat
+from components.openai_server import managed
+from runner.engine.identity import describe
+from tests.contracts.llm_contract import LLMContract, request
+
+FAKE = Path(__file__).with_name("fake_vllm.py")
+REPOSITORY = FAKE.parents[2]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the program, a model and an adapter; what was started there ends with the tests."""
+    root = tmp_path_factory.mktemp("vllm")
+    program = root / "vllm"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE} "$@"\n')
+    program.chmod(0o755)
+    for name in ("model", "dies", "hangs"):
+        (root / name).mkdir()
+        (root / name / "model.safetensors").write_bytes(b"weights")
+    (root / "lora").mkdir()
+    (root / "lora" / "adapter_config.json").write_text("{}")
+    yield root
+    for folder in [folder for folder in managed._held if root in folder.parents]:
+        managed._held.pop(folder).close()
+    wait_until(lambda: not servers(root))
+
+
+def chat(place: Path, model: str = "model", **fields: Any) -> VllmChat:
+    settings = {"command": str(place / "vllm"), "log_dir": str(place / "logs"), "max_retries": 0, **fields}
+    return VllmChat(str(place / model), "", **settings)
+
+
+def said(llm: VllmChat) -> str:
+    (answer,) = llm.generate([request("q")])
+    assert answer.text, answer.error
+    return answer.text
+
+
+def servers(place: Path) -> list[int]:
+    """Ids of the processes that were started for this folder."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = file.read_bytes().decode().split("\0")
+        except OSError:
+            continue  # it has just ended
+        if str(FAKE) in words and any(word.startswith(f"{place}{os.sep}") for word in words):
+            found.append(int(file.parent.name))
+    return found
+
+
+def wait_until(holds: Callable[[], bool], timeout_s: float = 20) -> None:
+    limit = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < limit, "it never came"
+        time.sleep(0.05)
+
+
+class TestContract(LLMContract):
+    component = VllmChat("owner/model", "a" * 40)
+
+    @pytest.fixture(autouse=True)
+    def fake(self, place: Path) -> None:
+        self.component = chat(place)
+
+
+def test_one_server_is_started_for_all_who_want_it(place: Path) -> None:
+    first, second = said(chat(place)), said(chat(place, temperature=0.7))
+    assert first == second
+    assert len(servers(place)) == 1
+    assert first.split()[:3] == [str(place / "model"), "serve", str(place / "model")]
+    assert "loading model" in next((place / "logs").rglob("server.log")).read_text()
+
+
+def test_an_adapter_and_arguments_are_told(place: Path) -> None:
+    text = said(chat(place, adapter=str(place / "lora"), arguments="--dtype half", runtime_arguments="--swap-space 1"))
+    assert text.startswith("adapter serve")
+    assert f"--enable-lora --lora-modules adapter={place / 'lora'} --dtype half --swap-space 1" in text
+
+
+def test_a_server_that_dies_says_what_its_log_says(place: Path) -> None:
+    with pytest.raises(ComponentError, match=r"ended before it was healthy.*loading dies \| CUDA out of memory"):
+        said(chat(place, "dies"))
+
+
+def test_a_server_that_is_never_healthy_is_stopped(place: Path) -> None:
+    with pytest.raises(ComponentError, match=r"not healthy within start_timeout_s=2; .*loading hangs"):
+        said(chat(place, "hangs", start_timeout_s=2.0))
+    wait_until(lambda: not [pid for pid in servers(place) if b"hangs" in Path(f"/proc/{pid}/cmdline").read_bytes()])
+
+
+def test_a_killed_user_leaves_no_server_behind(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.safetensors").write_bytes(b"weights")
+    program = f"""
+import time
+from pathlib import Path
+from tests.llms.test_vllm_chat import chat, said
+from dataclasses import replace
+said(replace(chat(Path({str(place)!r}), log_dir={str(tmp_path / "logs")!r}), model={str(tmp_path / "model")!r}))
+print("answered", flush=True)
+time.sleep(60)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment) as user:
+        try:
+            assert user.stdout is not None
+            assert user.stdout.readline() == b"answered\n"
+            assert len(servers(tmp_path)) == 1
+        finally:
+            user.send_signal(signal.SIGKILL)
+    wait_until(lambda: not servers(tmp_path))
+
+
+def test_where_and_how_fast_is_no_part_of_the_identity(place: Path) -> None:
+    llm = chat(place)
+    moved = chat(place, command="other", runtime_arguments="-tp 2", log_dir="x", concurrency=1, start_timeout_s=1.0)
+    assert describe(moved) == describe(llm)
+    for change in ({"adapter": str(place / "lora")}, {"arguments": "--dtype half"}, {"temperature": 1.0}, {"seed": 1}):
+        assert describe(chat(place, **change)) != describe(llm)
+
+
+def test_mistakes(place: Path) -> None:
+    llm = chat(place, command="/no/vllm", adapter="/no/adapter", temperature=-1.0, extra_body="[")
+    assert [mistake.split(":")[0] for mistake in llm.check()] == ["temperature", "command", "adapter", "extra_body"]
