@@ -55,7 +55,6 @@ class SentenceTransformers:
     trust_remote_code: bool = False
     batch_tokens: int | None = runtime_only(None, "texts are padded differently: changes rounding, about 1e-7")
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
-
     n_processes: int = runtime_only(1, "a vector does not depend on which process makes it")
 
     version: ClassVar[int] = 1
