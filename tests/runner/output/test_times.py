@@ -9,11 +9,15 @@ from runner.output.collect import with_answers
 from tests.runner.pipeline.version_guard import kinds
 from tests.runner.sweeping import FEW_METRICS, cells_in, run_small
 
-ONE_TIME = {"segments", "chunks", "terms", "embedder_state", "vectors", "vector_index", "sparse_index"}
+ONE_TIME = {
+    "segments", "chunks", "terms", "embedder_state", "vectors", "vector_index", "sparse_index", "encoded_chunks",
+    "dense_head", "token_index",
+}  # fmt: skip
 ASKING = {"answers", "baseline_answers", "no_answers"}
 PER_QUERY = {
-    "queries", "query_terms", "query_vectors", "dense_hits", "sparse_hits", "fused_hits", "sample_hits", "picked_hits",
-    "reranked_hits", "hit_orders", "reordered_hits", "context", "empty_context", "prompts",
+    "queries", "query_terms", "query_vectors", "encoded_queries", "dense_hits", "sparse_hits", "token_hits",
+    "fused_hits", "sample_hits", "picked_hits", "late_interaction_hits", "reranked_hits", "hit_orders",
+    "reordered_hits", "context", "empty_context", "prompts",
 }  # fmt: skip
 
 
