@@ -1,9 +1,9 @@
 """A language model of Ollama, asked through Ollama's own API."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from urllib.request import urlopen
 
@@ -124,17 +124,27 @@ def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer
         message = reply["message"]
         thoughts, text = split_thoughts(message["content"])
         thoughts = thoughts or (message.get("thinking") or "").strip()
-        n_prompt, n_completion = reply.get("prompt_eval_count"), reply.get("eval_count")
         is_cut = reply.get("done_reason") == "length"
     except (AttributeError, KeyError, TypeError) as error:
         raise Malformed(str(reply)) from error
-    counts = {
-        "n_prompt_tokens": n_prompt,
-        "n_completion_tokens": n_completion,
-        "n_reasoning_tokens": None if thoughts else 0,
-    }
-    if n_prompt is not None and n_prompt >= num_ctx:
-        message = f"the prompt fills num_ctx={num_ctx}, so that its beginning was cut off; wanted a larger num_ctx"
-        return Answer(request_id, AnswerState.ERROR, error=message, error_class=ErrorClass.TOO_LONG, **counts)
+    n_prompt = _count(reply, "prompt_eval_count")
     state = AnswerState.TRUNCATED if is_cut else AnswerState.OK if text else AnswerState.EMPTY
-    return Answer(request_id, state, text, thoughts=thoughts, latency_s=latency_s, **counts)
+    answer = Answer(
+        request_id,
+        state,
+        text,
+        thoughts=thoughts,
+        n_prompt_tokens=n_prompt,
+        n_completion_tokens=_count(reply, "eval_count"),
+        n_reasoning_tokens=None if thoughts else 0,
+        latency_s=latency_s,
+    )
+    if n_prompt is None or n_prompt < num_ctx:
+        return answer
+    cut = f"the prompt fills num_ctx={num_ctx}, so that its beginning was cut off; wanted a larger num_ctx"
+    return replace(answer, state=AnswerState.ERROR, text="", thoughts="", error=cut, error_class=ErrorClass.TOO_LONG)
+
+
+def _count(reply: Mapping[str, Any], name: str) -> int | None:
+    count = reply.get(name)
+    return count if isinstance(count, int) else None

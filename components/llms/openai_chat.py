@@ -1,4 +1,4 @@
-"""A language model behind OpenAI's chat API, which vLLM, SGLang, llama.cpp, Ollama and most providers speak."""
+"""A language model behind OpenAI's chat API, which vLLM, SGLang, llama.cpp and most providers speak."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -88,16 +88,15 @@ class VllmChat:
         yield from self._client(address_of(self._command, folder, self.start_timeout_s)).generate(requests)
 
     def _command(self, port: int) -> list[str]:
-        model = (
-            str((local_folder(self.model) or Path(self.model)).absolute()) if local_folder(self.model) else self.model
-        )
+        folder = local_folder(self.model)
+        model = str(folder.absolute()) if folder else self.model
         command = [str(Path(self.command).expanduser()), "serve", model, "--host", "127.0.0.1", "--port", str(port)]
         command += ["--served-model-name", self.model]
         if self.revision:
             command += ["--revision", self.revision]
         if self.adapter:
-            folder = (local_folder(self.adapter) or Path(self.adapter)).absolute()
-            command += ["--enable-lora", "--lora-modules", f"{_ADAPTER}={folder}"]
+            adapter = Path(self.adapter).expanduser().absolute()
+            command += ["--enable-lora", "--lora-modules", f"{_ADAPTER}={adapter}"]
         return [*command, *shlex.split(self.arguments), *shlex.split(self.runtime_arguments)]
 
     def _client(self, address: str) -> OpenAIChat:
