@@ -13,7 +13,7 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
-from components.openai_server.server import Failed, Server
+from components.openai_server.server import Failed, Server, server_of
 from components.openai_server.session import Session
 from components.protocols import EmbedderState
 from components.records import Passages
@@ -85,17 +85,7 @@ class OpenAIEmbeddings:
 
     @property
     def _server(self) -> Server:
-        return Server(
-            self.model,
-            self.base_url,
-            self.api_key_env,
-            self.timeout_s,
-            self.max_retries,
-            self.backoff_s,
-            self.concurrency,
-            self.max_requests_per_minute,
-            self.max_tokens_per_minute,
-        )
+        return server_of(self)
 
     def _embed(self, texts: Sequence[str], prefix: str, state: EmbedderState) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), int(state["dimensions"][0])), dtype=np.float32)

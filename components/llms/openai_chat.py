@@ -12,7 +12,7 @@ from components.llms.openai_replies import read_reply
 from components.llms.sampling import sampling_mistakes
 from components.openai_server.access import host_of
 from components.openai_server.gate import Account
-from components.openai_server.server import Failed, Server
+from components.openai_server.server import Failed, Server, server_of
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request
@@ -112,17 +112,7 @@ class OpenAIChat:
 
     @property
     def _server(self) -> Server:
-        return Server(
-            self.model,
-            self.base_url,
-            self.api_key_env,
-            self.timeout_s,
-            self.max_retries,
-            self.backoff_s,
-            self.concurrency,
-            self.max_requests_per_minute,
-            self.max_tokens_per_minute,
-        )
+        return server_of(self)
 
     async def _complete(self, session: Session, request: Request) -> Answer:
         reply = await session.post("/chat/completions", self._parameters(request))

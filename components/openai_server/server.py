@@ -5,7 +5,7 @@ import atexit
 import random
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import TypeVar
 
@@ -152,3 +152,8 @@ class Server:
     def _error_text(self, error: Exception, attempt: int) -> str:
         message = message_of(error, secret=key_in(self.api_key_env))
         return f"{self.model} at {host_of(self.base_url)}: {message} (attempt {attempt} of {self.max_retries + 1})"
+
+
+def server_of(component: object) -> Server:
+    """The server that the fields of a component describe, which are called as those of `Server`."""
+    return Server(**{field.name: getattr(component, field.name) for field in fields(Server)})

@@ -15,7 +15,7 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
-from components.openai_server.server import Failed, Server
+from components.openai_server.server import Failed, Server, server_of
 from components.openai_server.session import Session
 from components.records import Passages
 from components.rerankers.text_pairs import TextPair, distinct_pairs
@@ -101,17 +101,7 @@ class RerankApi:
 
     @property
     def _server(self) -> Server:
-        return Server(
-            self.model,
-            self.base_url,
-            self.api_key_env,
-            self.timeout_s,
-            self.max_retries,
-            self.backoff_s,
-            self.concurrency,
-            self.max_requests_per_minute,
-            self.max_tokens_per_minute,
-        )
+        return server_of(self)
 
     def _batches(self, texts: Sequence[TextPair]) -> Iterator[_Batch]:
         """`texts` are sorted by query."""
