@@ -31,11 +31,13 @@ def job_of(config: DictConfig) -> Job:
 
 def plain_of(config: DictConfig) -> dict[str, Json]:
     """Resolved, without the node `hydra`."""
-    nodes = {str(name): config[name] for name in config if name != "hydra"}
-    return {
-        name: OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
-        for name, node in nodes.items()
-    }
+    return {str(name): plain_part(config, str(name)) for name in config if name != "hydra"}
+
+
+def plain_part(config: DictConfig, name: str) -> Json:
+    """What is under one name at the top, resolved."""
+    node = config[name]
+    return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
 
 
 def axes_of(config: Config, choices: Mapping[str, str | None], overrides: Sequence[str]) -> dict[str, Json]:

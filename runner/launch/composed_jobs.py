@@ -1,11 +1,12 @@
 """The configurations of a sweep's jobs, and the files that tell of them.
 
-Hydra composes in 60 ms, which is long for hundreds of cells: jobs that choose the same options share a composition, and
-equal parts of their files share a text.
+Hydra composes in 60 ms, which is long for hundreds of cells: jobs that choose the same options share a composition and
+the parts of it that their values do not reach, and equal parts of their files share a text.
 """
 
 import copy
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -19,11 +20,13 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from components.json_value import Json
-from runner.launch.axes import axes_of, plain_of
+from runner.launch.axes import axes_of, plain_of, plain_part
 from runner.pipeline.planned import Job
 
 CONFIG_FOLDER = ".hydra"
 _NO_VALUE = object()
+_REFERENCE = re.compile(r"\$\{(\w+)(?:\.[^:{}]*)?\}")
+"""An interpolation that names a place from the top, without a resolver or another one within."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,7 @@ class _Composition:
         with open_dict(self._task):
             del self._task["hydra"]
         self.choices: Json = OmegaConf.to_container(config.hydra.runtime.choices)
+        self._parts: dict[tuple[str, tuple[str, ...]], Json] = {}
 
     def with_values(self, values: Sequence[Override]) -> tuple[dict[str, Json], dict[str, Json]]:
         """The configuration in which these are set, resolved and not. Raises OmegaConfBaseException.
@@ -98,16 +102,32 @@ class _Composition:
             copied = copy.deepcopy(self._task)
             _set_all(copied, values)
             return plain_of(copied), _unresolved(copied)
+        unresolved = self._as_it_is
         try:
             _set_all(self._task, values)
-            resolved = plain_of(self._task)
+            resolved = self._resolved(values)
         finally:
             for key, old in before:
                 OmegaConf.update(self._task, key, old)
-        unresolved = self._as_it_is
         for override in values:
             unresolved = _changed(unresolved, override.key_or_group.split("."), override.value())
         return resolved, unresolved
+
+    def _resolved(self, values: Sequence[Override]) -> dict[str, Json]:
+        """With the values that are set now. A part is made once for all jobs that set the same where it comes from."""
+        if any("${" in override.input_line for override in values):
+            return plain_of(self._task)
+        resolved: dict[str, Json] = {}
+        for name, sources in self._sources.items():
+            reaching = tuple(each.input_line for each in values if each.key_or_group.partition(".")[0] in sources)
+            if (name, reaching) not in self._parts:
+                self._parts[name, reaching] = plain_part(self._task, name)
+            resolved[name] = self._parts[name, reaching]
+        return resolved
+
+    @cached_property
+    def _sources(self) -> dict[str, set[str]]:
+        return _sources(self._as_it_is)
 
     @cached_property
     def _as_it_is(self) -> dict[str, Json]:
@@ -167,6 +187,22 @@ def _set_all(config: DictConfig, values: Sequence[Override]) -> None:
 def _unresolved(config: DictConfig) -> dict[str, Json]:
     plain: Json = OmegaConf.to_container(config, enum_to_str=True)
     return dict(plain)
+
+
+def _sources(config: Mapping[str, Json]) -> dict[str, set[str]]:
+    """For each name at the top, those whose values it may take, itself among them: what interpolations below it name,
+    and what theirs do. All, where an interpolation is not so plain that this can be told.
+    """
+    sources: dict[str, set[str]] = {}
+    for name, part in config.items():
+        text = repr(part)
+        named = _REFERENCE.findall(text)
+        sources[name] = {name, *named} if len(named) == text.count("${") else set(config)
+    for between in sources:  # Warshall's transitive closure
+        for own in sources.values():
+            if between in own:
+                own |= sources[between]
+    return sources
 
 
 def _changed(config: dict[str, Json], place: Sequence[str], value: Json) -> dict[str, Json]:

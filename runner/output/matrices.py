@@ -71,7 +71,5 @@ def _csv(
     for topic in [*topics, AVERAGE]:
         row = [cells.get((topic, task), {}) for task in [*tasks, AVERAGE]]
         values = [*(cell.get("value") for cell in row), *(cell.get("pooled") for cell in row[:-1])]
-        writer.writerow(
-            [no_formula(label_of(topic, labels)), *("" if value is None else repr(value) for value in values)]
-        )
+        writer.writerow([no_formula(label_of(topic, labels)), *values])  # which leaves a field of None empty
     return text.getvalue().encode("utf-8")

@@ -160,6 +160,22 @@ def test_a_shared_composition_is_the_one_that_hydra_makes(overrides: list[str]) 
     assert shared.folder == Path("jobs/7/.hydra")
 
 
+def test_jobs_share_the_parts_that_their_values_do_not_reach() -> None:
+    grid_launcher.register()
+    with initialize_config_module("conf", version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        master = loader.load_configuration("config", overrides=[], run_mode=RunMode.MULTIRUN)
+        composer = JobComposer(loader, master)
+        options = ["tokenizer=jieba", "embedder=lsa", "retriever=hybrid"]
+        without, with_hmm = (
+            composer.compose([*options, f"tokenizer.hmm={hmm}"], 0).job.config for hmm in ("false", "true")
+        )
+    assert without["dataset"] is with_hmm["dataset"]
+    for hmm, config in ((False, without), (True, with_hmm)):
+        assert config["llm"]["tokenizer"]["hmm"] is hmm
+        assert config["retriever"]["embedder"]["tokenizer"]["hmm"] is hmm, "by an interpolation of an interpolation"
+
+
 def test_plan_only_runs_nothing(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", *GRID, "top_k=2,4,6", "run.plan_only=true")
     assert done.returncode == 0, done.stderr
