@@ -1,19 +1,23 @@
 """Sweeps that several tests look at, run once for all workers of pytest-xdist."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import MakeOnce
-from tests.runner.sweeping import QUIET, RANKING_ONLY, SCRIPTED, SMALL, run_command
+from tests.runner.sweeping import QUIET, RANKING_ONLY, REPOSITORY, SCRIPTED, SMALL, environment, run_command
 
 
 @pytest.fixture(scope="session")
 def single_run(make_once: MakeOnce) -> Path:
-    """`python -m runner` with every metric, not tracked."""
+    """`python -m runner` with every metric, not tracked; started as a user starts it, with nothing loaded before."""
 
     def fill(folder: Path) -> None:
-        done = run_command(folder, *SMALL, "tracking=none")
+        command = [sys.executable, "-m", "runner", *SMALL, "tracking=none"]
+        started = {**environment(), "PYTHONPATH": str(REPOSITORY)}
+        done = subprocess.run(command, cwd=folder, env=started, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         (folder / "output.txt").write_text(done.stdout, encoding="utf-8")
 

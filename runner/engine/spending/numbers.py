@@ -25,15 +25,13 @@ class SharedNumbers:
         """The file is made when the numbers are first looked at."""
         self._path = path
         self._format = struct.Struct(f"<{n}d")
-        self._file: int | None = None
 
     @contextmanager
     def changed(self) -> Iterator[list[float]]:
         """A list of the numbers; what is in it at the end of the context counts, unless that ends with an exception.
         Nobody else reads or changes them meanwhile. Raises StoreError.
         """
-        with _in_this_process, keeping("what was spent", self._path):
-            file = self._opened()
+        with _in_this_process, keeping("what was spent", self._path), self._opened() as file:
             _lock(file)
             try:
                 found = os.pread(file, self._format.size, 0)
@@ -46,14 +44,17 @@ class SharedNumbers:
             finally:
                 _unlock(file)
 
-    def _opened(self) -> int:
-        """Once, and never closed: that would release the locks that other objects of this process have on it."""
-        if self._file is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT)
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """For one change: a process that runs many sweeps would run out of open files."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT)
+        try:
             with suppress(PermissionError):  # another user made it, for all who may write in the folder
-                os.fchmod(self._file, shared_mode(self._path.parent))
-        return self._file
+                os.fchmod(file, shared_mode(self._path.parent))
+            yield file
+        finally:
+            os.close(file)
 
 
 def _lock(file: int) -> None:

@@ -7,7 +7,7 @@ The system goes through the list of a file's locks for each new one, so the byte
 import os
 import sys
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from zlib import crc32
 
@@ -29,7 +29,6 @@ class Claims:
     def __init__(self, path: Path) -> None:
         """The files, of this path with a number behind it, are made with the first claims."""
         self._path = path
-        self._files: dict[int, int] = {}
 
     @contextmanager
     def take(self, keys: Collection[str]) -> Iterator[frozenset[str]]:
@@ -39,23 +38,24 @@ class Claims:
             return
         slots = {key: crc32(key.encode()) % _N_SLOTS for key in keys}
         taken: set[int] = set()
-        try:
+        with ExitStack() as files:
+            # Closed in the end, which releases the locks: each model and purpose would else keep files open for ever.
+            opened = {n: files.enter_context(self._opened(n)) for n in {slot % _N_FILES for slot in slots.values()}}
             for slot in set(slots.values()):
-                if _lock(self._opened(slot % _N_FILES), slot):
+                if _lock(opened[slot % _N_FILES], slot):
                     taken.add(slot)
             yield frozenset(key for key, slot in slots.items() if slot in taken)
-        finally:
-            for file in self._files.values():
-                fcntl.lockf(file, fcntl.LOCK_UN)
 
-    def _opened(self, number: int) -> int:
-        """Once, and never closed: that would release all locks that this process has on it."""
-        if number not in self._files:
-            path = self._path.with_name(f"{self._path.name}.{number}")
-            self._files[number] = os.open(path, os.O_RDWR | os.O_CREAT)
+    @contextmanager
+    def _opened(self, number: int) -> Iterator[int]:
+        path = self._path.with_name(f"{self._path.name}.{number}")
+        file = os.open(path, os.O_RDWR | os.O_CREAT)
+        try:
             with suppress(PermissionError):  # another user made it, for all who may write in the folder
-                os.fchmod(self._files[number], shared_mode(path.parent))
-        return self._files[number]
+                os.fchmod(file, shared_mode(path.parent))
+            yield file
+        finally:
+            os.close(file)
 
 
 def _lock(file: int, slot: int) -> bool:

@@ -21,7 +21,7 @@ from components.errors import ConfigError, DataError, StoreError
 from runner.launch import python_api
 from runner.loaded import LoadedSweep
 from runner.pipeline.planned import Job
-from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL
+from tests.runner.sweeping import FEW_METRICS, QUIET, RANKING_ONLY, SMALL, run_small
 
 CELL = (*SMALL, *QUIET, *RANKING_ONLY)
 
@@ -137,3 +137,13 @@ def test_a_folder_of_options_that_is_not_there(results: str, tmp_path: Path) -> 
 def test_a_plan_has_no_cells(results: str) -> None:
     planned = runner.run([*CELL, results, "run.plan_only=true"])
     assert planned == LoadedSweep(planned.folder, ())
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted in /proc")
+def test_sweeps_leave_no_file_open(tmp_path: Path) -> None:
+    """A notebook runs many in one process, and a sweep has replies of many models and purposes."""
+    n_open = []
+    for name in ("first", "second"):
+        run_small(tmp_path / name, (*FEW_METRICS, "llm=scripted"))
+        n_open.append(len(list(Path("/proc/self/fd").iterdir())))
+    assert n_open[0] == n_open[1]
