@@ -32,6 +32,7 @@ NEEDED = {
         "embedder.class_path=llama_index.core.MockEmbedding",
         "+embedder.arguments.embed_dim=8",
     ],
+    "llm/llama_index.yaml": ["llm.class_path=llama_index.core.llms.MockLLM"],
     "reranker/rerank_api.yaml": ["reranker.base_url=http://localhost:8000/v1"],
     **{f"reranker/llm_{name}.yaml": ["reranker.llm.model=a-model"] for name in ("listwise", "pairwise", "pointwise")},
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],

@@ -1,26 +1,20 @@
 """Any embedding class of llama-index, by its import path."""
 
-import importlib
-import inspect
-import json
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.fields import runtime_only
-from components.pretrained.load_once import load_once
+from components.pretrained.llama_index_class import LlamaIndexClass
 from components.protocols import EmbedderState
 from components.records import Passages
 
-_ROOT = "llama_index."
-_SECRET = re.compile(r"(^|_)(key|token|secret|password|credentials?)$", re.IGNORECASE)
+_BASE = "llama_index.core.base.embeddings.base.BaseEmbedding"
+_EXAMPLE = "llama_index.embeddings.ollama.OllamaEmbedding"
 
 
 @dataclass(frozen=True)
@@ -48,37 +42,19 @@ class LlamaIndexEmbeddings:
 
     @property
     def model(self) -> str:
-        """What stands for the model that must be in memory: the class."""
-        return self.class_path
+        """What the arguments call the model; the class where they name none."""
+        return self._class.model
 
     @property
     def revision(self) -> str:
-        """What stands for its revision: the arguments."""
-        return json.dumps(dict(self.arguments), sort_keys=True)
+        """What tells it apart from others of the same model: the class and the arguments."""
+        return self._class.revision
 
     def check(self) -> list[str]:
         """A class that cannot be meant, arguments that it does not take, secrets, and a key that is not set. Imports
         the class.
         """
-        mistakes = [
-            f"arguments.{name}: a secret has no place in a configuration, which is kept; name the environment variable "
-            "that holds it, as in api_key_env=MY_KEY"
-            for name in self.arguments
-            if _SECRET.search(name)
-        ]
-        if self.api_key_env and self.api_key_env not in os.environ:
-            mistakes.append(f"api_key_env: the environment variable {self.api_key_env} is not set")
-        try:
-            known, required = _arguments_of(_class(self.class_path))
-        except ComponentError as error:
-            return [*mistakes, f"class_path: {error}"]
-        given = {*self.arguments, *(["api_key"] if self.api_key_env else [])}
-        mistakes += [f"arguments.{name}: missing, {self.class_path} wants it" for name in sorted(required - given)]
-        for name in sorted(given - known):
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(sorted(known))}"
-            mistakes.append(f"arguments.{name}: {self.class_path} has no such argument; {hint}")
-        return mistakes
+        return self._class.check()
 
     def fit(self, documents: Passages) -> EmbedderState:
         """`dimensions` float32[1]: how many the vectors have, which the model is asked by one word."""
@@ -109,7 +85,7 @@ class LlamaIndexEmbeddings:
         return vectors
 
     def _ask(self, texts: list[str], *, are_queries: bool) -> NDArray[np.float32]:
-        embedding = _build(self.class_path, self.revision, self.api_key_env)
+        embedding = self._class.instance()
         try:
             if are_queries:
                 return np.array([embedding.get_query_embedding(text) for text in texts], dtype=np.float32)
@@ -117,45 +93,6 @@ class LlamaIndexEmbeddings:
         except Exception as error:  # the classes share no exception class
             raise ComponentError(f"{self.class_path} cannot embed ({type(error).__name__}: {error})") from error
 
-
-@load_once
-def _build(class_path: str, arguments: str, api_key_env: str) -> Any:
-    secret = {"api_key": os.environ[api_key_env]} if api_key_env else {}
-    try:
-        return _class(class_path)(**json.loads(arguments), **secret)
-    except Exception as error:  # pydantic's, or whatever a constructor raises
-        raise ComponentError(
-            f"arguments: {class_path} cannot be made of them ({type(error).__name__}: {error})"
-        ) from error
-
-
-def _class(class_path: str) -> Any:
-    """Raises ComponentError."""
-    if not class_path.startswith(_ROOT):
-        raise ComponentError(
-            f"got {class_path!r}, wanted the import path of a class of llama-index, e.g. "
-            "llama_index.embeddings.ollama.OllamaEmbedding"
-        )
-    module, _, name = class_path.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        package = "-".join(["llama-index", *module.split(".")[1:3]]).replace("_", "-")
-        raise ComponentError(
-            f"{class_path!r} cannot be imported ({error}); its package may be missing: python -m pip install {package}"
-        ) from error
-    from llama_index.core.base.embeddings.base import BaseEmbedding
-
-    if not (isinstance(found, type) and issubclass(found, BaseEmbedding)):
-        raise ComponentError(f"{class_path!r} is no embedding class of llama-index, wanted a subclass of BaseEmbedding")
-    return found
-
-
-def _arguments_of(cls: Any) -> tuple[set[str], set[str]]:
-    """What its constructor takes by name (its parameters, and the fields that it hands on), and what it must have."""
-    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
-    named = {each.name: each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)}
-    required = {name for name, each in named.items() if each.default is each.empty}
-    if not named:  # that of pydantic itself
-        required = {name for name, each in cls.model_fields.items() if each.is_required()}
-    return {*named, *cls.model_fields}, required
+    @property
+    def _class(self) -> LlamaIndexClass:
+        return LlamaIndexClass(self.class_path, self.arguments, self.api_key_env, _BASE, _EXAMPLE)

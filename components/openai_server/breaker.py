@@ -9,7 +9,8 @@ _MOST_IN_A_ROW = 10
 
 
 class Breaker:
-    """Opens when the remaining requests would fail like those before them. Lives in one event loop.
+    """Opens when the remaining requests would fail like those before them. Lives in one event loop, or is
+    told by one thread.
 
     Before the first answer, a failure that every request would share (a refused key, say) opens it at once. After an
     answer, the key, the model and the server are known to work, and a single refusal may concern one request (a

@@ -48,6 +48,9 @@ def try_model(component: object, *, download: bool) -> Trial:
 def _place(component: object, *, download: bool) -> Iterator[tuple[str, str]]:
     """Where the model is, how large, and how much it reads. Raises ComponentError if it is nowhere near."""
     model = str(getattr(component, "model", ""))
+    if hasattr(component, "class_path"):
+        yield "class", component.class_path  # it knows by itself where its model is
+        return
     if hasattr(component, "base_url"):
         yield "server", host_of(component.base_url)
         return

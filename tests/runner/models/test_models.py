@@ -53,6 +53,13 @@ def test_a_server_answers_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "'Paris.' (ok" in capsys.readouterr().out
 
 
+def test_a_class_of_llama_index_is_asked_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "llm=llama_index", "llm.class_path=llama_index.core.llms.MockLLM"]) == 0
+    said = capsys.readouterr().out
+    assert "llama_index.core.llms.MockLLM" in said
+    assert "(ok" in said
+
+
 def test_a_server_that_is_away_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     away = ["llm.api_key_env=''", "llm.base_url=http://127.0.0.1:9/v1", "llm.max_retries=0"]
     assert main(["check", "llm=openai", "llm.model=a-model", *away]) == 1

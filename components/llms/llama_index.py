@@ -1,0 +1,136 @@
+"""Any language model class of llama-index, by its import path."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from components.errors import ComponentError
+from components.fields import runtime_only
+from components.llms.llama_index_replies import as_server_error, error_line, read_reply
+from components.openai_server.access import key_in
+from components.openai_server.breaker import Breaker
+from components.openai_server.errors import class_of
+from components.pretrained.llama_index_class import LlamaIndexClass
+from components.protocols import AnswersFrom
+from components.records import Answer, AnswerState, ErrorClass, Request
+
+_BASE = "llama_index.core.llms.LLM"
+_EXAMPLE = "llama_index.llms.ollama.Ollama"
+
+
+@dataclass(frozen=True)
+class LlamaIndexChat:
+    """What `chat` of a class under `llama_index` that inherits LLM answers, e.g. `llama_index.llms.ollama.Ollama` of
+    the package llama-index-llms-ollama, `concurrency` requests at a time in threads.
+
+    `arguments` are those of its constructor, and stand in the key of the replies: what the model is called, how many
+    tokens it may write. `temperature` has to be given where the class takes it: above 0 equal requests have answers of
+    their own. A secret is none of them: `api_key_env` names the environment variable that holds the argument
+    `api_key`, "" for none. Many classes read a variable of their own, such as OPENAI_API_KEY.
+
+    How long a reply may take and how often a request is tried is up to the class: see its arguments. What it raises in
+    the end is an answer that failed, of the kind that its HTTP status tells; if no request can succeed (see Breaker),
+    the remaining ones are not sent and end as ERROR too. Finish reason and tokens are read from the raw reply, where
+    the class hands it on. Replies follow no JSON schema: a judge reads what comes.
+    """
+
+    class_path: str
+    arguments: Mapping[str, bool | int | float | str]
+    api_key_env: str = runtime_only("", "a key gives access, and is secret")
+    concurrency: int = runtime_only(4, "requests do not depend on each other")
+
+    version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+
+    def __hash__(self) -> int:
+        """Of the arguments in any order."""
+        return hash((self.class_path, frozenset(self.arguments.items()), self.api_key_env, self.concurrency))
+
+    @property
+    def model(self) -> str:
+        """What the arguments call the model, by which it is priced; the class where they name none."""
+        return self._class.model
+
+    @property
+    def revision(self) -> str:
+        """What tells it apart from others of the same model: the class and the arguments."""
+        return self._class.revision
+
+    @property
+    def temperature(self) -> float:
+        """That of the arguments; 0 for a class that takes none."""
+        return float(self.arguments.get("temperature", 0.0))
+
+    def check(self) -> list[str]:
+        """A class that cannot be meant, arguments that it does not take or lacks, secrets, and a key that is not set.
+        Imports the class.
+        """
+        mistakes = self._class.check()
+        if self.concurrency < 1:
+            mistakes.append(f"concurrency: got {self.concurrency}, wanted at least 1")
+        temperature = self.arguments.get("temperature")
+        if temperature is None:
+            mistakes += self._missing_temperature()
+        elif isinstance(temperature, str) or not temperature >= 0:
+            mistakes.append(f"arguments.temperature: got {temperature!r}, wanted at least 0")
+        return mistakes
+
+    def _missing_temperature(self) -> list[str]:
+        try:
+            is_taken = self._class.takes("temperature")
+        except ComponentError:  # what is wrong with the class is said already
+            return []
+        if not is_taken:
+            return []
+        return [
+            "arguments.temperature: missing; defaults differ from class to class, and decide whether equal requests "
+            "have equal answers; wanted e.g. 0"
+        ]
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        """Answers as they arrive. Closing the iterator, or an interrupt, sends nothing more, and waits for the calls
+        under way, which cannot be cancelled. Raises ComponentError if the class cannot be built.
+        """
+        if not requests:
+            return
+        llm, breaker = self._class.instance(), Breaker(self.concurrency)
+        pool = ThreadPoolExecutor(min(self.concurrency, len(requests)))
+        try:
+            for call in as_completed([pool.submit(self._answer, llm, request, breaker) for request in requests]):
+                answer, error = call.result()
+                if error:
+                    breaker.failed(error, answer.error)
+                elif answer.state is not AnswerState.ERROR:
+                    breaker.succeeded()
+                yield answer
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _answer(self, llm: Any, request: Request, breaker: Breaker) -> tuple[Answer, Exception | None]:
+        """With what went wrong, if the request was sent and failed."""
+        if breaker.is_open:
+            return _failed(request, f"not asked: {breaker.reason}", breaker.error_class), None
+        started = time.perf_counter()
+        try:
+            response = llm.chat(_messages(request))
+            return read_reply(response, request.id, time.perf_counter() - started), None
+        except Exception as error:  # noqa: BLE001 - the classes share no exception class
+            known = as_server_error(error)
+            said = error_line(error, secret=key_in(self.api_key_env))
+            return _failed(request, f"{self.class_path}: {said}", class_of(known)), known
+
+    @property
+    def _class(self) -> LlamaIndexClass:
+        return LlamaIndexClass(self.class_path, self.arguments, self.api_key_env, _BASE, _EXAMPLE)
+
+
+def _messages(request: Request) -> list[Any]:
+    from llama_index.core.llms import ChatMessage
+
+    return [ChatMessage(role=message.role, content=message.content) for message in request.messages]
+
+
+def _failed(request: Request, error: str, error_class: ErrorClass) -> Answer:
+    return Answer(request.id, AnswerState.ERROR, error=error, error_class=error_class)

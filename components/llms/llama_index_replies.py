@@ -1,0 +1,92 @@
+"""Reads what `chat` of a class of llama-index returns or raises. The raw reply is the provider's own, a mapping or an
+object of its SDK, and the exceptions are those of its SDK too: both are known by the names that providers use.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from components.openai_server.errors import HttpError, Unreachable
+from components.records import Answer, AnswerState
+from components.text.thoughts import split_thoughts
+
+_FINISH = ("finish_reason", "done_reason", "stop_reason")
+"""OpenAI and Gemini, Ollama, Anthropic."""
+_CUT_OFF = {"length", "max_tokens"}
+_REFUSED = {"content_filter", "refusal", "safety"}
+_PROMPT = ("prompt_tokens", "input_tokens", "prompt_eval_count")
+_COMPLETION = ("completion_tokens", "output_tokens", "eval_count")
+_SHOWN_CHARACTERS = 300
+
+
+def read_reply(response: Any, request_id: str, latency_s: float) -> Answer:
+    """The answer in a ChatResponse, with the thoughts apart from it: TRUNCATED or REFUSED if the raw reply gives that
+    as the reason why it ends, EMPTY for nothing but white space. Tokens are None where no reply tells them.
+    """
+    raw, message = response.raw, response.message
+    thoughts, text = split_thoughts(message.content or "")
+    apart = [block.content or "" for block in message.blocks if block.block_type == "thinking"]
+    thoughts = thoughts or "\n".join(apart).strip()
+    state = _state(text, _finish_reason(raw))
+    places = (_part(raw, "usage"), raw, response.additional_kwargs, message.additional_kwargs)
+    return Answer(
+        request_id,
+        state,
+        text if state in (AnswerState.OK, AnswerState.TRUNCATED) else "",
+        thoughts=thoughts,
+        n_prompt_tokens=_count(places, _PROMPT),
+        n_completion_tokens=_count(places, _COMPLETION),
+        n_reasoning_tokens=_count([_part(_part(raw, "usage"), "completion_tokens_details")], ("reasoning_tokens",)),
+        latency_s=latency_s,
+    )
+
+
+def as_server_error(error: Exception) -> Exception:
+    """The error of `components.openai_server.errors` that an SDK's exception, or one that it was raised from, stands
+    for; the exception itself if that cannot be told.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        response = getattr(cause, "response", None)
+        status = _part(cause, "status_code") or _part(response, "status_code")
+        if isinstance(status, int) and status >= 400:
+            body = _part(cause, "body")
+            return HttpError(status, body if isinstance(body, dict) else str(cause), {})
+        names = [each.__name__ for each in type(cause).__mro__]
+        if any("Timeout" in name for name in names):  # before connections: OpenAI's is both
+            return TimeoutError(str(cause))
+        if any(name.endswith(("ConnectionError", "ConnectError")) for name in names):
+            return Unreachable(str(cause))
+        cause = cause.__cause__ or cause.__context__
+    return error
+
+
+def error_line(error: Exception, secret: str) -> str:
+    """One short line of what was raised. Servers quote the key that they refuse: `secret` ("" for none) is masked."""
+    line = " ".join(f"{type(error).__name__}: {error}".split())
+    return (line.replace(secret, "***") if secret else line)[:_SHOWN_CHARACTERS]
+
+
+def _state(text: str, reason: str) -> AnswerState:
+    if reason in _REFUSED:
+        return AnswerState.REFUSED
+    if reason in _CUT_OFF:
+        return AnswerState.TRUNCATED
+    return AnswerState.OK if text else AnswerState.EMPTY
+
+
+def _finish_reason(raw: Any) -> str:
+    """In lower case; "" if the reply gives none."""
+    choices = _part(raw, "choices")
+    ending = choices[0] if isinstance(choices, list | tuple) and choices else raw
+    reason = next(filter(None, (_part(ending, name) for name in _FINISH)), "")
+    return str(getattr(reason, "value", reason)).lower()  # Gemini's is an Enum
+
+
+def _count(places: Any, names: tuple[str, ...]) -> int | None:
+    found = (_part(place, name) for place in places for name in names)
+    return next((count for count in found if isinstance(count, int)), None)
+
+
+def _part(value: Any, name: str) -> Any:
+    """What a mapping or an object has under a name, else None."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

@@ -1,0 +1,279 @@
+"""Language model classes of llama-index, found by their import path."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ThinkingBlock
+
+from components.errors import ComponentError
+from components.llms.llama_index import LlamaIndexChat
+from components.llms.llama_index_replies import as_server_error, read_reply
+from components.openai_server.errors import class_of
+from components.records import Answer, AnswerState, ErrorClass, Message, Request
+from runner.engine.identity import describe
+from tests.contracts.llm_contract import LLMContract, request
+
+ECHO = "llama_index.llms.echo.Echo"
+SOURCE = '''
+import time
+
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, CompletionResponse, LLMMetadata
+from llama_index.core.llms import CustomLLM
+
+asked = []
+
+
+class Refused(Exception):
+    status_code = 401
+
+
+class Echo(CustomLLM):
+    """Answers with its beginning and what it was asked last."""
+
+    begin: str = "so: "
+    temperature: float = 0.5
+    api_key: str = ""
+    error: str = ""
+    delay_s: float = 0.0
+
+    @property
+    def metadata(self):
+        return LLMMetadata()
+
+    def chat(self, messages, **kwargs):
+        asked.append([(message.role.value, message.content) for message in messages])
+        time.sleep(self.delay_s)
+        if self.error == "refused":
+            raise Refused("no such key: " + self.api_key)
+        if self.error and self.error in messages[-1].content:
+            raise ValueError(self.error)
+        text = self.begin + messages[-1].content
+        return ChatResponse(message=ChatMessage(role="assistant", content=text), raw={"usage": {"prompt_tokens": 7}})
+
+    def complete(self, prompt, formatted=False, **kwargs):
+        raise NotImplementedError
+
+    def stream_complete(self, prompt, formatted=False, **kwargs):
+        raise NotImplementedError
+'''
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """As an integration is installed: a module under the namespace of llama-index."""
+    root = tmp_path_factory.mktemp("site")
+    folder = root / "llama_index" / "llms"
+    folder.mkdir(parents=True)
+    (folder / "echo.py").write_text(SOURCE, encoding="utf-8")
+    sys.path.append(str(root))
+    yield
+    sys.path.remove(str(root))
+    for name in [name for name in sys.modules if name.startswith("llama_index.llms")]:
+        del sys.modules[name]
+
+
+def echo(concurrency: int = 4, **arguments: Any) -> LlamaIndexChat:
+    return LlamaIndexChat(ECHO, {"temperature": 0, **arguments}, concurrency=concurrency)
+
+
+def questions(n: int) -> list[Request]:
+    return [Request(str(place), (Message("user", f"q{place}"),), request("q").sample, ()) for place in range(n)]
+
+
+def asked() -> list[list[tuple[str, str]]]:
+    from llama_index.llms import echo as module
+
+    module.asked.clear()
+    found: list[list[tuple[str, str]]] = module.asked
+    return found
+
+
+class TestContract(LLMContract):
+    component = echo()
+
+
+class TestContractOfMockLLM(LLMContract):
+    component = LlamaIndexChat("llama_index.core.llms.MockLLM", {})
+
+
+def test_messages_keep_their_roles_and_arguments_reach_the_class() -> None:
+    messages = (Message("system", "Be brief."), Message("user", "北京?"))
+    seen = asked()
+    (answer,) = echo(begin="well, ").generate([Request("q", messages, request("q").sample, ())])
+    assert seen == [[("system", "Be brief."), ("user", "北京?")]]
+    assert (answer.state, answer.text) == (AnswerState.OK, "well, 北京?")
+    assert (answer.n_prompt_tokens, answer.n_completion_tokens) == (7, None)
+
+
+def test_several_at_a_time() -> None:
+    started = time.perf_counter()
+    answers = list(echo(8, delay_s=0.2).generate(questions(8)))
+    assert time.perf_counter() - started < 0.8
+    assert {answer.request_id: answer.text for answer in answers} == {str(n): f"so: q{n}" for n in range(8)}
+    assert min(answer.latency_s for answer in answers) >= 0.2
+
+
+def test_closing_sends_nothing_more() -> None:
+    seen = asked()
+    answers = echo(2, delay_s=0.05).generate(questions(50))
+    next(answers)
+    answers.close()  # type: ignore[attr-defined]
+    assert len(seen) <= 6
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
+
+
+def test_one_failure_leaves_the_others() -> None:
+    answers = {answer.request_id: answer for answer in echo(error="q1").generate(questions(3))}
+    assert [answers[name].state for name in "012"] == [AnswerState.OK, AnswerState.ERROR, AnswerState.OK]
+    assert answers["1"].error == f"{ECHO}: ValueError: q1"
+
+
+def test_a_refused_key_is_tried_once_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ECHO_KEY", "s3cret")
+    seen = asked()
+    component = LlamaIndexChat(ECHO, {"temperature": 0, "error": "refused"}, "ECHO_KEY", 1)
+    answers = list(component.generate(questions(30)))
+    assert {answer.error_class for answer in answers} == {ErrorClass.ACCESS}
+    assert "no such key: ***" in answers[0].error
+    assert "s3cret" not in str(answers)
+    assert "not asked: " in answers[-1].error
+    assert len(seen) < 30
+
+
+def test_a_key_is_in_no_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_key = LlamaIndexChat(ECHO, {"temperature": 0}, api_key_env="ECHO_KEY")
+    assert with_key.check() == ["api_key_env: the environment variable ECHO_KEY is not set"]
+    monkeypatch.setenv("ECHO_KEY", "s3cret")
+    assert with_key.check() == []
+    assert describe(with_key) == describe(echo(concurrency=9))
+    assert describe(echo(begin="a")) != describe(echo())
+
+
+def test_what_it_is_called_and_how_it_draws() -> None:
+    named = LlamaIndexChat(ECHO, {"model": "qwen2.5:7b", "temperature": 0.7})
+    assert (named.model, named.temperature) == ("qwen2.5:7b", 0.7)
+    assert LlamaIndexChat("llama_index.core.llms.MockLLM", {}).model == "llama_index.core.llms.MockLLM"
+    assert len({hash(named), hash(LlamaIndexChat(ECHO, {"temperature": 0.7, "model": "qwen2.5:7b"}))}) == 1
+
+
+@pytest.mark.parametrize(
+    ("component", "mistake"),
+    [
+        (LlamaIndexChat("os.path.join", {}), "class_path: got 'os.path.join', wanted the import path of a class"),
+        (LlamaIndexChat("llama_index.llms.gone.Gone", {}), "pip install llama-index-llms-gone"),
+        (LlamaIndexChat("llama_index.core.llms.MockLM", {}), "pip install llama-index-core"),
+        (LlamaIndexChat("llama_index.MockLLM", {}), "pip install llama-index-core"),
+        (LlamaIndexChat("llama_index.core.MockEmbedding", {}), "wanted a subclass of LLM"),
+        (echo(beginn=1), "has no such argument; did you mean begin?"),
+        (LlamaIndexChat(ECHO, {}), "arguments.temperature: missing"),
+        (echo(temperature=-1), "arguments.temperature: got -1, wanted at least 0"),
+        (echo(api_key="s3cret"), "arguments.api_key: a secret has no place"),
+        (echo(concurrency=0), "concurrency: got 0, wanted at least 1"),
+    ],
+    ids=[
+        "another package",
+        "not installed",
+        "not in core",
+        "no module",
+        "no llm",
+        "misspelt",
+        "no temperature",
+        "too cold",
+        "a secret",
+        "none",
+    ],
+)
+def test_mistakes_are_found_before_the_work(component: LlamaIndexChat, mistake: str) -> None:
+    (found,) = component.check()
+    assert mistake in found
+    assert "s3cret" not in found
+
+
+def test_arguments_that_the_class_refuses() -> None:
+    with pytest.raises(ComponentError, match=r"arguments: .* cannot be made of them"):
+        list(echo(delay_s="a word").generate(questions(1)))
+
+
+def read(raw: Any, *, content: str = "so", **others: Any) -> Answer:
+    return read_reply(ChatResponse(message=ChatMessage(role="assistant", content=content), raw=raw, **others), "q", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("raw", "state"),
+    [
+        (None, AnswerState.OK),
+        ({"choices": [{"finish_reason": "stop"}]}, AnswerState.OK),
+        ({"choices": []}, AnswerState.OK),
+        (SimpleNamespace(choices=[SimpleNamespace(finish_reason="length")]), AnswerState.TRUNCATED),
+        ({"done_reason": "length"}, AnswerState.TRUNCATED),
+        ({"stop_reason": "max_tokens"}, AnswerState.TRUNCATED),
+        ({"finish_reason": SimpleNamespace(value="MAX_TOKENS")}, AnswerState.TRUNCATED),
+        ({"choices": [{"finish_reason": "content_filter"}]}, AnswerState.REFUSED),
+    ],
+)
+def test_the_raw_reply_says_why_it_ends(raw: Any, state: AnswerState) -> None:
+    answer = read(raw)
+    assert (answer.state, answer.text) == (state, "" if state is AnswerState.REFUSED else "so")
+
+
+def test_white_space_is_empty() -> None:
+    assert read(None, content=" \n").state is AnswerState.EMPTY
+
+
+@pytest.mark.parametrize(
+    ("raw", "others", "counts"),
+    [
+        (None, {}, (None, None)),
+        ({"usage": {"prompt_tokens": 7, "completion_tokens": 0}}, {}, (7, 0)),
+        (SimpleNamespace(usage=SimpleNamespace(input_tokens=7, output_tokens=3)), {}, (7, 3)),
+        ({"prompt_eval_count": 7, "eval_count": 3}, {}, (7, 3)),
+        (None, {"additional_kwargs": {"prompt_tokens": 7, "completion_tokens": 3}}, (7, 3)),
+    ],
+    ids=["nowhere", "OpenAI", "Anthropic", "Ollama", "beside the raw reply"],
+)
+def test_tokens(raw: Any, others: dict[str, Any], counts: tuple[int | None, int | None]) -> None:
+    answer = read(raw, **others)
+    assert (answer.n_prompt_tokens, answer.n_completion_tokens) == counts
+
+
+def test_thoughts_are_apart() -> None:
+    in_text = read(None, content="<think>hm</think>so")
+    message = ChatMessage(role="assistant", content="so")
+    message.blocks.insert(0, ThinkingBlock(content="hm"))
+    in_block = read_reply(ChatResponse(message=message), "q", 0.5)
+    assert (in_text.text, in_text.thoughts) == (in_block.text, in_block.thoughts) == ("so", "hm")
+
+
+def with_status(status: int) -> Exception:
+    error = RuntimeError("said the server")
+    error.response = SimpleNamespace(status_code=status)  # type: ignore[attr-defined]
+    return error
+
+
+def raised_from(cause: Exception) -> Exception:
+    error = RuntimeError("it failed")
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "wanted"),
+    [
+        (with_status(429), ErrorClass.RATE_LIMIT),
+        (with_status(503), ErrorClass.SERVER),
+        (raised_from(with_status(404)), ErrorClass.UNKNOWN_MODEL),
+        (raised_from(TimeoutError()), ErrorClass.TIMEOUT),
+        (type("APITimeoutError", (type("APIConnectionError", (Exception,), {}),), {})(), ErrorClass.TIMEOUT),
+        (type("ConnectError", (Exception,), {})(), ErrorClass.CONNECTION),
+        (ConnectionRefusedError(), ErrorClass.CONNECTION),
+        (KeyError("content"), ErrorClass.OTHER),
+    ],
+    ids=repr,
+)
+def test_the_kind_of_a_failure(error: Exception, wanted: ErrorClass) -> None:
+    assert class_of(as_server_error(error)) is wanted
