@@ -41,7 +41,8 @@ def _equal_ones_once(mistakes: Sequence[str]) -> list[str]:
         is_path = " " not in path
         places.setdefault((path.rpartition(".")[2], text) if is_path else ("", mistake), []).append(path)
     return [
-        (f"{paths[0]}: {text}" if field else text) + (f" (and {len(paths) - 1} more places alike)" if paths[1:] else "")
+        (f"{paths[0]}: {text}" if field else text)
+        + (f" (and {len(paths) - 1} more {'places' if paths[2:] else 'place'} alike)" if paths[1:] else "")
         for (field, text), paths in places.items()
     ]
 

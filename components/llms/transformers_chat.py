@@ -118,7 +118,8 @@ class TransformersChat:
             return _failed(
                 request,
                 f"{len(token_ids)} tokens of the prompt and max_new_tokens={self.max_new_tokens} do not fit into the "
-                f"window of {self.model!r}, {causal.window} tokens; wanted fewer or shorter passages",
+                f"window of {self.model!r}, {causal.window} tokens; wanted fewer or shorter passages, "
+                "or a smaller max_new_tokens",
                 ErrorClass.TOO_LONG,
             )
         return Prompt(token_ids, f"{self.seed} {request.draw} {request.id} {text}")

@@ -36,7 +36,10 @@ def model_mistakes(model: str, revision: str) -> list[str]:
     if folder is None:
         if _COMMIT.fullmatch(revision):
             return []
-        return [f"revision: got {revision!r}, wanted the commit of {model!r} (40 hex digits): branches and tags move"]
+        wanted = f"revision: got {revision!r}, wanted the commit of {model!r} (40 hex digits): branches and tags move"
+        return [
+            wanted if revision else f"{wanted}. If a local folder is meant: there is none at {Path(model).absolute()}"
+        ]
     mistakes = []
     if revision:
         mistakes.append(f"revision: got {revision!r}, but {folder} is a local folder: set revision=''")

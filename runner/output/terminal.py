@@ -62,7 +62,7 @@ def _requests(plan: Plan) -> str:
     """How often language models will be asked, and what for; "at most" where prompts are not made yet."""
     counts = [count for count in plan.requests if count.n_requests]
     if not counts:
-        return "no model is asked"
+        return "no language model is asked"
     asked = ", ".join(
         f"{'' if count.is_exact else 'at most '}{_count(count.n_requests, 'request')} for {count.kind}"
         for count in counts

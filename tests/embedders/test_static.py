@@ -1,5 +1,6 @@
 """Means of token vectors, held against those of sentence-transformers' StaticEmbedding."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -89,8 +90,26 @@ def test_other_tensors_and_tables_that_are_too_short_are_refused(folder: Path, t
     with pytest.raises(ComponentError, match="has the tensors weight, wanted a table of static embeddings"):
         vectors(other, TEXTS)
     short = as_model2vec(folder, tmp_path / "short", embeddings=np.zeros((5, 2), dtype=np.float32))
-    with pytest.raises(ComponentError, match=r"has a table of shape \(5, 2\) for \d+ tokens, wanted a row for each"):
+    with pytest.raises(ComponentError, match=r"of shape \(5, 2\) for tokens with ids up to \d+, wanted a row for each"):
         vectors(short, TEXTS)
+
+
+def test_ids_with_gaps_need_a_row_for_the_largest(folder: Path, tmp_path: Path) -> None:
+    model = as_model2vec(folder, tmp_path / "gaps", embeddings=table_of(folder))
+    path = model / "tokenizer.json"
+    tokenizer = json.loads(path.read_text(encoding="utf-8"))
+    vocabulary = tokenizer["model"]["vocab"]
+    vocabulary["北"] = 2 * len(vocabulary)  # as many tokens as rows, but one with an id behind the last row
+    path.write_text(json.dumps(tokenizer), encoding="utf-8")
+    with pytest.raises(ComponentError, match=f"ids up to {2 * len(vocabulary)}, wanted a row for each"):
+        vectors(model, TEXTS)
+
+
+def test_a_table_with_values_that_are_no_numbers_is_refused(folder: Path, tmp_path: Path) -> None:
+    table = table_of(folder)
+    table[[3, 7], 0] = [np.nan, np.inf]
+    with pytest.raises(ComponentError, match="2 rows that are not finite"):
+        vectors(as_model2vec(folder, tmp_path / "damaged", embeddings=table), TEXTS)
 
 
 def test_it_needs_no_torch(folder: Path) -> None:

@@ -168,7 +168,7 @@ def save_static_table(folder: Path, *, seed: int = 0) -> Path:
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from transformers import BertTokenizer
 
-    tokenizer = BertTokenizer(vocab={token: i for i, token in enumerate(_VOCABULARY)})
+    tokenizer = BertTokenizer(vocab={token: i for i, token in enumerate(dict.fromkeys(_VOCABULARY))})  # a row for each
     torch.manual_seed(seed)
     table = StaticEmbedding(tokenizer, embedding_dim=24)
     SentenceTransformer(modules=[table], device="cpu").save(str(folder), create_model_card=False)

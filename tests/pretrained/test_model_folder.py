@@ -78,6 +78,7 @@ class TestCheck:
     def test_an_id_needs_a_commit(self, build: Build, revision: str) -> None:
         (mistake,) = build("owner/name", revision).check()
         assert mistake.startswith(f"revision: got '{revision}', wanted the commit of 'owner/name'")
+        assert (f"there is none at {Path('owner/name').absolute()}" in mistake) == (not revision)
 
     @pytest.mark.parametrize("model", ["/no/such/folder", "./missing", "../missing", "~/missing/model", "a/b/c"])
     def test_a_path_without_a_folder(self, build: Build, model: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from components.errors import BudgetReached
 from components.openai_server.gate import Account, Attempt, Gate, OwnGate, Tokens, n_tokens_at_most, passing
 from components.protocols import LLM
-from components.records import Answer, AnswerState, Message, Request
+from components.records import Answer, AnswerState, ErrorClass, Message, Request
 
 _LONGEST_S = 3600.0
 """No answer is thought to take longer: only then what other processes set aside of a budget is given up."""
@@ -70,7 +70,7 @@ def most_tokens(llm: LLM, messages: Sequence[Message]) -> Tokens:
 
 
 def _used(answer: Answer) -> Tokens | None:
-    """None for a failed answer: nobody knows how far it came."""
-    if answer.state is AnswerState.ERROR:
+    """None for a failed answer: nobody knows how far it came. But a prompt that is too long is not even begun."""
+    if answer.state is AnswerState.ERROR and answer.error_class is not ErrorClass.TOO_LONG:
         return None
     return Tokens(answer.n_prompt_tokens or 0, answer.n_completion_tokens or 0)

@@ -53,7 +53,7 @@ def read(path: Path) -> dict[str, Any]:
 class TestTerminal:
     def test_shows_plan_progress_leaderboard_and_where_the_results_are(self, single_run: Path) -> None:
         output = (single_run / "output.txt").read_text(encoding="utf-8")
-        assert "Plan: 1 cell, no model is asked" in output
+        assert "Plan: 1 cell, no language model is asked" in output
         assert "demo: 112 documents, 12 samples" in output
         assert re.search(r"^  \w+ +\d+ done in 0\.[1-9] s|^  \w+ +\d+ done in [1-9]", output, re.MULTILINE)
         assert "done in 0.0 s" not in output

@@ -197,7 +197,7 @@ def test_all_launchers_show_one_plan_of_the_whole_sweep(tmp_path: Path) -> None:
 def test_a_preset_is_a_sweep(tmp_path: Path) -> None:
     done = run_command(tmp_path, "-m", "+sweeps=smoke", *QUIET, "run.plan_only=true")
     assert done.returncode == 0, done.stderr
-    assert "Plan: 2 cells, no model is asked" in done.stdout
+    assert "Plan: 2 cells, no language model is asked" in done.stdout
 
 
 class TestSweeper:

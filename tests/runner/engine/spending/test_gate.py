@@ -15,7 +15,7 @@ from components.llms.openai_chat import OpenAIChat
 from components.openai_server.gate import Account, Attempt, Tokens, current_gate, passing
 from components.prices import Price, PriceList, Prices
 from components.protocols import AnswersFrom
-from components.records import Answer, AnswerState, Kind, Message, Request, Sample
+from components.records import Answer, AnswerState, ErrorClass, Kind, Message, Request, Sample
 from runner.engine.spending import Budget, SharedGate
 from runner.engine.spending.admitted import admitted
 
@@ -98,7 +98,7 @@ class TestSharedGate:
 
 @dataclass(frozen=True)
 class Local:
-    """Answers each request with its text, and fails on "fail"."""
+    """Answers each request with its text, fails on "fail", and does not begin "long"."""
 
     max_new_tokens: int = 10
 
@@ -107,6 +107,9 @@ class Local:
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         for each in requests:
+            if each.id == "long":
+                yield Answer(each.id, AnswerState.ERROR, error="long", error_class=ErrorClass.TOO_LONG)
+                continue
             state = AnswerState.ERROR if each.id == "fail" else AnswerState.OK
             yield Answer(each.id, state, each.id, n_prompt_tokens=3, n_completion_tokens=2)
 
@@ -121,6 +124,11 @@ class TestModelsThatPassNoGate:
         assert [answer.request_id for answer in answers] == ["a", "fail", "b"]
         spent = gate.spent
         assert (spent.n_requests, spent.n_prompt_tokens, spent.n_completion_tokens, spent.n_unanswered) == (3, 6, 4, 1)
+
+    def test_a_prompt_that_is_too_long_has_cost_nothing(self, tmp_path: Path) -> None:
+        gate = self.gate(tmp_path, Budget())
+        assert len(list(admitted(Local(), [request("long")], gate))) == 1
+        assert (gate.spent.n_requests, gate.spent.n_tokens, gate.spent.n_unanswered) == (1, 0, 0)
 
     def test_answer_what_fits_before_they_stop(self, tmp_path: Path) -> None:
         answers = admitted(Local(), [request(name) for name in "abcde"], self.gate(tmp_path, Budget(max_requests=3)))
