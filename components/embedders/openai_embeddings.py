@@ -125,11 +125,14 @@ def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:
     # Nothing about the reply was checked yet: a field may hold anything, or be missing.
     try:
         data = sorted(reply["data"], key=itemgetter("index"))
+        indexes = [item["index"] for item in data]
         vectors = np.array([item["embedding"] for item in data], dtype=np.float32)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise Malformed(str(reply)[:200]) from error
-    if vectors.ndim != 2 or len(vectors) != n_texts or not np.isfinite(vectors).all():
-        raise Malformed(f"vectors of shape {vectors.shape} for {n_texts} texts, wanted a finite one for each")
+    if indexes != list(range(n_texts)) or vectors.ndim != 2 or not np.isfinite(vectors).all():
+        raise Malformed(
+            f"vectors of shape {vectors.shape} of the texts {indexes} for {n_texts} texts, wanted a finite one for each"
+        )
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return unit

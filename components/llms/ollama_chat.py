@@ -1,7 +1,7 @@
 """A language model of Ollama, asked through Ollama's own API."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -9,6 +9,7 @@ from urllib.request import urlopen
 
 from components.fields import runtime_only
 from components.llms.sampling import sampling_mistakes
+from components.openai_server.counts import count_in
 from components.openai_server.errors import Malformed
 from components.openai_server.server import Failed, Server
 from components.openai_server.session import Session
@@ -127,7 +128,7 @@ def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer
         is_cut = reply.get("done_reason") == "length"
     except (AttributeError, KeyError, TypeError) as error:
         raise Malformed(str(reply)) from error
-    n_prompt = _count(reply, "prompt_eval_count")
+    n_prompt = count_in(reply, "prompt_eval_count")
     state = AnswerState.TRUNCATED if is_cut else AnswerState.OK if text else AnswerState.EMPTY
     answer = Answer(
         request_id,
@@ -135,7 +136,7 @@ def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer
         text,
         thoughts=thoughts,
         n_prompt_tokens=n_prompt,
-        n_completion_tokens=_count(reply, "eval_count"),
+        n_completion_tokens=count_in(reply, "eval_count"),
         n_reasoning_tokens=None if thoughts else 0,
         latency_s=latency_s,
     )
@@ -143,8 +144,3 @@ def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer
         return answer
     cut = f"the prompt fills num_ctx={num_ctx}, so that its beginning was cut off; wanted a larger num_ctx"
     return replace(answer, state=AnswerState.ERROR, text="", thoughts="", error=cut, error_class=ErrorClass.TOO_LONG)
-
-
-def _count(reply: Mapping[str, Any], name: str) -> int | None:
-    count = reply.get(name)
-    return count if isinstance(count, int) else None

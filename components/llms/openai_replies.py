@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from components.openai_server.counts import count_in
 from components.openai_server.errors import Malformed
 from components.records import Answer, AnswerState
 from components.text.thoughts import split_thoughts
@@ -35,9 +36,9 @@ def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
         state,
         text if state in (AnswerState.OK, AnswerState.TRUNCATED) else "",
         thoughts=thoughts,
-        n_prompt_tokens=_count(completion, "usage", "prompt_tokens"),
-        n_completion_tokens=_count(completion, "usage", "completion_tokens"),
-        n_reasoning_tokens=_count(completion, "usage", "completion_tokens_details", "reasoning_tokens"),
+        n_prompt_tokens=count_in(completion, "usage", "prompt_tokens"),
+        n_completion_tokens=count_in(completion, "usage", "completion_tokens"),
+        n_reasoning_tokens=count_in(completion, "usage", "completion_tokens_details", "reasoning_tokens"),
         latency_s=latency_s,
     )
 
@@ -53,10 +54,3 @@ def _state(text: str, finish_reason: object, *, refusal: object) -> AnswerState:
     if finish_reason == "length":
         return AnswerState.TRUNCATED
     return AnswerState.OK if text else AnswerState.EMPTY
-
-
-def _count(completion: Mapping[str, Any], *path: str) -> int | None:
-    value: Any = completion
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, int) else None

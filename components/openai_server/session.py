@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from components.openai_server.breaker import Breaker
 from components.openai_server.connection import Connection
+from components.openai_server.counts import count_in
 from components.openai_server.errors import HttpError, Malformed, Unreachable
 from components.openai_server.gate import Account, Attempt, Gate, Tokens, n_tokens_at_most
 
@@ -82,14 +83,7 @@ def _used(content: Any, most: Tokens) -> Tokens:
     usage = content.get("usage")
     if not isinstance(usage, dict):
         return most
-    details = usage.get("prompt_tokens_details")
-    return Tokens(
-        _count(usage, "prompt_tokens", most.n_prompt),
-        _count(usage, "completion_tokens", most.n_completion),
-        _count(details if isinstance(details, dict) else {}, "cached_tokens", 0),
-    )
-
-
-def _count(counts: Mapping[str, Any], name: str, otherwise: int) -> int:
-    count = counts.get(name)
-    return count if isinstance(count, int) else otherwise
+    n_prompt, n_completion = count_in(usage, "prompt_tokens"), count_in(usage, "completion_tokens")
+    n_prompt = most.n_prompt if n_prompt is None else n_prompt
+    n_cached = count_in(usage, "prompt_tokens_details", "cached_tokens") or 0
+    return Tokens(n_prompt, most.n_completion if n_completion is None else n_completion, min(n_cached, n_prompt))

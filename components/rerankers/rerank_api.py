@@ -132,7 +132,7 @@ def _scores(reply: Any, n_chunks: int) -> NDArray[np.float32]:
             [result["relevance_score" if "relevance_score" in result else "score"] for result in ordered],
             dtype=np.float32,
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise Malformed(str(reply)[:200]) from error
     if indexes != list(range(n_chunks)) or scores.shape != (n_chunks,) or not np.isfinite(scores).all():
         raise Malformed(f"scores of the chunks {indexes} for {n_chunks} chunks, wanted a finite one for each")

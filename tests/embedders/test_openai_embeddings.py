@@ -70,6 +70,10 @@ def test_failures_that_pass_are_tried_again() -> None:
             1: Reply(status=503),
             2: embeddings(vectors_of(request["input"])[:-1]),
             3: Reply(body=b'{"data": [{"index": 0, "embedding": "?"}]}'),
+            4: Reply(body=b'{"data": [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [2.0]}]}'),
+            5: Reply(
+                body=b'{"data": [{"index": 0, "embedding": [1%s]}, {"index": 1, "embedding": [1]}]}' % (b"0" * 400)
+            ),
         }
         return bad.get(attempt) or embeddings(vectors_of(request["input"]))
 
@@ -77,7 +81,7 @@ def test_failures_that_pass_are_tried_again() -> None:
         state = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
         vectors = embedder_at(server.url).embed_chunks(Passages(["好", "雨"]), state)
         assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1])
-        assert len(server.requests) == 4
+        assert len(server.requests) == 6
 
 
 def test_a_request_that_fails_for_good_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

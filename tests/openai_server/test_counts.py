@@ -1,0 +1,30 @@
+from typing import Any
+
+import pytest
+
+from components.openai_server.counts import count_in
+from components.openai_server.gate import Tokens
+from components.openai_server.session import _used
+
+MOST = Tokens(100, 50)
+
+
+def test_numbers_are_found_by_their_names() -> None:
+    reply = {"usage": {"prompt_tokens": 0, "details": {"cached_tokens": 5}}}
+    assert (count_in(reply, "usage", "prompt_tokens"), count_in(reply, "usage", "details", "cached_tokens")) == (0, 5)
+
+
+@pytest.mark.parametrize("value", [-1, "7", True, 2.5, None, {}, [3]])
+def test_what_is_no_number_of_tokens_is_not_known(value: Any) -> None:
+    assert count_in({"usage": {"prompt_tokens": value}}, "usage", "prompt_tokens") is None
+    assert count_in({"usage": value}, "usage", "prompt_tokens") is None
+
+
+def test_a_server_that_counts_nonsense_is_taken_to_have_used_the_most() -> None:
+    """Negative counts would give back money that was spent."""
+    assert _used({"choices": [], "usage": {"prompt_tokens": -(10**6), "completion_tokens": True}}, MOST) == MOST
+
+
+def test_no_more_of_a_prompt_was_at_hand_than_it_has() -> None:
+    usage = {"prompt_tokens": 3, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 900}}
+    assert _used({"choices": [], "usage": usage}, MOST) == Tokens(3, 1, 3)
