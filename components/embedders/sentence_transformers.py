@@ -12,7 +12,13 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.dtype import Dtype
 from components.pretrained.encoder_processes import devices_for, encode_in_processes
-from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes, torch_device
+from components.pretrained.model_folder import (
+    folder_hash,
+    missing_packages,
+    model_mistakes,
+    tokenizer_mistakes,
+    torch_device,
+)
 from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side, own_prompt
 from components.pretrained.token_limit import count_tokens, model_json, token_limit
 from components.protocols import EmbedderState
@@ -63,7 +69,7 @@ class SentenceTransformers:
     def check(self) -> list[str]:
         """Missing packages, a model that cannot be meant, numbers below 1."""
         mistakes = [str(error) for error in missing_packages(PACKAGES, "the embedder sentence_transformers")]
-        mistakes += model_mistakes(self.model, self.revision)
+        mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
         for name, what in (("max_length", "the model's own limit"), ("batch_tokens", "what suits the device")):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -13,6 +13,9 @@ from components.errors import ComponentError, MissingExtraError
 WEIGHTS = ("*.safetensors", "*.bin")
 """Files of weights, the first kind that there is: *.bin is read by torch's loader of tensors, which runs no code."""
 
+_TOKENIZERS = ("tokenizer.json", "vocab*", "*.model", "*.tiktoken", "?*tokenizer_config.json")
+"""Files of which a folder has one that says what its tokens are; the last is of models of single words."""
+
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -48,6 +51,16 @@ def model_mistakes(model: str, revision: str) -> list[str]:
     elif not any(True for pattern in WEIGHTS for _ in folder.rglob(pattern)):
         mistakes.append(f"model: {folder} has no weights ({' or '.join(WEIGHTS)})")
     return mistakes
+
+
+def tokenizer_mistakes(model: str) -> list[str]:
+    """A local folder with weights and no tokenizer. transformers makes one for it that knows no word, without a remark:
+    every text would read like any other.
+    """
+    folder = local_folder(model)
+    if folder is None or not folder.is_dir() or any(True for name in _TOKENIZERS for _ in folder.rglob(name)):
+        return []
+    return [f"model: {folder} has no tokenizer, e.g. {_TOKENIZERS[0]}; copy it from where the weights are from"]
 
 
 def missing_packages(packages: Sequence[str], needed_by: str) -> list[MissingExtraError]:

@@ -14,7 +14,14 @@ from components.pretrained.dtype import Dtype
 from components.pretrained.features import Features, computed, suitable_batch_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import has_safetensors
-from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
+from components.pretrained.model_folder import (
+    folder_hash,
+    loading,
+    missing_packages,
+    model_mistakes,
+    tokenizer_mistakes,
+    torch_device,
+)
 from components.pretrained.token_limit import model_json
 from components.records import Passages
 from components.rerankers.heads import require_one_score
@@ -27,6 +34,8 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("sentence_transformers", "torch", "transformers")
 _NEEDED_BY = "reranker=cross_encoder"
+_LEAST_TOKENS = 8
+"""Up to four are special ones. Where these alone do not fit, transformers cuts nothing at all."""
 _WINDOW_CHARACTERS = 2**20
 """Pairs are split into tokens so many characters at a time, padding included: a few dozen megabytes of tokens."""
 
@@ -71,13 +80,13 @@ class PretrainedCrossEncoder:
     n_pairs_per_block: ClassVar[int] = 4096
 
     def check(self) -> list[str]:
-        """Missing packages, a model that cannot be meant, numbers below 1."""
+        """Missing packages, a model that cannot be meant, numbers that are too small."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
-        mistakes += model_mistakes(self.model, self.revision)
-        for name in ("depth", "max_length", "batch_tokens"):
+        mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
+        for name, least in {"depth": 1, "max_length": _LEAST_TOKENS, "batch_tokens": 1}.items():
             value = getattr(self, name)
-            if value is not None and value < 1:
-                mistakes.append(f"{name}: got {value}, wanted at least 1")
+            if value is not None and value < least:
+                mistakes.append(f"{name}: got {value}, wanted at least {least}")
         return mistakes
 
     def content_hash(self) -> str:

@@ -163,7 +163,7 @@ def test_tokens_are_counted_as_the_model_reads_them(xlm_roberta: Path, prompt: s
     [
         ({"model": ""}, "model: is empty"),
         ({"depth": 0}, "depth: got 0"),
-        ({"max_length": 0}, "max_length: got 0"),
+        ({"max_length": 3}, "max_length: got 3, wanted at least 8"),
         ({"batch_tokens": 0}, "batch_tokens: got 0"),
         ({"model": "owner/name", "revision": "main"}, "revision: got 'main', wanted the commit"),
     ],

@@ -1,0 +1,18 @@
+from pathlib import Path
+
+import pytest
+
+from components.embedders.sentence_transformers import SentenceTransformers
+from components.rerankers.cross_encoder import PretrainedCrossEncoder
+
+
+@pytest.mark.parametrize("build", [SentenceTransformers, PretrainedCrossEncoder])
+def test_a_folder_without_a_tokenizer_is_a_mistake(
+    build: type[SentenceTransformers | PretrainedCrossEncoder], tmp_path: Path
+) -> None:
+    (tmp_path / "model.safetensors").touch()
+    (tmp_path / "tokenizer_config.json").touch()  # says of which kind it is, and not what its tokens are
+    (mistake,) = build(str(tmp_path), "").check()
+    assert mistake.startswith(f"model: {tmp_path} has no tokenizer")
+    (tmp_path / "vocab.txt").touch()
+    assert build(str(tmp_path), "").check() == []
