@@ -63,6 +63,12 @@ class LlamaIndexChat:
         """That of the arguments; 0 for a class that takes none."""
         return float(self.arguments.get("temperature", 0.0))
 
+    @property
+    def max_new_tokens(self) -> int:
+        """That it writes at most, as the arguments say; 0 where they say nothing."""
+        limit = self.arguments.get("max_tokens", self.arguments.get("max_new_tokens"))
+        return limit if isinstance(limit, int) else 0
+
     def check(self) -> list[str]:
         """A class that cannot be meant, arguments that it does not take or lacks, secrets, and a key that is not set.
         Imports the class.

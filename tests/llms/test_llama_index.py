@@ -156,7 +156,8 @@ def test_a_key_is_in_no_identity(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_it_is_called_and_how_it_draws() -> None:
     named = LlamaIndexChat(ECHO, {"model": "qwen2.5:7b", "temperature": 0.7})
-    assert (named.model, named.temperature) == ("qwen2.5:7b", 0.7)
+    assert (named.model, named.temperature, named.max_new_tokens) == ("qwen2.5:7b", 0.7, 0)
+    assert echo(max_tokens=5).max_new_tokens == echo(max_new_tokens=5).max_new_tokens == 5
     assert LlamaIndexChat("llama_index.core.llms.MockLLM", {}).model == "llama_index.core.llms.MockLLM"
     assert len({hash(named), hash(LlamaIndexChat(ECHO, {"temperature": 0.7, "model": "qwen2.5:7b"}))}) == 1
 

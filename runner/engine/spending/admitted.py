@@ -25,7 +25,8 @@ def admitted(llm: LLM, requests: Sequence[Request], gate: Gate) -> Iterator[Answ
             answers = iter(llm.generate([request for request, _ in under_way.values()]))
             while answer := _next(answers, own):
                 if answer.request_id in under_way:
-                    gate.settle(under_way.pop(answer.request_id)[1], _used(answer))
+                    _, attempt = under_way.pop(answer.request_id)
+                    gate.settle(attempt, _used(answer, attempt.most))
                 yield answer
         finally:
             for _, attempt in under_way.values():
@@ -69,8 +70,14 @@ def most_tokens(llm: LLM, messages: Sequence[Message]) -> Tokens:
     return Tokens(n_tokens_at_most(n_bytes), getattr(llm, "max_new_tokens", 0))
 
 
-def _used(answer: Answer) -> Tokens | None:
-    """None for a failed answer: nobody knows how far it came. But a prompt that is too long is not even begun."""
+def _used(answer: Answer, most: Tokens) -> Tokens | None:
+    """None for a failed answer: nobody knows how far it came. But a prompt that is too long is not even begun. What was
+    not counted is taken to be the most.
+    """
     if answer.state is AnswerState.ERROR and answer.error_class is not ErrorClass.TOO_LONG:
         return None
-    return Tokens(answer.n_prompt_tokens or 0, answer.n_completion_tokens or 0)
+    n_prompt, n_completion = answer.n_prompt_tokens, answer.n_completion_tokens
+    return Tokens(
+        most.n_prompt if n_prompt is None else n_prompt,
+        most.n_completion if n_completion is None else n_completion,
+    )

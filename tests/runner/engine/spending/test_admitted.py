@@ -1,0 +1,59 @@
+"""Requests to models that pass no gate by themselves."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import pytest
+
+from components.openai_server.gate import Attempt, Tokens
+from components.protocols import AnswersFrom
+from components.records import Answer, AnswerState, ErrorClass, Kind, Message, Request, Sample
+from runner.engine.spending.admitted import admitted
+
+
+@dataclass(frozen=True)
+class Model:
+    """Gives one answer to all."""
+
+    answer: Answer
+    max_new_tokens: int = 50
+
+    version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        return (self.answer for _ in requests)
+
+
+@dataclass
+class OpenGate:
+    """Lets all through, and remembers what was used."""
+
+    used: list[Tokens | None] = field(default_factory=list)
+
+    def admit(self, attempt: Attempt) -> float:
+        return 0.0
+
+    def settle(self, attempt: Attempt, used: Tokens | None) -> None:
+        self.used.append(used)
+
+    def hold(self, account: object, seconds: float) -> None:
+        raise AssertionError("nobody asks to wait")
+
+
+@pytest.mark.parametrize(
+    ("answer", "used"),
+    [
+        (Answer("q", AnswerState.OK, "so", n_prompt_tokens=7, n_completion_tokens=0), Tokens(7, 0)),
+        (Answer("q", AnswerState.OK, "so", n_prompt_tokens=None, n_completion_tokens=None), Tokens(10, 50)),
+        (Answer("q", AnswerState.OK, "so", n_prompt_tokens=7, n_completion_tokens=None), Tokens(7, 50)),
+        (Answer("q", AnswerState.ERROR, error="no"), None),
+        (Answer("q", AnswerState.ERROR, error="no", error_class=ErrorClass.TOO_LONG), Tokens()),
+    ],
+    ids=["counted", "not counted", "half counted", "failed", "too long"],
+)
+def test_what_was_not_counted_is_taken_to_be_the_most(answer: Answer, used: Tokens | None) -> None:
+    gate, request = OpenGate(), Request("q", (Message("user", "a" * 30),), Sample("s", "qa", Kind.QA, "?", ()), ())
+    assert list(admitted(Model(answer), [request], gate)) == [answer]
+    assert gate.used == [used]
