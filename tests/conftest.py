@@ -5,6 +5,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of the hundreds of commands would compile the project anew
 
+import gc
 import ipaddress
 import sys
 from collections.abc import Callable, Iterator
@@ -49,6 +50,12 @@ def make_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
 def _no_server_is_left() -> Iterator[None]:
     yield
     stop_server()
+
+
+def pytest_collection_finish() -> None:
+    """What was collected lives to the end: the garbage collector need not go through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
