@@ -17,13 +17,13 @@ import sys
 from typing import Any
 
 PRELOADED = (
+    "aiohttp",
     "hydra._internal.core_plugins.basic_launcher",
     "hydra._internal.core_plugins.basic_sweeper",
     "hydra._internal.core_plugins.importlib_resources_config_source",
     "jieba.finalseg",
     "logging.config",
     "multiprocessing.popen_fork",
-    "openai",
     "pandas",
     "pytrec_eval",
     "rapidfuzz",

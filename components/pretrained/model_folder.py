@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from components.errors import ComponentError, MissingExtraError
+from components.pretrained.missing_weights import noting_missing_weights
 
 WEIGHTS = ("*.safetensors", "*.bin")
 """Files of weights, the first kind that there is: *.bin is read by torch's loader of tensors, which runs no code."""
@@ -103,13 +104,16 @@ def _hash(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> str:
 
 @contextmanager
 def loading(model: str, revision: str) -> Iterator[str]:
-    """Yields the name to load; whatever goes wrong inside becomes a single ComponentError that says what to do."""
+    """Yields the name to load; whatever goes wrong inside becomes a single ComponentError that says what to do, and so
+    do weights that the model's files lack.
+    """
     from transformers.utils import logging as transformers_logging
 
     folder = local_folder(model)
     transformers_logging.disable_progress_bar()  # it would cross the sweep's own
     try:
-        yield str(folder or model)
+        with noting_missing_weights() as missing:
+            yield str(folder or model)
     except Exception as error:  # transformers, the hub, safetensors and torch share no exception class
         reason = str(error).strip().partition("\n")[0]
         advice = (
@@ -121,6 +125,11 @@ def loading(model: str, revision: str) -> Iterator[str]:
         raise ComponentError(
             f"model {model!r} cannot be loaded ({type(error).__name__}: {reason}): {advice}"
         ) from error
+    if missing:
+        raise ComponentError(
+            f"model {model!r} lacks {len(missing)} of its weights, e.g. {missing[0]}, which would be random; wanted a "
+            "folder with all of them: is it a checkpoint of another kind of model, or a part of one?"
+        )
 
 
 def torch_device(device: str) -> str:

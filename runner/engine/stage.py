@@ -101,9 +101,9 @@ class Stage(ABC, Generic[T]):
         """SHA-256 (hex) that stands for the result."""
         return key_of(self.description)
 
-    @cached_property
+    @property
     def description(self) -> dict[str, Json]:
-        """What the key is the hash of."""
+        """What the key is the hash of. Made anew each time: those of all stages of many cells take much memory."""
         return {"stage": self.kind, "version": self.version, "fields": _described_fields(self)}
 
     @cached_property

@@ -1,0 +1,40 @@
+"""A model of which a part is missing is refused: its numbers would be random."""
+
+from pathlib import Path
+
+import pytest
+
+from components.embedders.sentence_transformers import SentenceTransformers
+from components.errors import ComponentError
+from components.records import Passages
+from tests.extras import skip_without
+from tests.models.tiny import save_bert
+
+skip_without("sentence_transformers", "torch")
+
+
+def bert_without(folder: Path, part: str) -> SentenceTransformers:
+    from safetensors.torch import load_file, save_file
+
+    file = save_bert(folder) / "model.safetensors"
+    weights = {name: weight for name, weight in load_file(file).items() if part not in name}
+    save_file(weights, file, metadata={"format": "pt"})
+    return SentenceTransformers(str(folder), "")
+
+
+def test_a_layer_that_is_missing_is_named(tmp_path: Path) -> None:
+    embedder = bert_without(tmp_path / "bert", "layer.1.output")
+    with pytest.raises(ComponentError, match=r"lacks 4 of its weights, e\.g\. encoder\.layer\.1\.output"):
+        embedder.embed_queries(Passages(["a"]), {})
+
+
+def test_a_silenced_log_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers.utils import logging
+
+    monkeypatch.setattr(logging._get_library_root_logger(), "level", 50)
+    with pytest.raises(ComponentError, match="which would be random"):
+        bert_without(tmp_path / "bert", "layer.1.output").embed_queries(Passages(["a"]), {})
+
+
+def test_what_no_vector_is_made_of_may_be_missing(tmp_path: Path) -> None:
+    assert bert_without(tmp_path / "bert", "pooler").embed_queries(Passages(["a"]), {}).any()
