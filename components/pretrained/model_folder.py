@@ -114,6 +114,8 @@ def loading(model: str, revision: str) -> Iterator[str]:
     try:
         with noting_missing_weights() as missing:
             yield str(folder or model)
+    except ComponentError:  # it says what to do
+        raise
     except Exception as error:  # transformers, the hub, safetensors and torch share no exception class
         reason = str(error).strip().partition("\n")[0]
         advice = (

@@ -170,7 +170,7 @@ def _load(
             trust_remote_code=trust_remote_code,
             model_kwargs={"use_safetensors": has_safetensors(model, revision), "dtype": getattr(torch, dtype)},
         )
-    require_one_score(model, encoder.transformers_model, encoder.num_labels)
+        require_one_score(model, encoder.transformers_model, encoder.num_labels)
     encoder.max_seq_length = max_length
     on_device: CrossEncoder = encoder.to(torch_device(device)).eval()
     return on_device

@@ -45,9 +45,9 @@ def load_flag_reranker(
     with loading(model, revision):
         folder = str(_folder(model, revision))
         reranker = getattr(FlagEmbedding, class_name)(folder, devices=place, **own, **dict(options))
-    config = reranker.model.config
-    is_causal = config.architectures and config.architectures[0].endswith("ForCausalLM")
-    require_one_score(model, reranker.model, 1 if is_causal else config.num_labels)
+        config = reranker.model.config
+        is_causal = config.architectures and config.architectures[0].endswith("ForCausalLM")
+        require_one_score(model, reranker.model, 1 if is_causal else config.num_labels)
     return reranker
 
 
