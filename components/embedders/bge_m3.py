@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.embedders.distinct_texts import chunks_per_block
 from components.encodings import Encodings
 from components.errors import ComponentError
 from components.fields import runtime_only
@@ -19,7 +20,7 @@ from components.pretrained.features import (
     suitable_batch_tokens,
 )
 from components.pretrained.m3_model import PACKAGES, HeadsOfText, load_m3
-from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes, torch_device
+from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes
 from components.pretrained.token_limit import count_tokens, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages
@@ -83,7 +84,7 @@ class BgeM3:
     @property
     def n_chunks_per_block(self) -> int:
         """A few minutes of work, for the dense vectors alone."""
-        return 2048 if torch_device(self.device) == "cpu" else 32_768
+        return chunks_per_block(self.device)
 
     def fit(self, documents: Passages) -> EmbedderState:
         """Nothing to learn: {}."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.embedders.distinct_texts import chunks_per_block, distinct_texts, unit_vectors, vectors_of_all
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.dtype import Dtype
@@ -87,7 +88,7 @@ class FlagEmbeddings:
     @property
     def n_chunks_per_block(self) -> int:
         """A few minutes of work."""
-        return 2048 if torch_device(self.device) == "cpu" else 32_768
+        return chunks_per_block(self.device)
 
     def fit(self, documents: Passages) -> EmbedderState:
         """Nothing to learn: {}."""
@@ -104,27 +105,25 @@ class FlagEmbeddings:
     def _embed(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
         encoder = _load(self.model, self.revision, self.pooling, self.dtype, self.device)
         texts = list(texts)
-        distinct = list(dict.fromkeys(text for text in texts if text.strip()))
-        vectors = np.zeros((len(texts), encoder.model.config.hidden_size), dtype=np.float32)
+        distinct = distinct_texts(texts)
+        n_dimensions = encoder.model.config.hidden_size
+        found = np.zeros((0, n_dimensions), dtype=np.float32)
         if distinct:
             # A text with more tokens than the model has positions ends in an endless search for a batch that fits.
             max_length = min(self.max_length, readable_tokens(encoder.model, encoder.tokenizer))
             found = self._encode(encoder, [prefix + text for text in distinct], max_length)
-            row_of = {text: row for row, text in enumerate(distinct)}
-            embedded = [row for row, text in enumerate(texts) if text in row_of]
-            vectors[embedded] = found[[row_of[texts[row]] for row in embedded]]
-        return vectors
+        return vectors_of_all(texts, distinct, found, n_dimensions)
 
     def _encode(self, encoder: Any, texts: list[str], max_length: int) -> NDArray[np.float32]:
         with redirect_stderr(io.StringIO()):  # it draws bars of its own, across the sweep's
-            vectors = np.float32(encoder.encode(texts, batch_size=self.batch_size, max_length=max_length))
+            made = encoder.encode(texts, batch_size=self.batch_size, max_length=max_length)
+        vectors = np.asarray(made, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise ComponentError(
                 f"model {self.model!r}: some of {len(texts)} vectors are not finite with dtype={self.dtype}, wanted "
                 "finite ones: try dtype=float32"
             )
-        unit: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        return unit
+        return unit_vectors(vectors)
 
 
 @load_once

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.embedders.distinct_texts import distinct_texts, unit_vectors, vectors_of_all
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.llama_index_class import LlamaIndexClass
@@ -69,20 +70,17 @@ class LlamaIndexEmbeddings:
         return self._embed(queries.texts, state, are_queries=True)
 
     def _embed(self, texts: Sequence[str], state: EmbedderState, *, are_queries: bool) -> NDArray[np.float32]:
-        vectors = np.zeros((len(texts), int(state["dimensions"][0])), dtype=np.float32)
-        distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+        texts, n_dimensions = list(texts), int(state["dimensions"][0])
+        distinct = distinct_texts(texts)
+        found = np.zeros((0, n_dimensions), dtype=np.float32)
         if distinct:
             found = self._ask(distinct, are_queries=are_queries)
-            if found.shape != (len(distinct), vectors.shape[1]) or not np.isfinite(found).all():
+            if found.shape != (len(distinct), n_dimensions) or not np.isfinite(found).all():
                 raise ComponentError(
                     f"{self.class_path}: got vectors of shape {found.shape}, wanted {len(distinct)} finite ones of "
-                    f"{vectors.shape[1]} dimensions, as the first had"
+                    f"{n_dimensions} dimensions, as the first had"
                 )
-            row_of = {text: row for row, text in enumerate(distinct)}
-            rows = [row for row, text in enumerate(texts) if text in row_of]
-            unit = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
-            vectors[rows] = unit[[row_of[texts[row]] for row in rows]]
-        return vectors
+        return vectors_of_all(texts, distinct, unit_vectors(found), n_dimensions)
 
     def _ask(self, texts: list[str], *, are_queries: bool) -> NDArray[np.float32]:
         embedding = self._class.instance()

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.embedders.distinct_texts import chunks_per_block, distinct_texts, unit_vectors, vectors_of_all
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.dtype import Dtype
@@ -99,8 +100,9 @@ class SentenceTransformers:
 
     @property
     def n_chunks_per_block(self) -> int:
-        """A few minutes of work, in which texts are sorted by length."""
-        return 2048 * max(self.n_processes, 1) if torch_device(self.device) == "cpu" else 32_768
+        """A few minutes of work of all processes."""
+        on_cpu = torch_device(self.device) == "cpu"
+        return chunks_per_block(self.device) * (max(self.n_processes, 1) if on_cpu else 1)
 
     def fit(self, documents: Passages) -> EmbedderState:
         """Nothing to learn: {}."""
@@ -116,20 +118,17 @@ class SentenceTransformers:
 
     def _embed(self, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
         texts = list(texts)
-        row_of = {text: row for row, text in enumerate(dict.fromkeys(text for text in texts if text.strip()))}
+        distinct = distinct_texts(texts)
         if self.truncation is Truncation.ERROR:
-            self._refuse_longer(list(row_of), side)
+            self._refuse_longer(distinct, side)
         encoder = SentenceEncoder(
             self.model, self.revision, self.dtype, self.pooling, self.max_length, self.trust_remote_code
         )
         devices = devices_for(self.device, self.n_processes)
-        distinct = encode_in_processes(encoder, list(row_of), side, self._prefix(side), self.batch_tokens, devices)
+        vectors = encode_in_processes(encoder, distinct, side, self._prefix(side), self.batch_tokens, devices)
         if self.normalize:
-            distinct /= np.maximum(np.linalg.norm(distinct, axis=1, keepdims=True), 1e-12)
-        vectors = np.zeros((len(texts), distinct.shape[1]), dtype=np.float32)
-        embedded = [row for row, text in enumerate(texts) if text in row_of]
-        vectors[embedded] = distinct[[row_of[texts[row]] for row in embedded]]
-        return vectors
+            vectors = unit_vectors(vectors)
+        return vectors_of_all(texts, distinct, vectors, vectors.shape[1])
 
     def _prefix(self, side: Side) -> str:
         prefix = self.query_prefix if side is Side.QUERY else self.passage_prefix

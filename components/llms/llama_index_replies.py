@@ -5,6 +5,7 @@ object of its SDK, and the exceptions are those of its SDK too: both are known b
 from collections.abc import Mapping
 from typing import Any
 
+from components.openai_server.counts import as_count
 from components.openai_server.errors import HttpError, Unreachable
 from components.records import Answer, AnswerState
 from components.text.thoughts import split_thoughts
@@ -83,8 +84,8 @@ def _finish_reason(raw: Any) -> str:
 
 
 def _count(places: Any, names: tuple[str, ...]) -> int | None:
-    found = (_part(place, name) for place in places for name in names)
-    return next((count for count in found if isinstance(count, int)), None)
+    found = (as_count(_part(place, name)) for place in places for name in names)
+    return next((count for count in found if count is not None), None)
 
 
 def _part(value: Any, name: str) -> Any:

@@ -10,4 +10,9 @@ def count_in(reply: Any, *path: str) -> int | None:
     value = reply
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
+    return as_count(value)
+
+
+def as_count(value: Any) -> int | None:
+    """A value that is a number of tokens; None for any other."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

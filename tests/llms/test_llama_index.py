@@ -233,9 +233,10 @@ def test_white_space_is_empty() -> None:
         ({"usage": {"prompt_tokens": 7, "completion_tokens": 0}}, {}, (7, 0)),
         (SimpleNamespace(usage=SimpleNamespace(input_tokens=7, output_tokens=3)), {}, (7, 3)),
         ({"prompt_eval_count": 7, "eval_count": 3}, {}, (7, 3)),
+        ({"usage": {"prompt_tokens": -7, "completion_tokens": True}}, {}, (None, None)),
         (None, {"additional_kwargs": {"prompt_tokens": 7, "completion_tokens": 3}}, (7, 3)),
     ],
-    ids=["nowhere", "OpenAI", "Anthropic", "Ollama", "beside the raw reply"],
+    ids=["nowhere", "OpenAI", "Anthropic", "Ollama", "no counts", "beside the raw reply"],
 )
 def test_tokens(raw: Any, others: dict[str, Any], counts: tuple[int | None, int | None]) -> None:
     answer = read(raw, **others)
