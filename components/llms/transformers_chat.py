@@ -9,8 +9,15 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.llms.sampling import sampling_mistakes
 from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, Prompt, Written
+from components.pretrained.chat_template import template_mistakes, without_template
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import folder_hash, local_folder, missing_packages, model_mistakes
+from components.pretrained.model_folder import (
+    folder_hash,
+    local_folder,
+    missing_packages,
+    model_mistakes,
+    tokenizer_mistakes,
+)
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Request
 from components.text.thoughts import split_thoughts
@@ -49,10 +56,14 @@ class TransformersChat:
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
 
     def check(self) -> list[str]:
-        """Missing packages, a model or an adapter that cannot be meant, numbers out of range."""
+        """Missing packages, a model or an adapter that cannot be meant, a chat template that is missing or fails,
+        numbers out of range.
+        """
         packages = (*PACKAGES, "peft") if self.adapter else PACKAGES
         mistakes = [str(error) for error in missing_packages(packages, "llm=transformers")]
-        mistakes += model_mistakes(self.model, self.revision) + sampling_mistakes(self)
+        of_model = model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
+        mistakes += of_model or ([] if mistakes else template_mistakes(self.model, self.chat_template))
+        mistakes += sampling_mistakes(self)
         if self.adapter:
             folder = local_folder(self.adapter)
             if folder is None or not (folder / "adapter_config.json").is_file():
@@ -74,7 +85,8 @@ class TransformersChat:
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Answers batch by batch, the longest prompts first; their latency is that of the batch. Raises ComponentError
-        if the model cannot be loaded, has no chat template, or a batch does not fit into memory.
+        if the model cannot be loaded, has no chat template, computes no finite numbers, or a batch does not fit into
+        memory.
         """
         if not requests:
             return
@@ -96,24 +108,33 @@ class TransformersChat:
             started = time.perf_counter()
 
     def _prompt(self, causal: CausalModel, request: Request) -> Prompt | Answer:
-        """The tokens of a request; a failed answer if the template takes no such messages, or the window no so many."""
+        """The tokens of a request; a failed answer if the template takes no such messages, if no tokenizer can read
+        them, or if the window has no room for so many.
+        """
         from jinja2 import TemplateError
 
         tokenizer = causal.tokenizer
-        template = self.chat_template or tokenizer.chat_template
-        if not template:
-            raise ComponentError(
-                f"model {self.model!r} has no chat template: is it a base model? Wanted one that was tuned for chats, "
-                "or a template in `chat_template`"
-            )
+        if not (self.chat_template or tokenizer.chat_template):
+            raise ComponentError(f"model {without_template(self.model)}")
         messages = [{"role": message.role, "content": message.content} for message in request.messages]
         try:
             text = tokenizer.apply_chat_template(
-                messages, chat_template=template, add_generation_prompt=True, tokenize=False
+                messages, chat_template=self.chat_template or None, add_generation_prompt=True, tokenize=False
             )
         except TemplateError as error:
             return _failed(request, f"the chat template refuses the messages: {error}", ErrorClass.BAD_REQUEST)
-        token_ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = ascii(text[error.start])
+            return _failed(
+                request,
+                f"the prompt holds {half}, half of a character (a lone surrogate), which no tokenizer can read: mend "
+                "it in the data or in the prompt's template",
+                ErrorClass.BAD_REQUEST,
+            )
+        # Not verbose: that a prompt is too long for the model is said below.
+        token_ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         if len(token_ids) + self.max_new_tokens > causal.window:
             return _failed(
                 request,

@@ -78,7 +78,7 @@ class CausalModel:
     def write(self, prompts: Sequence[Prompt], drawing: Drawing, batch_tokens: int | None) -> Iterator[list[Written]]:
         """The texts of all prompts, batch by batch, the longest first. A batch has at most `batch_tokens` tokens of
         prompts and texts, padding included, or one prompt; None for what suits the device. Raises ComponentError if it
-        does not fit into memory.
+        does not fit into memory, or if the model computes numbers that are not finite.
         """
         import torch
 
@@ -104,7 +104,9 @@ class CausalModel:
             ids[row, longest - len(prompt.token_ids) :] = torch.tensor(prompt.token_ids)
             mask[row, longest - len(prompt.token_ids) :] = 1
         ends = _ids_of_ends(network, tokenizer)
-        draw = [Draw(drawing, [prompt.seed for _, prompt in batch])] if drawing.temperature else None
+        processors: list[Any] = [RefuseNotFinite(self.model, self.dtype)]
+        if drawing.temperature:
+            processors.append(Draw(drawing, [prompt.seed for _, prompt in batch]))
         with torch.inference_mode():
             written = network.generate(
                 input_ids=ids.to(network.device),
@@ -116,7 +118,7 @@ class CausalModel:
                 top_k=None,
                 pad_token_id=tokenizer.pad_token_id,
                 eos_token_id=ends,
-                logits_processor=draw,
+                logits_processor=processors,
                 **({"stop_strings": list(drawing.stop), "tokenizer": tokenizer} if drawing.stop else {}),
             )
         rows = written[:, longest:].tolist()
@@ -147,6 +149,29 @@ def _ids_of_ends(network: Any, tokenizer: Any) -> list[int]:
     ends = network.generation_config.eos_token_id
     ends = ends if isinstance(ends, list) else [ends]
     return sorted({*ends, tokenizer.eos_token_id} - {None})
+
+
+class RefuseNotFinite:
+    """A processor of logits that leaves them as they are. Tokens chosen by NaN would be one and the same, without a
+    word.
+    """
+
+    def __init__(self, model: str, dtype: Dtype) -> None:
+        self._model, self._dtype = model, dtype
+
+    def __call__(self, input_ids: "torch.Tensor", scores: "torch.Tensor") -> "torch.Tensor":
+        """Raises ComponentError if a row has a NaN, an infinite logit, or none that is above minus infinity, which some
+        models give to tokens that they never write.
+        """
+        import torch
+
+        if not torch.isfinite(scores.logsumexp(dim=-1)).all():
+            raise ComponentError(
+                f"model {self._model!r}: its logits are not finite with dtype={self._dtype}, wanted finite ones; "
+                "float16 overflows in some models: try bfloat16 or float32. If these are not finite either, there are "
+                "NaNs among its weights: fetch or save them again"
+            )
+        return scores
 
 
 class Draw:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from components.errors import ComponentError, MissingExtraError
 from components.pretrained.missing_weights import noting_missing_weights
+from components.pretrained.remarks import without_remarks
 
 WEIGHTS = ("*.safetensors", "*.bin")
 """Files of weights, the first kind that there is: *.bin is read by torch's loader of tensors, which runs no code."""
@@ -112,7 +113,7 @@ def loading(model: str, revision: str) -> Iterator[str]:
     folder = local_folder(model)
     transformers_logging.disable_progress_bar()  # it would cross the sweep's own
     try:
-        with noting_missing_weights() as missing:
+        with without_remarks(), noting_missing_weights() as missing:
             yield str(folder or model)
     except ComponentError:  # it says what to do
         raise

@@ -152,6 +152,48 @@ def test_a_model_without_a_chat_template_needs_one(tmp_path: Path) -> None:
     assert texts(chat(folder, chat_template=CHAT_TEMPLATE))
 
 
+class TestChecked:
+    """Before any work begins."""
+
+    def test_a_chat_template_that_fails(self, models: dict[str, Path]) -> None:
+        (mistake,) = chat(models["qwen2"], chat_template="{{ messages[0].content + 1 }}").check()
+        assert mistake.startswith("chat_template: it does not write a user's question as a prompt (TypeError")
+
+    def test_that_of_the_models_folder_too(self, models: dict[str, Path], tmp_path: Path) -> None:
+        folder = shutil.copytree(models["qwen2"], tmp_path / "model")
+        (folder / "chat_template.jinja").write_text("{% for message in messages %}", encoding="utf-8")
+        (mistake,) = chat(folder).check()
+        assert mistake.startswith(f"model: the chat template of {str(folder)!r} does not write")
+        assert chat(folder, chat_template=CHAT_TEMPLATE).check() == []
+
+    def test_a_model_without_one(self, models: dict[str, Path], tmp_path: Path) -> None:
+        folder = shutil.copytree(models["qwen2"], tmp_path / "model", ignore=shutil.ignore_patterns("*.jinja"))
+        (mistake,) = chat(folder).check()
+        assert "has no chat template: is it a base model?" in mistake
+
+
+def test_half_of_a_character_is_an_error_of_its_own(models: dict[str, Path]) -> None:
+    found = answers(chat(models["qwen2"]), ["yes?", "half \ud800 of it"])
+    assert found["yes?"].text
+    bad = found["half \ud800 of it"]
+    assert (bad.state, bad.error_class) == (AnswerState.ERROR, ErrorClass.BAD_REQUEST)
+    assert r"holds '\ud800', half of a character" in bad.error
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_numbers_that_are_not_finite_are_no_answers(
+    models: dict[str, Path], tmp_path: Path, temperature: float
+) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = shutil.copytree(models["qwen2"], tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    weights["model.norm.weight"][0] = float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ComponentError, match="its logits are not finite with dtype=float32"):
+        answers(chat(folder, temperature=temperature))
+
+
 def test_the_pace_is_no_part_of_the_identity(models: dict[str, Path]) -> None:
     llm = chat(models["qwen2"])
     assert describe(replace(llm, batch_tokens=1, device="cuda")) == describe(llm)

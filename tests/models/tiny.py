@@ -102,11 +102,11 @@ CHAT_TEMPLATE = (
 )
 
 
-def save_qwen2(folder: Path, *, seed: int = 0, chat_template: str | None = None) -> Path:
+def save_qwen2(folder: Path, *, seed: int = 0, chat_template: str | None = None, max_tokens: int = MAX_TOKENS) -> Path:
     """A causal language model with its tokenizer, whose tokens are bytes and the words yes and no."""
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
-    return _save_causal(folder, Qwen2Config, Qwen2ForCausalLM, seed, chat_template)
+    return _save_causal(folder, Qwen2Config, Qwen2ForCausalLM, seed, chat_template, max_tokens)
 
 
 def save_llama(folder: Path, *, seed: int = 0, chat_template: str | None = None) -> Path:
@@ -128,7 +128,14 @@ def save_lora(folder: Path, causal: Path, *, seed: int = 1) -> Path:
     return folder
 
 
-def _save_causal(folder: Path, of_config: Any, of_network: Any, seed: int, chat_template: str | None) -> Path:
+def _save_causal(
+    folder: Path,
+    of_config: Any,
+    of_network: Any,
+    seed: int,
+    chat_template: str | None,
+    max_tokens: int = MAX_TOKENS,
+) -> Path:
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -142,7 +149,7 @@ def _save_causal(folder: Path, of_config: Any, of_network: Any, seed: int, chat_
     tokenizer.decoder = decoders.ByteLevel()
     ends = {"pad_token": "<|endoftext|>", "eos_token": "<|endoftext|>"}
     PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, model_max_length=MAX_TOKENS, chat_template=chat_template, **ends
+        tokenizer_object=tokenizer, model_max_length=max_tokens, chat_template=chat_template, **ends
     ).save_pretrained(folder)
     config = of_config(
         vocab_size=len(pieces),
@@ -151,7 +158,7 @@ def _save_causal(folder: Path, of_config: Any, of_network: Any, seed: int, chat_
         num_attention_heads=2,
         num_key_value_heads=2,
         intermediate_size=64,
-        max_position_embeddings=MAX_TOKENS,
+        max_position_embeddings=max_tokens,
         initializer_range=0.3,
         bos_token_id=None,
         eos_token_id=0,

@@ -1,0 +1,72 @@
+"""Where a chat template is, and what is wrong with one."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components.pretrained.chat_template import folder_template, template_mistakes
+from tests.extras import skip_without
+from tests.models.tiny import CHAT_TEMPLATE
+
+skip_without("transformers")
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        ({"chat_template.jinja": "own file", "tokenizer_config.json": '{"chat_template": "x"}'}, "own file"),
+        ({"tokenizer_config.json": '{"chat_template": "in the settings"}'}, "in the settings"),
+        (
+            {
+                "tokenizer_config.json": json.dumps(
+                    {"chat_template": [{"name": "rag", "template": "x"}, {"name": "default", "template": "by name"}]}
+                )
+            },
+            "by name",
+        ),
+        ({"tokenizer_config.json": "{}"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_folder_says_it_in_one_of_several_places(tmp_path: Path, files: dict[str, str], wanted: str) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert folder_template(str(tmp_path)) == wanted
+
+
+def test_settings_that_cannot_be_read_are_told_of_when_the_model_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer_config.json").write_text("{", encoding="utf-8")
+    assert template_mistakes(str(tmp_path), "") == []
+
+
+def test_that_of_a_model_on_the_hub_is_not_known() -> None:
+    assert template_mistakes("owner/name", "") == []
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        CHAT_TEMPLATE,
+        "{{ bos_token + '[INST] ' + messages[0]['content'] + eos_token }}",
+        "{% if tools %}{{ tools | tojson }}{% endif %}{{ messages[-1].content | trim }}{{ strftime_now('%Y') }}",
+    ],
+)
+def test_one_that_writes_what_is_asked_is_good(template: str) -> None:
+    assert template_mistakes("owner/name", template) == []
+
+
+@pytest.mark.parametrize(
+    ("template", "wanted"),
+    [
+        ("{% for message in messages %}", "TemplateSyntaxError"),
+        ("{{ messages[0].text.strip() }}", "UndefinedError"),
+        ("{{ messages[0].content + 1 }}", "TypeError"),
+        ("{{ raise_exception('none today') }}", "none today"),
+        ("{% for message in messages %}{{ message.role }}{% endfor %}", "leaves out what a user asks"),
+    ],
+)
+def test_one_that_does_not_is_a_mistake(template: str, wanted: str) -> None:
+    (mistake,) = template_mistakes("owner/name", template)
+    assert mistake.startswith("chat_template: ")
+    assert wanted in mistake
