@@ -1,13 +1,15 @@
-"""How a component marks the fields that do not belong to its identity.
+"""How a component, or a stage, marks the fields that do not belong to its identity.
 
-Every field of a component counts towards the key of what it computes, save those made with `runtime_only`. A wrong mark
-is a wrong result that looks kept, so each mark carries its reason.
+Every field counts towards the key of what is computed, save those made with `runtime_only`, and those made with
+`added_later` while they have their default. A wrong mark is a wrong result that looks kept, so `runtime_only` carries
+its reason.
 """
 
 from dataclasses import Field, field
 from typing import Any
 
 RUNTIME_ONLY = "runtime_only"
+ADDED_LATER = "added_later"
 
 
 def runtime_only(default: Any, reason: str) -> Any:
@@ -23,3 +25,16 @@ def runtime_only(default: Any, reason: str) -> Any:
 def is_runtime_only(a_field: "Field[Any]") -> bool:
     """True for a field made with `runtime_only`."""
     return RUNTIME_ONLY in a_field.metadata
+
+
+def added_later(default: Any) -> Any:
+    """A dataclass field that a class got when results of it were kept already. At its default, which means what the
+    class did without the field, it stands in no key, so that these results are found still. The default must never
+    change: another one would be another result under the same key.
+    """
+    return field(default=default, metadata={ADDED_LATER: True})
+
+
+def counts(a_field: "Field[Any]", value: object) -> bool:
+    """True if a field with this value belongs to the identity of what has it."""
+    return not is_runtime_only(a_field) and not (ADDED_LATER in a_field.metadata and value == a_field.default)

@@ -31,6 +31,7 @@ from components.records import (
     Scores,
     Segments,
     Spans,
+    SpanTexts,
     TextsWithUnits,
     Words,
 )
@@ -424,10 +425,15 @@ class Expander(Component, Protocol):
 
 @runtime_checkable
 class ContextBuilder(Component, Protocol):
-    """Chooses which of the best hits go into the prompt, and in which order."""
+    """Chooses which of the best hits go into the prompt, and in which order.
 
-    def build(self, hits: Hits, chunks: Sequence[str], top_k: int) -> Context:
-        """`hits` at full depth; only their first `top_k` may be used."""
+    One that joins neighbouring chunks into passages has a property `merges` that is true, and gives the chunks of a
+    passage as they stand in their document; one that reads chunks around a hit says in `n_chunks_per_hit` how many
+    there are at most, itself among them.
+    """
+
+    def build(self, hits: Hits, chunks: SpanTexts, top_k: int) -> Context:
+        """`hits` at full depth; only their first `top_k` may be used, with what is around them."""
 
 
 @runtime_checkable

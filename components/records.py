@@ -151,6 +151,20 @@ class SpanTexts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._spans)
 
+    @property
+    def spans(self) -> Spans:
+        """Where the texts are."""
+        return self._spans
+
+    def joined(self, positions: Sequence[int]) -> str:
+        """The text from the first of some spans of one document, in order, to where they end: what several hold is
+        there once.
+        """
+        first = positions[0]
+        last = max(int(self._spans.end[position]) for position in positions)
+        text: str = self._documents[self._spans.document[first]][self._spans.start[first] : last]
+        return text
+
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
@@ -292,7 +306,8 @@ class HitOrder:
 
 @dataclass(frozen=True)
 class Context:
-    """What goes into the prompts: `chunk` int32[n_queries, top_k] positions in prompt order, padded with -1.
+    """What goes into the prompts: `chunk` int32[n_queries, n] positions in prompt order, padded with -1; n is top_k, or
+    a multiple of it where chunks around the hits are read too.
 
     `n_tokens` int64[n_queries] are the tokens kept, `n_tokens_dropped` those of the top_k hits that did not fit.
     """

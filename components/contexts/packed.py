@@ -1,4 +1,4 @@
-"""The best hits, as many as fit."""
+"""The best hits, as many as fit, with what is around them in their documents if that is wanted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,60 +7,102 @@ from typing import ClassVar
 
 import numpy as np
 
+from components.contexts.neighbours import merged
+from components.fields import added_later
 from components.protocols import Tokenizer
-from components.records import Context, Hits
+from components.records import Context, Hits, SpanTexts
 from components.tokenizers.cl100k import Cl100k
+
+_Chunks = tuple[int, ...]
+"""The chunks of one passage, as they stand in their document."""
 
 
 class Order(StrEnum):
-    """The order of chunks in the prompt: best first, best last (next to the question), or as in the corpus."""
+    """The order of passages in the prompt: best first, best last (next to the question), as in the corpus, or the best
+    at both edges and the worst in the middle, where models overlook most (Liu et al. 2023, "Lost in the Middle",
+    section 4).
+    """
 
     BEST_FIRST = "best_first"
     BEST_LAST = "best_last"
     CORPUS = "corpus"
+    EDGES_FIRST = "edges_first"
 
 
 @dataclass(frozen=True)
 class PackedContext:
     """Takes the first top_k hits, best first, as long as they fit into `max_tokens`. A hit that does not fit is dropped
     as a whole and its tokens are counted; smaller ones after it may still fit.
+
+    With `merge`, hits that lie side by side in a document, or overlap, are one passage, which says nothing twice. A
+    `window` reads so many chunks before and after each hit too, and merges likewise. It is then passages that fit or
+    are dropped, each in the place of its best hit.
     """
 
     max_tokens: int = 8192
     order: Order = Order.BEST_FIRST
     tokenizer: Tokenizer = Cl100k()
+    window: int = added_later(0)
+    merge: bool = added_later(False)
 
     version: ClassVar[int] = 1
 
     def check(self) -> list[str]:
-        """A budget below 1."""
-        return [] if self.max_tokens >= 1 else [f"max_tokens: got {self.max_tokens}, wanted at least 1"]
+        """A budget below 1, a window below 0."""
+        least = {"max_tokens": 1, "window": 0}
+        return [
+            f"{name}: got {getattr(self, name)}, wanted at least {low}"
+            for name, low in least.items()
+            if getattr(self, name) < low
+        ]
 
-    def build(self, hits: Hits, chunks: Sequence[str], top_k: int) -> Context:
+    @property
+    def merges(self) -> bool:
+        """Whether neighbouring chunks of a document are one passage."""
+        return self.merge or self.window > 0
+
+    @property
+    def n_chunks_per_hit(self) -> int:
+        """The hit and those around it."""
+        return 1 + 2 * self.window
+
+    def build(self, hits: Hits, chunks: SpanTexts, top_k: int) -> Context:
         """Chunks in prompt order, padded with -1, with the tokens kept and dropped."""
-        best = hits.chunk[:, :top_k]
-        used = np.unique(best[best >= 0])
-        # Each chunk is tokenised once, although many samples may share it.
-        lengths = {
-            int(chunk): len(ends)
-            for chunk, ends in zip(used, self.tokenizer.token_ends([chunks[int(i)] for i in used]), strict=True)
-        }
-        chosen = np.full((len(best), top_k), -1, dtype=np.int32)
-        n_kept, n_dropped = np.zeros(len(best), dtype=np.int64), np.zeros(len(best), dtype=np.int64)
-        for i, row in enumerate(best.tolist()):
-            kept: list[int] = []
-            for chunk in row:
-                if chunk < 0:
-                    continue
-                if n_kept[i] + lengths[chunk] <= self.max_tokens:
-                    kept.append(chunk)
-                    n_kept[i] += lengths[chunk]
+        best = [[chunk for chunk in row if chunk >= 0] for row in hits.chunk[:, :top_k].tolist()]
+        rows = [self._passages(row, chunks) for row in best]
+        lengths = self._lengths(rows, chunks)
+        chosen = np.full((len(rows), top_k * self.n_chunks_per_hit), -1, dtype=np.int32)
+        n_kept, n_dropped = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+        for i, passages in enumerate(rows):
+            kept: list[_Chunks] = []
+            for passage in passages:
+                if n_kept[i] + lengths[passage] <= self.max_tokens:
+                    kept.append(passage)
+                    n_kept[i] += lengths[passage]
                 else:
-                    n_dropped[i] += lengths[chunk]
-            chosen[i, : len(kept)] = self._ordered(kept)
+                    n_dropped[i] += lengths[passage]
+            ordered = [chunk for passage in self._ordered(kept) for chunk in passage]
+            chosen[i, : len(ordered)] = ordered
         return Context(chosen, n_kept, n_dropped)
 
-    def _ordered(self, best_first: list[int]) -> list[int]:
-        if self.order is Order.CORPUS:
-            return sorted(best_first)
-        return best_first[::-1] if self.order is Order.BEST_LAST else best_first
+    def _passages(self, best_first: list[int], chunks: SpanTexts) -> list[_Chunks]:
+        if self.merges:
+            return merged(best_first, self.window, chunks.spans)
+        return [(chunk,) for chunk in best_first]
+
+    def _lengths(self, rows: Sequence[Sequence[_Chunks]], chunks: SpanTexts) -> dict[_Chunks, int]:
+        """In tokens. Each passage is tokenised once, although many samples may share it."""
+        passages = list(dict.fromkeys(passage for row in rows for passage in row))
+        ends = self.tokenizer.token_ends([chunks.joined(passage) for passage in passages])
+        return {passage: len(own) for passage, own in zip(passages, ends, strict=True)}
+
+    def _ordered(self, best_first: list[_Chunks]) -> list[_Chunks]:
+        match self.order:
+            case Order.BEST_FIRST:
+                return best_first
+            case Order.BEST_LAST:
+                return best_first[::-1]
+            case Order.CORPUS:
+                return sorted(best_first)
+            case Order.EDGES_FIRST:
+                return best_first[::2] + best_first[1::2][::-1]

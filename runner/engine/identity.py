@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
 
-from components.fields import is_runtime_only
+from components.fields import counts
 from components.json_value import Json
 from runner.engine.source_code import package_code
 
@@ -19,7 +19,8 @@ def describe(value: object, *, without: Collection[str] = (), code_of: CodeOf = 
     user's the code of its package, whose edits no version tells of.
 
     The order of a mapping counts: whoever writes it out, as prompts do with metadata, writes in that order.
-    Fields marked runtime-only are left out, and those named by `without`; a component that reads files has
+    Fields marked runtime-only are left out, those that came later while they have their default, and those named by
+    `without`; a component that reads files has
     `content_hash() -> str`, which stands for what is in them. Raises TypeError for what has no canonical form.
     """
     if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
@@ -54,7 +55,7 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
 
 def _meaningful_fields(component: object) -> Iterator[str]:
     fields = dataclasses.fields(component)  # type: ignore[arg-type]  # components are dataclasses
-    return (field.name for field in fields if not is_runtime_only(field))
+    return (field.name for field in fields if counts(field, getattr(component, field.name)))
 
 
 def parts_of(value: object) -> Iterator[object]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from components.fields import is_runtime_only
+from components.fields import counts
 from components.json_value import Json
 from components.openai_server.gate import Tokens
 from runner.engine.codecs import Codec
@@ -57,7 +57,7 @@ class Stage(ABC, Generic[T]):
 
     Subclasses are `@dataclass(frozen=True, eq=False)`. `version` is raised whenever the meaning of the result changes:
     a test holds every kind's result against a committed table. A field made with `runtime_only` is left out of the key:
-    it changes where the result comes from, never what it is.
+    it changes where the result comes from, never what it is. So is one made with `added_later` at its default.
     """
 
     kind: ClassVar[str]
@@ -146,9 +146,8 @@ def _fields(value: object) -> tuple["dataclasses.Field[object]", ...]:
 
 
 def _described_fields(value: object) -> dict[str, Json]:
-    return {
-        field.name: _described(getattr(value, field.name)) for field in _fields(value) if not is_runtime_only(field)
-    }
+    values = [(field, getattr(value, field.name)) for field in _fields(value)]
+    return {field.name: _described(of_field) for field, of_field in values if counts(field, of_field)}
 
 
 def _described(value: object) -> Json:

@@ -170,7 +170,8 @@ def _n_context_tokens(cell: Cell, passages: PromptPassages) -> int:
     """In a prompt, at most, if the builder of contexts or the chunker has a limit."""
     if isinstance(passages, NoPassages):
         return 0
-    limits = [getattr(cell.context, "max_tokens", None), cell.top_k * getattr(cell.chunk, "size", 0) or None]
+    n_chunks = cell.top_k * getattr(cell.context, "n_chunks_per_hit", 1)
+    limits = [getattr(cell.context, "max_tokens", None), n_chunks * getattr(cell.chunk, "size", 0) or None]
     return min((limit for limit in limits if limit), default=0)
 
 
@@ -196,7 +197,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     if of_context := _of_kind(cell.metrics.scores, ContextMetric):
         scorings.append(ContextScores(of_context, interval, samples, corpus, chunks, context, copies))
     return _Found(
-        RetrievedPassages(corpus, chunks, context),
+        RetrievedPassages(corpus, chunks, context, getattr(cell.context, "merges", False)),
         cell.top_k,
         Retrieved(queries, corpus, chunks, hits, context, copies, (*cut, *cut_pairs(hits)), asked_orders(hits)),
         tuple(scorings),

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from components.protocols import ContextBuilder
-from components.records import Context, Hits
+from components.records import Context, Hits, SpanTexts
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
@@ -31,7 +31,8 @@ class ChosenContext(Stage[Context]):
     def make(self, run: Run) -> Context:
         """Chooses from the first top_k hits, or from all where there are fewer."""
         hits = run.read(self.hits)
-        return self.builder.build(hits, self.chunks.read(run).texts, min(self.top_k, hits.chunk.shape[1]))
+        texts = SpanTexts(run.read(self.chunks.corpus).texts, run.read(self.chunks.chunks))
+        return self.builder.build(hits, texts, min(self.top_k, hits.chunk.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,8 @@ Each is a group of the stages that it reads, so that a stage has just the inputs
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from components.contexts.neighbours import passages_in
+from components.fields import added_later
 from components.protocols import WordTokenizer
 from components.records import Context, Documents, Passage, Passages, Queries, Spans, SpanTexts, Terms
 from components.text.tables import TermTable
@@ -95,13 +97,21 @@ class RetrievedPassages(StageGroup):
     corpus: Stage[Documents]
     chunks: Stage[Spans]
     context: Stage[Context]
+    merges: bool = added_later(False)
+    """True where neighbouring chunks are one passage."""
 
     def read(self, run: Run) -> Iterator[tuple[Passage, ...]]:
-        """Per sample, the chunks in its prompt, in order, with the title and the metadata of their documents."""
-        documents, spans = run.read(self.corpus), run.read(self.chunks)
-        texts = SpanTexts(documents.texts, spans)
-        for chosen in run.read(self.context).chunk.tolist():
-            yield tuple(_passage(texts, documents, spans, chunk) for chunk in chosen if chunk >= 0)
+        """Per sample, the passages in its prompt, in order, with the title and the metadata of their documents."""
+        documents, texts = run.read(self.corpus), SpanTexts(run.read(self.corpus).texts, run.read(self.chunks))
+        for passages in self.chunks_of(run):
+            yield tuple(_passage(texts, documents, passage) for passage in passages)
+
+    def chunks_of(self, run: Run) -> Iterator[list[tuple[int, ...]]]:
+        """Per sample, the chunks of each passage in its prompt, in order."""
+        spans = run.read(self.chunks)
+        for row in run.read(self.context).chunk.tolist():
+            chosen = [chunk for chunk in row if chunk >= 0]
+            yield passages_in(chosen, spans) if self.merges else [(chunk,) for chunk in chosen]
 
 
 @dataclass(frozen=True)
@@ -115,10 +125,10 @@ class NoPassages(StageGroup):
         return iter([()] * len(run.read(self.context).chunk))
 
 
-def _passage(texts: SpanTexts, documents: Documents, spans: Spans, chunk: int) -> Passage:
-    document = int(spans.document[chunk])
+def _passage(texts: SpanTexts, documents: Documents, chunks: Sequence[int]) -> Passage:
+    document = int(texts.spans.document[chunks[0]])
     metadata = documents.metadata[document] if documents.metadata else {}
-    return Passage(texts[chunk], documents.titles[document], metadata)
+    return Passage(texts.joined(chunks), documents.titles[document], metadata)
 
 
 PromptPassages = RetrievedPassages | NoPassages

@@ -1,8 +1,15 @@
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from components.contexts.packed import Order, PackedContext
+from components.records import Spans, SpanTexts
 from components.tokenizers.rjieba_words import RjiebaWords
-from tests.contracts.context_contract import CHUNKS, HITS, ContextContract
+from tests.contracts.context_contract import CHUNKS, HITS, ContextContract, chunks_of
 from tests.contracts.fusion_contract import hits_of
 
 
@@ -18,7 +25,19 @@ class TestInCorpusOrder(ContextContract):
     component = PackedContext(order=Order.CORPUS)
 
 
-WORDS = ("一 二", "一 二 三", "一", "一 二 三 四")
+class TestBestAtTheEdges(ContextContract):
+    component = PackedContext(order=Order.EDGES_FIRST)
+
+
+class TestMerged(ContextContract):
+    component = PackedContext(merge=True)
+
+
+class TestWithNeighbours(ContextContract):
+    component = PackedContext(window=1, order=Order.BEST_LAST)
+
+
+WORDS = chunks_of(*([text] for text in ("一 二", "一 二 三", "一", "一 二 三 四")))
 """Chunks of 3, 5, 1 and 7 words, since white space is a word too."""
 
 
@@ -61,5 +80,67 @@ def test_corpus_order_is_not_best_last() -> None:
     assert (best_last, corpus) == ([[0, 3, 1]], [[0, 1, 3]])
 
 
+@pytest.mark.parametrize(("n", "expected"), [(0, []), (1, [0]), (2, [0, 1]), (3, [0, 2, 1]), (6, [0, 2, 4, 5, 3, 1])])
+def test_the_best_at_both_edges_and_the_worst_in_the_middle(n: int, expected: list[int]) -> None:
+    chunks = chunks_of(*([letter] for letter in "abcdef"))
+    hits = hits_of({chunk: float(-chunk) for chunk in range(n)}, depth=6)
+    context = PackedContext(order=Order.EDGES_FIRST).build(hits, chunks, 6)
+    assert context.chunk.tolist() == [expected + [-1] * (6 - n)]
+
+
+TALE = chunks_of(["一 ", "二 二 ", "三 ", "四 ", "五 ", "六"], ["七 ", "八"])
+"""Two documents of six and of two chunks. Each character is a word, and so is each blank."""
+
+
+@pytest.mark.parametrize(
+    ("fields", "best_first", "chosen"),
+    [
+        ({"merge": True}, [1, 6, 2, 4], [1, 2, 6, 4]),  # 1 and 2 are one passage, in the place of the better
+        ({"merge": True}, [4, 3, 0], [3, 4, 0]),
+        ({"merge": True, "order": Order.BEST_LAST}, [1, 6, 2, 4], [4, 6, 1, 2]),
+        ({"window": 1}, [6, 3], [6, 7, 2, 3, 4]),  # no neighbour from another document
+        ({"window": 1}, [0, 3], [0, 1, 2, 3, 4]),  # the windows touch
+        ({"window": 2}, [5, 0], [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_chunks_side_by_side_are_one_passage(fields: dict[str, Any], best_first: list[int], chosen: list[int]) -> None:
+    hits = hits_of({chunk: float(-place) for place, chunk in enumerate(best_first)})
+    (row,) = PackedContext(**fields).build(hits, TALE, len(best_first)).chunk.tolist()
+    assert [chunk for chunk in row if chunk >= 0] == chosen
+
+
+def test_the_budget_counts_passages_as_they_are_read() -> None:
+    """Chunks that overlap say what they share once, and a passage that does not fit is dropped as a whole."""
+    spans = Spans(*np.array([[0, 0, 4], [0, 2, 6], [1, 0, 3]], dtype=np.int32).T)
+    chunks = SpanTexts(["一二三四五六", "七八九"], spans)
+    hits = hits_of({0: 3.0, 2: 2.0, 1: 1.0})
+
+    def counted(max_tokens: int) -> tuple[list[int], int, int]:
+        context = PackedContext(max_tokens, tokenizer=CharacterTokens(), merge=True).build(hits, chunks, 3)
+        (row,), (kept,), (dropped,) = (
+            column.tolist() for column in (context.chunk, context.n_tokens, context.n_tokens_dropped)
+        )
+        return row, kept, dropped
+
+    assert counted(9) == ([0, 1, 2], 9, 0)
+    assert counted(8) == ([0, 1, -1], 6, 3)
+    assert counted(5) == ([2, -1, -1], 3, 6)
+
+
+@dataclass(frozen=True)
+class CharacterTokens:
+    """Each character is a token."""
+
+    version: ClassVar[int] = 1
+    max_tokens_per_character: ClassVar[int] = 1
+
+    def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        return [np.arange(1, len(text) + 1, dtype=np.int32) for text in texts]
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        return [list(text) for text in texts]
+
+
 def test_mistakes() -> None:
     assert PackedContext(0).check() == ["max_tokens: got 0, wanted at least 1"]
+    assert PackedContext(window=-1).check() == ["window: got -1, wanted at least 0"]

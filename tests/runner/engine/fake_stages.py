@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from components.errors import ComponentError
-from components.fields import runtime_only
+from components.fields import added_later, runtime_only
 from components.llms.scripted import Scripted
 from components.records import Kind, Message, Request, Sample
 from runner.engine.codecs import Codec, Single
@@ -39,6 +39,7 @@ class Pair(StageGroup):
     one: Stage[int]
     other: Stage[int]
     depth: int = 1
+    margin: int = added_later(0)
 
 
 def request(text: str, sample_id: str = "s") -> Request:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from components.fields import runtime_only
+from components.fields import added_later, runtime_only
 from runner.engine.identity import describe, key_of, models_in
 
 
@@ -56,6 +56,23 @@ def test_every_field_counts(changes: dict[str, Any]) -> None:
 
 def test_runtime_only_fields_do_not_count() -> None:
     assert key(Whole(batch_size=64)) == key(Whole())
+
+
+@dataclass(frozen=True)
+class Grown:
+    """As it was, with a field more."""
+
+    size: int = 1
+    margin: int = added_later(0)
+
+    version: ClassVar[int] = 1
+
+
+def test_a_field_that_came_later_counts_if_it_is_not_at_its_default() -> None:
+    described = describe(Grown())
+    assert isinstance(described, dict)
+    assert {name for name in described if name.startswith("field")} == {"field size"}
+    assert key(Grown(margin=1)) not in (key(Grown()), key(Grown(margin=2)))
 
 
 def test_the_class_counts() -> None:

@@ -61,6 +61,11 @@ class TestKey:
     def test_all_of_a_group_counts(self, other: Pair) -> None:
         assert stage(pair=other).key != stage(pair=Pair(SOURCE, OTHER_SOURCE)).key
 
+    def test_a_field_that_came_later_counts_if_it_is_not_at_its_default(self) -> None:
+        made = stage(pair=Pair(SOURCE, OTHER_SOURCE))
+        assert "margin" not in made.description["fields"]["pair"]
+        assert stage(pair=Pair(SOURCE, OTHER_SOURCE, margin=2)).key != made.key
+
     def test_the_order_of_a_row_counts(self) -> None:
         assert stage(row=(SOURCE, OTHER_SOURCE)).key != stage(row=(OTHER_SOURCE, SOURCE)).key
 

@@ -48,6 +48,7 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
     [
         (HYBRID, (*HYBRID, "top_k=7"), AFTER_CONTEXT),
         (HYBRID, (*HYBRID, "context.order=corpus"), AFTER_CONTEXT),
+        (HYBRID, (*HYBRID, "context.window=1"), AFTER_CONTEXT),
         (HYBRID, (*HYBRID, "llm.reply=Yes"), {"answers"} | AFTER_ANSWERS),
         (HYBRID, (*HYBRID, "prompt=english"), AFTER_PROMPT),
         (

@@ -4,6 +4,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from components.chunkers.budget import Unit
+from components.chunkers.sentence import SentencePacking
+from components.contexts.packed import PackedContext
 from components.prompts.by_kind import PromptByKind
 from components.records import Benchmark
 from components.retrievers.closed_book import ClosedBook
@@ -48,6 +51,19 @@ def test_they_do_where_corpora_lie_side_by_side(tmp_path: Path) -> None:
     found = prompts(tmp_path, "<{title}|{metadata}>", dataset=FixedData(side_by_side=True))
     titles = ("East/Bridge|place: east", "East/Harbour|place: east", "West/Mill|place: west", "West/Tower|place: west")
     assert all(f"<{title}>" in prompt for title, prompt in zip(titles, found, strict=True))
+
+
+def test_neighbours_are_read_as_one_passage_that_says_nothing_twice(tmp_path: Path) -> None:
+    """Each chunk begins with half of the one before."""
+    halves = SentencePacking(size=60, overlap=0.5, unit=Unit.CHAR)
+    (bridge, *_) = prompts(tmp_path, "<{n}|{text}>", chunk=halves, context=PackedContext(window=9))
+    whole = "The bridge was opened in 1932. It crosses the river in the east. Trains still use it every day."
+    assert f"Sources:\n<1|{whole}>\n" in bridge
+
+
+def test_merging_changes_no_passage_where_nothing_lies_side_by_side(tmp_path: Path) -> None:
+    apart = prompts(tmp_path / "apart", "<{n}|{text}>")
+    assert prompts(tmp_path / "merged", "<{n}|{text}>", context=PackedContext(merge=True)) == apart
 
 
 def test_what_a_passage_says_is_no_template(tmp_path: Path) -> None:

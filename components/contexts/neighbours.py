@@ -1,0 +1,46 @@
+"""Chunks that lie side by side in a document, and the passages that they are together."""
+
+from collections.abc import Iterable, Sequence
+
+from components.records import Spans
+
+
+def with_neighbours(chunk: int, window: int, spans: Spans) -> range:
+    """A chunk and up to `window` chunks before and after it, all of one document."""
+    document, first, last = spans.document[chunk], chunk, chunk
+    while first > max(chunk - window, 0) and spans.document[first - 1] == document:
+        first -= 1
+    while last < min(chunk + window, len(spans) - 1) and spans.document[last + 1] == document:
+        last += 1
+    return range(first, last + 1)
+
+
+def merged(hits: Sequence[int], window: int, spans: Spans) -> list[tuple[int, ...]]:
+    """The passages that hits and the chunks around them make, each in the place of its best hit: `hits` are best first.
+    Chunks of a passage stand as in their document.
+    """
+    around = {chunk for hit in hits for chunk in with_neighbours(hit, window, spans)}
+    passage_of = {chunk: passage for passage in passages_in(sorted(around), spans) for chunk in passage}
+    return list(dict.fromkeys(passage_of[hit] for hit in hits))
+
+
+def passages_in(chunks: Iterable[int], spans: Spans) -> list[tuple[int, ...]]:
+    """Chunks as they stand in a prompt, parted into passages: one ends where the next chunk does not go on in the same
+    document. Chunks go on if nothing is between them, or if they overlap.
+    """
+    passages: list[list[int]] = []
+    end = 0
+    for chunk in chunks:
+        if passages and _goes_on(passages[-1][-1], end, chunk, spans):
+            passages[-1].append(chunk)
+            end = max(end, int(spans.end[chunk]))
+        else:
+            passages.append([chunk])
+            end = int(spans.end[chunk])
+    return [tuple(passage) for passage in passages]
+
+
+def _goes_on(last: int, end: int, chunk: int, spans: Spans) -> bool:
+    """Between a chunk and the next of the corpus there is white space at most: chunkers leave nothing else out."""
+    is_behind = chunk > last and spans.document[chunk] == spans.document[last]
+    return bool(is_behind and (chunk == last + 1 or spans.start[chunk] <= end))
