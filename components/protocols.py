@@ -157,6 +157,22 @@ class SlowEmbedder(Embedder, Protocol):
 
 
 @runtime_checkable
+class AsksInBatches(Component, Protocol):
+    """An embedder or a reranker behind a server, whose requests the plan can count before they are sent. Blank texts
+    are in none of them. An embedder's are made of texts in their order, and `fit` takes one; a reranker's hold chunks
+    of one query.
+    """
+
+    @property
+    def account(self) -> object:
+        """As for `LLM`."""
+
+    @property
+    def batch_size(self) -> int:
+        """Texts in a request, at most; of a reranker, chunks."""
+
+
+@runtime_checkable
 class ReadsTokens(Protocol):
     """A component whose model reads so many tokens and cuts off the rest. An embedder's model reads one text at a time,
     a reranker's a query and a chunk together.

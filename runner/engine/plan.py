@@ -1,9 +1,10 @@
 """The plan of a sweep: the union of its graphs, what of it is in the store, the order of the rest, and what it asks."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from pathlib import Path
 from typing import TypeVar
 
 from components.json_value import Json
@@ -12,7 +13,7 @@ from components.protocols import LLM
 from runner.engine.ask import Asking, CountingAsker, is_language_model, replies_key
 from runner.engine.cache import Cache
 from runner.engine.run import Run
-from runner.engine.stage import Stage
+from runner.engine.stage import ServerRequests, Stage
 from runner.engine.store import Store
 
 AnyStage = Stage[object]
@@ -35,17 +36,17 @@ class KindCount:
 
 @dataclass(frozen=True)
 class RequestCount:
-    """Requests to language models that the stages of one kind will make. `is_exact` if they were counted from prompts
-    that are kept; else as many at most: kept replies are not subtracted, nor what turns out to be equal or not
-    applicable. `must_read_replies`: those that cannot be read come on top, as they are asked for again.
+    """Requests to models behind servers that the stages of one kind will make. `is_exact` if they were counted from
+    prompts or texts that are kept; else as many at most: kept replies are not subtracted, nor what turns out to be
+    equal or not applicable. `must_read_replies`: those that cannot be read come on top, as they are asked for again.
     """
 
     kind: str
     n_requests: int
     is_exact: bool
     must_read_replies: bool = False
-    tokens: Sequence[tuple[LLM, Tokens]] | None = ()
-    """What they take at most, by model, estimated by the length of their texts; None if that cannot be told."""
+    tokens: Sequence[tuple[object, Tokens]] | None = ()
+    """What they take at most, by component, estimated by the length of their texts; None if that cannot be told."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,11 @@ class _CountingRun(Run):
         return self._counted[-1][2]
 
     @property
+    def workspace(self) -> Path:
+        """Not made: counting leaves nothing."""
+        return self._store.workspace_path(self._key)
+
+    @property
     def missing(self) -> "_Missing":
         """Distinct requests that are not kept."""
         return {
@@ -226,7 +232,7 @@ def _request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store
     """
     exact: dict[str, _Missing] = defaultdict(dict)
     estimated: Counter[str] = Counter()
-    ahead: dict[str, list[tuple[LLM, Tokens] | None]] = defaultdict(list)
+    ahead: dict[str, list[tuple[object, Tokens] | None]] = defaultdict(list)
     asking = [stage for stage in needed.values() if stage.n_requests]
     cache, made = Cache(), dict[str, object]()
     for stage in asking:
@@ -239,16 +245,45 @@ def _request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store
             ahead[stage.kind].append(None)
         else:
             exact[stage.kind] |= missing
-    return tuple(
-        RequestCount(
-            kind,
-            estimated[kind] + len(exact[kind]),
-            kind not in estimated,
-            must_read_replies,
-            _summed([*ahead[kind], *exact[kind].values()]),
-        )
-        for kind, must_read_replies in {stage.kind: stage.must_read_replies for stage in asking}.items()
+    of_components = _server_request_counts(
+        [(stage, _ReadingAhead(stage, store, cache, made)) for stage in reversed(tuple(needed.values()))]
     )
+    return (
+        *of_components,
+        *(
+            RequestCount(
+                kind,
+                estimated[kind] + len(exact[kind]),
+                kind not in estimated,
+                must_read_replies,
+                _summed([*ahead[kind], *exact[kind].values()]),
+            )
+            for kind, must_read_replies in {stage.kind: stage.must_read_replies for stage in asking}.items()
+        ),
+    )
+
+
+def _server_request_counts(stages: Sequence[tuple[AnyStage, Run]]) -> Iterator[RequestCount]:
+    """Of the components that ask servers by themselves."""
+    of_kind: dict[str, list[ServerRequests]] = defaultdict(list)
+    for stage, run in stages:
+        if asked := _server_requests(stage, run):
+            of_kind[stage.kind].append(asked)
+    for kind, counts in of_kind.items():
+        yield RequestCount(
+            kind,
+            sum(count.n_requests for count in counts),
+            # Stages of one kind may score the same pairs, for which only the first of them asks.
+            len(counts) == 1 and counts[0].is_exact,
+            tokens=_summed([(count.component, Tokens(count.n_tokens)) for count in counts]),
+        )
+
+
+def _server_requests(stage: AnyStage, run: Run) -> ServerRequests | None:
+    try:
+        return stage.server_requests(run)
+    except Exception:  # noqa: BLE001 - whatever is wrong is reported when the stage is run; here it is not counted
+        return None
 
 
 def _told_ahead(stage: AnyStage, run: Run) -> tuple[LLM, Tokens] | None:
@@ -263,14 +298,14 @@ def _told_ahead(stage: AnyStage, run: Run) -> tuple[LLM, Tokens] | None:
     return (models[0], most) if most and len(models) == 1 else None
 
 
-def _summed(tokens: Sequence[tuple[LLM, Tokens] | None]) -> list[tuple[LLM, Tokens]] | None:
-    """By model; None if some are not known."""
-    sums: dict[str, tuple[LLM, Tokens]] = {}
+def _summed(tokens: Sequence[tuple[object, Tokens] | None]) -> list[tuple[object, Tokens]] | None:
+    """By component; None if some are not known."""
+    sums: dict[str, tuple[object, Tokens]] = {}
     for each in tokens:
         if each is None:
             return None
-        llm, more = each
-        sums[repr(llm)] = llm, sums.get(repr(llm), (llm, Tokens()))[1] + more
+        asked, more = each
+        sums[repr(asked)] = asked, sums.get(repr(asked), (asked, Tokens()))[1] + more
     return list(sums.values())
 
 

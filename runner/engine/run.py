@@ -41,6 +41,10 @@ class Run:
             raise DamagedEntryError(f"{stage.kind} {stage.key[:12]}: it was there, and is not any more")
         return entry
 
+    def is_kept(self, stage: Stage[object]) -> bool:
+        """True if the result of an input is there: always while the stage is made, not always when it is planned."""
+        return self._store.find(stage.kind, stage.key) is not None
+
     def ask(self, llm: LLM, purpose: str) -> Asking:
         """Puts requests to a model, and keeps the replies. `purpose` says what for: "answers", or a judge's metric."""
         asker = Asker(llm, self._store.replies(replies_key(llm, purpose)), self.report)

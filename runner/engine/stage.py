@@ -48,6 +48,18 @@ class Work(StrEnum):
     BENCHMARK = "benchmark"
 
 
+@dataclass(frozen=True)
+class ServerRequests:
+    """Requests that `component` sends to its server by itself, and the tokens that they take at most. `is_exact` if
+    they were counted, not estimated.
+    """
+
+    component: object
+    n_requests: int
+    n_tokens: int
+    is_exact: bool
+
+
 class StageGroup:
     """Stages that are read together: a frozen dataclass of stages (and plain values) that may be a stage's field."""
 
@@ -89,6 +101,10 @@ class Stage(ABC, Generic[T]):
 
     def most_tokens(self, run: "Run") -> Tokens | None:
         """What all its requests take at most, told before they are written; None if that cannot be told."""
+        return None
+
+    def server_requests(self, run: "Run") -> ServerRequests | None:
+        """What its component asks of a server without `run.ask`, for what is not kept; None if it asks nothing."""
         return None
 
     @property

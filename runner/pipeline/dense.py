@@ -1,5 +1,6 @@
 """The search by embedding: fit, embed, index, search."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -7,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.protocols import DenseArm, Embedder, EmbedderState, SlowEmbedder, VectorIndex
+from components.protocols import AsksInBatches, DenseArm, Embedder, EmbedderState, SlowEmbedder, VectorIndex
 from components.records import Hits, Queries, Spans
 from runner.engine.codecs import Codec, Columns, Named, Parts, Single
 from runner.engine.run import Run
-from runner.engine.stage import Stage, Work
-from runner.engine.store.blocks import joined_blocks, read_block, write_block
+from runner.engine.stage import ServerRequests, Stage, Work
+from runner.engine.store.blocks import has_block, joined_blocks, read_block, write_block
 from runner.engine.store.files import read_part
 from runner.pipeline import sub_corpora
 from runner.pipeline.data import Data
 from runner.pipeline.passages import ChunkPassages, DocumentPassages, QueryPassages, corpus_terms, query_terms
+from runner.pipeline.server_requests import to_embed
 from runner.pipeline.sub_corpora import SearchedCorpora, SubCorpora
 
 Vectors = NDArray[np.float32]
@@ -35,6 +37,10 @@ class FittedEmbedder(Stage[EmbedderState]):
 
     embedder: Embedder
     documents: DocumentPassages
+
+    def server_requests(self, run: Run) -> ServerRequests | None:
+        """One, of a word."""
+        return to_embed(self.embedder, [["a"]], None) if isinstance(self.embedder, AsksInBatches) else None
 
     def make(self, run: Run) -> EmbedderState:
         """Fits the embedder."""
@@ -56,13 +62,10 @@ class ChunkVectors(Stage[Vectors]):
     def make(self, run: Run) -> Vectors:
         """Embeds block by block: a run that was broken off goes on behind the last whole block."""
         chunks, state = self.chunks.read(run), run.read(self.state)
-        block_size = self.embedder.n_chunks_per_block if isinstance(self.embedder, SlowEmbedder) else BLOCK_CHUNKS
-        if len(chunks) <= block_size:
+        if len(chunks) <= self._block_size:
             return _checked(self.embedder.embed_chunks(chunks, state), len(chunks), self.embedder)
         blocks = []
-        for first in range(0, len(chunks), block_size):
-            rows = slice(first, min(first + block_size, len(chunks)))
-            name = f"{rows.start}-{rows.stop}"  # other blocks have other names
+        for rows, name in self._blocks(len(chunks)):
             block = read_block(run.workspace, name)
             if block is None:
                 made = self.embedder.embed_chunks(sub_corpora.rows(chunks, rows), state)
@@ -71,6 +74,26 @@ class ChunkVectors(Stage[Vectors]):
             blocks.append(block)
             run.report(rows.stop, len(chunks))
         return joined_blocks(run.workspace / "vectors.npy", blocks)
+
+    def server_requests(self, run: Run) -> ServerRequests | None:
+        """For the blocks that are not kept, or for all chunks as far as some of them tell."""
+        if not isinstance(self.embedder, AsksInBatches):
+            return None
+        some, prefix = self.chunks.some(run), getattr(self.embedder, "passage_prefix", "")
+        if some.times > 1:
+            return to_embed(self.embedder, [some.texts], prefix, some.times)
+        missing = (rows for rows, name in self._blocks(len(some.texts)) if not has_block(run.workspace, name))
+        return to_embed(self.embedder, (some.texts[rows] for rows in missing), prefix)
+
+    @property
+    def _block_size(self) -> int:
+        return self.embedder.n_chunks_per_block if isinstance(self.embedder, SlowEmbedder) else BLOCK_CHUNKS
+
+    def _blocks(self, n_chunks: int) -> Iterator[tuple[slice, str]]:
+        """The rows of each, and its name: other blocks have other names."""
+        for first in range(0, n_chunks, self._block_size):
+            last = min(first + self._block_size, n_chunks)
+            yield slice(first, last), f"{first}-{last}"
 
 
 def _checked(vectors: Vectors, n_wanted: int, embedder: Embedder) -> Vectors:
@@ -93,6 +116,12 @@ class QueryVectors(Stage[Vectors]):
     embedder: Embedder
     queries: QueryPassages
     state: Stage[EmbedderState]
+
+    def server_requests(self, run: Run) -> ServerRequests | None:
+        """For all queries."""
+        if not isinstance(self.embedder, AsksInBatches):
+            return None
+        return to_embed(self.embedder, [self.queries.read(run).texts], getattr(self.embedder, "query_prefix", ""))
 
     def make(self, run: Run) -> Vectors:
         """Embeds all queries."""

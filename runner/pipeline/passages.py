@@ -13,6 +13,7 @@ from components.records import Context, Documents, Passage, Passages, Queries, S
 from components.text.tables import TermTable
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
+from runner.pipeline.chunking import Chunks, SomeChunks
 from runner.pipeline.terms import CorpusTerms, QueryTerms
 
 
@@ -43,6 +44,12 @@ class ChunkPassages(StageGroup):
         documents, spans = run.read(self.corpus), run.read(self.chunks)
         terms = [run.read(stage).of_chunks(spans) for stage in self.terms]
         return Passages(SpanTexts(documents.texts, spans), _only(terms), DocumentTitles(documents, spans))
+
+    def some(self, run: Run) -> SomeChunks:
+        """All, if they are kept, or as many as a plan has time to cut."""
+        if isinstance(self.chunks, Chunks) and not run.is_kept(self.chunks):
+            return self.chunks.some(run)
+        return SomeChunks(SpanTexts(run.read(self.corpus).texts, run.read(self.chunks)), 1.0)
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,19 @@ from numpy.typing import NDArray
 
 from components.encodings import Encodings
 from components.errors import ComponentError
-from components.protocols import AnyReranker, EncodedReranker, ListReranker, Reranker, SlowReranker
+from components.fields import runtime_only
+from components.protocols import AnyReranker, AsksInBatches, EncodedReranker, ListReranker, Reranker, SlowReranker
 from components.records import Hits, Passages, Queries, Spans
 from runner.engine.codecs import Codec, Columns
 from runner.engine.identity import describe, key_of
 from runner.engine.run import Run
-from runner.engine.stage import Stage, Work
+from runner.engine.stage import ServerRequests, Stage, Work
 from runner.pipeline import sub_corpora
 from runner.pipeline.data import Data
 from runner.pipeline.encoded import encoded_chunks, encoded_queries
 from runner.pipeline.list_reranking import AskedHitOrders, ReorderedHits, require_one_query_each
 from runner.pipeline.passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
+from runner.pipeline.server_requests import to_rerank, to_rerank_at_most
 from runner.pipeline.sub_corpora import SubCorpora
 
 
@@ -43,14 +45,14 @@ class RerankedHits(Stage[Hits]):
     chunks: ChunkPassages
     corpora: SubCorpora
     encoded: tuple[Stage[Encodings], ...] = ()  # queries and chunks, for a reranker that scores what an encoder made
+    n_hits: int = runtime_only(0, "the hits stand in the key themselves")
+    """Of a query, at most."""
 
     def make(self, run: Run) -> Hits:
         """Scores and sorts. Hits behind the scored ones get scores below all of theirs: scores fall from hit to hit."""
         hits = run.read(self.hits)
-        n_scored = min(self.reranker.depth, hits.chunk.shape[1])
-        head, tail = hits.chunk[:, :n_scored], hits.chunk[:, n_scored:]
-        query, column = np.nonzero(head >= 0)
-        pairs = np.stack([query.astype(np.int32), head[query, column]], axis=1)
+        head, tail = np.split(hits.chunk, [self.reranker.depth], axis=1)
+        pairs, query, column = _pairs(head)
         scored = np.full(head.shape, -np.inf, dtype=np.float32)
         scored[query, column] = self._scores(run, pairs)
         order = np.argsort(-scored, axis=1, kind="stable")  # what pads the head has -inf, and stays last
@@ -59,6 +61,25 @@ class RerankedHits(Stage[Hits]):
         chunks = np.concatenate([np.take_along_axis(head, order, axis=1), tail], axis=1)
         scores = np.concatenate([np.take_along_axis(scored, order, axis=1), behind], axis=1)
         return Hits(chunks, scores.astype(np.float32))
+
+    def server_requests(self, run: Run) -> ServerRequests | None:
+        """For the pairs without a score, or for as many as there may be where the hits are not known yet."""
+        if not isinstance(self.reranker, AsksInBatches):
+            return None
+        queries = self.queries.read(run)
+        if not run.is_kept(self.hits):
+            n_hits, chunks = min(self.n_hits, self.reranker.depth), self.chunks.some(run).texts
+            return to_rerank_at_most(
+                self.reranker, queries.texts, n_hits, chunks, self._block_size(len(queries) * n_hits)
+            )
+        pairs, _, _ = _pairs(run.read(self.hits).chunk[:, : self.reranker.depth])
+        missing = np.isnan(run.pair_scores(self.scores_key).look_up(queries.texts, pairs))
+        new, _ = _distinct(queries, pairs[missing])
+        chunks = self.chunks.read(run).texts
+        blocks = (new[block].tolist() for block in self._blocks(len(new)))
+        return to_rerank(
+            self.reranker, ([(queries.texts[query], chunks[chunk]) for query, chunk in block] for block in blocks)
+        )
 
     @property
     def scores_key(self) -> str:
@@ -87,9 +108,11 @@ class RerankedHits(Stage[Hits]):
 
     def _blocks(self, n_pairs: int) -> Iterator[slice]:
         """All at once, unless the reranker takes its time."""
-        size = self.reranker.n_pairs_per_block if isinstance(self.reranker, SlowReranker) else n_pairs
-        for first in range(0, n_pairs, size):
+        for first in range(0, n_pairs, size := self._block_size(n_pairs)):
             yield slice(first, min(first + size, n_pairs))
+
+    def _block_size(self, n_pairs: int) -> int:
+        return self.reranker.n_pairs_per_block if isinstance(self.reranker, SlowReranker) else max(n_pairs, 1)
 
     def _new_scores(
         self, run: Run, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]
@@ -106,6 +129,12 @@ class RerankedHits(Stage[Hits]):
             scores = np.asarray(self.reranker.score(queries, sub_corpora.rows(chunks, part.chunks), shifted))
             all_scores[own] = _checked(scores, len(shifted), self.reranker)
         return all_scores
+
+
+def _pairs(hits: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
+    """int32[n_pairs, 2] of (query, chunk), and the row and the column of each."""
+    query, column = np.nonzero(hits >= 0)
+    return np.stack([query.astype(np.int32), hits[query, column]], axis=1), query, column
 
 
 def _distinct(queries: Passages, pairs: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -145,4 +174,5 @@ def reranked_hits(
         (encoded_queries(reranker.encoder, queries), encoded_chunks(reranker.encoder, data, chunks))
         if isinstance(reranker, EncodedReranker)
         else (),
+        n_hits,
     )

@@ -36,6 +36,11 @@ def read_block(folder: Path, name: str) -> Part | None:
     return next(read_blocks(folder, name), None)
 
 
+def has_block(folder: Path, name: str) -> bool:
+    """Whether there is one of that name, sound or not."""
+    return any(folder.glob(f"{name}.*.*"))
+
+
 def read_blocks(folder: Path, name: str) -> Iterator[Part]:
     """All sound blocks of that name: blocks of different contents may share one."""
     for path in sorted(folder.glob(f"{name}.*.*")):

@@ -315,13 +315,17 @@ class Store:
 
     def workspace(self, key: str) -> Path:
         """A folder for what a long stage has made so far, made if it is not there. It goes when the result is kept."""
-        folder = self.root / "workspaces" / key
+        folder = self.workspace_path(key)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
+    def workspace_path(self, key: str) -> Path:
+        """Where a stage's workspace is, if there is one."""
+        return self.root / "workspaces" / key
+
     def discard_workspace(self, key: str) -> None:
         """Removes a stage's workspace, if there is one."""
-        shutil.rmtree(self.root / "workspaces" / key, ignore_errors=True)
+        shutil.rmtree(self.workspace_path(key), ignore_errors=True)
 
     def entries(self) -> Iterator[Entry]:
         """All results, those with an unreadable manifest left out."""

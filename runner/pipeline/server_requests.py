@@ -1,0 +1,56 @@
+"""What embedders and rerankers behind servers will be asked: counted before it is sent, for the plan."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import ceil
+
+from components.openai_server.gate import n_tokens_at_most
+from components.protocols import AsksInBatches
+from runner.engine.stage import ServerRequests
+
+
+def to_embed(
+    embedder: AsksInBatches, blocks: Iterable[Sequence[str]], prefix: str | None, times: float = 1.0
+) -> ServerRequests:
+    """For the vectors of texts, passed to the embedder in these blocks, with what stands before each. Texts that are
+    drawn stand for `times` as many.
+    """
+    n_requests = n_bytes = 0
+    for texts in blocks:
+        sent = [(prefix or "") + text for text in texts if text.strip()]
+        n_requests += ceil(ceil(len(sent) * times) / embedder.batch_size)
+        n_bytes += sum(map(_n_bytes, sent))
+    return ServerRequests(embedder, n_requests, n_tokens_at_most(ceil(n_bytes * times)), times == 1.0)
+
+
+def to_rerank(reranker: AsksInBatches, blocks: Iterable[Iterable[tuple[str, str]]]) -> ServerRequests:
+    """For the scores of distinct pairs of a query and a chunk, passed to the reranker in these blocks."""
+    n_requests = n_bytes = 0
+    for pairs in blocks:
+        n_chunks: Counter[str] = Counter()
+        for query, chunk in pairs:
+            if query.strip() and chunk.strip():
+                n_chunks[query] += 1
+                n_bytes += _n_bytes(chunk)
+        for query, n in n_chunks.items():
+            n_requests += (n_of_query := ceil(n / reranker.batch_size))
+            n_bytes += n_of_query * _n_bytes(query)
+    return ServerRequests(reranker, n_requests, n_tokens_at_most(n_bytes), is_exact=True)
+
+
+def to_rerank_at_most(
+    reranker: AsksInBatches, queries: Iterable[str], n_hits: int, chunks: Iterable[str], block_size: int
+) -> ServerRequests:
+    """For the scores of so many hits of each query, none of which is known; `chunks` are among them. All may be as long
+    as the longest, and a query may lie in two blocks.
+    """
+    written = {query for query in queries if query.strip()}
+    of_query = ceil(n_hits / reranker.batch_size)
+    longest = max(map(_n_bytes, chunks), default=0)
+    n_bytes = sum(of_query * _n_bytes(query) + n_hits * longest for query in written)
+    n_cuts = max(ceil(len(written) * n_hits / block_size) - 1, 0)
+    return ServerRequests(reranker, len(written) * of_query + n_cuts, n_tokens_at_most(n_bytes), is_exact=False)
+
+
+def _n_bytes(text: str) -> int:
+    return len(text.encode(errors="replace"))
