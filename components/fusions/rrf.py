@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from components.fusions.union import sum_by_chunk, weight_of_each
+from components.fusions.union import out_of_range, sum_by_chunk, weight_of_each
 from components.records import Hits
 
 
@@ -14,7 +14,8 @@ from components.records import Hits
 class ReciprocalRank:
     """A chunk scores the sum over rankings of weight / (k + rank), rank from 1. Source: Cormack et al. 2009.
 
-    `weights` are those of the retriever's searches, in their order: dense and sparse for `hybrid`.
+    `weights` are those of the retriever's searches, in their order: dense and sparse for `hybrid`; none for equal
+    ones.
     """
 
     k: int = 60
@@ -25,11 +26,7 @@ class ReciprocalRank:
     def check(self) -> list[str]:
         """Numbers out of range."""
         mistakes = [] if self.k >= 0 else [f"k: got {self.k}, wanted at least 0"]
-        if min(self.weights, default=0) < 0 or sum(self.weights) == 0:
-            mistakes.append(
-                f"weights: got {list(self.weights)}, wanted a number per search, none negative and not all 0"
-            )
-        return mistakes
+        return [*mistakes, *out_of_range(self.weights)]
 
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
         """The `depth` best per query of the union, float32 scores."""

@@ -10,14 +10,22 @@ from components.records import Hits
 from components.text.ranking import sort_hits
 
 
+def out_of_range(weights: Sequence[float]) -> list[str]:
+    """What is wrong with the weights of searches; nothing with none, which are equal ones."""
+    if not weights or (min(weights) >= 0 and sum(weights) > 0):
+        return []
+    return [f"weights: got {list(weights)}, wanted a number per search, none negative and not all 0"]
+
+
 def weight_of_each(weights: Sequence[float], n_rankings: int) -> list[float]:
     """The weight of every ranking, from one weight per search.
 
     Rankings come search by search: where samples have several queries, each search has several rankings in a row, as
-    many as any other. Equal weights fit any number of rankings. Raises ComponentError for others that do not fit.
+    many as any other. Equal weights fit any number of rankings, and none at all are equal ones. Raises ComponentError
+    for others that do not fit.
     """
-    if len(set(weights)) == 1:
-        return [weights[0]] * n_rankings
+    if len(set(weights)) <= 1:
+        return [weights[0] if weights else 1.0] * n_rankings
     if n_rankings % len(weights):
         raise ComponentError(
             f"fusion: {n_rankings} rankings came for the weights {list(weights)}, wanted as many for each weight: give "

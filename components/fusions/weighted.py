@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from components.fusions.union import sum_by_chunk, weight_of_each
 from components.records import Hits
+from components.text.ranking import scaled_scores
 
 
 @dataclass(frozen=True)
@@ -38,16 +36,5 @@ class WeightedScores:
     def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
         """The `depth` best per query of the union."""
         weights = weight_of_each(self.weights, len(rankings))
-        parts = [weight * _normalised(hits) for weight, hits in zip(weights, rankings, strict=True)]
+        parts = [weight * scaled_scores(hits) for weight, hits in zip(weights, rankings, strict=True)]
         return sum_by_chunk([hits.chunk for hits in rankings], parts, depth)
-
-
-def _normalised(hits: Hits) -> NDArray[np.float64]:
-    found = hits.chunk >= 0
-    score = hits.score.astype(np.float64)
-    best = np.where(found, score, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
-    worst = np.where(found, score, np.inf).min(axis=1, keepdims=True, initial=np.inf)
-    # If all hits score the same, a width of 1 and a floor 1 below them map all to 1.
-    width = np.where(best > worst, best - worst, 1)
-    floor = np.where(best > worst, worst, best - 1)
-    return np.where(found, (np.where(found, score, 0) - np.where(np.isfinite(floor), floor, 0)) / width, 0)

@@ -65,6 +65,6 @@ def depth_mistakes(depth: int) -> list[str]:
 def weight_mistakes(fusion: Fusion, n_searches: int) -> list[str]:
     """What is wrong with the number of a fusion's weights, if it weighs searches."""
     weights = getattr(fusion, "weights", None)
-    if weights is None or len(weights) == n_searches or len(set(weights)) == 1:
+    if weights is None or len(weights) == n_searches or len(set(weights)) <= 1:
         return []
     return [f"fusion: got the weights {list(weights)}, wanted {n_searches}, one per search, or equal ones"]

@@ -47,3 +47,17 @@ def hits_in_order(chunks: Sequence[Sequence[int]]) -> Hits:
         hits.chunk[row, : len(own)] = own
         hits.score[row, : len(own)] = 1 / np.arange(1, len(own) + 1)
     return hits
+
+
+def scaled_scores(hits: Hits) -> NDArray[np.float64]:
+    """Scores between 0, of a query's last hit, and 1, of its best one (min-max normalisation), of the shape of the
+    hits: 1 for all if they score the same, 0 where there is no hit.
+    """
+    found = hits.chunk >= 0
+    score = hits.score.astype(np.float64)
+    best = np.where(found, score, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+    worst = np.where(found, score, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    # If all hits score the same, a width of 1 and a floor 1 below them map all to 1.
+    width = np.where(best > worst, best - worst, 1)
+    floor = np.where(best > worst, worst, best - 1)
+    return np.where(found, (np.where(found, score, 0) - np.where(np.isfinite(floor), floor, 0)) / width, 0)

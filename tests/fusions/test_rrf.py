@@ -32,10 +32,16 @@ def test_weights_by_hand() -> None:
     np.testing.assert_allclose(hits.score[0], [1 / 2 + 4, 4 / 2, 1, 1 / 3], rtol=1e-6)
 
 
-@pytest.mark.parametrize("weights", [(), (-1.0, 1.0), (0.0, 0.0, 0.0)])
+@pytest.mark.parametrize("weights", [(-1.0, 1.0), (0.0, 0.0, 0.0)])
 def test_mistakes_of_weights(weights: tuple[float, ...]) -> None:
     (mistake,) = ReciprocalRank(weights=weights).check()
     assert mistake.startswith(f"weights: got {list(weights)}, wanted a number per search")
+
+
+def test_no_weights_are_equal_ones() -> None:
+    equal, none = ReciprocalRank(), ReciprocalRank(weights=())
+    np.testing.assert_array_equal(none.fuse([DENSE, SPARSE], 4).chunk, equal.fuse([DENSE, SPARSE], 4).chunk)
+    assert none.check() == []
 
 
 def test_mistake_of_k() -> None:

@@ -78,6 +78,12 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
             (*HYBRID, "retriever.depth=50"),
             {"dense_hits", "sparse_hits", "fused_hits", "ranking_scores"} | AFTER_CONTEXT,
         ),
+        (HYBRID, (*HYBRID, "retriever=arms", "retriever.weights.bigrams=0"), set()),
+        (
+            (*HYBRID, "retriever=arms"),
+            (*HYBRID, "retriever=arms", "retriever.weights.bigrams=0.5"),
+            {"fused_hits", "ranking_scores"} | AFTER_CONTEXT,
+        ),
         (HYBRID, (*HYBRID, "retriever=hybrid_rerank"), {"reranked_hits", "ranking_scores"} | AFTER_CONTEXT),
         (
             HYBRID,
@@ -143,6 +149,15 @@ def test_dense_retrieval_alone_is_a_part_of_hybrid() -> None:
         alone = keys(f"retriever={part}")
         (hits,) = [kind for kind in alone if kind.endswith("_hits") and kind != "sample_hits"]
         assert alone[hits] == keys(*HYBRID)[hits]
+
+
+def test_an_arm_adds_its_own_search_to_those_of_others() -> None:
+    arms = keys("retriever=arms", "llm=scripted")
+    for kind in ("dense_hits", "sparse_hits"):
+        assert keys(*HYBRID)[kind] <= arms[kind]
+    assert len(arms["sparse_hits"]) == 2
+    alone = keys("retriever=arms", "retriever.weights={dense: 1, bm25: 0, bigrams: 0}", "llm=scripted")
+    assert alone["result"] == keys("retriever=dense", "llm=scripted")["result"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,34 @@
+"""Sum of normalised scores, of any number of searches."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.fusions.union import out_of_range, sum_by_chunk, weight_of_each
+from components.records import Hits
+from components.text.ranking import scaled_scores
+
+
+@dataclass(frozen=True)
+class CombSum:
+    """Each ranking's scores are mapped to [0, 1] per query (best hit 1, last hit 0; if all are equal, 1) and added with
+    `weights`, those of the retriever's searches in their order; none for equal ones. A chunk that is missing from a
+    ranking gets 0 from it.
+
+    Source: Fox and Shaw 1994, "Combination of Multiple Searches" (CombSUM), with min-max normalisation as in Lee 1997,
+    "Analyses of Multiple Evidence Combination".
+    """
+
+    weights: tuple[float, ...] = ()
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Weights out of range."""
+        return out_of_range(self.weights)
+
+    def fuse(self, rankings: Sequence[Hits], depth: int) -> Hits:
+        """The `depth` best per query of the union, float32 scores."""
+        weights = weight_of_each(self.weights, len(rankings))
+        parts = [weight * scaled_scores(hits) for weight, hits in zip(weights, rankings, strict=True)]
+        return sum_by_chunk([hits.chunk for hits in rankings], parts, depth)

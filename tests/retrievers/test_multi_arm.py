@@ -1,0 +1,83 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import conf
+from components.embedders.hashing import Hashing
+from components.fusions.comb_sum import CombSum
+from components.fusions.rrf import ReciprocalRank
+from components.fusions.weighted import WeightedScores
+from components.retrievers.arms import ByEmbedding, ByTerms
+from components.retrievers.dense import Dense
+from components.retrievers.hybrid import Hybrid
+from components.retrievers.multi_arm import MultiArm
+from components.sparse_indexes.bm25 import Bm25
+from components.tokenizers.character_bigrams import CharacterBigrams
+from components.vector_indexes.faiss_index import Flat
+from tests.retrievers.test_retrievers import RetrieverContract
+from tests.runner.sweeping import small_request
+
+ARMS = sorted(path.stem for path in (Path(conf.__file__).parent / "retriever" / "arm").glob("*.yaml"))
+SEARCHES = {
+    "dense": ByEmbedding(Hashing(), Flat()),
+    "words": ByTerms(Bm25()),
+    "bigrams": ByTerms(Bm25(tokenizer=CharacterBigrams())),
+}
+RULE = ReciprocalRank(weights=())
+
+
+def retriever(rule: Any = RULE, **weights: float) -> MultiArm:
+    return MultiArm(SEARCHES, weights, rule)
+
+
+class TestMultiArm(RetrieverContract):
+    component = retriever(words=0.5)
+
+
+def test_a_weight_by_name_is_the_fusions_in_the_order_of_the_searches() -> None:
+    assert retriever(words=0.5).fusion == ReciprocalRank(weights=(1.0, 0.5, 1.0))
+    assert retriever(CombSum(), bigrams=3.0).fusion == CombSum((1.0, 1.0, 3.0))
+
+
+def test_a_search_without_weight_is_not_made() -> None:
+    """What is left is the retriever that has those searches alone."""
+    hybrid = Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank())
+    assert (retriever(bigrams=0).arms, retriever(bigrams=0).fusion) == (hybrid.arms, hybrid.fusion)
+    alone, dense = retriever(words=0, bigrams=0), Dense(Hashing(), Flat())
+    assert (alone.arms, alone.fusion) == (dense.arms, dense.fusion)
+
+
+@pytest.mark.parametrize(
+    ("component", "mistake"),
+    [
+        (MultiArm(SEARCHES, {}, RULE, depth=0), "depth: got 0"),
+        (retriever(word=1), "weights.word: no such search, there are dense, words, bigrams"),
+        (retriever(words=-1), "weights.words: got -1, wanted 0"),
+        (MultiArm({}, {}, RULE), "searches: none has a weight"),
+        (retriever(dense=0, words=0, bigrams=0), "searches: none has a weight"),
+        (retriever(ReciprocalRank()), r"rule.weights: got [1.0, 1.0], wanted []"),
+        (retriever(WeightedScores(), words=0.5), "rule: WeightedScores takes no weights, wanted equal ones"),
+    ],
+)
+def test_mistakes(component: MultiArm, mistake: str) -> None:
+    (found,) = component.check()
+    assert found.startswith(mistake)
+
+
+def test_a_rule_without_weights_joins_searches_that_weigh_the_same() -> None:
+    assert retriever(WeightedScores(), dense=0).check() == []
+    assert retriever(WeightedScores(), dense=0).fusion == WeightedScores()
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_every_option_of_an_arm_is_one(arm: str) -> None:
+    cell = small_request("retriever=arms", f"+retriever/arm@retriever.searches.more={arm}").cell
+    assert len(cell.retriever.arms) == 4
+
+
+def test_an_arm_can_have_an_embedder_of_its_own() -> None:
+    overrides = ("retriever/arm@retriever.searches.dense=own_embedder", "embedder@retriever.searches.dense.embedder")
+    cell = small_request("retriever=arms", overrides[0], f"{overrides[1]}=hashing", "embedder=lsa").cell
+    assert isinstance(cell.retriever.arms[0], ByEmbedding)
+    assert isinstance(cell.retriever.arms[0].embedder, Hashing)
