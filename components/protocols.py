@@ -173,6 +173,16 @@ class AsksInBatches(Component, Protocol):
 
 
 @runtime_checkable
+class KnowsDimensions(Protocol):
+    """An embedder that can tell how long its vectors will be: an index that wants longer ones is then refused before
+    any work.
+    """
+
+    def most_dimensions(self) -> int | None:
+        """Dimensions of its vectors, at most; None if that is not known. Nothing is loaded or fetched to find out."""
+
+
+@runtime_checkable
 class ReadsTokens(Protocol):
     """A component whose model reads so many tokens and cuts off the rest. An embedder's model reads one text at a time,
     a reranker's a query and a chunk together.
@@ -212,6 +222,15 @@ class VectorIndex(Component, Protocol):
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """The `depth` best per query; where there are fewer vectors, rows are as long as there are vectors."""
+
+
+@runtime_checkable
+class ShortensVectors(VectorIndex, Protocol):
+    """An index of the first dimensions of vectors."""
+
+    @property
+    def dimensions(self) -> int | None:
+        """So many of them; None for all."""
 
 
 @runtime_checkable

@@ -12,6 +12,7 @@ from components.encodings import Encodings
 from components.errors import ComponentError
 from components.fields import runtime_only
 from components.pretrained.batches import length_batches, prepared_ahead
+from components.pretrained.dimensions import token_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import (
     Features,
@@ -20,8 +21,8 @@ from components.pretrained.features import (
     suitable_batch_tokens,
 )
 from components.pretrained.m3_model import PACKAGES, HeadsOfText, load_m3
-from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes
-from components.pretrained.token_limit import count_tokens, token_limit
+from components.pretrained.model_folder import folder_hash, missing_packages, model_mistakes, tokenizer_mistakes
+from components.pretrained.token_limit import count_tokens, max_length_mistakes, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages
 
@@ -54,9 +55,8 @@ class BgeM3:
     def check(self) -> list[str]:
         """Missing packages, a model that cannot be meant, numbers out of range."""
         mistakes = [str(error) for error in missing_packages(PACKAGES, "the embedder bge-m3-heads")]
-        mistakes += model_mistakes(self.model, self.revision)
-        if self.max_length < 3:
-            mistakes.append(f"max_length: got {self.max_length}, wanted at least 3: two tokens are the model's own")
+        mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
+        mistakes += max_length_mistakes(self.max_length)
         if self.batch_tokens is not None and self.batch_tokens < 1:
             mistakes.append(
                 f"batch_tokens: got {self.batch_tokens}, wanted at least 1, or null for what suits the device"
@@ -80,6 +80,10 @@ class BgeM3:
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """With special tokens."""
         return count_tokens(self.model, self.revision, texts)
+
+    def most_dimensions(self) -> int | None:
+        """As the model's config says."""
+        return token_dimensions(self.model, self.revision)
 
     @property
     def n_chunks_per_block(self) -> int:

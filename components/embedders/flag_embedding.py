@@ -13,12 +13,20 @@ from numpy.typing import NDArray
 from components.embedders.distinct_texts import chunks_per_block, distinct_texts, unit_vectors, vectors_of_all
 from components.errors import ComponentError
 from components.fields import runtime_only
+from components.pretrained.dimensions import token_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import readable_tokens
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import fetched_folder, has_safetensors
-from components.pretrained.model_folder import folder_hash, loading, missing_packages, model_mistakes, torch_device
-from components.pretrained.token_limit import count_tokens, token_limit
+from components.pretrained.model_folder import (
+    folder_hash,
+    loading,
+    missing_packages,
+    model_mistakes,
+    tokenizer_mistakes,
+    torch_device,
+)
+from components.pretrained.token_limit import count_tokens, max_length_mistakes, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages
 
@@ -59,12 +67,12 @@ class FlagEmbeddings:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Missing packages, a model that cannot be meant, numbers below 1."""
+        """Missing packages, a model that cannot be meant, numbers that are too small."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, "the embedder flag_embedding")]
-        mistakes += model_mistakes(self.model, self.revision)
-        for name in ("max_length", "batch_size"):
-            if getattr(self, name) < 1:
-                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 1")
+        mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
+        mistakes += max_length_mistakes(self.max_length)
+        if self.batch_size < 1:
+            mistakes.append(f"batch_size: got {self.batch_size}, wanted at least 1")
         return mistakes
 
     def content_hash(self) -> str:
@@ -84,6 +92,10 @@ class FlagEmbeddings:
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """With the prefix and special tokens."""
         return count_tokens(self.model, self.revision, [self.passage_prefix + text for text in texts])
+
+    def most_dimensions(self) -> int | None:
+        """As the model's config says."""
+        return token_dimensions(self.model, self.revision)
 
     @property
     def n_chunks_per_block(self) -> int:

@@ -29,6 +29,10 @@ class Hashing:
         fields = {"n_dimensions": self.n_dimensions, "max_ngram": self.max_ngram}
         return [f"{name}: got {value}, wanted at least 1" for name, value in fields.items() if value < 1]
 
+    def most_dimensions(self) -> int:
+        """`n_dimensions`."""
+        return self.n_dimensions
+
     def fit(self, documents: Passages) -> EmbedderState:
         """Nothing to learn: {}."""
         return {}

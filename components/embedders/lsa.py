@@ -35,6 +35,10 @@ class Lsa:
         fields = {"n_dimensions": self.n_dimensions, "min_documents": self.min_documents, "max_terms": self.max_terms}
         return [f"{name}: got {value}, wanted at least 1" for name, value in fields.items() if value < 1]
 
+    def most_dimensions(self) -> int:
+        """`n_dimensions`; a small corpus has fewer."""
+        return self.n_dimensions
+
     def fit(self, documents: Passages) -> EmbedderState:
         """`weights` float32[n_vocabulary] (idf; 0 for terms left out), `projection` float32[n_vocabulary, d].
 

@@ -61,6 +61,10 @@ class OpenAIEmbeddings:
             mistakes.append(f"dimensions: got {self.dimensions}, wanted at least 1, or null for the model's own number")
         return mistakes
 
+    def most_dimensions(self) -> int | None:
+        """`dimensions`; the model's own number is not known."""
+        return self.dimensions
+
     def fit(self, documents: Passages) -> EmbedderState:
         """`dimensions` float32[1]: how many the vectors have, which the server is asked by one word."""
         return {"dimensions": np.array([len(self._ask(["a"])[0])], dtype=np.float32)}

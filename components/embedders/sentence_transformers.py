@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from components.embedders.distinct_texts import chunks_per_block, distinct_texts, unit_vectors, vectors_of_all
 from components.errors import ComponentError
 from components.fields import runtime_only
+from components.pretrained.dimensions import text_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.encoder_processes import devices_for, encode_in_processes
 from components.pretrained.model_folder import (
@@ -21,7 +22,7 @@ from components.pretrained.model_folder import (
     torch_device,
 )
 from components.pretrained.sentence_encoder import PACKAGES, Pooling, SentenceEncoder, Side, own_prompt
-from components.pretrained.token_limit import count_tokens, model_json, token_limit
+from components.pretrained.token_limit import count_tokens, max_length_mistakes, model_json, token_limit
 from components.protocols import EmbedderState
 from components.records import Passages
 
@@ -68,13 +69,15 @@ class SentenceTransformers:
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:
-        """Missing packages, a model that cannot be meant, numbers below 1."""
+        """Missing packages, a model that cannot be meant, numbers that are too small."""
         mistakes = [str(error) for error in missing_packages(PACKAGES, "the embedder sentence_transformers")]
         mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
-        for name, what in (("max_length", "the model's own limit"), ("batch_tokens", "what suits the device")):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                mistakes.append(f"{name}: got {value}, wanted at least 1, or null for {what}")
+        if self.max_length is not None:
+            mistakes += max_length_mistakes(self.max_length)
+        if self.batch_tokens is not None and self.batch_tokens < 1:
+            mistakes.append(
+                f"batch_tokens: got {self.batch_tokens}, wanted at least 1, or null for what suits the device"
+            )
         if self.n_processes < 0:
             mistakes.append(f"n_processes: got {self.n_processes}, wanted at least 1, or 0 for one per GPU")
         return mistakes
@@ -97,6 +100,10 @@ class SentenceTransformers:
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """With the prefix and special tokens."""
         return self._count(texts, Side.PASSAGE)
+
+    def most_dimensions(self) -> int | None:
+        """As the files of the model say."""
+        return text_dimensions(self.model, self.revision)
 
     @property
     def n_chunks_per_block(self) -> int:

@@ -21,12 +21,19 @@ class ModelFiles:
 
 def model_files(model: str, revision: str) -> ModelFiles | None:
     """Those of a local folder, or of the hub's cache on this machine; None if the weights are not there."""
-    folder = local_folder(model) or _cached(model, revision)
+    folder = folder_here(model, revision)
     if folder is None or not any(True for pattern in WEIGHTS for _ in folder.rglob(pattern)):
         return None
     sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
     weights = sorted(folder.rglob("*.safetensors"))
     return ModelFiles(folder, sum(sizes), sum(_parameters(weights)) if weights else None)
+
+
+def folder_here(model: str, revision: str) -> Path | None:
+    """The folder of a model's files, its own or that of the hub's cache; None if they are not on this machine. That of
+    a local model may not exist.
+    """
+    return local_folder(model) or _cached(model, revision)
 
 
 def has_safetensors(model: str, revision: str) -> bool:
@@ -58,11 +65,11 @@ def fetched_folder(model: str, revision: str, patterns: tuple[str, ...]) -> Path
 
 def _cached(model: str, revision: str) -> Path | None:
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
         return Path(snapshot_download(model, revision=revision or None, local_files_only=True))
-    except LocalEntryNotFoundError:
+    except (LocalEntryNotFoundError, HFValidationError):  # the latter for what can be no id
         return None
 
 

@@ -17,6 +17,9 @@ from components.pretrained.model_folder import loading
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+_LEAST_TOKENS = 3
+"""Up to two are special ones. Where these alone have room, all texts read alike."""
+
 _SMALL = ("*.json", "*.txt", "*.model")
 """What is fetched of a model to know how it reads texts."""
 
@@ -55,6 +58,13 @@ def token_limit(model: str, revision: str) -> int | None:
     said = said or model_json(model, revision, "tokenizer_config.json").get("model_max_length")
     known = [int(number) for number in (said, positions) if number and 0 < number < _NO_LIMIT]
     return min(known, default=None)
+
+
+def max_length_mistakes(max_length: int) -> list[str]:
+    """Of the tokens that are read of a single text."""
+    if max_length >= _LEAST_TOKENS:
+        return []
+    return [f"max_length: got {max_length}, wanted at least {_LEAST_TOKENS}: two tokens are the model's own"]
 
 
 def count_tokens(model: str, revision: str, texts: Sequence[str]) -> NDArray[np.int64]:

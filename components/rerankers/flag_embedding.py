@@ -13,7 +13,13 @@ from components.errors import ComponentError
 from components.pretrained.dtype import Dtype
 from components.pretrained.load_once import load_once
 from components.pretrained.model_files import fetched_folder
-from components.pretrained.model_folder import loading, missing_packages, model_mistakes, torch_device
+from components.pretrained.model_folder import (
+    loading,
+    missing_packages,
+    model_mistakes,
+    tokenizer_mistakes,
+    torch_device,
+)
 from components.rerankers.heads import require_one_score
 from components.rerankers.text_pairs import TextPair
 
@@ -24,7 +30,8 @@ _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 
 def flag_mistakes(model: str, revision: str, needed_by: str) -> list[str]:
     """Missing packages, and a model that cannot be meant."""
-    return [*map(str, missing_packages(_PACKAGES, needed_by)), *model_mistakes(model, revision)]
+    of_model = model_mistakes(model, revision) or tokenizer_mistakes(model)
+    return [*map(str, missing_packages(_PACKAGES, needed_by)), *of_model]
 
 
 @load_once

@@ -51,7 +51,7 @@ from runner.pipeline.context import ChosenContext, EmptyContext
 from runner.pipeline.copies import FoundCopies, NoCopies
 from runner.pipeline.cut_texts import cut_pairs, cut_texts
 from runner.pipeline.data import Data
-from runner.pipeline.dense import dense_hits
+from runner.pipeline.dense import dense_hits, dimension_mistakes
 from runner.pipeline.encoded import encoded_hits
 from runner.pipeline.fusing import Ranking, joined_hits
 from runner.pipeline.judging import Judging, judged_scores
@@ -253,7 +253,7 @@ class _Recorder:
 
 def combination_mistakes(top_k: int | None, retriever: Retriever | None, expander: Expander | None = None) -> list[str]:
     """What is wrong with fields of a cell taken together; None for one that could not be built."""
-    mistakes = []
+    mistakes = dimension_mistakes(retriever) if retriever is not None else []
     if top_k is not None and top_k < 1:
         mistakes.append(f"top_k: got {top_k}, wanted at least 1 (for none, retriever=closed_book)")
     elif top_k is not None and retriever is not None and 0 < retriever.depth < top_k:

@@ -8,7 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.protocols import AsksInBatches, DenseArm, Embedder, EmbedderState, SlowEmbedder, VectorIndex
+from components.protocols import (
+    AsksInBatches,
+    DenseArm,
+    Embedder,
+    EmbedderState,
+    EncodedDenseArm,
+    KnowsDimensions,
+    Retriever,
+    ShortensVectors,
+    SlowEmbedder,
+    VectorIndex,
+)
 from components.records import Hits, Queries, Spans
 from runner.engine.codecs import Codec, Columns, Named, Parts, Single
 from runner.engine.run import Run
@@ -25,6 +36,21 @@ Vectors = NDArray[np.float32]
 
 BLOCK_CHUNKS = 32_768
 """Chunks embedded at a time: what a kill can cost, and what must fit into memory. Slow embedders name fewer."""
+
+
+def dimension_mistakes(retriever: Retriever) -> list[str]:
+    """Indexes of more dimensions than the vectors will have, as far as that is known before any is made."""
+    mistakes = []
+    for arm in retriever.arms:
+        if isinstance(arm, DenseArm | EncodedDenseArm) and isinstance(arm.vector_index, ShortensVectors):
+            maker, wanted = arm.embedder if isinstance(arm, DenseArm) else arm.encoder, arm.vector_index.dimensions
+            known = maker.most_dimensions() if wanted and isinstance(maker, KnowsDimensions) else None
+            if wanted and known and wanted > known:
+                mistakes.append(
+                    f"vector_index.dimensions: got {wanted}, but the embedder's vectors have {known}; wanted at most "
+                    "as many, or null for all"
+                )
+    return mistakes
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from components.protocols import Embedder, EmbedderState
+from components.protocols import Embedder, EmbedderState, KnowsDimensions
 from components.records import Passages
 from tests.contracts.component_contract import ComponentContract
 from tests.contracts.passages import passages, queries_for, term_table
@@ -51,6 +51,10 @@ class EmbedderContract(ComponentContract):
         assert chunks.dtype == queries.dtype == np.float32
         assert (len(chunks), len(queries)) == (len(CORPUS), len(QUERIES))
         assert chunks.shape[1] == queries.shape[1] > 0
+
+    def test_rows_are_no_longer_than_was_known_before(self) -> None:
+        known = self.component.most_dimensions() if isinstance(self.component, KnowsDimensions) else None
+        assert known is None or self.chunk_vectors(CORPUS).shape[1] <= known
 
     def test_rows_have_unit_length_or_are_zero(self) -> None:
         for vectors in (self.chunk_vectors(CORPUS), self.query_vectors(QUERIES)):

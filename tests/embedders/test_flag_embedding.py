@@ -64,6 +64,11 @@ def test_half_as_long_numbers_want_a_gpu(bert: Path) -> None:
         vectors(embedder(bert, dtype=Dtype.FLOAT16), ["北京"])
 
 
+def test_mistakes_are_found_without_loading(bert: Path) -> None:
+    mistakes = embedder(bert, max_length=2, batch_size=0).check()
+    assert [mistake.partition(",")[0] for mistake in mistakes] == ["max_length: got 2", "batch_size: got 0"]
+
+
 def test_the_packages_bars_are_not_shown(bert: Path, capfd: pytest.CaptureFixture[str]) -> None:
     vectors(embedder(bert, batch_size=2), ["北京"])
     capfd.readouterr()

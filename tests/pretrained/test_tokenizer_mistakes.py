@@ -2,14 +2,22 @@ from pathlib import Path
 
 import pytest
 
+from components.embedders.bge_m3 import BgeM3
+from components.embedders.flag_embedding import FlagEmbeddings
 from components.embedders.sentence_transformers import SentenceTransformers
 from components.rerankers.cross_encoder import PretrainedCrossEncoder
+from components.rerankers.flag_llm_reranker import FlagLanguageModel
+from components.rerankers.flag_reranker import FlagCrossEncoder
+from tests.extras import skip_without
+
+skip_without("FlagEmbedding", "sentence_transformers", "torch", "transformers")
 
 
-@pytest.mark.parametrize("build", [SentenceTransformers, PretrainedCrossEncoder])
-def test_a_folder_without_a_tokenizer_is_a_mistake(
-    build: type[SentenceTransformers | PretrainedCrossEncoder], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(
+    "build",
+    [SentenceTransformers, FlagEmbeddings, BgeM3, PretrainedCrossEncoder, FlagCrossEncoder, FlagLanguageModel],
+)
+def test_a_folder_without_a_tokenizer_is_a_mistake(build: type, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").touch()
     (tmp_path / "tokenizer_config.json").touch()  # says of which kind it is, and not what its tokens are
     (mistake,) = build(str(tmp_path), "").check()

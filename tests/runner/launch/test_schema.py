@@ -198,6 +198,12 @@ class TestChecks:
         (mistake,) = mistakes_of(default, top_k=0)
         assert mistake.startswith("top_k: got 0, wanted at least 1")
 
+    def test_an_index_of_more_dimensions_than_the_vectors_will_have(self, default: Any) -> None:
+        fields = {"dimensions": 200, "rescore": True, "oversampling": 4.0}
+        index = {"_target_": "components.vector_indexes.binary.Binary", **fields}
+        (mistake,) = mistakes_of(default, retriever__vector_index=index)
+        assert mistake.startswith("vector_index.dimensions: got 200, but the embedder's vectors have 128")
+
     def test_any_top_k_for_a_closed_book(self, default: Any) -> None:
         closed_book = {"_target_": "components.retrievers.closed_book.ClosedBook"}
         assert built(default, top_k=500, retriever=closed_book).retriever.depth == 0

@@ -1,0 +1,67 @@
+"""How long vectors will be, as the small files of a model say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from components.json_value import Json
+from components.pretrained.dimensions import text_dimensions, token_dimensions
+
+MODULE = "sentence_transformers.models."
+
+
+def write(folder: Path, files: dict[str, Json]) -> str:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(content), encoding="utf-8")
+    return str(folder)
+
+
+def modules(*kinds: str) -> list[dict[str, str]]:
+    return [{"type": MODULE + kind, "path": f"{place}_{kind}" if place else ""} for place, kind in enumerate(kinds)]
+
+
+POOLING = modules("Transformer", "Pooling")
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        ({}, 32),
+        ({"modules.json": POOLING, "1_Pooling/config.json": {"pooling_mode": "mean"}}, 32),
+        ({"modules.json": POOLING, "1_Pooling/config.json": {"pooling_mode": ["cls", "mean"]}}, 64),
+        (
+            {
+                "modules.json": POOLING,
+                "1_Pooling/config.json": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
+            },
+            32,
+        ),
+        (
+            {
+                "modules.json": modules("Transformer", "Pooling", "Dense", "Dense", "Normalize"),
+                "2_Dense/config.json": {"out_features": 128},
+                "3_Dense/config.json": {"out_features": 48},
+            },
+            48,
+        ),
+        ({"modules.json": modules("Transformer", "LSTM")}, None),
+        ({"modules.json": modules("StaticEmbedding")}, None),
+    ],
+)
+def test_modules_of_sentence_transformers_count(tmp_path: Path, files: dict[str, Json], wanted: int | None) -> None:
+    model = write(tmp_path, {"config.json": {"hidden_size": 32}, **files})
+    assert (text_dimensions(model, ""), token_dimensions(model, "")) == (wanted, 32)
+
+
+@pytest.mark.parametrize(("config", "wanted"), [({"text_config": {"hidden_size": 7}}, 7), ({}, None), ([], None)])
+def test_a_config_may_hold_another_or_say_nothing(tmp_path: Path, config: Json, wanted: int | None) -> None:
+    assert token_dimensions(write(tmp_path, {"config.json": config}), "") == wanted
+
+
+@pytest.mark.parametrize("model", ["owner/name", "no id at all"])
+def test_what_is_not_on_this_machine_is_not_known(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    assert text_dimensions(model, "0" * 40) is None
