@@ -109,7 +109,7 @@ class OpenAIEmbeddings:
         vectors: dict[int, NDArray[np.float32]] = {}
         numbered = tuple(enumerate(texts))
         batches = [numbered[first : first + self.batch_size] for first in range(0, len(texts), self.batch_size)]
-        with closing(self._server.call(batches, self._send)) as outcomes:
+        with closing(self._server.call("/embeddings", batches, self._send)) as outcomes:
             for batch, outcome in outcomes:
                 if isinstance(outcome, Failed):
                     raise ComponentError(f"{type(self).__name__}: {outcome.message}")
@@ -121,7 +121,7 @@ class OpenAIEmbeddings:
     async def _send(self, session: Session, batch: Batch) -> NDArray[np.float32]:
         asked: dict[str, Any] = {"model": self.model, "input": [text for _, text in batch], "encoding_format": "float"}
         asked |= {} if self.dimensions is None else {"dimensions": self.dimensions}
-        return _unit_vectors((await session.post("/embeddings", asked)).content, len(batch))
+        return _unit_vectors((await session.post(asked)).content, len(batch))
 
 
 def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:

@@ -9,15 +9,17 @@ from urllib.request import urlopen
 
 from components.fields import runtime_only
 from components.llms.sampling import sampling_mistakes
-from components.openai_server.counts import count_in
+from components.openai_server.counts import CountedAt, count_in
 from components.openai_server.errors import Malformed
-from components.openai_server.server import Failed, Server
+from components.openai_server.gate import Account
+from components.openai_server.server import Failed, Server, server_of
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Request
 from components.text.thoughts import split_thoughts
 
 _LOOK_UP_S = 5.0
+_COUNTED_AT = CountedAt(frozenset({"message"}), ("prompt_eval_count",), ("eval_count",))
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class OllamaChat:
     max_retries: int = runtime_only(5, "failures are retried until an answer comes; failed ones are not kept")
     backoff_s: float = runtime_only(1.0, "waiting changes no answer")
     concurrency: int = runtime_only(4, "requests do not depend on each other")
+    max_requests_per_minute: int | None = runtime_only(None, "waiting changes no answer")
+    max_tokens_per_minute: int | None = runtime_only(None, "waiting changes no answer")
 
     version: ClassVar[int] = 1
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
@@ -65,7 +69,7 @@ class OllamaChat:
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Answers as they arrive. Closing the iterator, or an interrupt, cancels the calls under way at once."""
-        with closing(self._server.call(requests, self._complete)) as outcomes:
+        with closing(self._server.call("/api/chat", requests, self._complete)) as outcomes:
             for request, outcome in outcomes:
                 if isinstance(outcome, Failed):
                     yield Answer(request.id, AnswerState.ERROR, error=outcome.message, error_class=outcome.error_class)
@@ -73,11 +77,18 @@ class OllamaChat:
                     yield outcome
 
     @property
+    def account(self) -> Account:
+        """Whose limits requests count against."""
+        return self._server.account
+
+    @property
     def _server(self) -> Server:
-        return Server(self.model, self.base_url, "", self.timeout_s, self.max_retries, self.backoff_s, self.concurrency)
+        return replace(server_of(self), started_by="ollama serve")
 
     async def _complete(self, session: Session, request: Request) -> Answer:
-        reply = await session.post("/api/chat", self._parameters(request))
+        reply = await session.post(
+            self._parameters(request), max_new_tokens=self.max_new_tokens, counted_at=_COUNTED_AT
+        )
         return _read(reply.content, request.id, reply.latency_s, self.num_ctx)
 
     def _parameters(self, request: Request) -> dict[str, Any]:

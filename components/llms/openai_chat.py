@@ -98,7 +98,7 @@ class OpenAIChat:
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Answers as they arrive. Closing the iterator, or an interrupt, cancels the calls under way at once."""
-        with closing(self._server.call(requests, self._complete)) as outcomes:
+        with closing(self._server.call("/chat/completions", requests, self._complete)) as outcomes:
             for request, outcome in outcomes:
                 if isinstance(outcome, Failed):
                     yield Answer(request.id, AnswerState.ERROR, error=outcome.message, error_class=outcome.error_class)
@@ -115,7 +115,7 @@ class OpenAIChat:
         return server_of(self)
 
     async def _complete(self, session: Session, request: Request) -> Answer:
-        reply = await session.post("/chat/completions", self._parameters(request))
+        reply = await session.post(self._parameters(request), max_new_tokens=self.max_new_tokens)
         return read_reply(reply.content, request.id, reply.latency_s)
 
     def _parameters(self, request: Request) -> dict[str, Any]:

@@ -58,11 +58,7 @@ class VllmChat:
     def check(self) -> list[str]:
         """A command that is not there, a model or an adapter that cannot be meant, numbers out of range."""
         mistakes = model_mistakes(self.model, self.revision) + sampling_mistakes(self)
-        if shutil.which(str(Path(self.command).expanduser())) is None:
-            mistakes.append(
-                f"command: there is no program {self.command!r}; install vLLM in an environment of its own (python -m "
-                "venv ~/vllm && ~/vllm/bin/pip install vllm) and give llm.command=~/vllm/bin/vllm"
-            )
+        mistakes += self._command_mistakes()
         folder = local_folder(self.adapter)
         if self.adapter and (folder is None or not (folder / "adapter_config.json").is_file()):
             mistakes.append(
@@ -86,6 +82,20 @@ class VllmChat:
             return
         folder = Path(self.log_dir).absolute() / sha256(shlex.join(self._command(0)).encode()).hexdigest()[:12]
         yield from self._client(address_of(self._command, folder, self.start_timeout_s)).generate(requests)
+
+    def _command_mistakes(self) -> list[str]:
+        program = Path(self.command).expanduser()
+        if shutil.which(str(program)):
+            return []
+        is_path = len(program.parts) > 1  # a mere name is looked for in PATH alone
+        if is_path and program.is_dir():
+            return [f"command: {self.command!r} is a folder, wanted the program in it, e.g. {program / 'bin' / 'vllm'}"]
+        if is_path and program.exists():
+            return [f"command: {self.command!r} is not executable; allow it with: chmod +x {shlex.quote(str(program))}"]
+        return [
+            f"command: there is no program {self.command!r}; install vLLM in an environment of its own (python -m venv "
+            "~/vllm && ~/vllm/bin/pip install vllm) and give llm.command=~/vllm/bin/vllm"
+        ]
 
     def _command(self, port: int) -> list[str]:
         folder = local_folder(self.model)

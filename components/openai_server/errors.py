@@ -3,6 +3,7 @@ one alone.
 
     HttpError       the server answered with an error
     Unreachable     no connection could be made
+      Refused       nobody listens there
     Disconnected    the connection broke before the reply was whole
     Malformed       the reply, of status 200, is not what was asked for
     TimeoutError    (Python's own) it did not come in time
@@ -34,6 +35,10 @@ class HttpError(Exception):
 
 class Unreachable(Exception):
     """No connection to the server could be made."""
+
+
+class Refused(Unreachable):
+    """Nobody listens at the address."""
 
 
 class Disconnected(Exception):

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
+from components.openai_server.breaker import Health
 from components.openai_server.pace import Pace
 
 
@@ -92,6 +93,11 @@ class Gate(Protocol):
     def hold(self, account: Account, seconds: float) -> None:
         """The server wants nobody to ask for so long."""
 
+    def health(self, endpoint: str) -> Health:
+        """What came of earlier calls of an endpoint, changed by the calls that follow. Of those of other processes
+        nothing is known.
+        """
+
 
 class OwnGate:
     """Keeps the rate limits of this process alone."""
@@ -111,6 +117,9 @@ class OwnGate:
 
     def hold(self, account: Account, seconds: float) -> None:
         self._paces[account.name].hold(time.time(), seconds)
+
+    def health(self, endpoint: str) -> Health:
+        return Health()  # outside of a sweep each call is somebody's own, who may have started the server meanwhile
 
 
 _gate: ContextVar[Gate] = ContextVar("gate", default=OwnGate())  # noqa: B039 - one for all of a process is meant

@@ -14,7 +14,7 @@ from components.openai_server.access import host_of, key_in, mistakes_of_key, mi
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
 from components.openai_server.connection import Connection
-from components.openai_server.errors import class_of, is_temporary, message_of, retry_after_s
+from components.openai_server.errors import Refused, class_of, is_temporary, message_of, retry_after_s
 from components.openai_server.gate import Account, Gate, current_gate
 from components.openai_server.session import NotAsked, Session
 from components.records import ErrorClass
@@ -39,13 +39,15 @@ class Server:
 
     model: str
     base_url: str
-    api_key_env: str
     timeout_s: float
     max_retries: int
     backoff_s: float
     concurrency: int
+    api_key_env: str = ""
     max_requests_per_minute: int | None = None
     max_tokens_per_minute: int | None = None
+    started_by: str = ""
+    """The command that starts such a server, "" where there are many."""
 
     @property
     def account(self) -> Account:
@@ -76,9 +78,10 @@ class Server:
         return [*mistakes, *mistakes_of_url(self.base_url), *mistakes_of_key(self.api_key_env)]
 
     def call(
-        self, items: Sequence[Item], send: Callable[[Session, Item], Awaitable[Result]]
+        self, path: str, items: Sequence[Item], send: Callable[[Session, Item], Awaitable[Result]]
     ) -> Generator[tuple[Item, Result | Failed], None, None]:
-        """Every item with what `send` made of it, as it arrives. `send` posts one request, and reads the reply.
+        """Every item with what `send` made of it, as it arrives. `send` posts one request, and reads the reply. `path`
+        follows the base address, e.g. "/chat/completions".
 
         Raises BudgetReached when all that was sent has come, if the gate let no more through. Closing the iterator, or
         an interrupt, cancels the calls under way at once.
@@ -92,7 +95,7 @@ class Server:
         with ExitStack() as stack:
             portal = stack.enter_context(start_blocking_portal())
             connection = stack.enter_context(portal.wrap_async_context_manager(self._connection()))
-            session = portal.call(self._session, connection, current_gate())
+            session = portal.call(self._session, connection, path, current_gate())
             calls = portal.call(Calls, items, partial(self._call, send, session), self.concurrency)
             stack.callback(portal.call, calls.cancel)
             # An iterator that a traceback keeps alive would be closed only after Python has frozen the loop, and wait
@@ -112,8 +115,9 @@ class Server:
     def _connection(self) -> Connection:
         return Connection(self.base_url, self.api_key_env)
 
-    def _session(self, connection: Connection, gate: Gate) -> Session:
-        return Session(connection, self.account, gate, Breaker(self.concurrency), self.timeout_s, asyncio.Lock())
+    def _session(self, connection: Connection, path: str, gate: Gate) -> Session:
+        breaker = Breaker(self.concurrency, gate.health(f"{connection.base_url}{path} {self.account.name}"))
+        return Session(connection, path, self.account, gate, breaker, self.timeout_s, asyncio.Lock())
 
     async def _call(
         self, send: Callable[[Session, Item], Awaitable[Result]], session: Session, item: Item
@@ -129,7 +133,8 @@ class Server:
             except BudgetReached as reached:
                 return reached
             except Exception as error:  # noqa: BLE001 - the caller decides what a failure means
-                if not is_temporary(error) or attempt > self.max_retries:
+                is_retried = attempt <= self.max_retries and is_temporary(error) and breaker.is_worth_a_retry(error)
+                if not is_retried:
                     text = self._error_text(error, attempt)
                     breaker.failed(error, text)
                     return Failed(text, class_of(error))
@@ -151,9 +156,16 @@ class Server:
 
     def _error_text(self, error: Exception, attempt: int) -> str:
         message = message_of(error, secret=key_in(self.api_key_env))
-        return f"{self.model} at {host_of(self.base_url)}: {message} (attempt {attempt} of {self.max_retries + 1})"
+        text = f"{self.model} at {host_of(self.base_url)}: {message} (attempt {attempt} of {self.max_retries + 1})"
+        if isinstance(error, Refused):
+            started = f" (`{self.started_by}`)" if self.started_by else ""
+            text += f"; nobody listens there: start the server{started}, or give its address as base_url"
+        return text
 
 
 def server_of(component: object) -> Server:
-    """The server that the fields of a component describe, which are called as those of `Server`."""
-    return Server(**{field.name: getattr(component, field.name) for field in fields(Server)})
+    """The server that the fields of a component describe, which are called as those of `Server`. Those with a default
+    there may be missing.
+    """
+    named = [field.name for field in fields(Server) if hasattr(component, field.name)]
+    return Server(**{name: getattr(component, name) for name in named})

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from components.openai_server.breaker import Breaker
 from components.openai_server.connection import Connection
-from components.openai_server.counts import count_in
+from components.openai_server.counts import AS_OPENAI, CountedAt
 from components.openai_server.errors import HttpError, Malformed, Unreachable
 from components.openai_server.gate import Account, Attempt, Gate, Tokens, n_tokens_at_most
 
@@ -30,6 +30,7 @@ class Session:
     """What all attempts of one `Server.call` share. Lives in one event loop."""
 
     connection: Connection
+    path: str
     account: Account
     gate: Gate
     breaker: Breaker
@@ -37,20 +38,22 @@ class Session:
     turn: asyncio.Lock
     """Held by the one who waits at the gate: the others stand in line behind it."""
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> Reply:
-        """Asks once, as soon as the gate lets it through. `path` follows the base address, e.g. "/chat/completions".
+    async def post(
+        self, body: Mapping[str, Any], *, max_new_tokens: int = 0, counted_at: CountedAt = AS_OPENAI
+    ) -> Reply:
+        """Asks once, as soon as the gate lets it through. `max_new_tokens` is what the model may write at most.
 
         Raises what is in `errors`, NotAsked, BudgetReached, and UnicodeEncodeError for a text with half a character.
         """
         sent = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-        attempt = Attempt(self.account, _most(sent, body), self.timeout_s)
+        attempt = Attempt(self.account, Tokens(n_tokens_at_most(len(sent)), max_new_tokens), self.timeout_s)
         await self._enter(attempt)
         used = None
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self.timeout_s):
-                content = await self.connection.post(path, sent)
-            used = _used(content, attempt.most)
+                content = await self.connection.post(self.path, sent)
+            used = counted_at.used(content, attempt.most)
         except (HttpError, Malformed, Unreachable):
             used = Tokens()
             raise
@@ -66,24 +69,3 @@ class Session:
                     return
                 await self.breaker.wait(wait_s)
         raise NotAsked
-
-
-def _most(sent: bytes, body: Mapping[str, Any]) -> Tokens:
-    """What a request takes at most, as far as that can be told before."""
-    n_completion = body.get("max_completion_tokens") or body.get("max_tokens") or 0
-    return Tokens(n_tokens_at_most(len(sent)), n_completion * body.get("n", 1))
-
-
-def _used(content: Any, most: Tokens) -> Tokens:
-    """What the server counted. A server that counts nothing is taken to have used the most; a reply that is none of
-    a model's has used nothing.
-    """
-    if not isinstance(content, dict) or not content.keys() & {"choices", "data", "results", "usage"}:
-        return Tokens()
-    usage = content.get("usage")
-    if not isinstance(usage, dict):
-        return most
-    n_prompt, n_completion = count_in(usage, "prompt_tokens"), count_in(usage, "completion_tokens")
-    n_prompt = most.n_prompt if n_prompt is None else n_prompt
-    n_cached = count_in(usage, "prompt_tokens_details", "cached_tokens") or 0
-    return Tokens(n_prompt, most.n_completion if n_completion is None else n_completion, min(n_cached, n_prompt))

@@ -87,7 +87,7 @@ class RerankApi:
             return np.zeros(0, dtype=np.float32)
         texts, row = distinct_pairs(queries, chunks, pairs)
         scores = np.full(len(texts), _OF_BLANK_TEXTS, dtype=np.float32)
-        with closing(self._server.call(list(self._batches(texts)), self._send)) as outcomes:
+        with closing(self._server.call("/rerank", list(self._batches(texts)), self._send)) as outcomes:
             for batch, outcome in outcomes:
                 if isinstance(outcome, Failed):
                     raise ComponentError(f"{type(self).__name__}: {outcome.message}")
@@ -117,7 +117,7 @@ class RerankApi:
             RequestForm.DOCUMENTS: {"model": self.model, "documents": batch.chunks, "top_n": len(batch.chunks)},
             RequestForm.TEXTS: {"texts": batch.chunks, "truncate": True},
         }
-        reply = await session.post("/rerank", {"query": batch.query} | forms[self.form])
+        reply = await session.post({"query": batch.query} | forms[self.form])
         return _scores(reply.content, len(batch.chunks))
 
 

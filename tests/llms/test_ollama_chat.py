@@ -2,15 +2,22 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from components.errors import BudgetReached
 from components.llms.ollama_chat import OllamaChat
+from components.openai_server.gate import passing
+from components.prices import Price, PriceList, Prices
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
+from runner.engine.spending import Budget, SharedGate
 from tests.contracts.llm_contract import LLMContract, request
 from tests.llms.chat_server import Reply, chat_server, last_message
 
@@ -40,6 +47,39 @@ class TestContract(LLMContract):
         with chat_server(lambda asked, _: reply("" if "空白" in last_message(asked) else "好")) as server:
             self.component = client(server.url)
             yield
+
+
+def test_a_server_that_is_not_started_is_said_at_once() -> None:
+    with chat_server(lambda *_: reply()) as server:
+        model = client(server.url, max_retries=5, backoff_s=1.0)
+    started = time.monotonic()
+    (answer,) = model.generate([request("q")])
+    assert time.monotonic() - started < 1
+    assert answer.error_class is ErrorClass.CONNECTION
+    assert "nobody listens there: start the server (`ollama serve`), or give its address as base_url" in answer.error
+
+
+def test_what_it_takes_is_counted_and_limited_as_that_of_other_servers(tmp_path: Path) -> None:
+    prices = Prices("USD", {"own": PriceList("2026-11-22", "a bill", {"m:1b": Price(1e6, 1e6)})})
+    gate = SharedGate(tmp_path, tmp_path / "spent", Budget(max_requests=3), prices)
+    started = time.monotonic()
+    with chat_server(lambda *_: reply(prompt_eval_count=7, eval_count=3)) as server, passing(gate):
+        answers = client(server.url, max_requests_per_minute=240).generate(
+            [replace(request("q"), id=str(n)) for n in range(4)]
+        )
+        with pytest.raises(BudgetReached, match="max_requests=3"):
+            list(answers)
+    assert time.monotonic() - started > 0.35, "the third waits for its turn"
+    assert (gate.spent.n_requests, gate.spent.n_prompt_tokens, gate.spent.n_completion_tokens) == (3, 21, 9)
+    assert gate.spent.cost == 30.0
+
+
+def test_tokens_that_it_does_not_count_are_the_most_that_they_can_be(tmp_path: Path) -> None:
+    gate = SharedGate(tmp_path, tmp_path / "spent")
+    with chat_server(lambda *_: reply(prompt_eval_count=None, eval_count="3")) as server, passing(gate):
+        list(client(server.url, max_new_tokens=500).generate([request("q")]))
+    assert gate.spent.n_completion_tokens == 500
+    assert 20 < gate.spent.n_prompt_tokens < 200
 
 
 def test_what_is_sent() -> None:

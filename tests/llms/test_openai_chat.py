@@ -170,6 +170,16 @@ class TestErrorClasses:
         (answer,) = model.generate([request("q")])
         assert answer.error_class is ErrorClass.CONNECTION
 
+    def test_where_nobody_listens_is_said_at_once(self) -> None:
+        with chat_server(lambda *_: Reply("x")) as server:
+            model = client(server, max_retries=5, backoff_s=1.0)
+        started = time.monotonic()
+        (answer,) = model.generate([request("q")])
+        assert time.monotonic() - started < 1
+        assert (
+            "(attempt 1 of 6); nobody listens there: start the server, or give its address as base_url" in answer.error
+        )
+
     def test_what_was_not_sent_counts_as_what_stopped_it(self) -> None:
         answers, server = ask(lambda *_: Reply(status=401), *map(str, range(20)), concurrency=1)
         assert len(server.requests) < 20

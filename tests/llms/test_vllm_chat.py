@@ -134,6 +134,18 @@ def test_where_and_how_fast_is_no_part_of_the_identity(place: Path) -> None:
         assert describe(chat(place, **change)) != describe(llm)
 
 
+def test_a_command_that_cannot_be_run_is_told_from_one_that_is_not_there(place: Path, tmp_path: Path) -> None:
+    written = tmp_path / "vllm"
+    written.write_text("#!/bin/sh")
+    said = [chat(place, command=str(command)).check() for command in (written, tmp_path, tmp_path / "none")]
+    assert [mistakes[0].removeprefix("command: ") for mistakes in said] == [
+        f"'{written}' is not executable; allow it with: chmod +x {written}",
+        f"'{tmp_path}' is a folder, wanted the program in it, e.g. {tmp_path}/bin/vllm",
+        f"there is no program '{tmp_path}/none'; install vLLM in an environment of its own (python -m venv ~/vllm && "
+        "~/vllm/bin/pip install vllm) and give llm.command=~/vllm/bin/vllm",
+    ]
+
+
 def test_mistakes(place: Path) -> None:
     llm = chat(place, command="/no/vllm", adapter="/no/adapter", temperature=-1.0, extra_body="[")
     assert [mistake.split(":")[0] for mistake in llm.check()] == ["temperature", "command", "adapter", "extra_body"]

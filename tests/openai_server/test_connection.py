@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from components.openai_server.connection import Connection
-from components.openai_server.errors import Disconnected, HttpError, Malformed, Unreachable
+from components.openai_server.errors import Disconnected, HttpError, Malformed, Refused
 from tests.llms.chat_server import Reply, chat_server
 
 
@@ -56,7 +56,7 @@ def test_nobody_there() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(Unreachable, match=str(port)):
+    with pytest.raises(Refused, match=str(port)):
         post(f"http://127.0.0.1:{port}/v1")
 
 

@@ -2,9 +2,8 @@ from typing import Any
 
 import pytest
 
-from components.openai_server.counts import count_in
+from components.openai_server.counts import AS_OPENAI, count_in
 from components.openai_server.gate import Tokens
-from components.openai_server.session import _used
 
 MOST = Tokens(100, 50)
 
@@ -22,9 +21,11 @@ def test_what_is_no_number_of_tokens_is_not_known(value: Any) -> None:
 
 def test_a_server_that_counts_nonsense_is_taken_to_have_used_the_most() -> None:
     """Negative counts would give back money that was spent."""
-    assert _used({"choices": [], "usage": {"prompt_tokens": -(10**6), "completion_tokens": True}}, MOST) == MOST
+    assert (
+        AS_OPENAI.used({"choices": [], "usage": {"prompt_tokens": -(10**6), "completion_tokens": True}}, MOST) == MOST
+    )
 
 
 def test_no_more_of_a_prompt_was_at_hand_than_it_has() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 900}}
-    assert _used({"choices": [], "usage": usage}, MOST) == Tokens(3, 1, 3)
+    assert AS_OPENAI.used({"choices": [], "usage": usage}, MOST) == Tokens(3, 1, 3)

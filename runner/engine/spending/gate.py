@@ -1,10 +1,12 @@
 """The gate of a sweep: the servers' rate limits are those of all who share the store, the budget is the sweep's."""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
+from components.openai_server.breaker import Health
 from components.openai_server.gate import Account, Attempt, Tokens
 from components.openai_server.pace import Pace
 from components.prices import NO_PRICES, Prices
@@ -26,6 +28,7 @@ class SharedGate:
         self._limits, self.prices = limits, prices
         self._ledger = Ledger(ledger, budget) if ledger else None
         self._paces: dict[str, SharedNumbers] = {}
+        self._healths: defaultdict[str, Health] = defaultdict(Health)
 
     def __reduce__(self) -> tuple[Callable[..., "SharedGate"], tuple[object, ...]]:
         """As what it was made of: open files stay where they are."""
@@ -65,6 +68,9 @@ class SharedGate:
             pace = Pace(*numbers)
             pace.hold(time.time(), seconds)
             numbers[:] = vars(pace).values()
+
+    def health(self, endpoint: str) -> Health:
+        return self._healths[endpoint]
 
     def _pace(self, account: Account) -> SharedNumbers:
         if account.name not in self._paces:

@@ -1,0 +1,90 @@
+"""When a server is not asked any more, and when it is asked again."""
+
+import pytest
+
+from components.openai_server import breaker as module
+from components.openai_server.breaker import Breaker, Health
+from components.openai_server.errors import Disconnected, HttpError, Refused
+from components.records import ErrorClass
+
+BUSY, TOO_LONG, NO_KEY = (HttpError(status, "", {}) for status in (503, 400, 401))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Its only number is the time."""
+    now = [1000.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    return now
+
+
+def fail(breaker: Breaker, n: int, error: Exception = BUSY) -> None:
+    for _ in range(n):
+        breaker.failed(error, "why")
+
+
+def test_failures_in_a_row_are_counted_over_all_calls_of_an_endpoint() -> None:
+    health = Health()
+    for _ in range(4):
+        breaker = Breaker(2, health)
+        assert not breaker.is_open
+        fail(breaker, 3)
+    assert breaker.is_open
+    assert (health.reason, health.error_class) == ("why", ErrorClass.SERVER)
+
+
+def test_a_failure_of_one_request_alone_proves_that_the_server_is_there() -> None:
+    health = Health()
+    fail(Breaker(2, health), 9)
+    fail(Breaker(2, health), 1, TOO_LONG)
+    last = Breaker(2, health)
+    fail(last, 9)
+    assert not last.is_open
+
+
+def test_a_key_that_was_accepted_once_is_known_to_work_in_later_calls() -> None:
+    health = Health()
+    Breaker(2, health).succeeded()
+    breaker = Breaker(2, health)
+    breaker.failed(NO_KEY, "why")
+    assert not breaker.is_open
+
+
+def test_a_server_that_is_down_is_left_alone_then_tried_once_more(clock: list[float]) -> None:
+    health = Health()
+    Breaker(2, health).failed(NO_KEY, "no such key")
+    clock[0] += 59
+    left_alone = Breaker(2, health)
+    assert (left_alone.is_open, left_alone.reason) == (True, "no such key")
+    clock[0] += 2
+    trial = Breaker(2, health)
+    assert not trial.is_open
+    assert not trial.is_worth_a_retry(BUSY)
+    trial.failed(BUSY, "still down")
+    assert trial.is_open
+    assert Breaker(2, health).reason == "still down"
+
+
+def test_a_server_that_answers_again_is_asked_as_ever(clock: list[float]) -> None:
+    health = Health()
+    fail(Breaker(2, health), 10)
+    clock[0] += 61
+    trial = Breaker(2, health)
+    trial.succeeded()
+    fail(trial, 9)
+    assert not trial.is_open
+    assert trial.is_worth_a_retry(BUSY)
+
+
+def test_a_server_that_never_was_there_is_not_waited_for() -> None:
+    health = Health()
+    breaker = Breaker(2, health)
+    assert not breaker.is_worth_a_retry(Refused())
+    assert breaker.is_worth_a_retry(Disconnected())
+    breaker.succeeded()
+    assert Breaker(2, health).is_worth_a_retry(Refused()), "it may be starting again"
+
+
+def test_calls_of_other_endpoints_know_nothing_of_it() -> None:
+    fail(Breaker(2), 10)
+    assert not Breaker(2).is_open
