@@ -374,6 +374,42 @@ class Retriever(Component, Protocol):
 
 
 @runtime_checkable
+class TextDiversity(Component, Protocol):
+    """Keeps the first hits of a query from saying the same, by their texts or terms."""
+
+    @property
+    def tokenizer(self) -> WordTokenizer | None:
+        """As for Embedder."""
+
+    @property
+    def depth(self) -> int:
+        """How many hits per query are compared; 0 for none at all."""
+
+    def diversify(self, hits: Hits, chunks: Passages) -> Hits:
+        """The hits in another order, or without some of them. Those behind the depth stay behind."""
+
+
+@runtime_checkable
+class VectorDiversity(Component, Protocol):
+    """Keeps the first hits of a query from saying the same, by the vectors of the chunks."""
+
+    @property
+    def embedder(self) -> Embedder:
+        """Embeds the chunks: a search with the same embedder shares the vectors."""
+
+    @property
+    def depth(self) -> int:
+        """As of TextDiversity."""
+
+    def diversify_vectors(self, hits: Hits, vectors: NDArray[np.float32]) -> Hits:
+        """As `diversify`, from float32[n_chunks, n_dimensions]."""
+
+
+Diversity = TextDiversity | VectorDiversity
+"""What a cell has: one kind or the other."""
+
+
+@runtime_checkable
 class Reranker(Component, Protocol):
     """Scores (query, chunk) pairs anew."""
 

@@ -53,7 +53,8 @@ class CellResult:
     the store. `one_time_s` is that of the stages that a corpus needs once; `latency_s` is per question: `p50` and `p95`
     over the answers, of which `batched` is its share of what is done for all questions at once. `versions` are those
     that the results were computed with. `signatures` are by metric, such as sacreBLEU's. `cut_texts` says for the
-    chunks and for the queries, by the model that reads them, how many are longer than it reads.
+    chunks and for the queries, by the model that reads them, how many are longer than it reads. `steps` are facts that
+    steps tell of themselves, by axis: what was left out, what was chosen and why, with a `line` for the reader.
     `usage` is `{"answers", "judge/<name>" or "reranker": {n_requests, n_prompt_tokens, n_completion_tokens, cost}}` and
     `cost` their sum in `currency`: what the cell takes when nothing is kept, None where a server counted no tokens or
     no price list names the model. `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
@@ -83,6 +84,7 @@ class CellResult:
     versions: Mapping[str, str] = field(default_factory=dict)
     signatures: Mapping[str, str] = field(default_factory=dict)
     cut_texts: tuple[Mapping[str, Json], ...] = ()
+    steps: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     git_commit: str = ""
     host: Mapping[str, Json] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION

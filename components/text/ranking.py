@@ -61,3 +61,21 @@ def scaled_scores(hits: Hits) -> NDArray[np.float64]:
     width = np.where(best > worst, best - worst, 1)
     floor = np.where(best > worst, worst, best - 1)
     return np.where(found, (np.where(found, score, 0) - np.where(np.isfinite(floor), floor, 0)) / width, 0)
+
+
+def in_front(head: Hits, tail: NDArray[np.int32]) -> Hits:
+    """Hits that were scored anew before the chunks behind them, int32[n_queries, n], which get scores below all of
+    theirs: scores fall from hit to hit.
+    """
+    lowest = np.where(head.chunk >= 0, head.score, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    behind = np.where(tail >= 0, np.where(np.isfinite(lowest), lowest, 0) - 1 - np.arange(tail.shape[1]), -np.inf)
+    scores = np.concatenate([head.score, behind], axis=1)
+    return Hits(np.concatenate([head.chunk, tail], axis=1), scores.astype(np.float32))
+
+
+def without(hits: Hits, dropped: NDArray[np.bool_]) -> Hits:
+    """The other hits in their order, with their scores; rows stay as wide as they are."""
+    gone = dropped | (hits.chunk < 0)
+    order = np.argsort(gone, axis=1, kind="stable")
+    chunk, score = np.where(gone, -1, hits.chunk).astype(np.int32), np.where(gone, -np.inf, hits.score)
+    return Hits(np.take_along_axis(chunk, order, axis=1), np.take_along_axis(score, order, axis=1).astype(np.float32))

@@ -286,6 +286,7 @@ class Sweep:
         show_answer_states(self._console, cells)
         terminal.show_unread_judgements(self._console, cells)
         terminal.show_cut_texts(self._console, cells)
+        terminal.show_steps(self._console, cells)
         terminal.show_failures(self._console, cells)
 
     def _report(self) -> None:

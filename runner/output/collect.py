@@ -63,6 +63,7 @@ def collect_cell(
     facts["latency_s"] = with_answers(facts["latency_s"]["batched"], summary["latency_s"])
     numbers = {name: summary[name] for name in ("metrics", "counts", "errors", "judges", "tokens")}
     numbers["cut_texts"] = tuple(summary["cut_texts"])
+    numbers["steps"] = summary.get("steps", {})
     numbers |= priced(summary["usage"], cell.request.cell)
     result = CellResult(**facts, **numbers, status=FAILED if reason else OK, reason=reason)
     drawn = _drawn(result, settings.pictures, headline)

@@ -1,5 +1,6 @@
 """What a user sees in the terminal: the plan, the progress, the leaderboard, the failures."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
@@ -19,6 +20,7 @@ from runner.output.language_fit import misfits
 from runner.output.ranking import best_value, direction_sign
 from runner.pipeline.data import Data
 from runner.pipeline.planned import SweepPlan
+from runner.pipeline.step_reports import LINE
 from runner.results import CellResult, larger_is_better, varying_axes
 
 _SHOWN_FROM_S = 0.1
@@ -325,6 +327,14 @@ def show_cut_texts(console: Console, cells: Sequence[CellResult]) -> None:
     """A line for every model that did not read all of its texts."""
     for line in cut_lines(cells):
         console.print(line, markup=False, style="yellow")
+
+
+def show_steps(console: Console, cells: Sequence[CellResult]) -> None:
+    """What steps tell of themselves, the same words once."""
+    lines = Counter(facts[LINE] for cell in cells for facts in cell.steps.values() if LINE in facts)
+    for line, n in lines.items():
+        of_cells = f" ({n} of {len(cells)} cells)" if n < len(cells) else ""
+        console.print(f"{line}{of_cells}", markup=False)
 
 
 def show_failures(console: Console, cells: Iterable[CellResult]) -> None:

@@ -29,6 +29,7 @@ from components.protocols import (
     ContextMetric,
     Dataset,
     DenseArm,
+    Diversity,
     Embedder,
     EncodedArm,
     Expander,
@@ -52,6 +53,7 @@ from runner.pipeline.copies import FoundCopies, NoCopies
 from runner.pipeline.cut_texts import cut_pairs, cut_texts
 from runner.pipeline.data import Data
 from runner.pipeline.dense import dense_hits, dimension_mistakes
+from runner.pipeline.diversifying import diverse_hits, diversity_reports
 from runner.pipeline.encoded import encoded_hits
 from runner.pipeline.fusing import Ranking, joined_hits
 from runner.pipeline.judging import Judging, judged_scores
@@ -91,6 +93,7 @@ class Cell:
     vector_index: VectorIndex
     expander: Expander
     retriever: Retriever
+    diversity: Diversity
     reranker: AnyReranker
     context: ContextBuilder
     prompt: Prompt
@@ -186,6 +189,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
         found: Stage[Hits] = PickedHits(picking, n, samples, corpus, chunks)
     else:
         found = _searched(cell.retriever, data, chunks, queries)
+    found = diverse_hits(cell.diversity, data, chunks, found)
     cut = () if picking else cut_texts(cell.retriever, data, chunks, queries)
     hits = reranked_hits(cell.reranker, data, chunks, queries[0], found, cell.retriever.depth)
     context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
@@ -199,7 +203,17 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     return _Found(
         RetrievedPassages(corpus, chunks, context, getattr(cell.context, "merges", False)),
         cell.top_k,
-        Retrieved(queries, corpus, chunks, hits, context, copies, (*cut, *cut_pairs(hits)), asked_orders(hits)),
+        Retrieved(
+            queries,
+            corpus,
+            chunks,
+            hits,
+            context,
+            copies,
+            (*cut, *cut_pairs(hits)),
+            asked_orders(hits),
+            diversity_reports(found),
+        ),
         tuple(scorings),
     )
 

@@ -199,12 +199,17 @@ class DenseHits(Stage[Hits]):
         return sub_corpora.merge(found, parts, len(queries))
 
 
+def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> ChunkVectors:
+    """The vectors of the chunks: the same for all who read them."""
+    terms = corpus_terms(embedder.tokenizer, data.corpus)
+    state = FittedEmbedder(embedder, DocumentPassages(data.corpus, terms))
+    return ChunkVectors(embedder, ChunkPassages(data.corpus, chunks, terms), state)
+
+
 def dense_hits(arm: DenseArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> DenseHits:
     """The ranking of an arm that searches by embedding."""
     embedder, corpus = arm.embedder, data.corpus
-    terms = corpus_terms(embedder.tokenizer, corpus)
-    state = FittedEmbedder(embedder, DocumentPassages(corpus, terms))
-    vectors = ChunkVectors(embedder, ChunkPassages(corpus, chunks, terms), state)
+    vectors = chunk_vectors(embedder, data, chunks)
     passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, corpus))
     corpora = sub_corpora.sub_corpora(data, chunks)
     return DenseHits(
@@ -212,6 +217,6 @@ def dense_hits(arm: DenseArm, data: Data, chunks: Stage[Spans], queries: Stage[Q
         depth,
         BuiltVectorIndex(arm.vector_index.as_built, vectors, corpora),
         vectors,
-        QueryVectors(embedder, passages, state),
+        QueryVectors(embedder, passages, vectors.state),
         sub_corpora.searched(corpora, queries, data.samples),
     )

@@ -12,6 +12,7 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.protocols import AnyReranker, AsksInBatches, EncodedReranker, ListReranker, Reranker, SlowReranker
 from components.records import Hits, Passages, Queries, Spans
+from components.text.ranking import in_front
 from runner.engine.codecs import Codec, Columns
 from runner.engine.identity import describe, key_of
 from runner.engine.run import Run
@@ -56,11 +57,7 @@ class RerankedHits(Stage[Hits]):
         scored = np.full(head.shape, -np.inf, dtype=np.float32)
         scored[query, column] = self._scores(run, pairs)
         order = np.argsort(-scored, axis=1, kind="stable")  # what pads the head has -inf, and stays last
-        lowest = np.where(head >= 0, scored, np.inf).min(axis=1, keepdims=True, initial=np.inf)
-        behind = np.where(tail >= 0, np.where(np.isfinite(lowest), lowest, 0) - 1 - np.arange(tail.shape[1]), -np.inf)
-        chunks = np.concatenate([np.take_along_axis(head, order, axis=1), tail], axis=1)
-        scores = np.concatenate([np.take_along_axis(scored, order, axis=1), behind], axis=1)
-        return Hits(chunks, scores.astype(np.float32))
+        return in_front(Hits(np.take_along_axis(head, order, axis=1), np.take_along_axis(scored, order, axis=1)), tail)
 
     def server_requests(self, run: Run) -> ServerRequests | None:
         """For the pairs without a score, or for as many as there may be where the hits are not known yet."""

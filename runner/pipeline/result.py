@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from components.clusters import clusters_of
+from components.fields import added_later
 from components.gold_copies import GoldCopies
 from components.json_value import Json
 from components.records import (
@@ -35,6 +36,7 @@ from runner.pipeline.judge_counts import judge_counts
 from runner.pipeline.judging import JudgedScores
 from runner.pipeline.list_reranking import HitOrders
 from runner.pipeline.scores import Scoring
+from runner.pipeline.step_reports import StepReport
 
 _HITS_TYPE = pa.list_(
     pa.struct(
@@ -56,7 +58,8 @@ _GOLD_TYPE = pa.list_(
 @dataclass(frozen=True)
 class Summary:
     """`summary` holds metrics, counts (of answers by state, of failed ones by kind, by judge, and of texts that were
-    cut off), tokens, the commonest errors, notes and labels as JSON; `samples` a row per sample.
+    cut off), what steps tell of themselves, tokens, the commonest errors, notes and labels as JSON; `samples` a row per
+    sample.
     """
 
     summary: Mapping[str, Json]
@@ -76,10 +79,15 @@ class Retrieved(StageGroup):
     cut: tuple[CutTexts | CutPairs, ...] = ()
     orders: Mapping[str, Stage[HitOrders]] = field(default_factory=dict)
     """By "reranker", those of one that asks a language model; none of the others."""
+    reports: tuple[StepReport, ...] = added_later(())
 
     def asked(self, run: Run) -> dict[str, HitOrders]:
         """What a language model was asked about the order of hits, and how well it was understood."""
         return {name: run.read(stage) for name, stage in self.orders.items()}
+
+    def steps(self, run: Run) -> dict[str, Json]:
+        """What steps tell of themselves."""
+        return {report.step: dict(report.facts(run)) for report in self.reports}
 
     def notes(self, run: Run) -> dict[str, int]:
         """How many copies of gold the corpus holds."""
@@ -99,7 +107,9 @@ class Retrieved(StageGroup):
             for text, sample in zip(queries.texts, queries.sample.tolist(), strict=True):
                 texts[sample].append(text)
         found = _hit_lists(run.read(self.hits), run.read(self.chunks), run.read(self.corpus), run.read(self.context))
-        return {"query": pa.array(["\n".join(own) for own in texts], pa.string()), "retrieved": found}
+        query = pa.array(["\n".join(own) for own in texts], pa.string())
+        told = {name: column for report in self.reports for name, column in report.columns(run).items()}
+        return {"query": query, "retrieved": found, **told}
 
 
 @dataclass(frozen=True)
@@ -108,6 +118,10 @@ class NothingRetrieved(StageGroup):
 
     def asked(self, run: Run) -> dict[str, HitOrders]:
         """Nothing was put in order."""
+        return {}
+
+    def steps(self, run: Run) -> dict[str, Json]:
+        """There were none."""
         return {}
 
     def notes(self, run: Run) -> dict[str, int]:
@@ -176,6 +190,8 @@ class Result(Stage[Summary]):
             "cut_texts": self.retrieved.cut_texts(run),
             "labels": {slug: labels[slug] for slug in _slugs(samples) if slug in labels},
         }
+        if steps := self.retrieved.steps(run):
+            summary["steps"] = steps
         return Summary(summary, pa.table(columns))
 
     def _usage(

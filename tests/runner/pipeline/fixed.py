@@ -14,6 +14,9 @@ from components.chunkers.budget import Unit
 from components.chunkers.sentence import SentencePacking
 from components.chunkers.whole import WholeDocuments
 from components.contexts.packed import PackedContext
+from components.diversity.mmr_by_vectors import MmrByVectors
+from components.diversity.near_duplicates import NearDuplicates
+from components.diversity.none import KeepAll
 from components.encodings import Encodings
 from components.expanders.none import NoExpander
 from components.fusions.rrf import ReciprocalRank
@@ -268,6 +271,7 @@ def fixed_cell(**fields: Any) -> Cell:
         retriever=Hybrid(
             embedder, Flat(), Bm25(tokenizer=words, max_share_without_hits=1.0), ReciprocalRank(), depth=6
         ),
+        diversity=KeepAll(),
         reranker=NoReranker(),
         context=PackedContext(),
         prompt=PromptByKind(
@@ -325,6 +329,15 @@ CELLS = {
     },
     "only the gold itself counts": {"metrics": _STRICT},
     "an embedder with a limit": {"retriever": Dense(FirstLetters(), Flat(), depth=6)},
+    "hits that differ": {
+        "retriever": bm25(),
+        "diversity": NearDuplicates(threshold=0.1, n=1, tokenizer=CharacterBigrams()),
+        "llm": NoGenerator(),
+    },
+    "hits that differ by their vectors": {
+        "diversity": MmrByVectors(LetterCounts(), 0.5, depth=3),
+        "llm": NoGenerator(),
+    },
     "a reranker with a limit": {"retriever": bm25(), "reranker": ReadsCharacters(depth=3, limit=60)},
     "a model swaps neighbours": {
         "retriever": bm25(),

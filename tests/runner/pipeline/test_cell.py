@@ -84,6 +84,13 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
             (*HYBRID, "retriever=arms", "retriever.weights.bigrams=0.5"),
             {"fused_hits", "ranking_scores"} | AFTER_CONTEXT,
         ),
+        (HYBRID, (*HYBRID, "diversity=near_duplicates"), {"diverse_hits", "ranking_scores"} | AFTER_CONTEXT),
+        (HYBRID, (*HYBRID, "diversity=mmr"), {"diverse_hits_by_vectors", "ranking_scores"} | AFTER_CONTEXT),
+        (
+            ("retriever=bm25", "llm=scripted"),
+            ("retriever=bm25", "llm=scripted", "diversity=mmr_terms"),
+            {"diverse_hits", "ranking_scores"} | AFTER_CONTEXT,
+        ),
         (HYBRID, (*HYBRID, "retriever=hybrid_rerank"), {"reranked_hits", "ranking_scores"} | AFTER_CONTEXT),
         (
             HYBRID,
@@ -167,6 +174,7 @@ def test_an_arm_adds_its_own_search_to_those_of_others() -> None:
         "chunk=token",
         "embedder=lsa",
         "reranker=lexical",
+        "diversity=mmr",
         "top_k=9",
         "expander=history",
         "expander=none",
@@ -181,7 +189,7 @@ def test_a_closed_book_uses_none_of_the_retrieval(override: str) -> None:
 
 def test_the_axes_that_count_are_named() -> None:
     always = {"dataset", "tokenizer", "retriever", "llm", "metrics", "judge"}
-    retrieval = {"chunk", "expander", "reranker", "context", "top_k"}
+    retrieval = {"chunk", "expander", "diversity", "reranker", "context", "top_k"}
     assert graph("retriever=closed_book").used == always
     assert graph("retriever=bm25").used == always | retrieval
     assert graph("retriever=hybrid").used == always | retrieval | {"embedder", "vector_index"}

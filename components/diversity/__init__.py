@@ -1,0 +1,1 @@
+"""Keep the first hits of a query from saying the same."""

@@ -1,0 +1,46 @@
+"""Maximal marginal relevance by the chunks' terms."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.diversity.marginal_relevance import by_marginal_relevance, mistakes_of
+from components.protocols import WordTokenizer
+from components.records import Hits, Passages, Terms
+from components.text.counts import count_matrix, inverse_document_frequency
+from components.tokenizers.rjieba_words import RjiebaWords
+
+
+@dataclass(frozen=True)
+class MmrByTerms:
+    """Hits are as similar as their terms are, by the cosine of TF-IDF. The IDF is that among the hits of the query:
+    what all of them say tells none from another. `relevance_weight` is the paper's lambda: 1 leaves the ranking as it
+    is, 0 looks for what is new alone. `depth` hits per query are put in order.
+    """
+
+    relevance_weight: float = 0.7
+    depth: int = 100
+    tokenizer: WordTokenizer = RjiebaWords()
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Numbers out of range."""
+        return mistakes_of(self.depth, self.relevance_weight)
+
+    def diversify(self, hits: Hits, chunks: Passages) -> Hits:
+        """The hits in their new order."""
+        terms = chunks.terms
+        assert terms is not None, "it has a tokenizer, so terms are filled"
+
+        def similarity(own: NDArray[np.int32]) -> NDArray[np.float64]:
+            counts = count_matrix(Terms(terms.ids, terms.first[own], terms.last[own], terms.n_vocabulary))
+            weights = counts.multiply(inverse_document_frequency(counts)).tocsr()
+            length = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).ravel())
+            products: NDArray[np.float64] = (weights @ weights.T).toarray()
+            norm = np.outer(length, length)
+            return np.divide(products, norm, out=np.zeros_like(norm), where=norm > 0)
+
+        return by_marginal_relevance(hits, self.depth, self.relevance_weight, similarity)

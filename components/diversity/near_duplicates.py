@@ -1,0 +1,84 @@
+"""Leaving out hits that say what a better one says already."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import WordTokenizer
+from components.records import Hits, Passages, Terms
+from components.text.ranking import without
+from components.tokenizers.rjieba_words import RjiebaWords
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""Of the rolling hash that stands for a shingle: odd, so that no bit is lost."""
+
+
+@dataclass(frozen=True)
+class NearDuplicates:
+    """Best first, a hit is left out if its resemblance with one that was kept is `threshold` or more: the share of
+    their shingles, `n` terms in a row, that both have (Jaccard). A hit with fewer terms is one shingle; one without
+    any is like none. `depth` hits per query are compared, and those behind them are kept.
+
+    Source: Broder 1997, "On the resemblance and containment of documents", section 2; exact, without sketches.
+    """
+
+    threshold: float = 0.8
+    n: int = 3
+    depth: int = 100
+    tokenizer: WordTokenizer = RjiebaWords()
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Numbers out of range."""
+        mistakes = [
+            f"{name}: got {getattr(self, name)}, wanted at least 1"
+            for name in ("n", "depth")
+            if getattr(self, name) < 1
+        ]
+        if not 0 < self.threshold <= 1:
+            mistakes.append(f"threshold: got {self.threshold}, wanted a share above 0, at most 1")
+        return mistakes
+
+    def diversify(self, hits: Hits, chunks: Passages) -> Hits:
+        """Those that are kept, with their scores."""
+        assert chunks.terms is not None, "it has a tokenizer, so terms are filled"
+        dropped = np.zeros(hits.chunk.shape, dtype=bool)
+        for row, own in enumerate(hits.chunk[:, : self.depth]):
+            places = np.flatnonzero(own >= 0)
+            resemblance = self._resemblance(chunks.terms, own[places])
+            kept: list[int] = []
+            for i, place in enumerate(places.tolist()):
+                dropped[row, place] = bool((resemblance[i, kept] >= self.threshold).any())
+                kept += [] if dropped[row, place] else [i]
+        return without(hits, dropped)
+
+    def _resemblance(self, terms: Terms, chunks: NDArray[np.int32]) -> NDArray[np.float64]:
+        """float64[n_chunks, n_chunks]."""
+        from scipy.sparse import csr_array
+
+        shingles = [np.unique(self._shingles(terms.row(chunk))) for chunk in chunks.tolist()]
+        size = np.array([len(own) for own in shingles], dtype=np.int64)
+        _, column = np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *shingles]), return_inverse=True)
+        row = np.repeat(np.arange(len(chunks)), size)
+        holds = csr_array(
+            (np.ones(len(row), dtype=np.int32), (row, column)), shape=(len(chunks), int(column.max(initial=0)) + 1)
+        )
+        shared = (holds @ holds.T).toarray()
+        union = size[:, None] + size[None, :] - shared
+        share: NDArray[np.float64] = np.divide(shared, union, out=np.zeros(union.shape), where=union > 0)
+        return share
+
+    def _shingles(self, ids: NDArray[np.int32]) -> NDArray[np.uint64]:
+        """A hash of 64 bits for every `n` terms in a row."""
+        if not len(ids):
+            return np.zeros(0, dtype=np.uint64)
+        n = min(self.n, len(ids))
+        windows = np.lib.stride_tricks.sliding_window_view(ids.astype(np.uint64) + np.uint64(1), n)
+        hashed = np.zeros(len(windows), dtype=np.uint64)
+        for i in range(n):  # wraps around at 64 bits, as it should
+            hashed = (hashed ^ windows[:, i]) * _MULTIPLIER
+            hashed ^= hashed >> np.uint64(29)
+        return hashed

@@ -1,0 +1,52 @@
+from dataclasses import replace
+
+import pytest
+
+from components.diversity.near_duplicates import NearDuplicates
+from components.tokenizers.character_bigrams import CharacterBigrams
+from tests.contracts.diversity_contract import HITS, DiversityContract
+from tests.contracts.fusion_contract import hits_of
+from tests.contracts.passages import passages, term_table
+from tests.contracts.ranking_checks import rankings_of
+
+COMPONENT = NearDuplicates(tokenizer=CharacterBigrams())
+
+
+class TestNearDuplicates(DiversityContract):
+    component = COMPONENT
+
+    def test_a_hit_that_says_the_same_is_left_out(self) -> None:
+        """One without a term is like none."""
+        assert rankings_of(self.diversify(HITS))[0] == [0, 2, 3, 4]
+
+
+class TestOfFewTerms(DiversityContract):
+    component = NearDuplicates(n=50, tokenizer=CharacterBigrams())
+
+    def test_a_hit_with_fewer_is_one_shingle(self) -> None:
+        assert rankings_of(self.diversify(HITS))[0] == [0, 2, 3, 4]
+
+
+def left(component: NearDuplicates, *texts: str) -> list[int]:
+    hits = hits_of({i: 9.0 - i for i in range(len(texts))})
+    return rankings_of(component.diversify(hits, passages(texts, term_table(texts, component.tokenizer))))[0]
+
+
+@pytest.mark.parametrize(("threshold", "kept"), [(0.5, [0]), (0.51, [0, 1])])
+def test_resemblance_by_hand(threshold: float, kept: list[int]) -> None:
+    """Of pairs: ab bc cd de and bc cd de ef fg; three of six are in both."""
+    assert left(replace(COMPONENT, n=2, threshold=threshold), "a b c d e", "b c d e f g") == kept
+
+
+def test_what_was_left_out_leaves_nothing_out() -> None:
+    """The third is like the second alone."""
+    assert left(replace(COMPONENT, n=1, threshold=0.5), "a b c", "a b c d e", "c d e f") == [0, 2]
+
+
+def test_behind_the_depth_nothing_is_compared() -> None:
+    assert left(replace(COMPONENT, depth=1), "a b c", "a b c") == [0, 1]
+
+
+def test_mistakes() -> None:
+    found = [mistake.split(",")[0] for mistake in NearDuplicates(threshold=0, n=0, depth=0).check()]
+    assert found == ["n: got 0", "depth: got 0", "threshold: got 0"]

@@ -1,0 +1,9 @@
+from components.diversity.none import KeepAll
+from tests.contracts.diversity_contract import HITS, DiversityContract
+
+
+class TestKeepAll(DiversityContract):
+    component = KeepAll()
+
+    def test_all_stay(self) -> None:
+        assert self.diversify(HITS) is HITS

@@ -1,0 +1,72 @@
+"""Hits that are left out are counted and told; the others keep their order through a reranker."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from components.diversity.none import KeepAll
+from components.records import Hits, Passages
+from runner.engine.executors.inline import run_inline
+from runner.engine.plan import make_plan
+from runner.engine.store import Store
+from runner.launch.sweep import EXIT_OK
+from tests.runner.pipeline.fixed import bm25, fixed_cell, graph_in
+from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, run_small, samples_in
+
+TEXTS = {
+    "a": "the bank raised its rate in may to three percent",
+    "b": "the bank raised its rate in may to three percent again",
+    "c": "the rate of the river is high",
+}
+OPTIONS = (
+    "llm=none",
+    "tokenizer=bigrams",
+    "expander=none",
+    "retriever.sparse_index.max_share_without_hits=1",
+    *RANKING_ONLY,
+)
+
+
+def documents_found(folder: Path, sweep_id: str) -> list[list[str]]:
+    return [[hit["document_id"] for hit in sample["retrieved"]] for sample in samples_in(folder, sweep_id)]
+
+
+def run(folder: Path, *overrides: str) -> list[list[str]]:
+    samples = [{"id": "1", "question": "bank rate"}, {"id": "2", "question": "river"}]
+    options = (*own_data(folder, TEXTS, samples), *OPTIONS, *overrides)
+    sweep_id = "-".join(overrides) or "plain"
+    assert run_small(folder, options, sweep_id=sweep_id) == EXIT_OK
+    return documents_found(folder, sweep_id)
+
+
+def test_what_says_the_same_is_left_out_counted_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path) == [["a", "b", "c"], ["c"]]
+    (plain,) = cells_in(tmp_path, "plain")
+    assert plain.steps == {}
+    assert run(tmp_path, "diversity=near_duplicates") == [["a", "c"], ["c"]]
+    line = "diversity: 1 of 4 hits say what a better one says, and were left out"
+    (cell,) = cells_in(tmp_path, "diversity=near_duplicates")
+    assert cell.steps == {"diversity": {"n_hits": 4, "n_dropped": 1, "n_samples_with_fewer": 1, "line": line}}
+    assert line in capsys.readouterr().out
+    assert run(tmp_path, "diversity=near_duplicates", "reranker=lexical") == [["a", "c"], ["c"]]
+
+
+@dataclass(frozen=True)
+class MakesUp(KeepAll):
+    """Gives a hit that was never found."""
+
+    depth: ClassVar[int] = 1
+
+    def diversify(self, hits: Hits, chunks: Passages) -> Hits:
+        return Hits(np.where(hits.chunk >= 0, hits.chunk + 100, -1).astype(np.int32), hits.score)
+
+
+def test_hits_that_were_not_found_are_an_error(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    graph = graph_in(store, fixed_cell(retriever=bm25(), diversity=MakesUp()))
+    runs: Sequence[object] = list(run_inline(make_plan([(graph.result, 1)], store).order, store, lambda *_: None))
+    assert any("MakesUp: of query 0 the hits" in getattr(each, "error", "") for each in runs)
