@@ -7,6 +7,9 @@ from typing import ClassVar
 
 _PER = 1_000_000
 
+OWN_MACHINES = "own machines"
+"""The host of models that run on machines of the user's: nobody charges for their requests."""
+
 
 @dataclass(frozen=True)
 class Price:
@@ -59,9 +62,12 @@ class Prices:
     is_axis: ClassVar[bool] = False
 
     def of(self, model: str, host: str) -> Price | None:
-        """None for a model that no list names at this server: what it costs is not known, which is not 0."""
+        """None for a model that no list names at this server: what it costs is not known, which is not 0. On
+        OWN_MACHINES nothing is charged unless a list says what that is worth.
+        """
         found = [prices.models.get(model) for prices in self.lists.values() if prices.host in ("", host)]
-        return next((price for price in reversed(found) if price), None)
+        otherwise = Price(0.0) if host == OWN_MACHINES else None
+        return next((price for price in reversed(found) if price), otherwise)
 
 
 NO_PRICES = Prices("", {})

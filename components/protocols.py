@@ -533,7 +533,8 @@ class LLM(Component, Protocol):
     """Answers requests. Equal requests have equal answers, unless it has a field `temperature` that is above 0.
 
     A model behind a server whose attempts pass the gate (see `components.openai_server.gate`) has a property `account`,
-    whose limits they count against; requests to other models are counted by whoever asks.
+    whose limits they count against; requests to other models are counted by whoever asks. One that runs on machines of
+    the user's, where nobody charges for requests, has a class variable `is_free = True`.
     """
 
     answers_from: ClassVar[AnswersFrom]

@@ -56,6 +56,7 @@ class OllamaChat:
 
     version: ClassVar[int] = 1
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+    is_free: ClassVar[bool] = True
 
     def check(self) -> list[str]:
         """What is wrong with the fields; with a `digest`, whether the server has these weights under this name."""

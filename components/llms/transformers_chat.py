@@ -54,6 +54,7 @@ class TransformersChat:
 
     version: ClassVar[int] = 1
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+    is_free: ClassVar[bool] = True
 
     def check(self) -> list[str]:
         """Missing packages, a model or an adapter that cannot be meant, a chat template that is missing or fails,

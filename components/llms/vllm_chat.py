@@ -54,6 +54,7 @@ class VllmChat:
 
     version: ClassVar[int] = 1
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+    is_free: ClassVar[bool] = True
 
     def check(self) -> list[str]:
         """A command that is not there, a model or an adapter that cannot be meant, numbers out of range."""

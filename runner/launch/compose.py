@@ -1,9 +1,11 @@
 """The configuration that a command line asks for, composed as `python -m runner` composes it, without running it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from importlib.resources import files
 
+import yaml
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf.errors import OmegaConfBaseException
@@ -13,6 +15,9 @@ from components.json_value import Json
 from runner.launch import grid_launcher
 from runner.launch.axes import plain_of
 from runner.launch.hydra_state import own_hydra
+
+_MOST_OPTIONS = 4
+"""Of a group, in a message."""
 
 
 def compose_config(overrides: Sequence[str]) -> dict[str, Json]:
@@ -39,9 +44,33 @@ def told(error: Exception) -> str:
     if "hydra/launcher/joblib" in message:
         return f"{message}\nIt comes with an extra: {install_command('joblib')}"
     unknown = re.search(r"Could not override '([\w.@/]+)'", message)
-    close = get_close_matches(unknown[1], list(_keys(compose_config([]))), n=1) if unknown else []
     # Hydra's own advice, to append the key with a plus, would lead to the next error.
-    return f"{unknown[1]}: unknown; did you mean {close[0]}?" if unknown and close else message
+    return (unknown and _advice(unknown[1])) or message
+
+
+def _advice(key: str) -> str:
+    """About a key that is not there for all jobs; "" if nothing is like it."""
+    group, _, field = key.partition(".")
+    fields_of_options = dict(_fields_of_options(group))
+    having = [option for option, fields in fields_of_options.items() if field in fields]
+    if having:
+        more = f" and {len(having) - _MOST_OPTIONS} more" if len(having) > _MOST_OPTIONS else ""
+        return (
+            f"{key}: not every {group} that is chosen has this field, but {', '.join(having[:_MOST_OPTIONS])}{more}; "
+            "sweep it with such options alone"
+        )
+    known = [*_keys(compose_config([])), *(f"{group}.{name}" for names in fields_of_options.values() for name in names)]
+    close = get_close_matches(key, known, n=1)
+    return f"{key}: unknown; did you mean {close[0]}?" if close else ""
+
+
+def _fields_of_options(group: str) -> Iterator[tuple[str, Collection[str]]]:
+    """The fields of each of our options of a group; nothing for what is no group."""
+    folder = files("conf").joinpath(group)
+    for file in sorted(folder.iterdir(), key=lambda file: file.name) if folder.is_dir() else ():
+        if file.is_file() and file.name.endswith(".yaml"):
+            option: Json = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+            yield file.name.removesuffix(".yaml"), option.keys() - {"defaults", "_target_"}
 
 
 def _keys(node: Mapping[str, Json], above: str = "") -> Iterator[str]:

@@ -26,9 +26,11 @@ def _look(language: str) -> str:
 
 
 def _not_made_for_its_texts(cell: PlannedCell) -> Iterator[str]:
-    """The fields of the cell with such components, and the components' names."""
+    """The fields of the cell with such components, and the components' names. None for a user who says that texts are
+    in several languages: what most of them look like is no better.
+    """
     language = cell.graph.data.language
-    if language == cell.request.cell.language.name == UNKNOWN:  # nothing fits such texts better
+    if cell.request.cell.language.name == UNKNOWN:
         return
     for field in sorted(cell.graph.used):
         for part in parts_of(getattr(cell.request.cell, field)):

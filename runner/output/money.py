@@ -66,8 +66,11 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     n_tokens = sum(tokens.n_all for _, tokens in by_model)
     costs = [(price_of(llm, prices), tokens) for llm, tokens in by_model]
     cost = sum(price.of(tokens.n_prompt, tokens.n_completion) for price, tokens in costs if price)
-    unpriced = sorted({getattr(llm, "model", type(llm).__name__) for llm, _ in by_model if not price_of(llm, prices)})
-    text = f"at most about {n_tokens:,} tokens" + (f", {money(cost, prices.currency)}" if cost or not unpriced else "")
+    charged = [llm for llm, _ in by_model if not getattr(llm, "is_free", False)]
+    unpriced = sorted({getattr(llm, "model", type(llm).__name__) for llm in charged if not price_of(llm, prices)})
+    text = f"at most about {n_tokens:,} tokens"
+    if cost or (charged and not unpriced):
+        text += f", {money(cost, prices.currency)}"
     if unpriced:
         text += f"; what {', '.join(unpriced)} costs is not known: no price list names it"
     if len(known) < len(counts):
@@ -129,9 +132,13 @@ def spent_text(spent: Spent, prices: Prices) -> str:
         unknown.append(f"no price list names the model of {spent.n_unpriced:,.0f}")
     if spent.n_unanswered:
         unknown.append(f"{spent.n_unanswered:,.0f} ended without a reply, and may have been charged")
-    cost = money(spent.cost, prices.currency) if spent.cost or not spent.n_unpriced else "cost not known"
+    counts = [f"{spent.n_requests:,.0f} requests", f"{spent.n_tokens:,} tokens"]
+    if spent.cost:
+        counts.append(money(spent.cost, prices.currency))
+    elif spent.n_unpriced:
+        counts.append("cost not known")
     notes = f" ({'; '.join(unknown)})" if unknown else ""
-    return f"{spent.n_requests:,.0f} requests, {spent.n_tokens:,} tokens, {cost}{notes}"
+    return ", ".join(counts) + notes
 
 
 def money(amount: float, currency: str) -> str:

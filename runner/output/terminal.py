@@ -187,7 +187,9 @@ def show_leaderboard(
         )
     same, along = _not_shown(ordered, axes)
     components = ", ".join(
-        f"{name}={_axis(value)}" for name, value in same.items() if "." not in name and value != "none"
+        f"{name}={_axis(value)}" + (f" ({_axis(same[f'{name}.model'])})" if same.get(f"{name}.model") else "")
+        for name, value in same.items()
+        if "." not in name and value != "none"
     )
     console.print(f"[dim]the same in all that use it: {components}[/]")
     if along:

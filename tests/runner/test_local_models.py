@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyarrow.parquet import read_table
 
-from runner.results import read_cells
+from runner.results import read_cells, read_sweep
 from tests.extras import skip_without
 from tests.models.tiny import CHAT_TEMPLATE, save_bert, save_lora, save_qwen2
 from tests.runner.sweeping import FEW_METRICS, QUIET, only_sweep, own_data, run_command
@@ -36,7 +36,9 @@ def test_answers_without_a_word_of_the_packages(folder: Path) -> None:
         "llm.max_new_tokens=6", "llm.dtype=float32",
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
+    assert "cost" not in done.stdout, "nobody charges for what runs here"
     sweep = only_sweep(folder)
+    assert read_sweep(sweep).spent["cost"] == 0
     cells = list(read_cells(sweep))
     assert [(cell.status, cell.errors) for cell in cells] == [("OK", {"too_long": 1})] * 2
     plain, adapted = (read_table(sweep / cell.cell_id / "samples.parquet")["answer"].to_pylist() for cell in cells)

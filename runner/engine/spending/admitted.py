@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from components.errors import BudgetReached
 from components.openai_server.gate import Account, Attempt, Gate, OwnGate, Tokens, n_tokens_at_most, passing
+from components.prices import OWN_MACHINES
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 
@@ -60,7 +61,9 @@ def _next(answers: Iterator[Answer], gate: Gate) -> Answer | None:
 
 
 def _attempt(llm: LLM, request: Request) -> Attempt:
-    account = Account("", getattr(llm, "model", type(llm).__name__), "")
+    account = Account(
+        OWN_MACHINES if getattr(llm, "is_free", False) else "", getattr(llm, "model", type(llm).__name__), ""
+    )
     return Attempt(account, most_tokens(llm, request.messages), _LONGEST_S)
 
 

@@ -90,6 +90,23 @@ class TestCommandLine:
         assert code == EXIT_NOT_RUN
         assert error == "chunk.sise: unknown; did you mean chunk.size?\n"
 
+    @pytest.mark.parametrize(
+        ("typed", "wanted"),
+        [
+            (
+                ["-m", "vector_index=flat,int8", "vector_index.oversampling=2,4"],
+                "vector_index.oversampling: not every vector_index that is chosen has this field, but binary, int8, "
+                "truncated; sweep it with such options alone\n",
+            ),
+            (["embedder=hashing", "embedder.max_ngrams=3"], "embedder.max_ngrams: unknown; did you mean "),
+        ],
+    )
+    def test_a_field_of_another_option(self, tmp_path: Path, typed: list[str], wanted: str) -> None:
+        code, error = self.run(tmp_path, *typed)
+        assert code == EXIT_NOT_RUN
+        assert error.startswith(wanted)
+        assert "max_terms" not in error
+
     def test_a_glob_over_what_has_no_options(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "-m", "top_k=glob(*)")
         assert code == EXIT_NOT_RUN

@@ -50,6 +50,14 @@ def test_english_words_do_not_fit_chinese_texts(tmp_path: Path) -> None:
     assert "EnglishStems" in shown
 
 
+def test_several_languages_that_a_user_names_are_not_taken_for_the_commonest_of_them(tmp_path: Path) -> None:
+    texts = {**{f"{i}": ENGLISH["a"] for i in range(9)}, "zh": "大桥于1932年通车，是全国最古老的桥之一。"}
+    assert "Add language=en" in plan(tmp_path, texts, "When was the bridge opened?")
+    shown = plan(tmp_path, texts, "When was the bridge opened?", "language=multi")
+    assert "in English" in shown
+    assert "made for" not in shown
+
+
 JUDGE = ("llm=scripted", "judge.llm.model=a-judge", "judge.llm.api_key_env=''")
 
 

@@ -206,6 +206,15 @@ class TestDirection:
 SAME = {"llm": "extractive", "judge": "none", "chunk.size": 128}
 
 
+def test_what_is_the_same_in_all_names_models_and_not_their_classes_alone() -> None:
+    axes = {"embedder": "sentence_transformers", "embedder.model": "owner/name", "llm": "transformers"}
+    cells = [replace(each, axes={**each.axes, **axes, "llm.model": f"of {each.cell_id}"}) for each in CELLS]
+    lines = shown(cells).splitlines()
+    assert (
+        "the same in all that use it: top_k=5, embedder=sentence_transformers (owner/name), llm=transformers" in lines
+    )
+
+
 def test_an_axis_that_varies_along_with_another_is_no_column_and_is_named() -> None:
     cells = [replace(each, axes={**each.axes, "reranker": f"of {each.cell_id}", **SAME}) for each in CELLS]
     lines = shown(cells).splitlines()
