@@ -26,6 +26,7 @@ from components.records import (
     Message,
     Passage,
     Passages,
+    RefinedDocuments,
     Request,
     Sample,
     Scores,
@@ -85,6 +86,25 @@ class DatasetOverSource(Dataset, Protocol):
 
     def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
         """What `load` gives, from what the source read. Raises DataError."""
+
+
+@runtime_checkable
+class Refinement(Component, Protocol):
+    """Makes other texts of those of a corpus before they are cut into chunks: what is searched and read then. Whatever
+    is scored is scored by the texts before, from which each character is known to come.
+    """
+
+    def refine(self, documents: Documents) -> RefinedDocuments:
+        """Each document refined. Raises ComponentError. Several corpora side by side are passed in one by one."""
+
+
+@runtime_checkable
+class Refiner(Component, Protocol):
+    """Which refinements are made, one after the other, so that cells share the first that they have in common."""
+
+    @property
+    def steps(self) -> Sequence[Refinement]:
+        """None for texts as they are; a refiner that is a single refinement returns itself."""
 
 
 @runtime_checkable

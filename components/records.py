@@ -29,6 +29,37 @@ class Documents:
         return len(self.ids)
 
 
+@dataclass(frozen=True)
+class Origins:
+    """Where the characters of refined texts come from: pieces as columns of equal length, sorted by (document, start),
+    none over another.
+
+    The characters [start, end) of the refined text of `document` (a position in the corpus) come from
+    [original_start, original_end) of its text before, one by one where `is_copy`, else each of them from all of these.
+    What lies in no piece was added. All int32, `is_copy` bool.
+    """
+
+    document: NDArray[np.int32]
+    start: NDArray[np.int32]
+    end: NDArray[np.int32]
+    original_start: NDArray[np.int32]
+    original_end: NDArray[np.int32]
+    is_copy: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+
+@dataclass(frozen=True)
+class RefinedDocuments(Documents):
+    """A corpus made of another one: as many documents with the same ids in the same order, "" in the place of a text
+    that was left out. `counts` say for the record what was done.
+    """
+
+    origins: Origins = field(kw_only=True)
+    counts: Mapping[str, int] = field(kw_only=True)
+
+
 class Kind(StrEnum):
     """What a sample asks of the generator; prompts and the extractive baseline choose by it."""
 
@@ -139,6 +170,15 @@ class Spans:
 
     def __len__(self) -> int:
         return len(self.document)
+
+
+@dataclass(frozen=True)
+class ChunkOrigins(Spans):
+    """Where chunks of refined texts come from in the original ones: rows by `chunk`, int32, non-decreasing; a chunk has
+    as many as it was put together of, in its own order, and one without characters if all of it was added.
+    """
+
+    chunk: NDArray[np.int32] = field(kw_only=True)
 
 
 class SpanTexts(Sequence[str]):

@@ -7,8 +7,8 @@ import numpy as np
 
 from components.json_value import Json
 from components.records import Benchmark, Sample
+from components.text.near_duplicates import SHINGLE_CHARACTERS, THRESHOLD, count_near_duplicates
 from runner.datasets.leaks import count_leaks
-from runner.datasets.near_duplicates import SHINGLE_CHARACTERS, THRESHOLD, count_near_duplicates
 
 
 def describe_benchmark(name: str, benchmark: Benchmark) -> dict[str, Json]:

@@ -15,7 +15,7 @@ line below that joins it.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 from components.prices import NO_PRICES, Prices
@@ -37,12 +37,13 @@ from components.protocols import (
     PickingArm,
     Prompt,
     RankingMetric,
+    Refiner,
     Retriever,
     SparseArm,
     VectorIndex,
     WordTokenizer,
 )
-from components.records import Hits, Spans
+from components.records import Documents, Hits, Spans
 from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
 from runner.pipeline.answer_scores import answer_scores
@@ -61,6 +62,7 @@ from runner.pipeline.list_reranking import asked_orders
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.picking import PickedHits
 from runner.pipeline.queries import SampleQueries
+from runner.pipeline.refining import gold_in, refined_corpora, refiner_reports, told_in_original
 from runner.pipeline.reranking import reranked_hits
 from runner.pipeline.result import NothingRetrieved, Result, Retrieved
 from runner.pipeline.retrieval_scores import ContextScores, RankingScores
@@ -87,6 +89,7 @@ class Cell:
     """
 
     dataset: Dataset
+    refiner: Refiner
     chunk: Chunker
     tokenizer: WordTokenizer
     embedder: Embedder
@@ -179,40 +182,44 @@ def _n_context_tokens(cell: Cell, passages: PromptPassages) -> int:
 
 
 def _retrieved(cell: Cell, data: Data) -> _Found:
-    corpus, samples = data.corpus, data.samples
+    original, samples = data.corpus, data.samples
+    refined = refined_corpora(cell.refiner, data)
+    corpus: Stage[Documents] = refined[-1] if refined else original
+    data = replace(data, corpus=corpus)
     picking = next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
     chunker = (picking and picking.chunker) or cell.chunk
     chunks = Chunks(chunker, corpus, SegmentedCorpus(chunker.length_tokenizer, corpus))
     queries = tuple(SampleQueries(variant, samples) for variant in cell.expander.variants)
     if picking:
         n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
-        found: Stage[Hits] = PickedHits(picking, n, samples, corpus, chunks)
+        found: Stage[Hits] = PickedHits(picking, n, gold_in(refined, samples), corpus, chunks)
     else:
         found = _searched(cell.retriever, data, chunks, queries)
     found = diverse_hits(cell.diversity, data, chunks, found)
     cut = () if picking else cut_texts(cell.retriever, data, chunks, queries)
     hits = reranked_hits(cell.reranker, data, chunks, queries[0], found, cell.retriever.depth)
     context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
-    copies = FoundCopies(samples, corpus) if cell.metrics.credit_copies else NoCopies()
+    copies = FoundCopies(samples, original) if cell.metrics.credit_copies else NoCopies()
+    told = told_in_original(refined, chunks, hits, context)
     interval = cell.metrics.interval
     scorings: list[Stage[Scoring]] = []
     if ranking := _of_kind(cell.metrics.scores, RankingMetric):
-        scorings.append(RankingScores(ranking, interval, samples, corpus, chunks, hits, copies))
+        scorings.append(RankingScores(ranking, interval, samples, original, told.chunks, told.hits, copies))
     if of_context := _of_kind(cell.metrics.scores, ContextMetric):
-        scorings.append(ContextScores(of_context, interval, samples, corpus, chunks, context, copies))
+        scorings.append(ContextScores(of_context, interval, samples, original, told.chunks, told.context, copies))
     return _Found(
         RetrievedPassages(corpus, chunks, context, getattr(cell.context, "merges", False)),
         cell.top_k,
         Retrieved(
             queries,
-            corpus,
-            chunks,
-            hits,
-            context,
+            original,
+            told.chunks,
+            told.hits,
+            told.context,
             copies,
             (*cut, *cut_pairs(hits)),
             asked_orders(hits),
-            diversity_reports(found),
+            (*refiner_reports(refined), *diversity_reports(found)),
         ),
         tuple(scorings),
     )

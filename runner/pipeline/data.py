@@ -210,21 +210,20 @@ class Samples(Stage[SampleSet]):
 @dataclass(frozen=True)
 class Data:
     """A loaded data set as stages. `notes` are what its loader had to decide; `corpus_prefixes` how the ids of those
-    documents begin that are searched together, ("",) for one corpus; `language` is the one that the texts look like.
+    documents begin that are searched together, ("",) for one corpus; `language` is the one that the texts look like;
+    `key` is a SHA-256 that stands for documents and samples, whatever their place or name. Where texts were made of the
+    documents that are searched in their place, these are the `corpus`.
     """
 
-    corpus: Corpus
+    loaded: LoadedBenchmark
+    corpus: Stage[Documents]
     samples: Samples
     n_documents: int
     n_samples: int
     corpus_prefixes: tuple[str, ...]
     notes: Mapping[str, Json]
     language: str
-
-    @property
-    def key(self) -> str:
-        """SHA-256 that stands for documents and samples, whatever their place or name."""
-        return key_of([self.corpus.content, self.samples.content])
+    key: str
 
 
 def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
@@ -235,7 +234,7 @@ def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
         step = max(-(-len(table) // n_documents), 1)
         return _documents(table.take(list(range(0, len(table), step))))
 
-    return read_kept(data.corpus.data, store, read)
+    return read_kept(data.loaded, store, read)
 
 
 def load_data(dataset: Dataset, store: Store, announce: Callable[[str], None] = lambda line: None) -> Data:
@@ -250,6 +249,7 @@ def load_data(dataset: Dataset, store: Store, announce: Callable[[str], None] = 
         announce(f"loading {dataset.name} ...")
     content, notes = read_kept(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))
     return Data(
+        loaded,
         Corpus(content["documents"], loaded),
         Samples(content["samples"], loaded),
         content["n_documents"],
@@ -257,4 +257,5 @@ def load_data(dataset: Dataset, store: Store, announce: Callable[[str], None] = 
         tuple(content["corpus_prefixes"]),
         notes,
         content["language"],
+        key_of([content["documents"], content["samples"]]),
     )

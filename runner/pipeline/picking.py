@@ -8,7 +8,7 @@ from components.records import Documents, Hits, Spans
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
-from runner.pipeline.data import Samples
+from runner.pipeline.data import SampleSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class PickedHits(Stage[Hits]):
 
     arm: PickingArm
     n: int
-    samples: Samples
+    samples: Stage[SampleSet]
     corpus: Stage[Documents]
     chunks: Stage[Spans]
 

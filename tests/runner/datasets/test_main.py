@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from components.records import Benchmark, Documents, Evidence, Kind, Sample, Turn
+from components.text.near_duplicates import count_near_duplicates, jaccard, shingles_of
 from runner.datasets.__main__ import main, show
 from runner.datasets.description import describe_benchmark
 from runner.datasets.leaks import count_leaks
-from runner.datasets.near_duplicates import count_near_duplicates, jaccard, shingles_of
 
 
 def benchmark(*samples: Sample, **texts: str) -> Benchmark:

@@ -31,7 +31,9 @@ from components.metrics.passage_coverage import PassageCoverage
 from components.metrics.trec import TrecMeasures
 from components.prompts.by_kind import PromptByKind
 from components.protocols import LLM, EmbedderState, ThreeWayEncoder, WordTokenizer
-from components.records import Benchmark, Documents, Evidence, Kind, Passages, Sample
+from components.records import Benchmark, Documents, Evidence, Kind, Passages, RefinedDocuments, Sample
+from components.refiners.none import NoRefiner
+from components.refiners.pieces import Piece, assembled, copied
 from components.rerankers.late_interaction import LateInteraction
 from components.rerankers.lexical import LexicalCoverage
 from components.rerankers.listwise import Listwise
@@ -179,6 +181,28 @@ class FirstLetters(LetterCounts):
 
 
 @dataclass(frozen=True)
+class LastFirst:
+    """A refiner that puts the second half of a text before the first one, and a word between them. It leaves out the
+    tower.
+    """
+
+    version: ClassVar[int] = 1
+
+    @property
+    def steps(self) -> "tuple[LastFirst]":
+        return (self,)
+
+    def refine(self, documents: Documents) -> RefinedDocuments:
+        pieces = [_turned(text) if "tower" not in text else [] for text in documents.texts]
+        return assembled(documents, pieces, {"n_turned": sum(map(bool, pieces))})
+
+
+def _turned(text: str) -> list[Piece]:
+    half = len(text) // 2
+    return [copied(text, half), Piece(" AND "), copied(text, 0, half)]
+
+
+@dataclass(frozen=True)
 class ReadsCharacters:
     """Reads `limit` characters of a query and a chunk together, and a sign between them."""
 
@@ -263,6 +287,7 @@ def fixed_cell(**fields: Any) -> Cell:
     embedder = LetterCounts()
     base = Cell(
         dataset=FixedData(),
+        refiner=NoRefiner(),
         chunk=SentencePacking(size=60, unit=Unit.CHAR),
         tokenizer=words,
         embedder=embedder,
@@ -350,6 +375,13 @@ CELLS = {
         "reranker": LateInteraction(LetterHeads(), depth=3),
         "llm": NoGenerator(),
     },
+    "refined texts": {
+        "dataset": FixedData(side_by_side=True),
+        "refiner": LastFirst(),
+        "retriever": bm25(),
+        "llm": NoGenerator(),
+    },
+    "the gold in refined texts": {"refiner": LastFirst(), "retriever": Oracle()},
     "closed book": {"retriever": ClosedBook()},
     "baseline": {"retriever": bm25(), "llm": Extractive(tokenizer=CharacterBigrams())},
     "given passages": {"retriever": Given(WholeDocuments(), noise_rate=0.5)},

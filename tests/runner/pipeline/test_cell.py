@@ -20,6 +20,8 @@ RETRIEVAL = {
     "vector_index", "dense_hits", "sparse_index", "sparse_hits", "fused_hits", "sample_hits", "reranked_hits",
 }  # fmt: skip
 
+AFTER_CORPUS = (RETRIEVAL - {"corpus", "queries", "sample_hits", "reranked_hits"}) | {"ranking_scores"} | AFTER_CONTEXT
+
 
 @cache
 def graph(*overrides: str) -> Graph:
@@ -71,6 +73,16 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
             HYBRID,
             (*HYBRID, "retriever.sparse_index.k1=0.9"),
             {"sparse_index", "sparse_hits", "fused_hits", "ranking_scores"} | AFTER_CONTEXT,
+        ),
+        (
+            HYBRID,
+            (*HYBRID, "refiner=dedupe"),
+            AFTER_CORPUS | {"refined_corpus", "original_places", "original_hits", "original_context"},
+        ),
+        (
+            (*HYBRID, "refiner=combined", "refiner.use=[dedupe]"),
+            (*HYBRID, "refiner=combined", "refiner.use=[dedupe,headings]"),
+            AFTER_CORPUS | {"refined_corpus", "original_places", "original_hits", "original_context"},
         ),
         (HYBRID, (*HYBRID, "retriever.fusion.k=10"), {"fused_hits", "ranking_scores"} | AFTER_CONTEXT),
         (
@@ -189,7 +201,7 @@ def test_a_closed_book_uses_none_of_the_retrieval(override: str) -> None:
 
 def test_the_axes_that_count_are_named() -> None:
     always = {"dataset", "tokenizer", "retriever", "llm", "metrics", "judge"}
-    retrieval = {"chunk", "expander", "diversity", "reranker", "context", "top_k"}
+    retrieval = {"refiner", "chunk", "expander", "diversity", "reranker", "context", "top_k"}
     assert graph("retriever=closed_book").used == always
     assert graph("retriever=bm25").used == always | retrieval
     assert graph("retriever=hybrid").used == always | retrieval | {"embedder", "vector_index"}
@@ -220,6 +232,12 @@ def test_one_tokenizer_axis_reaches_all_that_split_words() -> None:
 
 def test_the_limit_of_samples_shares_the_corpus() -> None:
     assert changed_kinds((), ("dataset.limit=6",)).isdisjoint({"corpus", "segments", "chunks", "terms", "sparse_index"})
+
+
+def test_one_refiner_is_the_beginning_of_several() -> None:
+    alone, several = ("refiner=dedupe",), ("refiner=combined", "refiner.use=[dedupe,tables]")
+    assert keys(*alone)["refined_corpus"] < keys(*several)["refined_corpus"]
+    assert keys(*alone)["gold_copies"] == keys()["gold_copies"], "copies of gold are looked for in the original texts"
 
 
 def test_missing_data_are_found_before_any_work(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def _computed(store: Store) -> dict[str, Row]:
     found: dict[str, dict[str, Stage[Any]]] = defaultdict(dict)
     for fields in CELLS.values():
         graph = graph_in(store, fixed_cell(**fields))
-        loaded = graph.data.corpus.data
+        loaded = graph.data.loaded
         for stage in loaded.upstream():
             found[stage.kind][stage.key] = stage
         run_all(store, graph.result)

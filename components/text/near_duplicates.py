@@ -28,6 +28,26 @@ def count_near_duplicates(texts: Sequence[str], threshold: float = THRESHOLD) ->
     """The number of texts for which another has at least this Jaccard similarity. It is never too high, but too low if
     similar texts share no bucket or are more than 8 texts apart in it. Texts shorter than a shingle do not count.
     """
+    similar: set[int] = set()
+    for one, other in _candidates_among(texts):
+        if not {one, other} <= similar and _are_similar(texts[one], texts[other], threshold):
+            similar |= {one, other}
+    return len(similar)
+
+
+def repeated_texts(texts: Sequence[str], threshold: float = THRESHOLD) -> dict[int, int]:
+    """The places of texts that may be left out, and for each that of an earlier text, not itself among them, with at
+    least this Jaccard similarity. Found as by `count_near_duplicates`.
+    """
+    repeated: dict[int, int] = {}
+    for one, other in sorted(_candidates_among(texts), key=lambda pair: (pair[1], pair[0])):
+        if not {one, other} & repeated.keys() and _are_similar(texts[one], texts[other], threshold):
+            repeated[other] = one
+    return repeated
+
+
+def _candidates_among(texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of places, the smaller one first, of texts that may be similar."""
     signatures = np.zeros((len(texts), _N_HASHES), dtype=np.uint64)
     multipliers = np.random.default_rng(_SEED).integers(1, 2**63, size=_N_HASHES, dtype=np.uint64) * 2 + 1
     minima = _compiled()
@@ -37,11 +57,12 @@ def count_near_duplicates(texts: Sequence[str], threshold: float = THRESHOLD) ->
         if len(shingles):
             signatures[row] = minima(shingles, multipliers)
             kept.append(row)
-    similar: set[int] = set()
-    for one, other in _candidates(signatures, np.array(kept, dtype=np.int64)).tolist():
-        if not {one, other} <= similar and jaccard(shingles_of(texts[one]), shingles_of(texts[other])) >= threshold:
-            similar |= {one, other}
-    return len(similar)
+    pairs = _candidates(signatures, np.array(kept, dtype=np.int64)).tolist()
+    return [(one, other) for one, other in pairs]
+
+
+def _are_similar(one: str, other: str, threshold: float) -> bool:
+    return jaccard(shingles_of(one), shingles_of(other)) >= threshold
 
 
 def shingles_of(text: str) -> Shingles:

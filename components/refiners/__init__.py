@@ -1,0 +1,1 @@
+"""Make other texts of a corpus before it is cut into chunks."""

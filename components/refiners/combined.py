@@ -1,0 +1,39 @@
+"""Several refinements, one after the other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.protocols import Refinement, Refiner
+
+
+@dataclass(frozen=True)
+class Combined:
+    """The steps of all refiners that `use` names among those `known`, each made of what the one before it left. The
+    first ones are those of a cell that uses them alone.
+    """
+
+    known: Mapping[str, Refiner]
+    use: tuple[str, ...]
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Names that are not known, or none."""
+        mistakes = [
+            f"use: got {name!r}, wanted some of {', '.join(self.known)}"
+            for name in dict.fromkeys(self.use)
+            if name not in self.known
+        ]
+        return (
+            mistakes if self.use else ["use: got none, wanted one name or more (for texts as they are, refiner=none)"]
+        )
+
+    def __hash__(self) -> int:
+        """By names: a mapping has no hash."""
+        return hash((self.use, tuple(self.known)))
+
+    @property
+    def steps(self) -> tuple[Refinement, ...]:
+        """In the order in which they are named."""
+        return tuple(step for name in self.use for step in self.known[name].steps)

@@ -1,0 +1,60 @@
+"""Refined texts put together of pieces, each of which knows what of the original text it stands for."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from components.records import Documents, Origins, RefinedDocuments
+
+
+class Piece(NamedTuple):
+    """A part of a refined text that stands for the characters [start, end) of the original one; for none of them where
+    it was added. It may be a copy of them.
+    """
+
+    text: str
+    start: int = 0
+    end: int = 0
+
+
+def copied(text: str, start: int = 0, end: int | None = None) -> Piece:
+    """The characters [start, end) of a text as they are; to its end if there is none."""
+    end = len(text) if end is None else end
+    return Piece(text[start:end], start, end)
+
+
+def assembled(
+    documents: Documents, pieces: Sequence[Sequence[Piece]], counts: Mapping[str, int] | None = None
+) -> RefinedDocuments:
+    """The documents with texts that are joined of pieces, one sequence per document in their order."""
+    texts, rows = [], []
+    for document, (own, original) in enumerate(zip(pieces, documents.texts, strict=True)):
+        texts.append("".join(piece.text for piece in own))
+        rows += [(document, *row) for row in _rows(own, original)]
+    columns = np.array(rows, dtype=np.int32).reshape(-1, 6)
+    place, start, end, original_start, original_end, is_copy = (np.ascontiguousarray(part) for part in columns.T)
+    return RefinedDocuments(
+        documents.ids,
+        documents.titles,
+        texts,
+        documents.metadata,
+        origins=Origins(place, start, end, original_start, original_end, is_copy.astype(bool)),
+        counts=dict(counts or {}),
+    )
+
+
+def _rows(pieces: Sequence[Piece], original: str) -> list[tuple[int, int, int, int, bool]]:
+    """Of one text. Copies that follow one another in both texts are one."""
+    rows: list[tuple[int, int, int, int, bool]] = []
+    place = 0
+    for text, start, end in pieces:
+        if text and start < end:
+            is_copy = text == original[start:end]
+            before = rows[-1] if rows else None
+            if before and is_copy and before[4] and (before[1], before[3]) == (place, start):
+                rows[-1] = (before[0], place + len(text), before[2], end, True)
+            else:
+                rows.append((place, place + len(text), start, end, is_copy))
+        place += len(text)
+    return rows

@@ -1,0 +1,92 @@
+"""Tables alone, with the sentences around them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.records import Documents, RefinedDocuments
+from components.refiners.pieces import Piece, assembled, copied
+from components.text import markdown
+from components.text.html_tables import Row, Table, html_tables
+from components.text.sentences import sentence_ends
+
+
+@dataclass(frozen=True)
+class ExtractedTables:
+    """Of a document that has tables in Markdown or HTML, these and `n_sentences` before and after each of them; rows of
+    HTML are written in Markdown. Documents without a table stay as they are, and so do those whose id begins with none
+    of `id_prefixes`, if there are any. Source: the Multi-Reranker system for the ACM-ICAIF '24 FinanceRAG challenge,
+    section on pre-retrieval, which takes the tables out of one of its seven sets.
+    """
+
+    n_sentences: int = 1
+    id_prefixes: tuple[str, ...] = ()
+
+    version: ClassVar[int] = 1
+
+    @property
+    def steps(self) -> "tuple[ExtractedTables]":
+        """Itself."""
+        return (self,)
+
+    def check(self) -> list[str]:
+        """A number below 0."""
+        return [] if self.n_sentences >= 0 else [f"n_sentences: got {self.n_sentences}, wanted 0 or more"]
+
+    def refine(self, documents: Documents) -> RefinedDocuments:
+        """Every document cut down to its tables."""
+        prefixes = self.id_prefixes or ("",)
+        found = [
+            _tables(text) if document_id.startswith(prefixes) else []
+            for document_id, text in zip(documents.ids, documents.texts, strict=True)
+        ]
+        pieces = [
+            list(self._pieces(text, tables)) if tables else [copied(text)]
+            for text, tables in zip(documents.texts, found, strict=True)
+        ]
+        counts = {
+            "n_tables": sum(len(tables) for tables in found),
+            "n_documents_cut_down_to_tables": sum(bool(tables) for tables in found),
+        }
+        return assembled(documents, pieces, counts)
+
+    def _pieces(self, text: str, tables: Sequence[Table]) -> Iterator[Piece]:
+        for before, table in zip([None, *tables], [*tables, None], strict=True):
+            between = _sentences(text, before.end if before else 0, table.start if table else len(text))
+            for number, (start, end) in enumerate(between):
+                follows = before is not None and number < self.n_sentences
+                leads = table is not None and number >= len(between) - self.n_sentences
+                if follows or leads:
+                    yield from _line(text, start, end)
+            if table and table.rows:
+                yield from map(_row_piece, table.rows)
+            elif table:
+                yield from _line(text, table.start, table.end)
+
+
+def _tables(text: str) -> list[Table]:
+    """In order. Those of Markdown have no rows: they are kept as they are."""
+    in_html = html_tables(text)
+    in_markdown = [
+        Table(start, end, ())
+        for start, end in markdown.tables(text)
+        if not any(table.start < end and start < table.end for table in in_html)
+    ]
+    return sorted([*in_html, *in_markdown])
+
+
+def _row_piece(row: Row) -> Piece:
+    return Piece(f"| {' | '.join(row.cells)} |\n", row.start, row.end)
+
+
+def _sentences(text: str, first: int, last: int) -> list[tuple[int, int]]:
+    """The sentences in a part of a text, as characters [start, end); none that are blank."""
+    ends = [first + int(end) for end in sentence_ends(text[first:last])]
+    spans = zip([first, *ends], ends, strict=False)
+    return [(start, end) for start, end in spans if text[start:end].strip()]
+
+
+def _line(text: str, start: int, end: int) -> Iterator[Piece]:
+    yield copied(text, start, end)
+    if not text[start:end].endswith("\n"):
+        yield Piece("\n")

@@ -1,0 +1,84 @@
+"""Tables in texts that hold HTML: where they are, and what their rows say."""
+
+import re
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from typing import NamedTuple
+
+_WHITE_SPACE = re.compile(r"\s+")
+
+
+class Row(NamedTuple):
+    """The characters [start, end) of a row, and the texts of its cells."""
+
+    start: int
+    end: int
+    cells: Sequence[str]
+
+
+class Table(NamedTuple):
+    """The characters [start, end) of a table that is in no other one."""
+
+    start: int
+    end: int
+    rows: Sequence[Row]
+
+
+def html_tables(text: str) -> list[Table]:
+    """The tables of a text; what stands in a table inside another one belongs to the cell that it is in. One that is
+    not closed goes to the end of the text.
+    """
+    if "<table" not in text.lower():
+        return []
+    reader = _TableReader(text)
+    reader.feed(text)
+    reader.close()
+    reader.end_table(len(text))
+    return reader.tables
+
+
+class _TableReader(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._depth = 0
+        self._start = 0
+        self._rows: list[tuple[int, list[list[str]]]] = []
+        self.tables: list[Table] = []
+
+    @property
+    def _place(self) -> int:
+        line, column = self.getpos()
+        return self._line_starts[line - 1] + column
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag == "table":
+            self._depth += 1
+            if self._depth == 1:
+                self._start, self._rows = self._place, []
+        if self._depth == 1 and tag == "tr":
+            self._rows.append((self._place, []))
+        if self._depth == 1 and tag in ("td", "th") and self._rows:
+            self._rows[-1][1].append([])
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "table" and self._depth:
+            if self._depth > 1:
+                self._depth -= 1
+            else:
+                self.end_table(self._place + len("</table>"))
+
+    def handle_data(self, data: str) -> None:
+        if self._depth and self._rows and self._rows[-1][1]:
+            self._rows[-1][1][-1].append(data)
+
+    def end_table(self, end: int) -> None:
+        """Closes the table that is open, if one is."""
+        if self._depth:
+            self._depth = 0
+            ends = [start for start, _ in self._rows[1:]] + [end]
+            rows = [
+                Row(start, row_end, [_WHITE_SPACE.sub(" ", "".join(cell)).strip() for cell in cells])
+                for (start, cells), row_end in zip(self._rows, ends, strict=True)
+            ]
+            self.tables.append(Table(self._start, end, [row for row in rows if row.cells]))

@@ -1,0 +1,25 @@
+from components.refiners.combined import Combined
+from components.refiners.headings import PrependedHeadings
+from components.refiners.near_duplicates import WithoutNearDuplicates
+from components.refiners.none import NoRefiner
+from tests.contracts.component_contract import ComponentContract
+
+KNOWN = {"dedupe": WithoutNearDuplicates(), "headings": PrependedHeadings()}
+
+
+class TestNoRefiner(ComponentContract):
+    component = NoRefiner()
+
+    def test_without_a_step(self) -> None:
+        assert NoRefiner().steps == ()
+
+
+class TestCombined(ComponentContract):
+    component = Combined(KNOWN, ("headings",))
+
+    def test_steps_are_in_the_order_in_which_they_are_named(self) -> None:
+        assert Combined(KNOWN, ("headings", "dedupe")).steps == (KNOWN["headings"], KNOWN["dedupe"])
+
+    def test_names_that_are_not_known_are_mistakes(self) -> None:
+        assert Combined(KNOWN, ("tables",)).check() == ["use: got 'tables', wanted some of dedupe, headings"]
+        assert Combined(KNOWN, ()).check() != []

@@ -1,0 +1,27 @@
+from random import Random
+
+from components.records import Documents
+from components.refiners.near_duplicates import WithoutNearDuplicates
+from tests.contracts.refiner_contract import RefinementContract
+
+NEWS = "The central bank lowered its rates on Tuesday, for the third time this year, as had been expected by analysts."
+
+
+class TestWithoutNearDuplicates(RefinementContract):
+    component = WithoutNearDuplicates()
+
+    def test_the_first_of_several_is_kept_and_the_others_are_counted(self) -> None:
+        texts = [NEWS, "Something else that has nothing to do with it.", f"{NEWS}!", NEWS.replace("Tues", "Fri")]
+        refined = WithoutNearDuplicates(0.7).refine(Documents(list("abcd"), [""] * 4, texts))
+        assert list(refined.texts) == [*texts[:2], "", ""]
+        assert refined.counts == {"n_near_duplicates_left_out": 2}
+
+    def test_what_is_like_a_document_that_was_left_out_alone_is_kept(self) -> None:
+        """a and b are alike, and so are b and c, but not a and c."""
+        letters = "".join(Random(0).choices("abcdefghijklmnopqrstuvwxyz", k=140))
+        texts = [letters[first : first + 100] for first in (0, 20, 40)]
+        kept = WithoutNearDuplicates(0.6).refine(Documents(list("abc"), [""] * 3, texts)).texts
+        assert [bool(text) for text in kept] == [True, False, True]
+
+    def test_a_threshold_out_of_range_is_a_mistake(self) -> None:
+        assert WithoutNearDuplicates(0.1).check() == ["threshold: got 0.1, wanted a similarity in [0.5, 1]"]

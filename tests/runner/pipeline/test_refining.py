@@ -1,0 +1,102 @@
+"""Refined texts are searched and read; whatever is found in them is told, and scored, in the original ones."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.records import Documents, RefinedDocuments
+from components.refiners.pieces import assembled, copied
+from components.retrievers.oracle import Oracle
+from runner.engine.store import Store
+from runner.pipeline.cell import Graph
+from runner.pipeline.chunking import Chunks
+from runner.pipeline.refining import OriginalPlaces, RefinedCorpus
+from runner.pipeline.result import Summary
+from tests.runner.pipeline.fixed import FixedData, LastFirst, bm25, fixed_cell, graph_in, run_all
+from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, read_or_make, run_small, samples_in
+
+TEXTS = dict(zip(FixedData().load().documents.ids, FixedData().load().documents.texts, strict=True))
+
+
+def results(folder: Path, **fields: Any) -> tuple[Graph, Summary]:
+    """Of a fixed cell over refined texts."""
+    store = Store(folder)
+    graph = graph_in(store, fixed_cell(**({"refiner": LastFirst(), "retriever": bm25()} | fields)))
+    run_all(store, graph.result)
+    return graph, read_or_make(graph.result, store)
+
+
+def test_without_a_refiner_the_corpus_is_what_is_searched_and_told(tmp_path: Path) -> None:
+    graph = graph_in(Store(tmp_path), fixed_cell())
+    stages = list(graph.result.upstream())
+    (chunks,) = [stage for stage in stages if isinstance(stage, Chunks)]
+    assert chunks.corpus is graph.data.corpus
+    assert not any(isinstance(stage, RefinedCorpus | OriginalPlaces) for stage in stages)
+
+
+def test_hits_are_told_in_places_of_the_original_texts(tmp_path: Path) -> None:
+    _, summary = results(tmp_path)
+    n_in_halves = 0
+    for row in summary.samples.to_pylist():
+        scores = [hit["score"] for hit in row["retrieved"]]
+        assert scores == sorted(scores, reverse=True)
+        for hit, following in zip(row["retrieved"], [*row["retrieved"][1:], None], strict=True):
+            text = TEXTS[hit["document_id"]]
+            assert 0 <= hit["start"] < hit["end"] <= len(text)
+            if following and following["score"] == hit["score"]:  # a chunk that holds the word between the halves
+                n_in_halves += 1
+                assert hit["end"] == len(text)
+                assert following["start"] == 0
+    assert n_in_halves
+
+
+def test_a_document_that_was_left_out_is_not_found_and_what_was_done_is_counted(tmp_path: Path) -> None:
+    _, summary = results(tmp_path)
+    found = {hit["document_id"] for row in summary.samples.to_pylist() for hit in row["retrieved"]}
+    assert found == TEXTS.keys() - {"west/tower"}
+    assert summary.summary["steps"]["refiner"] == {"n_turned": 3, "line": "refiner: turned: 3"}
+
+
+def test_the_gold_is_picked_where_it_went(tmp_path: Path) -> None:
+    _, summary = results(tmp_path, retriever=Oracle(), top_k=6)
+    coverage = summary.samples["score/passage_coverage"].to_pylist()
+    assert coverage[:3] == [1.0, 1.0, 1.0]
+
+
+def test_prompts_hold_refined_texts(tmp_path: Path) -> None:
+    _, summary = results(tmp_path, retriever=Oracle(), top_k=6)
+    assert " AND " in summary.samples["prompt"].to_pylist()[0]
+
+
+def test_corpora_side_by_side_are_refined_apart(tmp_path: Path) -> None:
+    seen: list[list[str]] = []
+
+    class Seen(LastFirst):
+        def refine(self, documents: Documents) -> RefinedDocuments:
+            seen.append(list(documents.ids))
+            return assembled(documents, [[copied(text)] for text in documents.texts])
+
+    results(tmp_path, refiner=Seen(), dataset=FixedData(side_by_side=True))
+    assert seen == [["east/bridge", "east/harbour"], ["west/mill", "west/tower"]]
+
+
+def test_a_text_for_each_document_is_wanted(tmp_path: Path) -> None:
+    class Forgetful(LastFirst):
+        def refine(self, documents: Documents) -> RefinedDocuments:
+            return super().refine(Documents(documents.ids[1:], documents.titles[1:], documents.texts[1:]))
+
+    with pytest.raises(AssertionError, match="Forgetful: got 3 refined texts for 4 documents"):
+        results(tmp_path, refiner=Forgetful())
+
+
+def test_in_a_sweep_a_copy_of_gold_that_was_left_out_counts_as_the_gold(tmp_path: Path) -> None:
+    news = "The old bridge over the river was closed on Monday, since its third pillar had begun to sink into the mud."
+    texts = {"a-copy": f"{news} (reprint)", "gold": news, "other": "Nothing about what is asked for is said here."}
+    sample = {"id": "1", "question": "Why was the bridge closed?", "references": ["It sinks"], "gold": ["gold"]}
+    own = [*own_data(tmp_path, texts, [sample]), *RANKING_ONLY, "llm=none", "tokenizer=english"]
+    assert run_small(tmp_path, [*own, "refiner=dedupe"]) == 0
+    (cell,) = cells_in(tmp_path)
+    assert cell.value("mrr") == 1.0
+    assert cell.steps["refiner"]["n_near_duplicates_left_out"] == 1
+    assert [hit["document_id"] for hit in samples_in(tmp_path)[0]["retrieved"]] == ["a-copy"]

@@ -1,0 +1,77 @@
+"""Where refined texts come from, and where original ones went."""
+
+import numpy as np
+
+from components.records import Documents, Origins, Spans
+from components.refiners.pieces import Piece, assembled, copied
+from components.text.origins import carried, joined, own_places, traced
+
+TEXT = "0123456789"
+#            copied  added  not a copy        copied, repeated
+PIECES = [copied(TEXT, 2, 6), Piece("--"), Piece("seven", 6, 9), copied(TEXT, 4, 8)]
+REFINED = assembled(Documents(["a", "b"], ["", ""], ["x", TEXT]), [[], PIECES])
+
+
+def spans(*rows: tuple[int, int, int]) -> Spans:
+    return Spans(*(np.array(column, dtype=np.int32) for column in zip(*rows, strict=True)))
+
+
+def places(chunks: Spans, *origins: Origins) -> list[list[tuple[int, int, int]]]:
+    found = own_places(chunks)
+    for own in origins:
+        found = traced(found, own)
+    rows: list[list[tuple[int, int, int]]] = [[] for _ in range(len(chunks))]
+    for chunk, *place in zip(*(c.tolist() for c in (found.chunk, found.document, found.start, found.end)), strict=True):
+        rows[chunk].append((place[0], place[1], place[2]))
+    assert found.chunk.tolist() == sorted(found.chunk.tolist())
+    return rows
+
+
+def test_the_text_is_that_of_its_pieces() -> None:
+    assert list(REFINED.texts) == ["", "2345--seven4567"]
+
+
+def test_a_chunk_of_a_copy_comes_from_just_what_it_copies() -> None:
+    assert places(spans((1, 1, 3)), REFINED.origins) == [[(1, 3, 5)]]
+
+
+def test_a_chunk_of_anything_else_comes_from_all_that_it_stands_for() -> None:
+    assert places(spans((1, 7, 8)), REFINED.origins) == [[(1, 6, 9)]]
+
+
+def test_a_chunk_of_several_pieces_has_several_places_in_its_own_order() -> None:
+    assert places(spans((1, 3, 13)), REFINED.origins) == [[(1, 5, 6), (1, 6, 9), (1, 4, 6)]]
+
+
+def test_a_chunk_that_was_added_is_nowhere_and_keeps_its_document() -> None:
+    assert places(spans((1, 0, 1), (1, 4, 6), (1, 5, 7)), REFINED.origins) == [
+        [(1, 2, 3)], [(1, 0, 0)], [(1, 6, 9)],
+    ]  # fmt: skip
+
+
+def test_several_refinements_are_gone_back_one_by_one() -> None:
+    again = assembled(REFINED, [[], [copied(REFINED.texts[1], 11), copied(REFINED.texts[1], 0, 2)]])
+    assert list(again.texts) == ["", "456723"]
+    assert places(spans((1, 3, 5)), again.origins, REFINED.origins) == [[(1, 7, 8), (1, 2, 3)]]
+
+
+def test_nothing_to_trace() -> None:
+    none = np.zeros(0, dtype=np.int32)
+    assert places(Spans(none, none, none), REFINED.origins) == []
+
+
+def test_original_characters_are_found_wherever_they_went() -> None:
+    assert carried(1, 5, 7, REFINED.origins) == [(3, 4), (6, 11), (12, 14)]
+    assert carried(1, 0, 2, REFINED.origins) == []
+    assert carried(0, 0, 1, REFINED.origins) == []
+
+
+def test_copies_that_go_on_are_one_piece() -> None:
+    made = assembled(Documents(["a"], [""], [TEXT]), [[copied(TEXT, 0, 3), copied(TEXT, 3, 5), copied(TEXT, 6)]])
+    assert made.origins.original_end.tolist() == [5, 10]
+
+
+def test_corpora_in_a_row() -> None:
+    origins = joined([REFINED.origins, REFINED.origins], [2, 2])
+    assert origins.document.tolist() == [1, 1, 1, 3, 3, 3]
+    assert len(joined([], [])) == 0
