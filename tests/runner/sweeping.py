@@ -6,18 +6,20 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from hydra import compose, initialize_config_module
+from hydra.types import RunMode
 from pyarrow.parquet import read_table
 
 from runner.engine.stage import Stage
 from runner.engine.store import Entry, Store
 from runner.engine.worker import find_or_make
 from runner.launch import grid_launcher
-from runner.launch.axes import job_of
+from runner.launch.composed_jobs import JobComposer
+from runner.launch.hydra_state import own_hydra
 from runner.launch.request import check_jobs
 from runner.launch.sweep import run_sweep
 from runner.pipeline.cell import Graph
@@ -47,9 +49,16 @@ SCRIPTED = (*SMALL, *FEW_METRICS, *QUIET, "llm=scripted", "top_k=2,4", "run.work
 
 def compose_job(*overrides: str) -> Job:
     """The job of `python -m runner` with these overrides. Those at the end win."""
+    return _composer().compose(overrides, 0).job
+
+
+@cache
+def _composer() -> JobComposer:
+    """One for all tests of the process: they choose the same options again and again."""
     grid_launcher.register()
-    with initialize_config_module("conf", version_base="1.3"):
-        return job_of(compose("config", list(overrides), return_hydra_config=True))
+    with own_hydra() as hydra:
+        loader = hydra.config_loader
+        return JobComposer(loader, loader.load_configuration("config", [], RunMode.MULTIRUN))
 
 
 def small_job(folder: Path, *overrides: str) -> Job:
