@@ -13,7 +13,7 @@ and `host` are not.
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -206,6 +206,21 @@ def cell_folders(sweep_dir: Path) -> Iterator[Path]:
         folder = sweep_dir / cell["cell_id"]
         if (folder / "cell.json").is_file():
             yield folder
+
+
+def read_samples(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
+    """These columns of the rows of a cell's `samples.parquet`. Raises DataError."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / "samples.parquet"
+    try:
+        # By this thread alone: a process that ends while one of Arrow's own threads still runs is aborted.
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            rows: list[dict[str, Json]] = file.read(list(columns), use_threads=False).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
+    return rows
 
 
 def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:

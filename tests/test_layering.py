@@ -166,6 +166,7 @@ READING = ("runner.results", "runner.loaded", "runner.common_samples", "runner.j
 
 COMMANDS = {
     "runner.datasets",
+    "runner.export_rankings",
     "runner.judge_agreement",
     "runner.models",
     "runner.score",
@@ -201,7 +202,8 @@ def test_the_engine_knows_no_role_but_the_language_model() -> None:
 
 def test_every_package_of_the_runner_has_its_place() -> None:
     packages = {name for name in MODULES if name.startswith("runner.") and name.count(".") == 1}
-    assert packages == {*FLOORS, *COMMANDS, *READING, "runner.display", "runner.__main__", "runner.own_packages"}
+    alone = {"runner.display", "runner.lines_file", "runner.__main__", "runner.own_packages"}
+    assert packages == {*FLOORS, *COMMANDS, *READING, *alone}
 
 
 def test_nothing_is_built_on_a_command() -> None:

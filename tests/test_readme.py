@@ -149,7 +149,10 @@ def test_every_command_is_run_here() -> None:
     run_here = (
         "runner",
         "analysis",
-        *(f"runner.{name}" for name in ("datasets", "judge_agreement", "models", "score", "store", "track")),
+        *(
+            f"runner.{name}"
+            for name in ("datasets", "export_rankings", "judge_agreement", "models", "score", "store", "track")
+        ),
     )
     known = tuple(f"python -m {name} " for name in run_here)
     assert [command for command in commands() if not f"{command} ".startswith((*known, *NOT_RUN))] == []
@@ -235,6 +238,14 @@ def test_track(sweep: Path) -> None:
     tracked = run(["runner.track", *arguments], sweep)
     assert tracked.returncode == 0, tracked.stderr
     assert "logged 4 cell" in tracked.stdout
+
+
+def test_rankings_for_other_tools(sweep: Path, tmp_path: Path) -> None:
+    (arguments,) = with_module("runner.export_rankings")
+    words = [str(tmp_path / word) if word == "run.txt" else word for word in arguments]
+    done = run(["runner.export_rankings", *words], sweep)
+    assert done.returncode == 0, done.stderr
+    assert len({line.split()[0] for line in (tmp_path / "run.txt").read_text("utf-8").splitlines()}) == 60
 
 
 @pytest.mark.parametrize("arguments", without_own_metric(with_module("analysis")), ids=" ".join)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem
 from runner.judge_agreement.prediction_powered import PredictionPowered, prediction_powered
 from runner.launch.schema import build_component, plugins_of
 from runner.pipeline.settings import JudgeSettings
-from runner.results import CellResult, cell_folders, read_cell
+from runner.results import CellResult, cell_folders, read_cell, read_samples
 
 Labels = Mapping[tuple[str, str], float]
 """People's value by sample id and answer."""
@@ -42,7 +41,7 @@ def held_against_labels(sweep_dir: Path, graders: Mapping[str, Graded], items: S
         for name, own in labels.items():
             if name in cell.larger_is_better:
                 _require_same_judge(cell, graders[name])
-                results.append(OfCell(name, cell, _of_cell(folder / "samples.parquet", name, own)))
+                results.append(OfCell(name, cell, _of_cell(folder, name, own)))
     if not any(result.found for result in results):
         n_labels = sum(map(len, labels.values()))
         raise DataError(
@@ -73,24 +72,11 @@ def _require_same_judge(cell: CellResult, grader: Graded) -> None:
         )
 
 
-def _of_cell(path: Path, metric: str, labels: Labels) -> PredictionPowered | None:
-    rows = [row for row in _read(path, metric) if row[f"score/{metric}"] is not None]
+def _of_cell(folder: Path, metric: str, labels: Labels) -> PredictionPowered | None:
+    score = f"score/{metric}"
+    rows = [row for row in read_samples(folder, ["id", "answer", "cluster", score]) if row[score] is not None]
     known = np.array([labels.get((row["id"], row["answer"]), np.nan) for row in rows], dtype=np.float64)
     if not np.isfinite(known).any():
         return None
-    judged = np.array([row[f"score/{metric}"] for row in rows], dtype=np.float64)
+    judged = np.array([row[score] for row in rows], dtype=np.float64)
     return prediction_powered(judged, known, np.array([row["cluster"] for row in rows], dtype=np.int64))
-
-
-def _read(path: Path, metric: str) -> list[dict[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        # By this thread alone: a process that ends while one of Arrow's own threads still runs is aborted.
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            table = file.read(["id", "answer", "cluster", f"score/{metric}"], use_threads=False)
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows

@@ -65,8 +65,20 @@ class JobComposer:
     def _composition(self, options: Sequence[str]) -> "_Composition":
         key = tuple(options)
         if key not in self._composed:
-            self._composed[key] = _Composition(self._config_loader.load_sweep_config(self._master, list(options)))
+            is_whole_sweep = key == self._options_of_sweep  # then no axis chooses options, and Hydra composed it before
+            config = copy.deepcopy(self._master) if is_whole_sweep else self._composed_by_hydra(options)
+            self._composed[key] = _Composition(config)
         return self._composed[key]
+
+    def _composed_by_hydra(self, options: Sequence[str]) -> DictConfig:
+        config: DictConfig = self._config_loader.load_sweep_config(self._master, list(options))
+        return config
+
+    @cached_property
+    def _options_of_sweep(self) -> tuple[str, ...]:
+        written: Json = OmegaConf.to_container(self._master.hydra.overrides.task)
+        parsed = map(self._parse, written)
+        return tuple(str(each.input_line) for each in parsed if not self._sets_value(each))
 
     def _sets_value(self, override: Override) -> bool:
         """True for "a.b=value" and "top_k=value", and for nothing that chooses an option, adds or removes: a key with

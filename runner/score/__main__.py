@@ -18,6 +18,7 @@ from components.records import Kind, Sample, Scores, ScoreState, TextsWithUnits
 from components.subsets import UNNAMED
 from components.text.units import number_units
 from runner.display import make_console, say_error
+from runner.lines_file import write_lines
 from runner.pipeline.aggregate import Scored, score_subsets
 from runner.pipeline.scores import spread
 from runner.score.lines import Line, clusters_of_lines, read_lines
@@ -43,10 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
         _require_writable(options.input, options.output, options.summary)
         lines = read_lines(options.input)
         scored = score_lines(lines, names, metrics)
-        _write(options.output, (json.dumps(row, ensure_ascii=False) for row in _rows(lines, scored)))
+        write_lines(options.output, (json.dumps(row, ensure_ascii=False) for row in _rows(lines, scored)))
         summary = summarize(scored, lines)
         if options.summary:
-            _write(options.summary, [json.dumps(summary, ensure_ascii=False, indent=2)])
+            write_lines(options.summary, [json.dumps(summary, ensure_ascii=False, indent=2)])
     except RagGridError as error:
         say_error(error)
         return 2
@@ -209,17 +210,6 @@ def _require_writable(source: Path, *paths: Path | None) -> None:
         if path.resolve() in taken:
             raise DataError(f"{path}: is another file of this command, which it would overwrite. Choose another place.")
         taken.add(path.resolve())
-
-
-def _write(path: Path, lines: Iterator[str] | Sequence[str]) -> None:
-    """Writes the whole file or none of it: a reader never sees half of one."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        temporary.replace(path)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from error
 
 
 if __name__ == "__main__":

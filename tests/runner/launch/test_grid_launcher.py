@@ -160,6 +160,26 @@ def test_a_shared_composition_is_the_one_that_hydra_makes(overrides: list[str]) 
     assert shared.folder == Path("jobs/7/.hydra")
 
 
+def test_a_sweep_whose_axes_choose_no_option_is_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid_launcher.register()
+    fixed = ["retriever=hybrid_rerank", "tokenizer=bigrams", "~metrics.scores.em", "dataset.limit=7"]
+    with initialize_config_module("conf", version_base="1.3"):
+        loader = GlobalHydra.instance().config_loader()
+        axes = [*fixed, "chunk.size=64,128", "run.results_dir=elsewhere", "top_k=2,4"]
+        master = loader.load_configuration("config", overrides=axes, run_mode=RunMode.MULTIRUN)
+        before = OmegaConf.to_yaml(master)
+        overrides = [*fixed, "chunk.size=128", "run.results_dir=elsewhere", "top_k=2"]
+        alone = loader.load_sweep_config(master, overrides)
+        monkeypatch.setattr(loader, "load_sweep_config", None)
+        composed = JobComposer(loader, master).compose(overrides, 7)
+        assert composed.job == job_of(alone)
+    with open_dict(alone):
+        del alone["hydra"]
+    assert composed.config == OmegaConf.to_container(alone)
+    assert composed.folder == Path("jobs/7/.hydra")
+    assert OmegaConf.to_yaml(master) == before
+
+
 def test_jobs_share_the_parts_that_their_values_do_not_reach() -> None:
     grid_launcher.register()
     with initialize_config_module("conf", version_base="1.3"):

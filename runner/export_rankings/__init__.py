@@ -1,0 +1,1 @@
+"""Rankings of documents as the files that other tools and challenges read."""
