@@ -427,7 +427,8 @@ class Answer:
     its answer, where it shows them.
 
     Tokens are None where the provider did not count them; `n_reasoning_tokens` are those of the completion that were
-    spent on thoughts.
+    spent on thoughts, `n_cached_tokens` those of the prompt that the provider says it had at hand, at a price of their
+    own.
     """
 
     request_id: str
@@ -439,6 +440,7 @@ class Answer:
     n_prompt_tokens: int | None = 0
     n_completion_tokens: int | None = 0
     n_reasoning_tokens: int | None = 0
+    n_cached_tokens: int = 0
     latency_s: float = 0.0
 
 

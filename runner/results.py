@@ -55,9 +55,10 @@ class CellResult:
     that the results were computed with. `signatures` are by metric, such as sacreBLEU's. `cut_texts` says for the
     chunks and for the queries, by the model that reads them, how many are longer than it reads. `steps` are facts that
     steps tell of themselves, by axis: what was left out, what was chosen and why, with a `line` for the reader.
-    `usage` is `{"answers", "judge/<name>" or "reranker": {n_requests, n_prompt_tokens, n_completion_tokens, cost}}` and
-    `cost` their sum in `currency`: what the cell takes when nothing is kept, None where a server counted no tokens or
-    no price list names the model. `status` is OK or FAILED, with the `reason`; a failed cell may have numbers.
+    `usage` is `{"answers", "judge/<name>" or "reranker": {n_requests, n_prompt_tokens, n_completion_tokens,
+    n_cached_tokens, cost}}` and `cost` their sum in `currency`: what the cell takes when nothing is kept, None where a
+    server counted no tokens or no price list names the model; cached tokens are among those of the prompt. `status` is
+    OK or FAILED, with the `reason`; a failed cell may have numbers.
     """
 
     cell_id: str

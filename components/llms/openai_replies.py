@@ -31,14 +31,17 @@ def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
         raise Malformed(str(completion)) from error
     if reason == "error":
         raise Malformed(str(completion))
+    n_prompt = count_in(completion, "usage", "prompt_tokens")
+    n_cached = count_in(completion, "usage", "prompt_tokens_details", "cached_tokens")
     return Answer(
         request_id,
         state,
         text if state in (AnswerState.OK, AnswerState.TRUNCATED) else "",
         thoughts=thoughts,
-        n_prompt_tokens=count_in(completion, "usage", "prompt_tokens"),
+        n_prompt_tokens=n_prompt,
         n_completion_tokens=count_in(completion, "usage", "completion_tokens"),
         n_reasoning_tokens=count_in(completion, "usage", "completion_tokens_details", "reasoning_tokens"),
+        n_cached_tokens=min(n_cached or 0, n_prompt or 0),
         latency_s=latency_s,
     )
 

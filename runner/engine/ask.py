@@ -55,6 +55,7 @@ class Asker:
         self._n_requests = 0
         self._n_prompt_tokens: int | None = 0
         self._n_completion_tokens: int | None = 0
+        self._n_cached_tokens = 0
 
     def __call__(self, requests: Sequence[Request]) -> list[Answer]:
         """One answer per request, in order; equal requests are asked once. Failed ones are not kept: the next run asks
@@ -116,6 +117,7 @@ class Asker:
         self._n_completion_tokens = total(
             [self._n_completion_tokens, *(answer.n_completion_tokens for answer in answers)]
         )
+        self._n_cached_tokens += sum(answer.n_cached_tokens for answer in answers)
 
     @property
     def usage(self) -> dict[str, int | None]:
@@ -126,6 +128,7 @@ class Asker:
             "n_requests": self._n_requests,
             "n_prompt_tokens": self._n_prompt_tokens,
             "n_completion_tokens": self._n_completion_tokens,
+            "n_cached_tokens": self._n_cached_tokens,
         }
 
 
@@ -140,7 +143,8 @@ class CountingAsker:
         self._llm = llm
         self._replies = replies
         self._missing: dict[str, Tokens] = {}
-        self.usage: Mapping[str, int | None] = {"n_requests": 0, "n_prompt_tokens": 0, "n_completion_tokens": 0}
+        names = ("n_requests", "n_prompt_tokens", "n_completion_tokens", "n_cached_tokens")
+        self.usage: Mapping[str, int | None] = dict.fromkeys(names, 0)
 
     @property
     def missing(self) -> Mapping[str, Tokens]:

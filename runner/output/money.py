@@ -40,7 +40,7 @@ def _cost_of(counts: Mapping[str, int | None], price: Price | None) -> float | N
     n_prompt, n_completion = counts["n_prompt_tokens"], counts["n_completion_tokens"]
     if price is None or n_prompt is None or n_completion is None:
         return None
-    return price.of(n_prompt, n_completion)
+    return price.of(n_prompt, n_completion, counts["n_cached_tokens"] or 0)
 
 
 def money_lines(cells: Sequence[CellResult], spent: Spent, prices: Prices) -> list[str]:

@@ -48,7 +48,7 @@ class AnswersCodec:
         columns: dict[str, Json] = {
             field.name: [getattr(answer, field.name) for answer in result] for field in fields(Answer)
         }
-        for name in ("n_prompt_tokens", "n_completion_tokens", "n_reasoning_tokens"):
+        for name in ("n_prompt_tokens", "n_completion_tokens", "n_reasoning_tokens", "n_cached_tokens"):
             columns[name] = pa.array(columns[name], pa.int64())
         for name in ("request_id", "state", "text", "error", "error_class", "thoughts"):
             columns[name] = pa.array(columns[name], pa.large_string())
@@ -98,7 +98,7 @@ class Answers(Stage[Sequence[Answer]]):
     """One answer per sample by a language model: the one of `draw`, where it is to answer several times."""
 
     kind: ClassVar[str] = "answers"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     work: ClassVar[Work] = Work.ASKING
     codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
 
@@ -140,7 +140,7 @@ class BaselineAnswers(Stage[Sequence[Answer]]):
     """
 
     kind: ClassVar[str] = "baseline_answers"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     work: ClassVar[Work] = Work.ASKING
     codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
 
@@ -163,7 +163,7 @@ class NoAnswers(Stage[Sequence[Answer]]):
     """A cell without a generator: nothing is asked, and metrics of answers are not applicable."""
 
     kind: ClassVar[str] = "no_answers"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     work: ClassVar[Work] = Work.ASKING
     codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
 

@@ -39,7 +39,7 @@ class AskedHitOrders(Stage[HitOrders]):
     """The order that a language model gives the first `reranker.depth` hits of each query."""
 
     kind: ClassVar[str] = "hit_orders"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[HitOrders]] = Columns(HitOrders)
 

@@ -145,7 +145,7 @@ class Result(Stage[Summary]):
     """All that a cell found."""
 
     kind: ClassVar[str] = "result"
-    version: ClassVar[int] = 14
+    version: ClassVar[int] = 15
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Summary]] = Columns(Summary)
 
@@ -206,6 +206,7 @@ class Result(Stage[Summary]):
                 "n_requests": len(answers),
                 "n_prompt_tokens": total([answer.n_prompt_tokens for answer in answers]),
                 "n_completion_tokens": total([answer.n_completion_tokens for answer in answers]),
+                "n_cached_tokens": sum(answer.n_cached_tokens for answer in answers),
             }
         for stage, scoring in zip(self.scorings, scorings, strict=True):
             if isinstance(stage, JudgedScores):
@@ -321,6 +322,7 @@ def _answer_columns(answers: Sequence[Answer]) -> dict[str, pa.Array]:
         "n_prompt_tokens": pa.int64(),
         "n_completion_tokens": pa.int64(),
         "n_reasoning_tokens": pa.int64(),
+        "n_cached_tokens": pa.int64(),
         "latency_s": pa.float64(),
     }
     names = {"text": "answer", "request_id": ""}

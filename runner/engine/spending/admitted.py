@@ -83,4 +83,5 @@ def _used(answer: Answer, most: Tokens) -> Tokens | None:
     return Tokens(
         most.n_prompt if n_prompt is None else n_prompt,
         most.n_completion if n_completion is None else n_completion,
+        answer.n_cached_tokens,
     )

@@ -200,14 +200,14 @@ def test_usage_counts_kept_replies_too(tmp_path: Path) -> None:
     asking(CountingModel(), tmp_path)([request("a")])
     ask = asking(CountingModel(), tmp_path)
     ask([request("a"), request("b")])
-    assert ask.usage == {"n_requests": 2, "n_prompt_tokens": 6, "n_completion_tokens": 4}
+    assert ask.usage == {"n_requests": 2, "n_prompt_tokens": 6, "n_completion_tokens": 4, "n_cached_tokens": 0}
 
 
 def test_usage_is_that_of_all_calls_together(tmp_path: Path) -> None:
     ask = asking(CountingModel(), tmp_path)
     ask([request("a")])
     ask([request("a"), request("b")])
-    assert ask.usage == {"n_requests": 3, "n_prompt_tokens": 9, "n_completion_tokens": 6}
+    assert ask.usage == {"n_requests": 3, "n_prompt_tokens": 9, "n_completion_tokens": 6, "n_cached_tokens": 0}
 
 
 def test_what_was_not_counted_is_not_known(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_what_was_not_counted_is_not_known(tmp_path: Path) -> None:
 
     ask = asking(Uncounted(), tmp_path)
     ask([request("a")])
-    assert ask.usage == {"n_requests": 1, "n_prompt_tokens": None, "n_completion_tokens": 2}
+    assert ask.usage == {"n_requests": 1, "n_prompt_tokens": None, "n_completion_tokens": 2, "n_cached_tokens": 0}
 
 
 def test_no_request_asks_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What a sweep spends, what its cells cost, and how it stops at a budget and goes on."""
 
 import csv
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,7 +88,8 @@ def test_what_was_spent_and_what_a_cell_costs_are_two_things(
     first, again = (cells_in(tmp_path, sweep_id)[0] for sweep_id in (SWEEP_ID, "again"))
     assert first.usage == again.usage
     assert first.usage["answers"] == {
-        "n_requests": N, "n_prompt_tokens": 7 * N, "n_completion_tokens": 2 * N, "cost": pytest.approx(0.008 * N),
+        "n_requests": N, "n_prompt_tokens": 7 * N, "n_completion_tokens": 2 * N, "n_cached_tokens": 0,
+        "cost": pytest.approx(0.008 * N),
     }  # fmt: skip
     assert (first.cost, first.currency) == (pytest.approx(0.008 * N), "USD")
     assert [sweep_in(tmp_path, sweep_id).spent["n_requests"] for sweep_id in (SWEEP_ID, "again")] == [N, 0]
@@ -100,6 +102,17 @@ def test_what_was_spent_and_what_a_cell_costs_are_two_things(
     assert f"spent:    {N} requests, {9 * N} tokens, 0.0960 USD" in shown
     assert "spent:    nothing, every reply was kept" in shown
     assert "a cell costs 0.0960 USD when nothing is kept" in shown
+
+
+def test_cached_tokens_have_their_own_price_in_both(tmp_path: Path, server: ChatServer) -> None:
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
+    message = {"message": {"content": "ok"}, "finish_reason": "stop"}
+    server.script = lambda *_: Reply(body=json.dumps({"choices": [message], "usage": usage}).encode())
+    assert run_small(tmp_path, asking(server, PRICES.replace("prompt:1000.0", "prompt:1000.0,cached:250.0"))) == 0
+    (cell,) = cells_in(tmp_path)
+    assert cell.usage["answers"]["n_cached_tokens"] == 4 * N
+    assert cell.cost == pytest.approx(0.005 * N)
+    assert sweep_in(tmp_path).spent["cost"] == pytest.approx(0.005 * N)
 
 
 def test_what_no_list_prices_is_not_known_and_never_nothing(
