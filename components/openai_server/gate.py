@@ -13,12 +13,13 @@ from typing import Protocol
 
 from components.openai_server.breaker import Health
 from components.openai_server.pace import Pace
+from components.prices import OWN_MACHINES
 
 
 @dataclass(frozen=True)
 class Account:
     """Whose limits an attempt counts against: a model at a server, under the key in an environment variable. A limit of
-    None is none.
+    None is none. `is_free`: on machines of the user's, where nobody charges.
     """
 
     host: str
@@ -26,6 +27,12 @@ class Account:
     api_key_env: str
     max_requests_per_minute: int | None = None
     max_tokens_per_minute: int | None = None
+    is_free: bool = False
+
+    @property
+    def priced_at(self) -> str:
+        """Whose prices count, as price lists name them."""
+        return OWN_MACHINES if self.is_free else self.host
 
     @property
     def name(self) -> str:

@@ -46,6 +46,7 @@ class Server:
     api_key_env: str = ""
     max_requests_per_minute: int | None = None
     max_tokens_per_minute: int | None = None
+    is_free: bool = False
     started_by: str = ""
     """The command that starts such a server, "" where there are many."""
 
@@ -58,6 +59,7 @@ class Server:
             self.api_key_env,
             self.max_requests_per_minute,
             self.max_tokens_per_minute,
+            self.is_free,
         )
 
     def check(self) -> list[str]:

@@ -7,15 +7,15 @@ from components.prices import Price, Prices
 from components.protocols import LLM, AnswersFrom
 from runner.engine.plan import Plan
 from runner.engine.spending import Budget, Spent
+from runner.engine.spending.admitted import account_of
 from runner.pipeline.cell import Cell
 from runner.results import CellResult
 
 
 def price_of(model: object, prices: Prices) -> Price | None:
     """Of a model behind a server, or in this process; None if no list names it."""
-    account = getattr(model, "account", None)
-    name, host = (account.model, account.host) if account else (getattr(model, "model", ""), "")
-    return prices.of(name, host)
+    account = account_of(model)
+    return prices.of(account.model, account.priced_at)
 
 
 def priced(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> dict[str, Json]:
@@ -50,7 +50,7 @@ def money_lines(cells: Sequence[CellResult], spent: Spent, prices: Prices) -> li
     if costs and not lines:
         lines = ["spent:    nothing, every reply was kept"]
     known = sorted(cost for cost in costs if cost is not None)
-    if known and len(known) == len(costs):
+    if known and len(known) == len(costs) and known[-1]:  # nothing is said of what nobody charges for
         ends = dict.fromkeys(money(cost, prices.currency) for cost in (known[0], known[-1]))
         lines.append(f"a cell costs {' to '.join(ends)} when nothing is kept")
     return lines

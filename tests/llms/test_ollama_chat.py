@@ -79,6 +79,7 @@ def test_tokens_that_it_does_not_count_are_the_most_that_they_can_be(tmp_path: P
     with chat_server(lambda *_: reply(prompt_eval_count=None, eval_count="3")) as server, passing(gate):
         list(client(server.url, max_new_tokens=500).generate([request("q")]))
     assert gate.spent.n_completion_tokens == 500
+    assert gate.spent.n_unpriced == 0, "nobody charges for a model on a machine of one's own"
     assert 20 < gate.spent.n_prompt_tokens < 200
 
 

@@ -40,6 +40,7 @@ def test_answers_without_a_word_of_the_packages(folder: Path) -> None:
     sweep = only_sweep(folder)
     assert read_sweep(sweep).spent["cost"] == 0
     cells = list(read_cells(sweep))
+    assert [cell.cost for cell in cells] == [0.0, 0.0]
     assert [(cell.status, cell.errors) for cell in cells] == [("OK", {"too_long": 1})] * 2
     plain, adapted = (read_table(sweep / cell.cell_id / "samples.parquet")["answer"].to_pylist() for cell in cells)
     assert all(plain[:-1])

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from components.errors import BudgetReached
 from components.openai_server.gate import Account, Attempt, Gate, OwnGate, Tokens, n_tokens_at_most, passing
-from components.prices import OWN_MACHINES
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 
@@ -61,10 +60,15 @@ def _next(answers: Iterator[Answer], gate: Gate) -> Answer | None:
 
 
 def _attempt(llm: LLM, request: Request) -> Attempt:
-    account = Account(
-        OWN_MACHINES if getattr(llm, "is_free", False) else "", getattr(llm, "model", type(llm).__name__), ""
-    )
-    return Attempt(account, most_tokens(llm, request.messages), _LONGEST_S)
+    return Attempt(account_of(llm), most_tokens(llm, request.messages), _LONGEST_S)
+
+
+def account_of(model: object) -> Account:
+    """That of a component behind a server; for any other model one without limits, by which its price is found."""
+    account = getattr(model, "account", None)
+    if isinstance(account, Account):
+        return account
+    return Account("", getattr(model, "model", type(model).__name__), "", is_free=getattr(model, "is_free", False))
 
 
 def most_tokens(llm: LLM, messages: Sequence[Message]) -> Tokens:

@@ -41,7 +41,7 @@ class SharedGate:
             wait_s = pace.wait_s(now := time.time(), *account.limits)
             if wait_s == 0 and self._ledger:
                 wait_s = self._ledger.admit(
-                    attempt.most, self.prices.of(account.model, account.host), attempt.timeout_s
+                    attempt.most, self.prices.of(account.model, account.priced_at), attempt.timeout_s
                 )
             if wait_s == 0:
                 pace.take_turn(now, *account.limits, attempt.most.n_all)
@@ -56,7 +56,7 @@ class SharedGate:
                 pace.give_back(account.max_tokens_per_minute, attempt.n_unused(used))
                 numbers[:] = vars(pace).values()
         if self._ledger:
-            self._ledger.settle(attempt.most, used, self.prices.of(account.model, account.host))
+            self._ledger.settle(attempt.most, used, self.prices.of(account.model, account.priced_at))
 
     @property
     def spent(self) -> Spent:
