@@ -24,10 +24,11 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class KindCount:
     """Stages of one kind: how many are asked for, how many are distinct, how many of these are kept, how many are to be
-    run (what lies behind a kept result is not).
+    run (what lies behind a kept result is not). `title` is the kind for users.
     """
 
     kind: str
+    title: str
     n_asked: int
     n_unique: int
     n_kept: int
@@ -39,9 +40,11 @@ class RequestCount:
     """Requests to models behind servers that the stages of one kind will make. `is_exact` if they were counted from
     prompts or texts that are kept; else as many at most: kept replies are not subtracted, nor what turns out to be
     equal or not applicable. `must_read_replies`: those that cannot be read come on top, as they are asked for again.
+    `title` is the kind for users.
     """
 
     kind: str
+    title: str
     n_requests: int
     is_exact: bool
     must_read_replies: bool = False
@@ -109,6 +112,7 @@ def _kind_counts(
     return tuple(
         KindCount(
             kind,
+            stages[of_kind[kind][0]].title,
             asked[kind],
             len(of_kind[kind]),
             sum(key in kept for key in of_kind[kind]),
@@ -253,25 +257,27 @@ def _request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store
         *(
             RequestCount(
                 kind,
+                asking_stage.title,
                 estimated[kind] + len(exact[kind]),
                 kind not in estimated,
-                must_read_replies,
+                asking_stage.must_read_replies,
                 _summed([*ahead[kind], *exact[kind].values()]),
             )
-            for kind, must_read_replies in {stage.kind: stage.must_read_replies for stage in asking}.items()
+            for kind, asking_stage in {stage.kind: stage for stage in asking}.items()
         ),
     )
 
 
 def _server_request_counts(stages: Sequence[tuple[AnyStage, Run]]) -> Iterator[RequestCount]:
     """Of the components that ask servers by themselves."""
-    of_kind: dict[str, list[ServerRequests]] = defaultdict(list)
+    of_kind: dict[tuple[str, str], list[ServerRequests]] = defaultdict(list)
     for stage, run in stages:
         if asked := _server_requests(stage, run):
-            of_kind[stage.kind].append(asked)
-    for kind, counts in of_kind.items():
+            of_kind[stage.kind, stage.title].append(asked)
+    for (kind, title), counts in of_kind.items():
         yield RequestCount(
             kind,
+            title,
             sum(count.n_requests for count in counts),
             # Stages of one kind may score the same pairs, for which only the first of them asks.
             len(counts) == 1 and counts[0].is_exact,

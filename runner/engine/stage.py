@@ -76,6 +76,8 @@ class Stage(ABC, Generic[T]):
     version: ClassVar[int]
     resources: ClassVar[Resources] = Resources()
     work: ClassVar[Work] = Work.ONE_TIME
+    in_words: ClassVar[str] = ""
+    """What users read of its kind, "" where the kind says it: see `title`."""
     must_read_replies: ClassVar[bool] = False
     """True if a reply that it cannot read is asked for again, which no count of requests knows ahead."""
 
@@ -93,6 +95,11 @@ class Stage(ABC, Generic[T]):
     @abstractmethod
     def make(self, run: "Run") -> T:
         """Computes the result. What it needs of other stages it reads through `run`."""
+
+    @property
+    def title(self) -> str:
+        """What its kind makes or does, for users."""
+        return self.in_words or self.kind.replace("_", " ")
 
     @property
     def n_requests(self) -> int:

@@ -74,7 +74,7 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
     if unpriced:
         text += f"; what {', '.join(unpriced)} costs is not known: no price list names it"
     if len(known) < len(counts):
-        unknown = ", ".join(count.kind for count in counts if count.tokens is None)
+        unknown = ", ".join(count.title for count in counts if count.tokens is None)
         text += f"; without {unknown}, whose requests are written later"
     more = {
         "max_requests": (plan.n_requests, budget.max_requests),

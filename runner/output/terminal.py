@@ -55,7 +55,7 @@ def _stages(kinds: Sequence[KindCount]) -> Table:
         column.justify = "right"
     rows = [(kind.n_asked, kind.n_unique, kind.n_kept, kind.n_to_run) for kind in kinds]
     for kind, row in zip(kinds, rows, strict=True):
-        table.add_row(kind.kind, *map(str, row))
+        table.add_row(kind.title, *map(str, row))
     table.add_row("[bold]all[/]", *(f"[bold]{sum(column)}[/]" for column in zip(*rows, strict=True)))
     return table
 
@@ -66,7 +66,7 @@ def _requests(plan: Plan) -> str:
     if not counts:
         return "no language model is asked"
     asked = ", ".join(
-        f"{'' if count.is_exact else 'at most '}{_count(count.n_requests, 'request')} for {count.kind}"
+        f"{'' if count.is_exact else 'at most '}{_count(count.n_requests, 'request')} for {count.title}"
         for count in counts
     )
     is_counted = all(count.is_exact for count in counts)
@@ -113,15 +113,17 @@ class StageProgress:
     def __init__(self, console: Console, order: Sequence[Stage[object]], enabled: bool) -> None:
         self._console = console
         self._left = {kind: sum(stage.kind == kind for stage in order) for kind in dict.fromkeys(s.kind for s in order)}
+        self._titles = {stage.kind: stage.title for stage in order}
         self._seconds = dict.fromkeys(self._left, 0.0)
         self._done = dict.fromkeys(self._left, 0)
         self._live = enabled and console.is_terminal
         self._enabled = enabled
-        columns = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._bars = Progress(*columns, console=console, disable=not self._live, transient=True)
         self._all = self._bars.add_task("all stages", total=len(order))
         self._tasks = {
-            kind: self._bars.add_task(kind, total=n, start=False, visible=False) for kind, n in self._left.items()
+            kind: self._bars.add_task(self._titles[kind], total=n, start=False, visible=False)
+            for kind, n in self._left.items()
         }
 
     def __enter__(self) -> "StageProgress":
@@ -151,7 +153,9 @@ class StageProgress:
         if is_done:
             self._bars.stop_task(self._tasks[kind])
             if self._enabled and not self._live and self._seconds[kind] >= _SHOWN_FROM_S:
-                self._console.print(f"  {kind:<16} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s")
+                self._console.print(
+                    f"  {self._titles[kind]:<24} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s"
+                )
 
 
 def show_leaderboard(

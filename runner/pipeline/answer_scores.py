@@ -24,6 +24,7 @@ class ReferenceUnits(Stage[Units]):
     """The references of all samples in a row, taken apart by a form: once for all answers."""
 
     kind: ClassVar[str] = "reference_units"
+    in_words: ClassVar[str] = "words of references"
     version: ClassVar[int] = 1
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Units]] = Columns(Units)
@@ -42,6 +43,7 @@ class AnswerUnits(Stage[Units]):
     """The answers, taken apart by a form."""
 
     kind: ClassVar[str] = "answer_units"
+    in_words: ClassVar[str] = "words of answers"
     version: ClassVar[int] = 1
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Units]] = Columns(Units)

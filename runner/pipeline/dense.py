@@ -58,6 +58,7 @@ class FittedEmbedder(Stage[EmbedderState]):
     """What the embedder learns from the corpus; nothing for a pretrained one."""
 
     kind: ClassVar[str] = "embedder_state"
+    in_words: ClassVar[str] = "fitting the embedder"
     version: ClassVar[int] = 1
     codec: ClassVar[Codec[EmbedderState]] = Named()
 
@@ -78,6 +79,7 @@ class ChunkVectors(Stage[Vectors]):
     """float32[n_chunks, d]."""
 
     kind: ClassVar[str] = "vectors"
+    in_words: ClassVar[str] = "vectors of chunks"
     version: ClassVar[int] = 1
     codec: ClassVar[Codec[Vectors]] = Single("vectors")
 
@@ -135,6 +137,7 @@ class QueryVectors(Stage[Vectors]):
     """float32[n_queries, d]."""
 
     kind: ClassVar[str] = "query_vectors"
+    in_words: ClassVar[str] = "vectors of queries"
     version: ClassVar[int] = 1
     work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Vectors]] = Single("vectors")

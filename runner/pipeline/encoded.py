@@ -125,6 +125,7 @@ class DenseHead(Stage[NDArray[np.float32]]):
     """The vectors of whole texts alone, for the stages that search vectors."""
 
     kind: ClassVar[str] = "dense_head"
+    in_words: ClassVar[str] = "vectors of chunks"
     version: ClassVar[int] = 1
     codec: ClassVar[Codec[NDArray[np.float32]]] = Single("vectors")
 

@@ -39,6 +39,7 @@ class PreparedJudge(Stage[JudgeDecisions]):
     """What the judge decides from questions and references alone, the same for every answer."""
 
     kind: ClassVar[str] = "judge_preparation"
+    in_words: ClassVar[str] = "preparing to judge"
     version: ClassVar[int] = 3
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[JudgeDecisions]] = Columns(JudgeDecisions)
@@ -99,6 +100,7 @@ class JudgedScores(Stage[Scoring]):
     """What the judge says of each answer, or of the passages: in `draw`, where it is to say it several times."""
 
     kind: ClassVar[str] = "judged_scores"
+    in_words: ClassVar[str] = "judging"
     version: ClassVar[int] = 4
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Columns[Scoring]] = SCORING

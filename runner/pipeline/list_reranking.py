@@ -39,6 +39,7 @@ class AskedHitOrders(Stage[HitOrders]):
     """The order that a language model gives the first `reranker.depth` hits of each query."""
 
     kind: ClassVar[str] = "hit_orders"
+    in_words: ClassVar[str] = "reranking by a language model"
     version: ClassVar[int] = 2
     work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[HitOrders]] = Columns(HitOrders)
@@ -101,6 +102,7 @@ class ReorderedHits(Stage[Hits]):
     """
 
     kind: ClassVar[str] = "reordered_hits"
+    in_words: ClassVar[str] = "reranked hits"
     version: ClassVar[int] = 1
     work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Hits]] = Columns(Hits)

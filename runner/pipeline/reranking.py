@@ -36,6 +36,7 @@ class RerankedHits(Stage[Hits]):
     """
 
     kind: ClassVar[str] = "reranked_hits"
+    in_words: ClassVar[str] = "reranking"
     version: ClassVar[int] = 2
     work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Hits]] = Columns(Hits)

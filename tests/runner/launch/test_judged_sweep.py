@@ -173,7 +173,7 @@ class TestPlan:
         assert run_small(tmp_path, overrides) == 0
         assert len(server.requests) == 2 * 5 * 8
         said = (
-            "at most 80 requests for judged_scores; replies that are kept are not subtracted yet; "
+            "at most 80 requests for judging; replies that are kept are not subtracted yet; "
             "a reply that cannot be read is asked for again"
         )
         assert said in capsys.readouterr().out

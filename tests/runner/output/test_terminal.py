@@ -164,7 +164,10 @@ def test_the_plan_is_a_table_only_where_it_is_wanted(tmp_path: Path) -> None:
     assert lines[False][-2].startswith("Plan: 2 cells, no language model is asked")
     n_stages = int(lines[True][-1].split()[2])
     assert lines[False][-1].split() == [str(n_stages), "stages,", "1", "of", "them", "kept", "from", "before"]
-    assert [line.split()[1:] for line in lines[True] if line.startswith("result ")] == [["2", "2", "0", "2"]]
+    table = lines[True][len(lines[False]) :]
+    assert [line.split()[1:] for line in table if line.startswith("result ")] == [["2", "2", "0", "2"]]
+    assert any(line.startswith("words of references ") for line in table)
+    assert not any("_" in line for line in table), "kinds of stages are names in files"
 
 
 def test_without_any_value_there_is_a_row_all_the_same() -> None:

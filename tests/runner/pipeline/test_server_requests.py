@@ -105,7 +105,7 @@ def test_a_budget_that_is_too_small_is_said_before(
     budgets = ("run.max_requests=3", "run.max_cost=0.5", "run.plan_only=true")
     assert run_small(tmp_path, embedding(server, price, *budgets)) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "1 request for embedder_state" in shown
+    assert "1 request for fitting the embedder" in shown
     assert "may be more than run.max_requests=3, run.max_cost=0.5" in shown
     assert server.requests == []
     assert not list((store_of(tmp_path).root / "workspaces").glob("*")), "counting leaves nothing"
