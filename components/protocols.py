@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from components.encodings import Encodings, SparseVectors
 from components.records import (
+    AllowedDocuments,
     Answer,
     Benchmark,
     Context,
@@ -391,6 +392,18 @@ class Retriever(Component, Protocol):
     @property
     def depth(self) -> int:
         """Hits kept per query."""
+
+
+@runtime_checkable
+class Filter(Component, Protocol):
+    """Says which documents may be found. A search gives as many hits as without a filter, if there are as many."""
+
+    @property
+    def is_open(self) -> bool:
+        """True where every document may be found for every sample."""
+
+    def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
+        """The documents of each sample."""
 
 
 @runtime_checkable

@@ -99,6 +99,17 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Condition:
+    """On what a document's metadata say under some name: one of the values `equals`, and neither less than `at_least`
+    nor more than `at_most`. What is left out asks for nothing.
+    """
+
+    equals: tuple[str | int | float, ...] = ()
+    at_least: str | int | float | None = None
+    at_most: str | int | float | None = None
+
+
+@dataclass(frozen=True)
 class Sample:
     """One item of a benchmark.
 
@@ -110,6 +121,7 @@ class Sample:
     `answer_parts` are what an answer must contain, each part in any of its wordings, where a benchmark says so.
     `answerable` is False for a question that the corpus does not answer: to say so is the right answer. `passages` are
     the ids of documents that a benchmark gives with the sample, in its order; those that are no gold are noise.
+    `conditions`, by name, are on the metadata of the documents that are searched for this sample.
     """
 
     id: str
@@ -126,6 +138,7 @@ class Sample:
     answer_parts: tuple[tuple[str, ...], ...] = ()
     answerable: bool = True
     passages: tuple[str, ...] = ()
+    conditions: tuple[tuple[str, Condition], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -287,6 +300,27 @@ class Queries:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+
+@dataclass(frozen=True)
+class AllowedDocuments:
+    """Which documents may be found for which sample: those of sample i are `of_group(group[i])`. `group`
+    int32[n_samples]; group g owns `document[offsets[g]:offsets[g + 1]]` (int32 positions in the corpus, ascending;
+    offsets int64[n_groups + 1]).
+    """
+
+    group: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    document: NDArray[np.int32]
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of samples for which the same documents may be found."""
+        return len(self.offsets) - 1
+
+    def of_group(self, group: int) -> NDArray[np.int32]:
+        """Positions of its documents."""
+        return self.document[self.offsets[group] : self.offsets[group + 1]]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from itertools import accumulate
 from pathlib import Path
 
+from components.datasets.conditions import read_conditions
 from components.datasets.given_passages import GivenPassages
 from components.datasets.json_fields import (
     Record,
@@ -27,7 +28,7 @@ from components.subsets import UNNAMED
 _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 _FIELDS = (
     "id", "question", "references", "answer_parts", "answerable", "gold", "passages", "subset", "topic", "task",
-    "history", "kind",
+    "history", "kind", "conditions",
 )  # fmt: skip
 _OTHER_NAMES = {"answer": "references", "answers": "references", "reference": "references", "query": "question"}
 _GOLD_FIELDS = ("document", "quote", "start", "end", "grade")
@@ -52,8 +53,9 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     or "start" and "end" (in characters, end exclusive), each with a "grade" if relevance is graded. `passages` come
     with the question: see `GivenPassages`. `history` is a list of {"question", "answer"}. `answer_parts` is a list of
     what an answer must contain, each a text or a list of its wordings; `answerable` is false for a question that the
-    documents do not answer. `subset`, `topic` and `task` are free text: each becomes the label of a slug (a subset, of
-    a path of slugs). Unknown fields are ignored and named, unless they look like a misspelling of a known one.
+    documents do not answer. `conditions` are on the metadata of the documents that may be found: see `read_conditions`.
+    `subset`, `topic` and `task` are free text: each becomes the label of a slug (a subset, of a path of slugs). Unknown
+    fields are ignored and named, unless they look like a misspelling of a known one.
     Raises DataError with file and line.
     """
     lines = list(read_records(file, _EXPECTED))
@@ -125,6 +127,7 @@ def _sample(
         answer_parts=read_answer_parts(record, where),
         answerable=read_answerable(record, where),
         passages=passages,
+        conditions=read_conditions(record, where),
     )
 
 

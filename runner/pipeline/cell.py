@@ -33,6 +33,7 @@ from components.protocols import (
     Embedder,
     EncodedArm,
     Expander,
+    Filter,
     Metric,
     PickingArm,
     Prompt,
@@ -56,6 +57,7 @@ from runner.pipeline.data import Data
 from runner.pipeline.dense import dense_hits, dimension_mistakes
 from runner.pipeline.diversifying import diverse_hits, diversity_reports
 from runner.pipeline.encoded import encoded_hits
+from runner.pipeline.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.fusing import Ranking, joined_hits
 from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.list_reranking import asked_orders
@@ -67,6 +69,7 @@ from runner.pipeline.reranking import reranked_hits
 from runner.pipeline.result import NothingRetrieved, Result, Retrieved
 from runner.pipeline.retrieval_scores import ContextScores, RankingScores
 from runner.pipeline.scores import NotApplicableScores, Scoring
+from runner.pipeline.searching import Search
 from runner.pipeline.settings import (
     ExperimentSettings,
     JudgeSettings,
@@ -76,6 +79,7 @@ from runner.pipeline.settings import (
     TrackingSettings,
 )
 from runner.pipeline.sparse import sparse_hits
+from runner.pipeline.step_reports import StepReport
 
 M = TypeVar("M", bound=Metric)
 
@@ -95,6 +99,7 @@ class Cell:
     embedder: Embedder
     vector_index: VectorIndex
     expander: Expander
+    filter: Filter
     retriever: Retriever
     diversity: Diversity
     reranker: AnyReranker
@@ -193,8 +198,11 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     if picking:
         n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
         found: Stage[Hits] = PickedHits(picking, n, gold_in(refined, samples), corpus, chunks)
+        filter_told: tuple[StepReport, ...] = ()
     else:
-        found = _searched(cell.retriever, data, chunks, queries)
+        allowed = filtered_documents(cell.filter, data)
+        found = _searched(cell.retriever, data, chunks, queries, allowed)
+        filter_told = filter_reports(data, allowed, found)
     found = diverse_hits(cell.diversity, data, chunks, found)
     cut = () if picking else cut_texts(cell.retriever, data, chunks, queries)
     hits = reranked_hits(cell.reranker, data, chunks, queries[0], found, cell.retriever.depth)
@@ -219,23 +227,31 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
             copies,
             (*cut, *cut_pairs(hits)),
             asked_orders(hits),
-            (*refiner_reports(refined), *diversity_reports(found)),
+            (*refiner_reports(refined), *filter_told, *diversity_reports(found)),
         ),
         tuple(scorings),
     )
 
 
-def _searched(retriever: Retriever, data: Data, chunks: Stage[Spans], queries: Iterable[SampleQueries]) -> Stage[Hits]:
-    """Every arm searches for every variant of the query; then all rankings are fused."""
+def _searched(
+    retriever: Retriever,
+    data: Data,
+    chunks: Stage[Spans],
+    queries: Iterable[SampleQueries],
+    allowed: FilteredDocuments | None,
+) -> Stage[Hits]:
+    """Every arm searches for every variant of the query among the allowed documents; then all rankings are fused."""
     rankings = []
     for arm in retriever.arms:
         for variant in queries:
             if isinstance(arm, DenseArm):
-                rankings.append(Ranking(dense_hits(arm, data, chunks, variant, retriever.depth), variant))
+                search: Search = dense_hits(arm, data, chunks, variant, retriever.depth)
             elif isinstance(arm, SparseArm):
-                rankings.append(Ranking(sparse_hits(arm, data, chunks, variant, retriever.depth), variant))
-            elif isinstance(arm, EncodedArm):
-                rankings.append(Ranking(encoded_hits(arm, data, chunks, variant, retriever.depth), variant))
+                search = sparse_hits(arm, data, chunks, variant, retriever.depth)
+            else:
+                assert isinstance(arm, EncodedArm), "an arm that picks is the only one, and was asked for its hits"
+                search = encoded_hits(arm, data, chunks, variant, retriever.depth)
+            rankings.append(Ranking(filtered_hits(search, variant, allowed, chunks), variant))
     return joined_hits(retriever.fusion, retriever.depth, rankings)
 
 

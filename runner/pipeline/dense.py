@@ -29,8 +29,9 @@ from runner.engine.store.files import read_part
 from runner.pipeline import sub_corpora
 from runner.pipeline.data import Data
 from runner.pipeline.passages import ChunkPassages, DocumentPassages, QueryPassages, corpus_terms, query_terms
+from runner.pipeline.searching import Search
 from runner.pipeline.server_requests import to_embed
-from runner.pipeline.sub_corpora import SearchedCorpora, SubCorpora
+from runner.pipeline.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
 
 Vectors = NDArray[np.float32]
 
@@ -176,7 +177,7 @@ class BuiltVectorIndex(Stage[Parts]):
 
 
 @dataclass(frozen=True, eq=False)
-class DenseHits(Stage[Hits]):
+class DenseHits(Search):
     """The nearest chunks of every query."""
 
     kind: ClassVar[str] = "dense_hits"
@@ -193,11 +194,14 @@ class DenseHits(Stage[Hits]):
 
     def make(self, run: Run) -> Hits:
         """Searches."""
-        built, vectors, queries = run.read(self.built), run.read(self.vectors), run.read(self.query_vectors)
-        parts = self.corpora.ranges(run)
+        return self.search(run, self.depth, ALL)
+
+    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+        """The chunks that are nearest to the chosen ones among the queries."""
+        built, vectors, queries = run.read(self.built), run.read(self.vectors), run.read(self.query_vectors)[chosen]
+        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
         found = [
-            self.index.search(sub_corpora.take(built, p), vectors[p.chunks], queries[p.queries], self.depth)
-            for p in parts
+            self.index.search(sub_corpora.take(built, p), vectors[p.chunks], queries[p.queries], depth) for p in parts
         ]
         return sub_corpora.merge(found, parts, len(queries))
 

@@ -28,7 +28,8 @@ from runner.pipeline import sub_corpora
 from runner.pipeline.data import Data
 from runner.pipeline.dense import BuiltVectorIndex, DenseHits
 from runner.pipeline.passages import ChunkPassages, QueryPassages
-from runner.pipeline.sub_corpora import SearchedCorpora, SubCorpora
+from runner.pipeline.searching import Search
+from runner.pipeline.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
 
 BLOCK_CHARACTERS = 250_000
 """Of the chunks encoded at a time. A token has a vector of its own, and hardly a token has less than a character: a
@@ -155,7 +156,7 @@ class BuiltTokenIndex(Stage[Parts]):
 
 
 @dataclass(frozen=True, eq=False)
-class TokenHits(Stage[Hits]):
+class TokenHits(Search):
     """The chunks whose tokens weigh most for every query."""
 
     kind: ClassVar[str] = "token_hits"
@@ -171,16 +172,18 @@ class TokenHits(Stage[Hits]):
 
     def make(self, run: Run) -> Hits:
         """Searches."""
-        built, queries = run.read(self.built), run.read(self.queries).sparse
-        parts = self.corpora.ranges(run)
-        found = [
-            self.index.search(sub_corpora.take(built, part), queries.rows(part.queries), self.depth) for part in parts
-        ]
+        return self.search(run, self.depth, ALL)
+
+    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+        """The chunks whose tokens weigh most for the chosen ones among the queries."""
+        built, queries = run.read(self.built), run.read(self.queries).sparse.rows(chosen)
+        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
+        found = [self.index.search(sub_corpora.take(built, part), queries.rows(part.queries), depth) for part in parts]
         return sub_corpora.merge(found, parts, len(queries))
 
 
 @dataclass(frozen=True, eq=False)
-class LateInteractionHits(Stage[Hits]):
+class LateInteractionHits(Search):
     """The candidates, or all chunks where there are no searches for them, by late interaction with every query."""
 
     kind: ClassVar[str] = "late_interaction_hits"
@@ -191,24 +194,31 @@ class LateInteractionHits(Stage[Hits]):
     depth: int
     chunks: Stage[Encodings]
     queries: Stage[Encodings]
-    candidates: tuple[Stage[Hits], ...]
+    candidates: tuple[Search, ...]
     corpora: SearchedCorpora
 
     def make(self, run: Run) -> Hits:
         """Scores and sorts."""
-        chunks, queries = run.read(self.chunks).multi, run.read(self.queries).multi
+        return self.search(run, self.depth, ALL)
+
+    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+        """The chunks that interact most with the chosen ones among the queries."""
+        chunks, queries = run.read(self.chunks).multi, run.read(self.queries).multi.rows(chosen)
         if self.candidates:
-            union = _union([run.read(hits) for hits in self.candidates])
+            union = _union([_hits_of(hits, run, depth, chosen) for hits in self.candidates])
             query, place = np.nonzero(union >= 0)
             scores = np.zeros(union.shape, dtype=np.float32)
             pairs = np.stack([query.astype(np.int32), union[query, place]], axis=1)
             scores[query, place] = late_interaction.score_pairs(queries, chunks, pairs)
-            return sort_hits(union, scores, min(self.depth, union.shape[1]))
-        parts = self.corpora.ranges(run)
-        found = [
-            late_interaction.search(queries.rows(part.queries), chunks.rows(part.chunks), self.depth) for part in parts
-        ]
+            return sort_hits(union, scores, min(depth, union.shape[1]))
+        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
+        found = [late_interaction.search(queries.rows(part.queries), chunks.rows(part.chunks), depth) for part in parts]
         return sub_corpora.merge(found, parts, len(queries))
+
+
+def _hits_of(search: Search, run: Run, depth: int, chosen: Rows) -> Hits:
+    """Those that are kept, if they are wanted as they are."""
+    return run.read(search) if depth == search.depth and chosen is ALL else search.search(run, depth, chosen)
 
 
 def _union(rankings: Sequence[Hits]) -> NDArray[np.int32]:
@@ -228,7 +238,7 @@ def encoded_queries(encoder: ThreeWayEncoder, queries: Stage[Queries]) -> Encode
     return EncodedQueries(encoder, QueryPassages(queries))
 
 
-def encoded_hits(arm: EncodedArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> Stage[Hits]:
+def encoded_hits(arm: EncodedArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> Search:
     """The ranking of an arm that searches what an encoder made."""
     of_chunks, of_queries = encoded_chunks(arm.encoder, data, chunks), encoded_queries(arm.encoder, queries)
     corpora = sub_corpora.sub_corpora(data, chunks)

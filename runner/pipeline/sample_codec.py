@@ -4,12 +4,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from components.json_value import Json
-from components.records import Evidence, Kind, Sample, Turn
+from components.records import Condition, Evidence, Kind, Sample, Turn
+
+_ADDED_LATER = {"conditions": ()}
+"""Fields that samples got when some were kept already, by their default: at it they are left out, so that the samples
+of a data set that has none are the same ones as before.
+"""
 
 
 def encode_samples(samples: Iterable[Sample]) -> list[Json]:
     """One object per sample."""
-    return [asdict(sample) for sample in samples]
+    return [_encoded(sample) for sample in samples]
+
+
+def _encoded(sample: Sample) -> dict[str, Json]:
+    raw = asdict(sample)
+    return {name: value for name, value in raw.items() if name not in _ADDED_LATER or value != _ADDED_LATER[name]}
 
 
 def decode_samples(raw: Sequence[Mapping[str, Json]]) -> tuple[Sample, ...]:
@@ -25,5 +35,10 @@ def _sample(raw: Mapping[str, Json]) -> Sample:
         "history": tuple(Turn(**turn) for turn in raw["history"]),
         "answer_parts": tuple(tuple(wordings) for wordings in raw["answer_parts"]),
         "passages": tuple(raw["passages"]),
+        "conditions": tuple((name, _condition(of_name)) for name, of_name in raw.get("conditions", ())),
     }
     return Sample(**{**raw, **nested})
+
+
+def _condition(raw: Mapping[str, Json]) -> Condition:
+    return Condition(**{**raw, "equals": tuple(raw["equals"])})

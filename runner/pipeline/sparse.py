@@ -11,7 +11,8 @@ from runner.engine.stage import Stage, Work
 from runner.pipeline import sub_corpora
 from runner.pipeline.data import Data
 from runner.pipeline.passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
-from runner.pipeline.sub_corpora import SearchedCorpora, SubCorpora
+from runner.pipeline.searching import Search
+from runner.pipeline.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class BuiltSparseIndex(Stage[Parts]):
 
 
 @dataclass(frozen=True, eq=False)
-class SparseHits(Stage[Hits]):
+class SparseHits(Search):
     """The chunks that share most with every query."""
 
     kind: ClassVar[str] = "sparse_hits"
@@ -50,10 +51,14 @@ class SparseHits(Stage[Hits]):
 
     def make(self, run: Run) -> Hits:
         """Searches."""
-        built, queries = run.read(self.built), self.queries.read(run)
-        parts = self.corpora.ranges(run)
+        return self.search(run, self.depth, ALL)
+
+    def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
+        """The chunks that share most with the chosen ones among the queries."""
+        built, queries = run.read(self.built), sub_corpora.rows(self.queries.read(run), chosen)
+        parts = sub_corpora.among(self.corpora.ranges(run), chosen)
         found = [
-            self.index.search(sub_corpora.take(built, part), sub_corpora.rows(queries, part.queries), self.depth)
+            self.index.search(sub_corpora.take(built, part), sub_corpora.rows(queries, part.queries), depth)
             for part in parts
         ]
         return sub_corpora.merge(found, parts, len(queries))

@@ -20,7 +20,7 @@ from runner.pipeline.data import Data, Samples
 
 Rows = slice | NDArray[np.int64]
 
-_ALL = slice(None)
+ALL = slice(None)
 _AFTER_ALL = "\U0010ffff"
 
 
@@ -28,8 +28,8 @@ class SubCorpus(NamedTuple):
     """`chunks` and `queries` are its rows among all; `number` counts the sub-corpora. A single corpus is one."""
 
     number: int | None = None
-    chunks: slice = _ALL
-    queries: Rows = _ALL
+    chunks: slice = ALL
+    queries: Rows = ALL
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,18 @@ def searched(corpora: SubCorpora, queries: Stage[Queries], samples: Samples) -> 
     return corpora if isinstance(corpora, OneCorpus) else SearchedSideBySide(corpora, queries, samples)
 
 
+def among(parts: Sequence[SubCorpus], chosen: Rows) -> list[SubCorpus]:
+    """The sub-corpora with the rows of their queries among the chosen ones."""
+    if isinstance(chosen, slice):  # all of them
+        return list(parts)
+    return [
+        part
+        if isinstance(part.queries, slice)
+        else part._replace(queries=np.flatnonzero(np.isin(chosen, part.queries)))
+        for part in parts
+    ]
+
+
 def join(indexes: Sequence[Parts]) -> Parts:
     """The arrays of all sub-corpora's indexes under names of their own; those of a single one as they are."""
     if len(indexes) == 1:
@@ -114,7 +126,7 @@ def take(joined: Parts, part: SubCorpus) -> Parts:
 def rows(passages: Passages, chosen: Rows) -> Passages:
     """Some of the passages, with their terms and titles."""
     if isinstance(chosen, slice):
-        if chosen == _ALL:
+        if chosen == ALL:
             return passages
         texts: Sequence[str] = passages.texts[chosen]
         titles: Sequence[str] = passages.titles[chosen]

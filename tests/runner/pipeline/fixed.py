@@ -19,6 +19,8 @@ from components.diversity.near_duplicates import NearDuplicates
 from components.diversity.none import KeepAll
 from components.encodings import Encodings
 from components.expanders.none import NoExpander
+from components.filters.metadata import ByMetadata
+from components.filters.none import NoFilter
 from components.fusions.rrf import ReciprocalRank
 from components.judges.graded import Graded
 from components.llms.extractive import Extractive
@@ -31,7 +33,7 @@ from components.metrics.passage_coverage import PassageCoverage
 from components.metrics.trec import TrecMeasures
 from components.prompts.by_kind import PromptByKind
 from components.protocols import LLM, EmbedderState, ThreeWayEncoder, WordTokenizer
-from components.records import Benchmark, Documents, Evidence, Kind, Passages, RefinedDocuments, Sample
+from components.records import Benchmark, Condition, Documents, Evidence, Kind, Passages, RefinedDocuments, Sample
 from components.refiners.none import NoRefiner
 from components.refiners.pieces import Piece, assembled, copied
 from components.rerankers.late_interaction import LateInteraction
@@ -296,6 +298,7 @@ def fixed_cell(**fields: Any) -> Cell:
         retriever=Hybrid(
             embedder, Flat(), Bm25(tokenizer=words, max_share_without_hits=1.0), ReciprocalRank(), depth=6
         ),
+        filter=NoFilter(),
         diversity=KeepAll(),
         reranker=NoReranker(),
         context=PackedContext(),
@@ -354,6 +357,11 @@ CELLS = {
     },
     "only the gold itself counts": {"metrics": _STRICT},
     "an embedder with a limit": {"retriever": Dense(FirstLetters(), Flat(), depth=6)},
+    "documents of one place": {
+        "retriever": bm25(),
+        "filter": ByMetadata({"place": Condition(equals=("west",))}),
+        "llm": NoGenerator(),
+    },
     "hits that differ": {
         "retriever": bm25(),
         "diversity": NearDuplicates(threshold=0.1, n=1, tokenizer=CharacterBigrams()),

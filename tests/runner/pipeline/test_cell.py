@@ -96,6 +96,11 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
             (*HYBRID, "retriever=arms", "retriever.weights.bigrams=0.5"),
             {"fused_hits", "ranking_scores"} | AFTER_CONTEXT,
         ),
+        (
+            HYBRID,
+            (*HYBRID, "filter=metadata"),
+            {"allowed_documents", "filtered_hits", "fused_hits", "ranking_scores"} | AFTER_CONTEXT,
+        ),
         (HYBRID, (*HYBRID, "diversity=near_duplicates"), {"diverse_hits", "ranking_scores"} | AFTER_CONTEXT),
         (HYBRID, (*HYBRID, "diversity=mmr"), {"diverse_hits_by_vectors", "ranking_scores"} | AFTER_CONTEXT),
         (
@@ -187,6 +192,7 @@ def test_an_arm_adds_its_own_search_to_those_of_others() -> None:
         "embedder=lsa",
         "reranker=lexical",
         "diversity=mmr",
+        "filter=metadata",
         "top_k=9",
         "expander=history",
         "expander=none",
@@ -203,6 +209,8 @@ def test_the_axes_that_count_are_named() -> None:
     always = {"dataset", "tokenizer", "retriever", "llm", "metrics", "judge"}
     retrieval = {"refiner", "chunk", "expander", "diversity", "reranker", "context", "top_k"}
     assert graph("retriever=closed_book").used == always
+    assert graph("retriever=oracle").used == always | retrieval
+    retrieval |= {"filter"}
     assert graph("retriever=bm25").used == always | retrieval
     assert graph("retriever=hybrid").used == always | retrieval | {"embedder", "vector_index"}
 

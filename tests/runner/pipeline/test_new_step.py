@@ -60,7 +60,7 @@ class KeepAll:
 class FilteredHits(Stage[Hits]):
     """The hits of the documents that are kept, in their order."""
 
-    kind: ClassVar[str] = "filtered_hits"
+    kind: ClassVar[str] = "newer_hits"
     version: ClassVar[int] = 1
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 
@@ -78,7 +78,7 @@ class FilteredHits(Stage[Hits]):
         return sort_hits(chunk.astype(np.int32), score.astype(np.float32), hits.chunk.shape[1])
 
 
-def filtered_hits(
+def newer_hits(
     hit_filter: HitFilter, corpus: Stage[Documents], chunks: Stage[Spans], hits: Stage[Hits]
 ) -> Stage[Hits]:
     """The hits after the filter; as they were for none."""
@@ -109,19 +109,19 @@ class ByDate:
 NEW_FILES = {
     "components/hit_filters/__init__.py": '"""Filters of hits."""\n',
     "components/hit_filters/by_date.py": COMPONENT,
-    "runner/pipeline/filtering.py": PROTOCOL_AND_STAGE,
+    "runner/pipeline/hit_filtering.py": PROTOCOL_AND_STAGE,
     "conf/hit_filter/by_date.yaml": '_target_: components.hit_filters.by_date.ByDate\nafter: "2024-01-01"\n',
 }
 EDITS = {
     "from runner.pipeline.fusing import Ranking, joined_hits\n": (
-        "from runner.pipeline.filtering import HitFilter, KeepAll, filtered_hits\n"
+        "from runner.pipeline.hit_filtering import HitFilter, KeepAll, newer_hits\n"
         "from runner.pipeline.fusing import Ranking, joined_hits\n"
     ),
     "    experiment: ExperimentSettings\n": (
         "    experiment: ExperimentSettings\n    hit_filter: HitFilter = KeepAll()\n"
     ),
     "    context = ChosenContext(cell.context,": (
-        "    hits = filtered_hits(cell.hit_filter, corpus, chunks, hits)\n    context = ChosenContext(cell.context,"
+        "    hits = newer_hits(cell.hit_filter, corpus, chunks, hits)\n    context = ChosenContext(cell.context,"
     ),
 }
 """Of runner/pipeline/cell.py: an import, the field, and the line that joins the step."""
@@ -202,23 +202,23 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 def test_the_step_runs_is_kept_and_changes_what_is_found(project: Project) -> None:
     without = project.run()
     assert without.found == ["new", "old"]
-    assert "filtered_hits" not in without.record["seconds"]
+    assert "newer_hits" not in without.record["seconds"]
 
     plan = project.command("+hit_filter=by_date", "hit_filter.after='2000-01-01'", "run.plan_only=true")
-    assert _plan_row(plan, "filtered_hits") == ["1", "1", "0", "1"]
+    assert _plan_row(plan, "newer_hits") == ["1", "1", "0", "1"]
     assert _plan_row(plan, "sparse_hits") == ["1", "1", "1", "0"], "what lies before the step is shared"
 
     with_step = project.run("+hit_filter=by_date", "hit_filter.after='2000-01-01'")
     assert with_step.found == ["new"]
-    assert "filtered_hits" in with_step.record["seconds"]
-    assert not with_step.record["reused"]["filtered_hits"]
+    assert "newer_hits" in with_step.record["seconds"]
+    assert not with_step.record["reused"]["newer_hits"]
     assert with_step.record["axes"]["hit_filter"] == "by_date"
     assert with_step.record["axes"]["hit_filter.after"] == "2000-01-01"
     assert with_step.record["metrics"]["overall"]["mrr"]["value"] == 0.0, "the gold is in a document that is too old"
 
     again = project.run("+hit_filter=by_date", "hit_filter.after='2000-01-01'", "top_k=1")
     assert again.found == ["new"]
-    assert again.record["reused"]["filtered_hits"]
+    assert again.record["reused"]["newer_hits"]
 
 
 def _plan_row(output: str, kind: str) -> list[str]:

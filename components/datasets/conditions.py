@@ -1,0 +1,41 @@
+"""Conditions that a user's questions bring, on the metadata of the documents that may be found."""
+
+import json
+
+from components.datasets.json_fields import Record, as_list, as_record
+from components.errors import DataError
+from components.records import Condition
+
+Value = str | int | float
+
+
+def read_conditions(record: Record, where: str) -> tuple[tuple[str, Condition], ...]:
+    """Of the field `conditions`: by name a value, a list of values, or {"equals", "at_least", "at_most"}; () if the
+    record has none. Raises DataError.
+    """
+    where = f"{where}, field 'conditions'"
+    raw = as_record(record.get("conditions") or {}, where)
+    return tuple((name, _condition(value, f"{where}, '{name}'")) for name, value in raw.items())
+
+
+def _condition(value: object, where: str) -> Condition:
+    asked = as_record(value, where) if isinstance(value, dict) else {"equals": value}
+    equals = asked.get("equals") or []
+    bounds = {name: _value(asked[name], where) for name in ("at_least", "at_most") if asked.get(name) is not None}
+    values = [_value(each, where) for each in (as_list(equals, where) if isinstance(equals, list) else [equals])]
+    if not (values or bounds) or not set(asked) <= {"equals", "at_least", "at_most"}:
+        raise _not_wanted(value, where)
+    return Condition(tuple(values), bounds.get("at_least"), bounds.get("at_most"))
+
+
+def _value(value: object, where: str) -> Value:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise _not_wanted(value, where)
+    return value
+
+
+def _not_wanted(value: object, where: str) -> DataError:
+    return DataError(
+        f"{where}: {json.dumps(value, ensure_ascii=False)} came, wanted a text or a number, a list of them, or an "
+        "object of `equals`, `at_least` and `at_most`."
+    )

@@ -1,0 +1,1 @@
+"""Say which documents may be found."""

@@ -1,0 +1,104 @@
+"""Documents by what their metadata say."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.records import AllowedDocuments, Condition, Documents, Sample
+
+_Conditions = tuple[tuple[str, Condition], ...]
+
+
+@dataclass(frozen=True)
+class ByMetadata:
+    """Documents whose metadata satisfy all conditions of `where`, by name, and with `by_sample` also those that the
+    sample brings. A document without the name satisfies no condition on it.
+
+    Two numbers are compared as numbers, everything else as text, in which dates sort as they should where the year
+    comes first (ISO 8601).
+    """
+
+    where: Mapping[str, Condition]
+    by_sample: bool = True
+
+    version: ClassVar[int] = 1
+    is_open: ClassVar[bool] = False
+
+    def __hash__(self) -> int:
+        """Of the conditions in any order."""
+        return hash((frozenset(self.where.items()), self.by_sample))
+
+    def check(self) -> list[str]:
+        """Conditions that say nothing, and none at all."""
+        mistakes = [
+            f"where.{name}: says nothing, wanted `equals` (a list of values), `at_least` or `at_most`"
+            for name, condition in self.where.items()
+            if condition == Condition()
+        ]
+        if not self.where and not self.by_sample:
+            mistakes.append("where: is empty, and by_sample is false; wanted a condition (for none, filter=none)")
+        return mistakes
+
+    def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
+        """Samples with equal conditions share a group. Raises ComponentError for a name that no document has."""
+        fixed = tuple(self.where.items())
+        of_samples = [fixed + (sample.conditions if self.by_sample else ()) for sample in samples]
+        groups = list(dict.fromkeys(of_samples))
+        values = _values_by_name(groups, documents)
+        masks = {each: _satisfying(values[each[0]], each[1]) for group in groups for each in group}
+        allowed = [
+            np.flatnonzero(
+                np.logical_and.reduce([np.ones(len(documents), dtype=bool), *(masks[each] for each in group)])
+            )
+            for group in groups
+        ]
+        place = {group: i for i, group in enumerate(groups)}
+        return AllowedDocuments(
+            np.array([place[own] for own in of_samples], dtype=np.int32),
+            np.cumsum([0, *map(len, allowed)], dtype=np.int64),
+            np.concatenate([np.zeros(0, dtype=np.int32), *allowed]).astype(np.int32),
+        )
+
+
+def _values_by_name(groups: Iterable[_Conditions], documents: Documents) -> dict[str, list[str | None]]:
+    """For every name in a condition what each document says under it."""
+    names = dict.fromkeys(name for group in groups for name, _ in group)
+    there = dict.fromkeys(name for facts in documents.metadata for name in facts)
+    if unknown := [name for name in names if name not in there]:
+        raise ComponentError(
+            f"filter: no document has {unknown[0]!r} among its metadata; wanted one of: {', '.join(there) or '(none)'}"
+        )
+    return {name: [facts.get(name) for facts in documents.metadata] for name in names}
+
+
+def _satisfying(values: Sequence[str | None], condition: Condition) -> NDArray[np.bool_]:
+    verdicts = {value: value is not None and _satisfies(value, condition) for value in set(values)}
+    return np.array([verdicts[value] for value in values], dtype=bool)
+
+
+def _satisfies(value: str, condition: Condition) -> bool:
+    return (
+        (not condition.equals or any(_compared(value, wanted) == 0 for wanted in condition.equals))
+        and (condition.at_least is None or _compared(value, condition.at_least) >= 0)
+        and (condition.at_most is None or _compared(value, condition.at_most) <= 0)
+    )
+
+
+def _compared(value: str, other: str | int | float) -> int:
+    """-1, 0 or 1, as `value` is before, equal to or behind the other."""
+    one, two = _as_number(value), _as_number(str(other))
+    if one is not None and two is not None:
+        return (one > two) - (one < two)
+    return (value > str(other)) - (value < str(other))
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None

@@ -1,0 +1,24 @@
+"""Every document may be found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from components.records import AllowedDocuments, Documents, Sample
+
+
+@dataclass(frozen=True)
+class NoFilter:
+    """Every document for every sample: there is no stage."""
+
+    version: ClassVar[int] = 1
+    is_open: ClassVar[bool] = True
+
+    def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
+        """All of them."""
+        everything = np.arange(len(documents), dtype=np.int32)
+        return AllowedDocuments(
+            np.zeros(len(samples), dtype=np.int32), np.array([0, len(documents)], dtype=np.int64), everything
+        )

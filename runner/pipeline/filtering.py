@@ -1,0 +1,174 @@
+"""Leaving out documents that may not be found, before the depth is cut."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.fields import runtime_only
+from components.json_value import Json
+from components.protocols import Filter
+from components.records import AllowedDocuments, Documents, Hits, Queries, Spans
+from components.text.ranking import without
+from runner.engine.codecs import Codec, Columns
+from runner.engine.run import Run
+from runner.engine.stage import Stage, Work
+from runner.pipeline.data import Data, Samples
+from runner.pipeline.searching import Search, read_by
+from runner.pipeline.step_reports import LINE, StepReport
+
+_DEEPER = 8
+"""So many times as deep is the next search for queries that lack hits."""
+_HITS_AT_ONCE = 20_000_000
+"""Of a deeper search, 8 bytes each."""
+
+
+@dataclass(frozen=True, eq=False)
+class FilteredDocuments(Stage[AllowedDocuments]):
+    """Which documents may be found for which sample."""
+
+    kind: ClassVar[str] = "allowed_documents"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[AllowedDocuments]] = Columns(AllowedDocuments)
+
+    filter: Filter
+    samples: Samples
+    corpus: Stage[Documents]
+
+    def make(self, run: Run) -> AllowedDocuments:
+        """Asks the filter."""
+        return self.filter.allow(run.read(self.samples).samples, run.read(self.corpus))
+
+
+@dataclass(frozen=True, eq=False)
+class FilteredHits(Stage[Hits]):
+    """The best chunks of the documents that may be found: as many as the search gives without a filter, if there are as
+    many. Scores are those of the search in the whole corpus.
+
+    The search without a filter comes first, and is shared with the cells that have none; queries that lack hits are
+    searched for again, deeper, until they have them or nothing is left.
+    """
+
+    kind: ClassVar[str] = "filtered_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    search: Search
+    queries: Stage[Queries]
+    allowed: Stage[AllowedDocuments]
+    chunks: Stage[Spans]
+    read_by_search: tuple[Stage[object], ...] = runtime_only((), "they stand in the key of the search")
+
+    def make(self, run: Run) -> Hits:
+        """Filters, and searches deeper where that leaves too few."""
+        found, chunks = run.read(self.search), run.read(self.chunks)
+        sieve = _Sieve(run.read(self.allowed), run.read(self.queries), chunks)
+        everyone = np.arange(len(found), dtype=np.int64)
+        hits = sieve.sifted(found, everyone)
+        depth, lacking = found.chunk.shape[1], everyone[sieve.lacks(found, hits, everyone)]
+        while len(lacking) and depth < len(chunks):
+            depth = min(depth * _DEEPER, len(chunks))
+            still = []
+            for some in np.array_split(lacking, -(-len(lacking) * depth // _HITS_AT_ONCE)):
+                deeper = self.search.search(run, depth, some)
+                best = sieve.sifted(deeper, some)
+                n = min(hits.chunk.shape[1], best.chunk.shape[1])
+                hits.chunk[some, :n], hits.score[some, :n] = best.chunk[:, :n], best.score[:, :n]
+                still.append(some[sieve.lacks(deeper, Hits(hits.chunk[some], hits.score[some]), some)])
+            lacking = np.concatenate(still)
+            run.report(len(everyone) - len(lacking), len(everyone))
+        return hits
+
+
+class _Sieve:
+    """Which chunks may be found for which queries; these are given by their places among all."""
+
+    def __init__(self, allowed: AllowedDocuments, queries: Queries, chunks: Spans) -> None:
+        self._allowed, self._document = allowed, chunks.document
+        self._group = allowed.group[queries.sample]
+        self._n_documents = 1 + max(int(chunks.document.max(initial=-1)), int(allowed.document.max(initial=-1)))
+        n_chunks = np.bincount(chunks.document, minlength=self._n_documents)
+        self._n_chunks = np.array(
+            [n_chunks[allowed.of_group(i)].sum() for i in range(allowed.n_groups)], dtype=np.int64
+        )
+
+    def sifted(self, found: Hits, queries: NDArray[np.int64]) -> Hits:
+        """The hits that may be found."""
+        group = self._group[queries]
+        dropped = np.ones(found.chunk.shape, dtype=bool)
+        for own in np.unique(group).tolist():
+            is_allowed = np.zeros(self._n_documents, dtype=bool)
+            is_allowed[self._allowed.of_group(own)] = True
+            rows = group == own
+            dropped[rows] = ~is_allowed[self._document[found.chunk[rows]]]
+        return without(found, dropped)
+
+    def lacks(self, found: Hits, sifted: Hits, queries: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """True for a query that has fewer hits than there is room for and chunks that may be found, if a deeper search
+        may find more: this one found as many as it was to.
+        """
+        n_wanted = np.minimum(self._n_chunks[self._group[queries]], sifted.chunk.shape[1])
+        is_short = np.count_nonzero(sifted.chunk >= 0, axis=1) < n_wanted
+        result: NDArray[np.bool_] = is_short & (found.chunk >= 0).all(axis=1)
+        return result
+
+
+@dataclass(frozen=True)
+class FilterReport(StepReport):
+    """What the filter left."""
+
+    step: ClassVar[str] = "filter"
+
+    samples: Samples
+    corpus: Stage[Documents]
+    allowed: Stage[AllowedDocuments]
+    hits: Stage[Hits]
+
+    def facts(self, run: Run) -> Mapping[str, Json]:
+        """`n_documents`, the smallest and the largest number of them that a sample may find (`n_allowed_min`, `_max`),
+        `n_samples_without_documents`, `n_samples_without_hits`, and `n_samples_without_gold`: those all of whose gold
+        in the corpus is left out.
+        """
+        samples, allowed, ids = run.read(self.samples).samples, run.read(self.allowed), run.read(self.corpus).ids
+        n_allowed = np.diff(allowed.offsets)[allowed.group]
+        place = {document_id: i for i, document_id in enumerate(ids)}
+        groups = [set(allowed.of_group(i).tolist()) for i in range(allowed.n_groups)]
+        gold = [{place[unit.document_id] for unit in sample.gold if unit.document_id in place} for sample in samples]
+        n_blind = sum(
+            bool(own) and own.isdisjoint(groups[group]) for own, group in zip(gold, allowed.group.tolist(), strict=True)
+        )
+        facts = {
+            "n_documents": len(ids),
+            "n_allowed_min": int(n_allowed.min(initial=len(ids))),
+            "n_allowed_max": int(n_allowed.max(initial=0)),
+            "n_samples_without_documents": int(np.count_nonzero(n_allowed == 0)),
+            "n_samples_without_hits": int(np.count_nonzero((run.read(self.hits).chunk < 0).all(axis=1))),
+            "n_samples_without_gold": n_blind,
+        }
+        ends = dict.fromkeys(f"{facts[name]:,}" for name in ("n_allowed_min", "n_allowed_max"))
+        line = (
+            f"filter: {' to '.join(ends)} of {len(ids):,} documents may be found; {n_blind:,} of {len(samples):,} "
+            "samples have gold, and none that may be"
+        )
+        return {**facts, LINE: line}
+
+
+def filtered_documents(a_filter: Filter, data: Data) -> FilteredDocuments | None:
+    """Which documents may be found; None where all may be."""
+    return None if a_filter.is_open else FilteredDocuments(a_filter, data.samples, data.corpus)
+
+
+def filter_reports(data: Data, allowed: FilteredDocuments | None, hits: Stage[Hits]) -> tuple[StepReport, ...]:
+    """What the step tells, if there is one."""
+    return () if allowed is None else (FilterReport(data.samples, data.corpus, allowed, hits),)
+
+
+def filtered_hits(
+    search: Search, queries: Stage[Queries], allowed: FilteredDocuments | None, chunks: Stage[Spans]
+) -> Stage[Hits]:
+    """The search among the documents that may be found; as it is where all may be."""
+    return search if allowed is None else FilteredHits(search, queries, allowed, chunks, tuple(read_by(search)))

@@ -1,0 +1,38 @@
+import pytest
+
+from components.datasets.conditions import read_conditions
+from components.errors import DataError
+from components.records import Condition, Kind, Sample
+from runner.pipeline.sample_codec import decode_samples, encode_samples
+
+
+def test_a_value_a_list_or_bounds() -> None:
+    record = {
+        "conditions": {
+            "year": 2020,
+            "company": ["ACME", "Globex"],
+            "date": {"at_least": "2020-01-01"},
+            "n": {"at_most": 3},
+        }
+    }
+    assert read_conditions(record, "line 1") == (
+        ("year", Condition((2020,))),
+        ("company", Condition(("ACME", "Globex"))),
+        ("date", Condition(at_least="2020-01-01")),
+        ("n", Condition(at_most=3)),
+    )
+    assert read_conditions({}, "line 1") == read_conditions({"conditions": None}, "line 1") == ()
+
+
+@pytest.mark.parametrize("value", [True, None, [], {}, {"at_least": [1]}, {"at_leats": 1}, [["a"]]])
+def test_what_is_none(value: object) -> None:
+    with pytest.raises(DataError, match=r"line 1, field 'conditions', 'year': .* came, wanted a text or a number"):
+        read_conditions({"conditions": {"year": value}}, "line 1")
+
+
+def test_samples_keep_theirs_and_others_are_written_as_before() -> None:
+    """What was kept before samples could have conditions has the same content, and the same key."""
+    plain = Sample("1", "qa", Kind.QA, "?", ())
+    asking = Sample("2", "qa", Kind.QA, "?", (), conditions=(("year", Condition((2020, "x"), at_most=1.5)),))
+    assert "conditions" not in encode_samples([plain])[0]
+    assert decode_samples(encode_samples([plain, asking])) == (plain, asking)

@@ -1,0 +1,67 @@
+from dataclasses import replace
+
+import pytest
+
+from components.errors import ComponentError
+from components.filters.metadata import ByMetadata
+from components.records import Condition, Documents
+from tests.contracts.filter_contract import DOCUMENTS, SAMPLES, FilterContract, found_by_sample
+
+
+class TestByMetadata(FilterContract):
+    component = ByMetadata({"company": Condition(("ACME", "Globex"))})
+
+
+class TestOfSamplesAlone(FilterContract):
+    component = ByMetadata({})
+
+
+def found(by_sample: bool = True, **where: Condition) -> str:
+    return found_by_sample(ByMetadata(where, by_sample).allow(SAMPLES[:1], DOCUMENTS))[0]
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (Condition(("2019",)), "a"),
+        (Condition((2019.0, "2020")), "ab"),
+        (Condition(at_least=1000), "ab"),  # 900 is less, though not as a text
+        (Condition(at_least="1000"), "ab"),
+        (Condition(at_most=2019), "ad"),
+        (Condition(at_least=901, at_most=2019), "a"),
+        (Condition(("nineteen",)), ""),
+    ],
+)
+def test_numbers_compare_as_numbers(condition: Condition, expected: str) -> None:
+    """A document without the name satisfies nothing."""
+    assert found(year=condition) == expected
+
+
+def test_dates_compare_as_text() -> None:
+    assert found(date=Condition(at_least="2020-03-02")) == "d"
+    assert found(date=Condition(at_least="2020-03-01", at_most="2020-12-31")) == "b"
+
+
+def test_all_conditions_must_hold() -> None:
+    assert found(company=Condition(("ACME",)), year=Condition(at_least=0)) == "a"
+
+
+def test_a_sample_brings_its_own() -> None:
+    globex = replace(SAMPLES[1], conditions=(("company", Condition(("Globex",))),))
+    samples = [SAMPLES[0], globex, SAMPLES[2]]
+    fixed = {"year": Condition(at_least=901)}
+    assert found_by_sample(ByMetadata(fixed).allow(samples, DOCUMENTS)) == ["ab", "b", "ab"]
+    assert found_by_sample(ByMetadata(fixed, by_sample=False).allow(samples, DOCUMENTS)) == ["ab"] * 3
+    assert ByMetadata(fixed).allow(samples, DOCUMENTS).n_groups == 2, "equal conditions share one"
+
+
+def test_a_name_that_no_document_has_is_an_error() -> None:
+    with pytest.raises(ComponentError, match="no document has 'yaer' among its metadata; wanted one of: year, company"):
+        found(yaer=Condition(("2019",)))
+    with pytest.raises(ComponentError, match=r"wanted one of: \(none\)"):
+        ByMetadata({"year": Condition((1,))}).allow(SAMPLES, Documents(["a"], [""], [""]))
+
+
+def test_mistakes() -> None:
+    assert ByMetadata({"year": Condition()}).check()[0].startswith("where.year: says nothing")
+    assert ByMetadata({}, by_sample=False).check()[0].startswith("where: is empty, and by_sample is false")
