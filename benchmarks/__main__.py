@@ -21,6 +21,7 @@ NAMES = (
     "grid",
     "again",
     "cells",
+    "many_cells",
     "memory",
     "rank_bm25",
     "quantised",

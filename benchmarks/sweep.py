@@ -23,10 +23,13 @@ N_GRID_CELLS = 60
 
 @dataclass(frozen=True)
 class Run:
-    """How long a command took from start to exit, imports included, and its peak resident memory."""
+    """How long a command took from start to exit, imports included, the time of cores that it and its processes took,
+    and the peak resident memory of the largest of them.
+    """
 
     seconds: float
     peak_gib: float
+    core_seconds: float
 
 
 def overrides_of(axes: Mapping[str, Sequence[str]]) -> list[str]:
@@ -54,7 +57,7 @@ def run(folder: Path, data: Path | None, *overrides: str) -> Run:
             output.seek(0)
             said = output.read().decode("utf-8", errors="replace")[-2000:]
             raise RuntimeError(f"{' '.join(command)}: ended with exit code {process.returncode}:\n{said}")
-    return Run(seconds, gib(usage.ru_maxrss))
+    return Run(seconds, gib(usage.ru_maxrss), usage.ru_utime + usage.ru_stime)
 
 
 def stage_seconds(folder: Path) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from components.protocols import AnswersFrom, ContextMetric, RankingMetric
+from components.protocols import AnswersFrom
 from runner.output.ranking import HEADLINES
 from runner.pipeline.cell import Cell
 
@@ -17,18 +17,19 @@ def headline_of(cells: Sequence[Cell]) -> str:
     asks = any(cell.llm.answers_from is AnswersFrom.MESSAGES or cell.judge.scores for cell in cells)
     if asks:
         return ""
-    components = [metric for cell in cells for metric in cell.metrics.scores.values()]
-    of_retrieval = [metric for metric in components if isinstance(metric, RankingMetric | ContextMetric)]
-    names = {name for metric in of_retrieval for name in metric.names}
+    of_retrieval = [{**cell.metrics.of_rankings, **cell.metrics.of_contexts} for cell in cells]
+    names = {name for metrics in of_retrieval for metric in metrics.values() for name in metric.names}
     return next((name for name in HEADLINES if name in names), "")
 
 
 def headline_mistakes(cells: Sequence[Cell]) -> list[str]:
     """A `run.headline` that no cell computes, or that ranks nothing."""
+    named = cells[0].run.headline if cells else ""
+    if not named:
+        return []
     computed = {name: metric for cell in cells for name, metric in cell.computed_metrics.items()}
     directions = {name: metric.larger_is_better for name, metric in computed.items()}
-    named = cells[0].run.headline if cells else ""
-    if not named or directions.get(named) is not None:
+    if directions.get(named) is not None:
         return []
     if named in directions:
         return [f"run.headline: got {named}, of which neither larger nor smaller is better, so it ranks no cells"]

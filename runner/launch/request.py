@@ -6,7 +6,7 @@ from typing import get_type_hints
 
 from components.errors import ConfigError
 from runner.launch.headline import headline_mistakes
-from runner.launch.schema import build_cell
+from runner.launch.schema import CellBuilder
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import CellRequest, Job
 
@@ -21,14 +21,15 @@ def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
     """Typed cells. Raises ConfigError with the mistakes of all jobs, equal ones once."""
     requests: list[CellRequest] = []
     mistakes: list[str] = []
+    builder = CellBuilder()
     for job in jobs:
         try:
-            cell = build_cell(job.config)
+            cell = builder.build(job.config)
             requests.append(CellRequest(cell, job))
         except ConfigError as error:
             mistakes += error.mistakes
     for field in settings_fields():
-        if len({repr(getattr(request.cell, field)) for request in requests}) > 1:
+        if any(getattr(request.cell, field) != getattr(requests[0].cell, field) for request in requests):
             mistakes.append(
                 f"{field}.*: differs between cells; these settings belong to the sweep and take one value: start a "
                 "sweep for each"

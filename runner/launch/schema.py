@@ -35,15 +35,26 @@ class _Invalid(Exception):
 
 def build_cell(config: Mapping[str, Json]) -> Cell:
     """The components of one cell from a plain, resolved configuration. Raises ConfigError with every mistake found."""
-    builder = _Builder(plugins_of(config))
-    values = builder.field_values(Cell, config, "")
-    mistakes = [
-        *builder.mistakes,
-        *combination_mistakes(*(values.get(name) for name in ("top_k", "retriever", "expander"))),
-    ]
-    if mistakes:
-        raise ConfigError(list(dict.fromkeys(mistakes)))
-    return Cell(**values)
+    return CellBuilder().build(config)
+
+
+class CellBuilder:
+    """Builds the cells of a sweep, which share most of their parts: equal ones are built once."""
+
+    def __init__(self) -> None:
+        self._built: dict[str, Built] = {}
+
+    def build(self, config: Mapping[str, Json]) -> Cell:
+        """As `build_cell`."""
+        builder = _Builder(plugins_of(config), self._built)
+        values = builder.field_values(Cell, config, "")
+        mistakes = [
+            *builder.mistakes,
+            *combination_mistakes(*(values.get(name) for name in ("top_k", "retriever", "expander"))),
+        ]
+        if mistakes:
+            raise ConfigError(list(dict.fromkeys(mistakes)))
+        return Cell(**values)
 
 
 def build_component(node: Mapping[str, Json], wanted: type, path: str, plugins: Sequence[str] = ()) -> Built:
@@ -66,10 +77,13 @@ def plugins_of(config: Mapping[str, Json]) -> tuple[str, ...]:
 
 
 class _Builder:
-    """Collects mistakes, each with the path of the key it is about."""
+    """Collects mistakes, each with the path of the key it is about. `built` are components that were built before, by
+    their path and what is written there.
+    """
 
-    def __init__(self, plugins: Sequence[str] = ()) -> None:
+    def __init__(self, plugins: Sequence[str] = (), built: dict[str, Built] | None = None) -> None:
         self.mistakes: list[str] = []
+        self._built = {} if built is None else built
         self._roots = (_ROOT, *plugins)
         self._packages_refused: set[str] = set()
 
@@ -144,6 +158,15 @@ class _Builder:
 
     def _component(self, node: Json, kinds: Sequence[type], path: str) -> Built:
         """Of one of the kinds, which are several only for protocols."""
+        written = f"{path}: {node!r}"
+        if written in self._built:
+            return self._built[written]
+        component = self._checked(node, kinds, path)
+        if not self.mistakes:  # which are told of every cell
+            self._built[written] = component
+        return component
+
+    def _checked(self, node: Json, kinds: Sequence[type], path: str) -> Built:
         wanted = kinds[0]
         if not isinstance(node, Mapping):
             raise self._refuse(path or "the configuration", node, f"a mapping for {_names(kinds)}")

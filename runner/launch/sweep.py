@@ -232,7 +232,7 @@ class Sweep:
         folder = self._sweep_dir / cell.cell_id
         result, files = collect_cell(cell, runs, self._store, self._run, self._headline, folder)
         results.write_cell(self._sweep_dir, result, files)
-        self._done[cell.cell_id] = ranked_part(result)
+        self._done[cell.cell_id] = ranked_part(result, self._headline)
         self._tracker.log_cell(folder)
 
     def _end(self, plan: SweepPlan, status: str) -> None:
@@ -272,7 +272,7 @@ class Sweep:
     def _ended(self) -> Iterator[CellResult]:
         """All cells of the sweep that ended; those of other processes, which Hydra's own launchers start, are read."""
         for folder in results.cell_folders(self._sweep_dir):
-            yield self._done.get(folder.name) or ranked_part(results.read_cell(folder))
+            yield self._done.get(folder.name) or ranked_part(results.read_cell(folder), self._headline)
 
     def _show(self, cells: Sequence[CellResult]) -> None:
         common = common_to_all(cells, self._sweep_dir, self._headline)

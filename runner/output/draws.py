@@ -35,9 +35,14 @@ def over_draws(cells: Sequence[CellResult], common: CommonMeans) -> tuple[list[C
 
 
 def _joined(draws: Sequence[CellResult]) -> CellResult:
+    """Of the metrics that are held of all of them: a draw without a value of one is held with more than the others."""
     first = draws[0]
     metrics = {
-        subset: {name: _mean([draw.metrics[subset][name] for draw in draws]) for name in entries}
+        subset: {
+            name: _mean([draw.metrics[subset][name] for draw in draws])
+            for name in entries
+            if all(name in draw.metrics[subset] for draw in draws)
+        }
         for subset, entries in first.metrics.items()
     }
     axes = {name: value for name, value in first.axes.items() if name not in DRAWS}

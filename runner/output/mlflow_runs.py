@@ -87,6 +87,7 @@ class Tracker:
 
     def _start(self, sweep: SweepResult) -> Client:
         """The parent run: the one that this sweep has already, or a new one."""
+        self._headline = sweep.headline
         self._axes = varying_axes(cell["axes"] for cell in sweep.cells)
         query = f"tags.sweep_id = '{sweep.sweep_id}' and tags.role = 'sweep'"
         if found := self._client.search_runs([self._experiment_id], query, max_results=1):
@@ -117,7 +118,7 @@ class Tracker:
         """Those that are not logged as they are now."""
         for folder in folders:
             cell = read_cell(folder)
-            self._cells[cell.cell_id] = ranked_part(cell)
+            self._cells[cell.cell_id] = ranked_part(cell, self._headline)
             status, earlier = self._logged.get(cell.cell_id, ("", ""))
             if status != cell.status:
                 if earlier:
@@ -185,7 +186,7 @@ class Tracker:
         for cell in sweep.cells:
             folder = self._sweep_dir / cell["cell_id"]
             if cell["cell_id"] not in self._cells and (folder / "cell.json").is_file():
-                self._cells[cell["cell_id"]] = ranked_part(read_cell(folder))
+                self._cells[cell["cell_id"]] = ranked_part(read_cell(folder), self._headline)
         return [self._cells[cell["cell_id"]] for cell in sweep.cells if cell["cell_id"] in self._cells]
 
 

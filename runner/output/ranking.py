@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from components.json_value import Json
 from components.subsets import GROUPINGS, OVERALL
 from runner.common_samples import OWN_MEANS, CommonMeans, common_means
 from runner.results import OK, CellResult, larger_is_better
@@ -70,16 +71,33 @@ def common_to_all(cells: Iterable[CellResult], sweep_dir: Path, headline: str = 
     return common_means(cells, lambda cell: sweep_dir / cell.cell_id, metrics[0]) if metrics else OWN_MEANS
 
 
-def ranked_part(cell: CellResult) -> CellResult:
-    """What leaderboards read of a cell, of which a sweep may have thousands: no configuration, no matrix, and of the
-    data set's own subsets the values alone.
+def ranked_part(cell: CellResult, headline: str = "") -> CellResult:
+    """What leaderboards read of a cell, of which a sweep may have thousands: of the metrics over all samples those that
+    they may show, and of the data set's own subsets the values of what may rank the sweep.
     """
+    ranking = _may_rank(cell, headline)
+    shown = {headline, *HEADLINES, *cell.own_metrics, *ranking}
     values = {
-        subset: {name: {"value": entry["value"]} for name, entry in entries.items()}
+        subset: {name: {"value": entries[name]["value"]} for name in ranking if name in entries}
         for subset, entries in cell.metrics.items()
         if subset.partition("/")[0] not in GROUPINGS
     }
-    return replace(cell, config={}, metrics=values | {OVERALL: cell.metrics.get(OVERALL, {})})
+    overall = {name: entry for name, entry in cell.metrics.get(OVERALL, {}).items() if name in shown}
+    dataset = {name: cell.dataset[name] for name in ("name", "n_samples") if name in cell.dataset}
+    not_shown: dict[str, Json] = {
+        name: {} for name in ("config", "seconds", "reused", "latency_s", "versions", "signatures", "host", "tokens")
+    }
+    return replace(cell, metrics=values | {OVERALL: overall}, dataset=dataset, **not_shown)
+
+
+def _may_rank(cell: CellResult, headline: str) -> list[str]:
+    """Metrics of which one ranks any sweep that has this cell: the headline metrics up to the first with a value, as
+    other cells may have one of those before it; all metrics if there is no such.
+    """
+    overall = cell.metrics.get(OVERALL, {})
+    names = [name for name in dict.fromkeys([headline, *HEADLINES]) if name in overall]
+    valued = [cell.value(name) is not None for name in names]
+    return names[: valued.index(True) + 1] if any(valued) else list(overall)
 
 
 def direction_sign(metric: str, cells: Iterable[CellResult]) -> int:

@@ -14,19 +14,16 @@ the cells of a sweep that differ in nothing else. A new step is one file beside 
 line below that joins it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
 
 from components.prices import NO_PRICES, Prices
 from components.protocols import (
     LLM,
-    AnswerMetric,
     AnswersFrom,
     AnyReranker,
     Chunker,
     ContextBuilder,
-    ContextMetric,
     Dataset,
     DenseArm,
     Diversity,
@@ -37,7 +34,6 @@ from components.protocols import (
     Metric,
     PickingArm,
     Prompt,
-    RankingMetric,
     Refiner,
     Retriever,
     SparseArm,
@@ -80,8 +76,6 @@ from runner.pipeline.settings import (
 )
 from runner.pipeline.sparse import sparse_hits
 from runner.pipeline.step_reports import StepReport
-
-M = TypeVar("M", bound=Metric)
 
 
 @dataclass(frozen=True)
@@ -157,7 +151,7 @@ def _result(cell: Cell, data: Data) -> Result:
     prompts, answers = _answered(cell, data, found.passages)
     interval = cell.metrics.interval
     # A metric that needs a model is a stage of its own, so that adding one leaves the scores of the others as they are.
-    metrics = _of_kind(cell.metrics.scores, AnswerMetric)
+    metrics = cell.metrics.of_answers
     quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
     groups = [quick, *({name: metric} for name, metric in metrics.items() if name not in quick)]
     scored = [answer_scores(group, interval, data.samples, answers) for group in groups if group]
@@ -211,9 +205,9 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     told = told_in_original(refined, chunks, hits, context)
     interval = cell.metrics.interval
     scorings: list[Stage[Scoring]] = []
-    if ranking := _of_kind(cell.metrics.scores, RankingMetric):
+    if ranking := cell.metrics.of_rankings:
         scorings.append(RankingScores(ranking, interval, samples, original, told.chunks, told.hits, copies))
-    if of_context := _of_kind(cell.metrics.scores, ContextMetric):
+    if of_context := cell.metrics.of_contexts:
         scorings.append(ContextScores(of_context, interval, samples, original, told.chunks, told.context, copies))
     return _Found(
         RetrievedPassages(corpus, chunks, context, getattr(cell.context, "merges", False)),
@@ -258,13 +252,9 @@ def _searched(
 def _closed_book(cell: Cell, data: Data) -> _Found:
     """The model answers from its own knowledge; metrics of retrieval are not applicable."""
     context = EmptyContext(data.samples)
-    of_retrieval = _of_kind(cell.metrics.scores, RankingMetric) | _of_kind(cell.metrics.scores, ContextMetric)
+    of_retrieval = cell.metrics.of_rankings | cell.metrics.of_contexts
     scorings = (NotApplicableScores(of_retrieval, cell.metrics.interval, data.samples),) if of_retrieval else ()
     return _Found(NoPassages(context), 0, NothingRetrieved(), scorings)
-
-
-def _of_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:
-    return {name: metric for name, metric in metrics.items() if isinstance(metric, kind)}
 
 
 class _Recorder:

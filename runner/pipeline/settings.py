@@ -6,13 +6,16 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from components.metrics.interval import Intervals
 from components.protocols import LLM, AnswerMetric, ContextMetric, JudgedMetric, Metric, RankingMetric, Tokenizer
 from runner.engine.spending import Budget
+
+M = TypeVar("M", bound=Metric)
 
 _SECRET = ("user", "pass", "pwd", "token", "secret", "key")
 """Parts of the names of parameters in an address that hold credentials."""
@@ -26,16 +29,31 @@ class MetricSettings:
     interval: Intervals
     credit_copies: bool = True
 
+    @cached_property
+    def of_rankings(self) -> dict[str, RankingMetric]:
+        """Those that score rankings. Found out once, as are the others: the cells of a sweep share these settings."""
+        return _of_kind(self.scores, RankingMetric)
+
+    @cached_property
+    def of_contexts(self) -> dict[str, ContextMetric]:
+        """Those that score what is in the prompt."""
+        return _of_kind(self.scores, ContextMetric)
+
+    @cached_property
+    def of_answers(self) -> dict[str, AnswerMetric]:
+        """Those that score answers."""
+        return _of_kind(self.scores, AnswerMetric)
+
     def check(self) -> list[str]:
         """Metrics that two components compute, and components that score nothing."""
-        kinds = (RankingMetric, ContextMetric, AnswerMetric)
+        known = {*self.of_rankings, *self.of_contexts, *self.of_answers}
         return [
             *_computed_twice(self.scores, "~metrics.scores"),
             *(
                 f"scores.{name}: {type(metric).__name__} has none of score_rankings, score_contexts and score_answers "
                 "(with `form`), wanted one: see components/protocols.py"
                 for name, metric in self.scores.items()
-                if not isinstance(metric, kinds)
+                if name not in known
             ),
         ]
 
@@ -50,6 +68,10 @@ class JudgeSettings:
     def check(self) -> list[str]:
         """Metrics that two judges compute."""
         return _computed_twice(self.scores, "~judge.scores")
+
+
+def _of_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:
+    return {name: metric for name, metric in metrics.items() if isinstance(metric, kind)}
 
 
 def _computed_twice(scores: Mapping[str, Metric], drop: str) -> list[str]:

@@ -8,7 +8,7 @@ from components.chunkers.sentence import SentencePacking
 from components.errors import ConfigError
 from components.fusions.rrf import ReciprocalRank
 from components.metrics.trec import TrecMeasures
-from runner.launch.schema import build_cell
+from runner.launch.schema import CellBuilder, build_cell
 from runner.pipeline.cell import Cell
 from tests.runner.sweeping import compose_job
 
@@ -140,6 +140,29 @@ class TestMistakes:
         assert first == "2 mistakes in the configuration:"
         assert len(lines) == 2
         assert all(line.startswith("  - ") for line in lines)
+
+
+class TestSeveralCells:
+    def test_equal_parts_are_one_component(self, default: Any) -> None:
+        builder = CellBuilder()
+        first, second = builder.build(default), builder.build(changed(default, chunk__size=64))
+        assert (first.chunk.size, second.chunk.size) == (128, 64)  # type: ignore[attr-defined]
+        assert second.metrics is first.metrics
+        assert second.retriever is first.retriever
+        assert second == built(default, chunk__size=64)
+
+    def test_values_that_are_equal_but_of_other_types_are_not_one(self, default: Any) -> None:
+        builder = CellBuilder()
+        builder.build(changed(default, chunk__overlap=0))
+        with pytest.raises(ConfigError, match="got False"):
+            builder.build(changed(default, chunk__overlap=False))
+
+    def test_a_mistake_is_told_of_every_cell_that_has_it(self, default: Any) -> None:
+        builder = CellBuilder()
+        for size in (64, 128):
+            with pytest.raises(ConfigError, match=r"llm\.nonsense: unknown"):
+                builder.build(changed(default, llm__nonsense=1, chunk__size=size))
+        assert builder.build(default).llm == built(default).llm
 
 
 class TestTargets:

@@ -46,6 +46,15 @@ def test_a_row_has_the_means_of_its_draws_and_how_many_they_are() -> None:
     assert rows[1].value("f1") is None, "a draw without a value leaves no mean"
 
 
+def test_a_draw_without_a_value_is_held_with_more_metrics_than_the_others() -> None:
+    without, valued = draw("a0", 2, 0, None), draw("a1", 2, 1, 0.4)
+    more = {subset: {**entries, "mrr": entries["f1"]} for subset, entries in without.metrics.items()}
+    for draws in ([replace(without, metrics=more), valued], [valued, replace(without, metrics=more)]):
+        (row,), _ = over_draws(draws, OWN_MEANS)
+        assert row.metrics["read"] == {"f1": {"value": None}}
+        assert list(row.metrics["overall"]) == ["f1"]
+
+
 def test_a_draw_that_failed_is_a_row_of_its_own_and_in_no_mean() -> None:
     failed = replace(DRAWS[1], status="FAILED", metrics={})
     rows, _ = over_draws([DRAWS[0], failed, DRAWS[3]], OWN_MEANS)

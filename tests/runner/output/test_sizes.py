@@ -3,6 +3,7 @@
 import io
 import pickle
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from rich.console import Console
 from runner.output import terminal
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.ranking import ranked, ranked_part
-from runner.results import CellResult, read_cell
+from runner.results import CellResult, read_cell, read_sweep
 from tests.runner.sweeping import SWEEP_ID, cells_in, entries_by_kind, run_small, samples_in, store_of
 
 
@@ -67,7 +68,7 @@ def test_leaderboards_read_no_more_of_a_cell_than_is_held_in_memory(tmp_path: Pa
     run_small(tmp_path, ("top_k=2",), ("top_k=4",))
     whole = cells_in(tmp_path)
     parts = [ranked_part(cell) for cell in whole]
-    assert len(pickle.dumps(parts)) < len(pickle.dumps(whole)) / 4
+    assert len(pickle.dumps(parts)) < len(pickle.dumps(whole)) / 15
     assert _shown(parts) == _shown(whole)
     assert "by subset" in _shown(parts)
 
@@ -87,4 +88,24 @@ def test_a_sweep_holds_the_parts_of_cells_that_leaderboards_read(
     shown: list[CellResult] = []
     monkeypatch.setattr(terminal, "show_leaderboard", lambda console, metrics, cells, *_: shown.extend(cells))
     run_small(tmp_path)
-    assert shown == [ranked_part(read_cell(only_folder(tmp_path)))]
+    headline = read_sweep(tmp_path / "results" / SWEEP_ID).headline
+    assert shown == [ranked_part(read_cell(only_folder(tmp_path)), headline)]
+
+
+def test_of_subsets_the_values_are_held_of_what_may_rank_the_sweep(tmp_path: Path) -> None:
+    run_small(tmp_path)
+    (cell,) = cells_in(tmp_path)
+    assert _held(cell) == {"rouge_l"}
+    assert _held(cell, "mrr") == {"mrr"}
+    unscored = {**cell.metrics["overall"], "rouge_l": {**cell.metrics["overall"]["rouge_l"], "value": None}}
+    assert _held(replace(cell, metrics={**cell.metrics, "overall": unscored})) == {"rouge_l", "f1"}
+    own = {subset: {"own": entries["f1"]} for subset, entries in cell.metrics.items()}
+    assert _held(replace(cell, metrics=own, own_metrics=("own",))) == {"own"}
+
+
+def _held(cell: CellResult, headline: str = "") -> set[str]:
+    part = ranked_part(cell, headline)
+    of_subsets = [set(entries) for subset, entries in part.metrics.items() if subset != "overall"]
+    assert of_subsets, "the data has subsets"
+    assert all(held == of_subsets[0] for held in of_subsets)
+    return of_subsets[0]
