@@ -59,9 +59,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that need a GPU or the network are off unless `-m` asks for them."""
+    """Tests that need a GPU, the network or another's server are off unless `-m` asks for them."""
     for item in items:
-        for mark in ("gpu", "network"):
+        for mark in ("gpu", "network", "server"):
             if item.get_closest_marker(mark) and mark not in config.option.markexpr:
                 item.add_marker(pytest.mark.skip(reason=f"off unless asked for with -m {mark}"))
 
