@@ -149,6 +149,40 @@ class Chunker(Component, Protocol):
 
 
 @runtime_checkable
+class ParentChunker(Component, Protocol):
+    """Cuts documents into chunks that are read, and each of these into smaller ones that are searched."""
+
+    @property
+    def children(self) -> Chunker:
+        """Cuts what is searched out of what is read."""
+
+    @property
+    def parents(self) -> Chunker:
+        """Cuts what is read."""
+
+
+AnyChunker = Chunker | ParentChunker
+"""What a cell has: a chunker of one kind or of the other."""
+
+
+@runtime_checkable
+class HeaderWriter(Component, Protocol):
+    """Writes what is searched together with each chunk, and is no part of it."""
+
+    def write(self, documents: Documents, chunks: Spans) -> Sequence[str]:
+        """A header per chunk, "" for none."""
+
+
+@runtime_checkable
+class Header(Component, Protocol):
+    """Which headers stand before each chunk where it is searched."""
+
+    @property
+    def writers(self) -> Sequence[HeaderWriter]:
+        """None for chunks as they are; a header that is a single one returns itself."""
+
+
+@runtime_checkable
 class Embedder(Component, Protocol):
     """Maps texts to vectors: of unit length, unless a field of the embedder says otherwise, or zero where the text has
     nothing to embed.

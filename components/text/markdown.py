@@ -31,7 +31,10 @@ def blocks(text: str) -> list[Block]:
         if token.level == 0 and token.nesting >= 0 and token.map:
             own = (starts[token.map[0]], starts[token.map[1]])
             is_heading = token.type == "heading_open"
-            found.append(Block(*own, int(token.tag[1]), tokens[place + 1].content) if is_heading else Block(*own))
+            if is_heading:
+                found.append(Block(*own, int(token.tag[1]), tokens[place + 1].content))
+            elif text[slice(*own)].strip():  # the end of a page is a paragraph to the parser
+                found.append(Block(*own))
     return found
 
 

@@ -34,6 +34,24 @@ def segment(texts: Sequence[str], tokenizer: Tokenizer | None) -> Segments:
     return Segments(*_ragged(token_rows), *_ragged([sentence_ends(text) for text in texts]))
 
 
+def segments_of(segments: Segments, spans: Spans) -> Segments:
+    """The segments of spans as if each were a document: a token or sentence that goes beyond it ends where it does."""
+    return Segments(
+        *_ragged(_within(segments.token_offsets, segments.token_ends, spans)),
+        *_ragged(_within(segments.sentence_offsets, segments.sentence_ends, spans)),
+    )
+
+
+def _within(offsets: NDArray[np.int64], ends: NDArray[np.int32], spans: Spans) -> list[NDArray[np.int32]]:
+    rows = []
+    for document, start, end in zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True):
+        of_document = ends[offsets[document] : offsets[document + 1]]
+        first, last = np.searchsorted(of_document, [start, end], side="right")
+        own = of_document[first:last] - np.int32(start)
+        rows.append(own if len(own) and own[-1] == end - start else np.append(own, np.int32(end - start)))
+    return rows
+
+
 @dataclass(frozen=True)
 class TermTable:
     """The terms of a corpus in order: document i owns [offsets[i], offsets[i + 1]) of `ids`, `start`, `end`.

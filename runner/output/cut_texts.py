@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from components.protocols import Chunker
 from components.records import Documents, SpanTexts
 from components.text.tables import segment
 from runner.engine.store import Store
@@ -36,10 +37,11 @@ def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
 
 def _too_long(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str]:
     embedder, chunker = stage.embedder, cell.request.cell.chunk
+    chunker = getattr(chunker, "children", chunker)  # what is searched
     limit = embedder.token_limit()
-    if limit is None:
+    if limit is None or not isinstance(chunker, Chunker):
         return
-    n_tokens = embedder.count_chunk_tokens(_some_chunks(cell, store))
+    n_tokens = embedder.count_chunk_tokens(_some_chunks(cell, chunker, store))
     if n_tokens.max(initial=0) > limit:
         size = f" at chunk.size={chunker.size}" if hasattr(chunker, "size") else ""
         yield (
@@ -49,8 +51,8 @@ def _too_long(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str]
         )
 
 
-def _some_chunks(cell: PlannedCell, store: Store) -> list[str]:
-    whole, chunker = some_documents(cell.graph.data, store, _N_DOCUMENTS), cell.request.cell.chunk
+def _some_chunks(cell: PlannedCell, chunker: Chunker, store: Store) -> list[str]:
+    whole = some_documents(cell.graph.data, store, _N_DOCUMENTS)
     documents = Documents(whole.ids, whole.titles, [text[:_MOST_CHARACTERS] for text in whole.texts], whole.metadata)
     chunks = SpanTexts(documents.texts, chunker.chunk(documents, segment(documents.texts, chunker.length_tokenizer)))
     return list(chunks)[:: max(len(chunks) // _MOST_CHUNKS, 1)]

@@ -21,8 +21,8 @@ from components.prices import NO_PRICES, Prices
 from components.protocols import (
     LLM,
     AnswersFrom,
+    AnyChunker,
     AnyReranker,
-    Chunker,
     ContextBuilder,
     Dataset,
     DenseArm,
@@ -31,6 +31,7 @@ from components.protocols import (
     EncodedArm,
     Expander,
     Filter,
+    Header,
     Metric,
     PickingArm,
     Prompt,
@@ -45,7 +46,6 @@ from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
 from runner.pipeline.answer_scores import answer_scores
 from runner.pipeline.answering import Answers, AnyAnswers, BaselineAnswers, NoAnswers, Prompts
-from runner.pipeline.chunking import Chunks, SegmentedCorpus
 from runner.pipeline.context import ChosenContext, EmptyContext
 from runner.pipeline.copies import FoundCopies, NoCopies
 from runner.pipeline.cut_texts import cut_pairs, cut_texts
@@ -55,8 +55,10 @@ from runner.pipeline.diversifying import diverse_hits, diversity_reports
 from runner.pipeline.encoded import encoded_hits
 from runner.pipeline.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.fusing import Ranking, joined_hits
+from runner.pipeline.headers import Searched, with_headers
 from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.list_reranking import asked_orders
+from runner.pipeline.parents import cut_corpus
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.picking import PickedHits
 from runner.pipeline.queries import SampleQueries
@@ -88,7 +90,8 @@ class Cell:
 
     dataset: Dataset
     refiner: Refiner
-    chunk: Chunker
+    chunk: AnyChunker
+    header: Header
     tokenizer: WordTokenizer
     embedder: Embedder
     vector_index: VectorIndex
@@ -186,8 +189,9 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     corpus: Stage[Documents] = refined[-1] if refined else original
     data = replace(data, corpus=corpus)
     picking = next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
-    chunker = (picking and picking.chunker) or cell.chunk
-    chunks = Chunks(chunker, corpus, SegmentedCorpus(chunker.length_tokenizer, corpus))
+    cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, corpus)
+    chunks = cut_up.read
+    searched = with_headers(cell.header, data, cut_up.searched)
     queries = tuple(SampleQueries(variant, samples) for variant in cell.expander.variants)
     if picking:
         n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
@@ -195,11 +199,13 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
         filter_told: tuple[StepReport, ...] = ()
     else:
         allowed = filtered_documents(cell.filter, data)
-        found = _searched(cell.retriever, data, chunks, queries, allowed)
-        filter_told = filter_reports(data, allowed, found)
-    found = diverse_hits(cell.diversity, data, chunks, found)
-    cut = () if picking else cut_texts(cell.retriever, data, chunks, queries)
-    hits = reranked_hits(cell.reranker, data, chunks, queries[0], found, cell.retriever.depth)
+        hits_searched = _searched(cell.retriever, *searched, queries, allowed)
+        filter_told = filter_reports(data, allowed, hits_searched)
+        found = cut_up.hits_to_read(hits_searched)
+    cut = () if picking else cut_texts(cell.retriever, *searched, queries)
+    ranked = searched if cut_up.searched is chunks else Searched(data, chunks)
+    found = diverse_hits(cell.diversity, *ranked, found)
+    hits = reranked_hits(cell.reranker, *ranked, queries[0], found, cell.retriever.depth)
     context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
     copies = FoundCopies(samples, original) if cell.metrics.credit_copies else NoCopies()
     told = told_in_original(refined, chunks, hits, context)

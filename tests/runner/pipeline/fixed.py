@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.chunkers.budget import Unit
+from components.chunkers.parents import ParentChunks
 from components.chunkers.sentence import SentencePacking
 from components.chunkers.whole import WholeDocuments
 from components.contexts.packed import PackedContext
@@ -22,6 +23,8 @@ from components.expanders.none import NoExpander
 from components.filters.metadata import ByMetadata
 from components.filters.none import NoFilter
 from components.fusions.rrf import ReciprocalRank
+from components.headers.none import NoHeader
+from components.headers.place import Place
 from components.judges.graded import Graded
 from components.llms.extractive import Extractive
 from components.llms.none import NoGenerator
@@ -291,6 +294,7 @@ def fixed_cell(**fields: Any) -> Cell:
         dataset=FixedData(),
         refiner=NoRefiner(),
         chunk=SentencePacking(size=60, unit=Unit.CHAR),
+        header=NoHeader(),
         tokenizer=words,
         embedder=embedder,
         vector_index=Flat(),
@@ -382,6 +386,11 @@ CELLS = {
         "retriever": three_way(LetterHeads()),
         "reranker": LateInteraction(LetterHeads(), depth=3),
         "llm": NoGenerator(),
+    },
+    "parents, and headers of their children": {
+        "chunk": ParentChunks(SentencePacking(size=30, unit=Unit.CHAR), SentencePacking(size=60, unit=Unit.CHAR)),
+        "header": Place(section=False),
+        "retriever": bm25(),
     },
     "refined texts": {
         "dataset": FixedData(side_by_side=True),

@@ -84,6 +84,18 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
             (*HYBRID, "refiner=combined", "refiner.use=[dedupe,headings]"),
             AFTER_CORPUS | {"refined_corpus", "original_places", "original_hits", "original_context"},
         ),
+        (
+            HYBRID,
+            (*HYBRID, "header=title"),
+            AFTER_CORPUS - {"segments", "chunks"} | {"chunk_headers", "headed_corpus", "headed_chunks"},
+        ),
+        (
+            (*HYBRID, "chunk=parents"),
+            (*HYBRID, "chunk=parents", "chunk.children.size=64"),
+            {"child_chunks", "vectors", "vector_index", "dense_hits", "sparse_index", "sparse_hits", "fused_hits"}
+            | {"parent_hits", "ranking_scores"}
+            | AFTER_CONTEXT,
+        ),
         (HYBRID, (*HYBRID, "retriever.fusion.k=10"), {"fused_hits", "ranking_scores"} | AFTER_CONTEXT),
         (
             HYBRID,
@@ -207,7 +219,7 @@ def test_a_closed_book_uses_none_of_the_retrieval(override: str) -> None:
 
 def test_the_axes_that_count_are_named() -> None:
     always = {"dataset", "tokenizer", "retriever", "llm", "metrics", "judge"}
-    retrieval = {"refiner", "chunk", "expander", "diversity", "reranker", "context", "top_k"}
+    retrieval = {"refiner", "chunk", "header", "expander", "diversity", "reranker", "context", "top_k"}
     assert graph("retriever=closed_book").used == always
     assert graph("retriever=oracle").used == always | retrieval
     retrieval |= {"filter"}

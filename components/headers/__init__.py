@@ -1,0 +1,1 @@
+"""Write what is searched together with a chunk, and is no part of it."""

@@ -1,0 +1,54 @@
+"""The sections of a text: by the headings of Markdown, and by its pages."""
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from components.text.markdown import blocks
+
+PAGE_END = "\f"
+"""Between pages, as pdftotext writes it."""
+
+
+class Section(NamedTuple):
+    """The characters [start, end) of a text from one heading, or one page, to the next; `headings` are those that it is
+    under, the outermost first, its own included, and `page` counts from 1, 0 for a text without pages.
+    """
+
+    start: int
+    end: int
+    headings: tuple[str, ...]
+    page: int
+
+
+class Outline:
+    """The sections of one text, which hold all of it."""
+
+    def __init__(self, text: str) -> None:
+        ends = [place for place, character in enumerate(text) if character == PAGE_END] if PAGE_END in text else []
+        marks = [(end + 1, 0, "") for end in ends]
+        marks += [(block.start, block.level, " ".join(block.title.split())) for block in blocks(text) if block.level]
+        self.sections: list[Section] = []
+        path: list[tuple[int, str]] = []
+        page, start = int(bool(ends)), 0
+        for place, level, title in sorted(marks):
+            self._close(start, place, path, page)
+            start = place
+            if level:
+                path = [*(above for above in path if above[0] < level), (level, title)]
+            else:
+                page += 1
+        self._close(start, len(text), path, page)
+        self._starts = [section.start for section in self.sections]
+
+    def _close(self, start: int, end: int, path: list[tuple[int, str]], page: int) -> None:
+        if start < end:
+            self.sections.append(Section(start, end, tuple(title for _, title in path), page))
+
+    def at(self, place: int) -> Section:
+        """The section of a character; an empty one of a text without any."""
+        number = bisect_right(self._starts, place) - 1
+        return self.sections[number] if number >= 0 else Section(0, 0, (), 0)
+
+    def headings_at(self, place: int) -> tuple[str, ...]:
+        """The headings that a character is under."""
+        return self.at(place).headings

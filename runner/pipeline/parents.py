@@ -1,0 +1,106 @@
+"""Searching small chunks, and reading the larger ones that they were cut out of."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import AnyChunker, Chunker, ParentChunker
+from components.records import Documents, Hits, Segments, Spans, SpanTexts
+from components.text.ranking import empty_hits
+from components.text.tables import segments_of
+from runner.engine.codecs import Codec, Columns
+from runner.engine.run import Run
+from runner.engine.stage import Stage, Work
+from runner.pipeline.chunking import Chunks, SegmentedCorpus
+
+
+@dataclass(frozen=True, eq=False)
+class ChildChunks(Stage[Spans]):
+    """Every parent cut as if it were a document. What two overlapping parents have in common is there once."""
+
+    kind: ClassVar[str] = "child_chunks"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    chunker: Chunker
+    corpus: Stage[Documents]
+    segments: Stage[Segments]
+    parents: Stage[Spans]
+
+    def make(self, run: Run) -> Spans:
+        """Cuts the parents along the segments of their documents."""
+        documents, parents = run.read(self.corpus), run.read(self.parents)
+        texts = SpanTexts(documents.texts, parents)
+        ids = [
+            f"{documents.ids[document]}:{start}"
+            for document, start in zip(parents.document, parents.start, strict=True)
+        ]
+        found = self.chunker.chunk(
+            Documents(ids, [""] * len(ids), texts), segments_of(run.read(self.segments), parents)
+        )
+        shift = parents.start[found.document]
+        rows = np.stack([parents.document[found.document], found.start + shift, found.end + shift], axis=1)
+        document, start, end = np.unique(rows, axis=0).astype(np.int32).reshape(-1, 3).T
+        return Spans(np.ascontiguousarray(document), np.ascontiguousarray(start), np.ascontiguousarray(end))
+
+
+@dataclass(frozen=True, eq=False)
+class ParentHits(Stage[Hits]):
+    """The parents of the hits, each in the place and with the score of its best child. A child of two overlapping
+    parents stands for the first of them.
+    """
+
+    kind: ClassVar[str] = "parent_hits"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[Hits]] = Columns(Hits)
+
+    hits: Stage[Hits]
+    children: Stage[Spans]
+    parents: Stage[Spans]
+
+    def make(self, run: Run) -> Hits:
+        """Puts parents in the place of their children."""
+        hits = run.read(self.hits)
+        parent_of = np.append(_parents_of(run.read(self.children), run.read(self.parents)), -1)
+        parents = parent_of[hits.chunk]  # -1 takes the last
+        found = empty_hits(*parents.shape)
+        for row, own in enumerate(parents):
+            _, best = np.unique(own[own >= 0], return_index=True)
+            best.sort()
+            found.chunk[row, : len(best)] = own[best]
+            found.score[row, : len(best)] = hits.score[row, best]
+        return found
+
+
+def _parents_of(children: Spans, parents: Spans) -> NDArray[np.int32]:
+    """The first parent that holds each child, int32[n_children]. No parent lies inside another, so their ends are
+    sorted as they are.
+    """
+    longest = int(parents.end.max(initial=0)) + 1
+    ends = parents.document.astype(np.int64) * longest + parents.end
+    return np.searchsorted(ends, children.document.astype(np.int64) * longest + children.end).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class CutCorpus:
+    """The chunks that are searched, and those that are read: the same, unless chunks have parents."""
+
+    searched: Stage[Spans]
+    read: Stage[Spans]
+
+    def hits_to_read(self, hits: Stage[Hits]) -> Stage[Hits]:
+        """The hits by chunks that are read."""
+        return hits if self.searched is self.read else ParentHits(hits, self.searched, self.read)
+
+
+def cut_corpus(chunker: AnyChunker, corpus: Stage[Documents]) -> CutCorpus:
+    """The chunks of a corpus."""
+    if isinstance(chunker, ParentChunker):
+        parents = cut_corpus(chunker.parents, corpus).read
+        segments = SegmentedCorpus(chunker.children.length_tokenizer, corpus)
+        return CutCorpus(ChildChunks(chunker.children, corpus, segments, parents), parents)
+    chunks = Chunks(chunker, corpus, SegmentedCorpus(chunker.length_tokenizer, corpus))
+    return CutCorpus(chunks, chunks)
