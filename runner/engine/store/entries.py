@@ -149,6 +149,7 @@ class Store:
         self.root = root
         self.run_id = run_id
         self._found: dict[tuple[str, str], Entry] = {}
+        self._made_with: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
         self._replies: dict[str, Replies] = {}
         try:
             for name in ("entries", "replies", "pair_scores", "workspaces", "locks", "tmp"):
@@ -209,7 +210,9 @@ class Store:
             raw = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
             del raw["made_from"]
             files = {name: (str(digest), int(size)) for name, (digest, size) in raw.pop("files").items()}
-            manifest = Manifest(**raw, files=files)
+            versions = raw.pop("made_with")  # nearly always those of other results, which hold them already
+            made_with = self._made_with.setdefault(tuple(versions.items()), versions)
+            manifest = Manifest(**raw, files=files, made_with=made_with)
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError, AttributeError):

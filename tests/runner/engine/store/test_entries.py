@@ -150,6 +150,14 @@ def test_what_a_result_was_made_from_is_on_the_disk_and_not_held(store: Store) -
     assert manifest["made_from"] == made_from
 
 
+def test_equal_versions_of_many_results_are_held_once(store: Store) -> None:
+    for key, faiss in {"aa" * 32: "1", "bb" * 32: "1", "cc" * 32: "2"}.items():
+        store.write(KIND, key, PAYLOAD, seconds=0, made_from={}, made_with={"python": "3.11", "faiss-cpu": faiss})
+    first, second, other = (entry.manifest.made_with for entry in Store(store.root).entries())
+    assert first is second
+    assert other == {"python": "3.11", "faiss-cpu": "2"}
+
+
 class TestWriting:
     def test_what_is_written_is_read(self, store: Store) -> None:
         write(store)
