@@ -324,6 +324,19 @@ class AllowedDocuments:
 
 
 @dataclass(frozen=True)
+class Expansion:
+    """What a language model wrote to be searched for in the place of a sample's question: one text or more. Where it
+    was not asked (`is_asked` False), or to no avail, that is the question itself: `unread` then says of the reply why
+    it could not be read, `failed` why the request failed; "" if neither did.
+    """
+
+    queries: tuple[str, ...]
+    is_asked: bool = True
+    unread: str = ""
+    failed: str = ""
+
+
+@dataclass(frozen=True)
 class Units:
     """What texts are compared by (words, say), as numbers: text i is `ids[offsets[i]:offsets[i + 1]]`, in order.
 

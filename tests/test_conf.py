@@ -35,6 +35,19 @@ NEEDED = {
     "llm/llama_index.yaml": ["llm.class_path=llama_index.core.llms.MockLLM"],
     "reranker/rerank_api.yaml": ["reranker.base_url=http://localhost:8000/v1"],
     **{f"reranker/llm_{name}.yaml": ["reranker.llm.model=a-model"] for name in ("listwise", "pairwise", "pointwise")},
+    **{
+        f"expander/{name}.yaml": ["llm=scripted"]
+        for name in (
+            "combined",
+            "decomposition",
+            "hyde",
+            "hypothetical_document",
+            "keywords",
+            "paraphrase",
+            "rewrite",
+            "step_back",
+        )
+    },
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
     **{

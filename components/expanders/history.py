@@ -9,25 +9,24 @@ from components.records import Sample
 
 @dataclass(frozen=True)
 class ConversationHistory:
-    """Puts the questions of the last `n_turns` turns before the question, so that "and the year after?" finds
-    something.
+    """Puts the questions of the last `n_turns` turns (None: of all) before the question, so that "and the year after?"
+    finds something.
 
     Earlier answers are left out unless `with_answers` is set: they are the references of their turns, which a real
     system would not have.
     """
 
-    n_turns: int = 2
+    n_turns: int | None = 2
     with_answers: bool = False
 
     version: ClassVar[int] = 1
+    gives_one_query: ClassVar[bool] = True
 
     def check(self) -> list[str]:
         """A number of turns below 1."""
-        return (
-            []
-            if self.n_turns >= 1
-            else [f"n_turns: got {self.n_turns}, wanted at least 1 (for none, use expander=none)"]
-        )
+        if self.n_turns is None or self.n_turns >= 1:
+            return []
+        return [f"n_turns: got {self.n_turns}, wanted at least 1 (for none, use expander=none), or null for all"]
 
     @property
     def variants(self) -> "tuple[ConversationHistory]":
@@ -40,7 +39,7 @@ class ConversationHistory:
 
     def _expand(self, sample: Sample) -> str:
         parts = []
-        for turn in sample.history[-self.n_turns :]:
+        for turn in sample.history[-(self.n_turns or 0) :]:  # -0 is the first: all
             parts.append(turn.question)
             if self.with_answers:
                 parts.append(turn.answer)

@@ -12,6 +12,7 @@ class NoExpander:
     """Searches for the question alone, without the earlier turns of a conversation."""
 
     version: ClassVar[int] = 1
+    gives_one_query: ClassVar[bool] = True
 
     @property
     def variants(self) -> "tuple[NoExpander]":

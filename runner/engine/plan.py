@@ -231,8 +231,8 @@ class _ReadingAhead(_CountingRun):
 
 
 def _request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store) -> tuple[RequestCount, ...]:
-    """Where all inputs of a stage are kept, its prompts are made and held against the kept replies: equal requests of
-    several stages count once.
+    """Where all inputs of a stage are kept, or are made at once, its prompts are made and held against the kept
+    replies: equal requests of several stages count once.
     """
     exact: dict[str, _Missing] = defaultdict(dict)
     estimated: Counter[str] = Counter()
@@ -240,7 +240,11 @@ def _request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store
     asking = [stage for stage in needed.values() if stage.n_requests]
     cache, made = Cache(), dict[str, object]()
     for stage in asking:
-        missing = _missing(stage, store, cache) if all(before.key in kept for before in stage.inputs) else None
+        missing = None
+        if stage.counts_ahead:
+            missing = _missing(stage, _ReadingAhead(stage, store, cache, made))
+        elif all(before.key in kept for before in stage.inputs):
+            missing = _missing(stage, _CountingRun(stage, store, cache))
         if missing is None:
             estimated[stage.kind] += stage.n_requests
             ahead[stage.kind].append(_told_ahead(stage, _ReadingAhead(stage, store, cache, made)))
@@ -315,9 +319,8 @@ def _summed(tokens: Sequence[tuple[object, Tokens] | None]) -> list[tuple[object
     return list(sums.values())
 
 
-def _missing(stage: AnyStage, store: Store, cache: Cache) -> _Missing | None:
+def _missing(stage: AnyStage, run: _CountingRun) -> _Missing | None:
     """The requests that a stage would make; None if that cannot be told."""
-    run = _CountingRun(stage, store, cache)
     try:
         stage.make(run)
     except Exception:  # noqa: BLE001 - whatever is wrong is reported when the stage is run; here it is not counted

@@ -80,6 +80,8 @@ class Stage(ABC, Generic[T]):
     """What users read of its kind, "" where the kind says it: see `title`."""
     must_read_replies: ClassVar[bool] = False
     """True if a reply that it cannot read is asked for again, which no count of requests knows ahead."""
+    counts_ahead: ClassVar[bool] = False
+    """True if all of its inputs are made at once: its requests are counted one by one before these are kept."""
 
     def __post_init__(self) -> None:
         """Copies what is a mapping: a caller's may change after the key is made."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 from hydra.core.utils import filter_overrides
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import MISSING, DictConfig, OmegaConf
 
 from components.json_value import Json
 from runner.launch.request import settings_fields
@@ -30,8 +30,22 @@ def job_of(config: DictConfig) -> Job:
 
 
 def plain_of(config: DictConfig) -> dict[str, Json]:
-    """Resolved, without the node `hydra`."""
-    return {str(name): plain_part(config, str(name)) for name in config if name != "hydra"}
+    """Resolved, without the node `hydra`. What an option leaves open (`llm: ???`), and nobody chose, is the cell's own
+    of that name: an interpolation in its place would be merged with what is chosen there (`+llm@expander.llm=openai`).
+    """
+    own = OmegaConf.masked_copy(config, [str(name) for name in config if name != "hydra"])
+    for place in _left_open(OmegaConf.to_container(own)):
+        OmegaConf.update(own, place, f"${{{place.rpartition('.')[2]}}}")
+    return {str(name): plain_part(own, str(name)) for name in own}
+
+
+def _left_open(node: Json, above: str = "") -> Iterator[str]:
+    """Dotted places inside groups that hold no value yet."""
+    for name, value in node.items():
+        if isinstance(value, Mapping):
+            yield from _left_open(value, f"{above}{name}.")
+        elif value == MISSING and above:
+            yield f"{above}{name}"
 
 
 def plain_part(config: DictConfig, name: str) -> Json:

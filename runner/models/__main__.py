@@ -15,7 +15,7 @@ from runner.launch.schema import build_cell
 from runner.models.trial import Trial, try_model
 from runner.pipeline.cell import Cell
 
-_ROLES = ("embedder", "reranker", "llm", "judge", "metrics")
+_ROLES = ("embedder", "expander", "reranker", "llm", "judge", "metrics")
 
 
 def main(arguments: list[str] | None = None) -> int:

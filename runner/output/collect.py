@@ -16,6 +16,7 @@ from runner.output.answer_states import listed_errors
 from runner.output.matrices import matrix_files
 from runner.output.money import priced
 from runner.output.ranking import N_FIRST, headlines
+from runner.pipeline.expanding import EXPANDER
 from runner.pipeline.list_reranking import RERANKER
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.settings import Pictures, RunSettings
@@ -108,21 +109,23 @@ def _signatures(cell: PlannedCell) -> dict[str, str]:
 
 
 def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> list[str]:
-    """Of answers, of the orders that a reranker asks for, or of a metric's judgements."""
-    n_samples = summary["n_samples"]
-    reranker = summary["judges"].get(RERANKER, {})
-    failed = {"answers": summary["counts"].get(AnswerState.ERROR, 0), RERANKER: reranker.get("n_failed", 0)}
-    causes = {**summary["commonest_errors"], RERANKER: reranker.get("commonest_error", "")}
+    """Of answers, of the queries or orders that an expander or a reranker asks for, or of a metric's judgements."""
+    n_samples: int = summary["n_samples"]
+    n_of = {EXPANDER: summary["judges"].get(EXPANDER, {}).get("n_judged", 0)}  # one for each variant that asks
+    asked = {role: summary["judges"].get(role, {}) for role in (EXPANDER, RERANKER)}
+    failed = {"answers": summary["counts"].get(AnswerState.ERROR, 0)}
+    failed |= {role: counts.get("n_failed", 0) for role, counts in asked.items()}
+    causes = summary["commonest_errors"] | {role: own.get("commonest_error", "") for role, own in asked.items()}
     for name, entry in summary["metrics"].get(OVERALL, {}).items():
         failed[name] = entry["n_excluded"].get(ScoreState.FAILED, 0)
     # A kind that says nothing is not worth a word; beside others it makes their sum whole.
     is_told = set(summary["errors"]) != {ErrorClass.OTHER}
     by_class = {"answers": listed_errors(summary["errors"]) if is_told else ""}
     return [
-        f"{n_failed} of {n_samples} {_shown(what)} failed, more than "
+        f"{n_failed} of {n_of.get(what) or n_samples} {_shown(what)} failed, more than "
         f"run.max_failure_rate={max_failure_rate:g} allows{_cause(causes.get(what, ''), by_class.get(what, ''))}"
         for what, n_failed in failed.items()
-        if n_failed > max_failure_rate * n_samples
+        if n_failed > max_failure_rate * (n_of.get(what) or n_samples)
     ]
 
 
@@ -138,13 +141,14 @@ def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list
 
 
 _WHEN_UNREAD = (
-    "a reply that is cut off wants a larger max_new_tokens of judge.llm (or reranker.llm), one that is no JSON another "
-    "json_mode or model"
+    "a reply that is cut off wants a larger max_new_tokens of judge.llm (reranker.llm, expander.llm), one that is no "
+    "JSON another json_mode or model"
 )
 
 
 def _shown(what: str) -> str:
-    return {"answers": "answers", RERANKER: "orders of the reranker"}.get(what, f"judgements of {what}")
+    shown = {"answers": "answers", RERANKER: "orders of the reranker", EXPANDER: "queries of the expander"}
+    return shown.get(what, f"judgements of {what}")
 
 
 def _cause(commonest: str, kinds: str = "") -> str:

@@ -41,7 +41,7 @@ from components.protocols import (
     VectorIndex,
     WordTokenizer,
 )
-from components.records import Documents, Hits, Spans
+from components.records import Documents, Hits, Queries, Spans
 from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
 from runner.pipeline.answer_scores import answer_scores
@@ -53,6 +53,13 @@ from runner.pipeline.data import Data
 from runner.pipeline.dense import dense_hits, dimension_mistakes
 from runner.pipeline.diversifying import diverse_hits, diversity_reports
 from runner.pipeline.encoded import encoded_hits
+from runner.pipeline.expanding import (
+    expander_mistakes,
+    gives_one_query,
+    reranking_queries,
+    searched_queries,
+    unasked_queries,
+)
 from runner.pipeline.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.fusing import Ranking, joined_hits
 from runner.pipeline.headers import Searched, with_headers
@@ -61,7 +68,6 @@ from runner.pipeline.list_reranking import asked_orders
 from runner.pipeline.parents import cut_corpus
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.picking import PickedHits
-from runner.pipeline.queries import SampleQueries
 from runner.pipeline.refining import gold_in, refined_corpora, refiner_reports, told_in_original
 from runner.pipeline.reranking import reranked_hits
 from runner.pipeline.result import NothingRetrieved, Result, Retrieved
@@ -188,24 +194,26 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     refined = refined_corpora(cell.refiner, data)
     corpus: Stage[Documents] = refined[-1] if refined else original
     data = replace(data, corpus=corpus)
+    queries: tuple[Stage[Queries], ...]
     picking = next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
     cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, corpus)
     chunks = cut_up.read
     searched = with_headers(cell.header, data, cut_up.searched)
-    queries = tuple(SampleQueries(variant, samples) for variant in cell.expander.variants)
     if picking:
         n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
         found: Stage[Hits] = PickedHits(picking, n, gold_in(refined, samples), corpus, chunks)
+        queries = (judged_by := unasked_queries(cell.expander, data),)
         filter_told: tuple[StepReport, ...] = ()
     else:
+        queries, judged_by = searched_queries(cell.expander, data), reranking_queries(cell.expander, data)
         allowed = filtered_documents(cell.filter, data)
-        hits_searched = _searched(cell.retriever, *searched, queries, allowed)
+        hits_searched = _searched(cell, *searched, queries, allowed)
         filter_told = filter_reports(data, allowed, hits_searched)
         found = cut_up.hits_to_read(hits_searched)
     cut = () if picking else cut_texts(cell.retriever, *searched, queries)
     ranked = searched if cut_up.searched is chunks else Searched(data, chunks)
     found = diverse_hits(cell.diversity, *ranked, found)
-    hits = reranked_hits(cell.reranker, *ranked, queries[0], found, cell.retriever.depth)
+    hits = reranked_hits(cell.reranker, *ranked, judged_by, found, cell.retriever.depth)
     context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
     copies = FoundCopies(samples, original) if cell.metrics.credit_copies else NoCopies()
     told = told_in_original(refined, chunks, hits, context)
@@ -234,14 +242,14 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
 
 
 def _searched(
-    retriever: Retriever,
+    cell: Cell,
     data: Data,
     chunks: Stage[Spans],
-    queries: Iterable[SampleQueries],
+    queries: Iterable[Stage[Queries]],
     allowed: FilteredDocuments | None,
 ) -> Stage[Hits]:
     """Every arm searches for every variant of the query among the allowed documents; then all rankings are fused."""
-    rankings = []
+    retriever, rankings = cell.retriever, []
     for arm in retriever.arms:
         for variant in queries:
             if isinstance(arm, DenseArm):
@@ -252,7 +260,7 @@ def _searched(
                 assert isinstance(arm, EncodedArm), "an arm that picks is the only one, and was asked for its hits"
                 search = encoded_hits(arm, data, chunks, variant, retriever.depth)
             rankings.append(Ranking(filtered_hits(search, variant, allowed, chunks), variant))
-    return joined_hits(retriever.fusion, retriever.depth, rankings)
+    return joined_hits(retriever.fusion, retriever.depth, rankings, is_one_query_each=gives_one_query(cell.expander))
 
 
 def _closed_book(cell: Cell, data: Data) -> _Found:
@@ -296,9 +304,16 @@ def combination_mistakes(top_k: int | None, retriever: Retriever | None, expande
         )
     if retriever is not None and expander is not None and retriever.fusion is None:
         n_rankings = len(retriever.arms) * len(expander.variants)
-        if n_rankings > 1 and not any(isinstance(arm, PickingArm) for arm in retriever.arms):
+        if n_rankings > 1 and _searches(retriever):
             mistakes.append(
                 f"retriever.fusion: got none for {n_rankings} rankings ({len(retriever.arms)} searches x "
                 f"{len(expander.variants)} variants of the query), wanted a fusion, as retriever=hybrid has one"
             )
+    if expander is not None and retriever is not None and _searches(retriever):
+        mistakes += expander_mistakes(expander)
     return mistakes
+
+
+def _searches(retriever: Retriever) -> bool:
+    """False for a closed book, and for an arm that picks whatever the query."""
+    return bool(retriever.arms) and not any(isinstance(arm, PickingArm) for arm in retriever.arms)

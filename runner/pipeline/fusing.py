@@ -88,9 +88,13 @@ def split_by_sample(hits: Hits, queries: Queries) -> list[Hits]:
     return rankings
 
 
-def joined_hits(fusion: Fusion | None, depth: int, rankings: Sequence[Ranking]) -> Stage[Hits]:
-    """The ranking that later steps read. A retriever without a fusion has a single one."""
-    if fusion is None:
+def joined_hits(
+    fusion: Fusion | None, depth: int, rankings: Sequence[Ranking], *, is_one_query_each: bool
+) -> Stage[Hits]:
+    """The ranking that later steps read. A retriever without a fusion has a single one; a single one of one query for
+    every sample needs none.
+    """
+    if fusion is None or (len(rankings) == 1 and is_one_query_each):
         (ranking,) = rankings  # the configuration was checked
         return OnlyHits(ranking)
     return FusedHits(fusion, depth, tuple(rankings))

@@ -1,6 +1,5 @@
 """Putting the first hits in order by asking a language model about several of them, or about each."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,10 +11,11 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import ListReranker
-from components.records import HitOrder, Hits
+from components.records import Hits
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
+from runner.pipeline.asked_counts import reply_counts
 from runner.pipeline.passages import ChunkPassages, QueryPassages
 
 PURPOSE = "reranking"
@@ -24,9 +24,7 @@ PURPOSE = "reranking"
 @dataclass(frozen=True)
 class HitOrders:
     """What a model made of the hits of every query: `places` int32[n_queries, n_hits] in the ranking before, best
-    first, padded with -1. `replies` count the queries that it was asked about (`n_judged`), those about which some
-    reply could not be read (`n_unparsable`, with the `commonest` reason) or some request failed (`n_failed`, with the
-    `commonest_error`). `usage` is what the requests cost.
+    first, padded with -1. `replies` are, by query, as `reply_counts` gives them. `usage` is what the requests cost.
     """
 
     places: NDArray[np.int32]
@@ -80,19 +78,7 @@ class AskedHitOrders(Stage[HitOrders]):
                     "each place once"
                 )
             places[row, : len(own)] = order.order
-        return HitOrders(places, _counted(orders, sum(len(own) > 1 for own in texts)), dict(ask.usage))
-
-
-def _counted(orders: list[HitOrder], n_judged: int) -> dict[str, Json]:
-    unread = Counter(order.unread for order in orders if order.unread)
-    failed = Counter(order.failed for order in orders if order.failed)
-    return {
-        "n_judged": n_judged,
-        "n_unparsable": unread.total(),
-        "commonest": unread.most_common(1)[0][0] if unread else "",
-        "n_failed": failed.total(),
-        "commonest_error": failed.most_common(1)[0][0] if failed else "",
-    }
+        return HitOrders(places, reply_counts(orders, sum(len(own) > 1 for own in texts)), dict(ask.usage))
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,8 +30,10 @@ from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.pipeline.answering import Answers, Prompts
+from runner.pipeline.asked_counts import AskedCounts
 from runner.pipeline.cut_texts import CutPairs, CutTexts
 from runner.pipeline.data import Samples
+from runner.pipeline.expanding import asked_counts
 from runner.pipeline.judge_counts import judge_counts
 from runner.pipeline.judging import JudgedScores
 from runner.pipeline.list_reranking import HitOrders
@@ -81,9 +83,13 @@ class Retrieved(StageGroup):
     """By "reranker", those of one that asks a language model; none of the others."""
     reports: tuple[StepReport, ...] = added_later(())
 
-    def asked(self, run: Run) -> dict[str, HitOrders]:
-        """What a language model was asked about the order of hits, and how well it was understood."""
-        return {name: run.read(stage) for name, stage in self.orders.items()}
+    def asked(self, run: Run) -> dict[str, AskedCounts]:
+        """How well a language model was understood that wrote queries, or put hits in order."""
+        orders = {name: run.read(stage) for name, stage in self.orders.items()}
+        return {
+            **asked_counts(run, self.queries),
+            **{name: AskedCounts(own.replies, own.usage) for name, own in orders.items()},
+        }
 
     def steps(self, run: Run) -> dict[str, Json]:
         """What steps tell of themselves."""
@@ -116,8 +122,8 @@ class Retrieved(StageGroup):
 class NothingRetrieved(StageGroup):
     """A closed-book cell."""
 
-    def asked(self, run: Run) -> dict[str, HitOrders]:
-        """Nothing was put in order."""
+    def asked(self, run: Run) -> dict[str, AskedCounts]:
+        """Nothing was asked for."""
         return {}
 
     def steps(self, run: Run) -> dict[str, Json]:
@@ -179,7 +185,7 @@ class Result(Stage[Summary]):
             "errors": _errors_by_class(answers),
             "judges": {
                 **judge_counts(scoring.scores for scoring in scorings),
-                **{name: dict(orders.replies) for name, orders in asked.items()},
+                **{name: dict(counts.replies) for name, counts in asked.items()},
             },
             "n_samples": len(samples),
             "tokens": _tokens(answers, scorings, asked),
@@ -195,12 +201,12 @@ class Result(Stage[Summary]):
         return Summary(summary, pa.table(columns))
 
     def _usage(
-        self, answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, HitOrders]
+        self, answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, AskedCounts]
     ) -> dict[str, Mapping[str, int | None]]:
-        """Requests and tokens of the answers, of every judge ("judge/<name>") and of a reranker that asks: what the
-        cell takes when nothing is kept. Only of what asks a language model.
+        """Requests and tokens of the answers, of every judge ("judge/<name>"), of an expander and of a reranker
+        that ask: what the cell takes when nothing is kept. Only of what asks a language model.
         """
-        usage = {name: orders.usage for name, orders in asked.items()}
+        usage = {name: counts.usage for name, counts in asked.items()}
         if isinstance(self.answers, Answers):
             usage["answers"] = {
                 "n_requests": len(answers),
@@ -222,7 +228,7 @@ class Result(Stage[Summary]):
 
 
 def _tokens(
-    answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, HitOrders]
+    answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, AskedCounts]
 ) -> dict[str, int | None]:
     """Tokens that the models' providers counted; None where they counted none for some answer."""
     tokens = {
@@ -232,7 +238,7 @@ def _tokens(
     }
     usages = {
         "judge": [scoring.usage for scoring in scorings if scoring.usage],
-        **{name: [orders.usage] for name, orders in asked.items()},
+        **{name: [counts.usage] for name, counts in asked.items()},
     }
     for role, of_role in usages.items():
         if of_role:

@@ -13,6 +13,7 @@ class TestConversationHistory(ExpanderContract):
     [
         (ConversationHistory(), "来了几人？\n都是谁？\n后一年呢？"),
         (ConversationHistory(1), "都是谁？\n后一年呢？"),
+        (ConversationHistory(None), "哪年开始？\n来了几人？\n都是谁？\n后一年呢？"),
         (ConversationHistory(9), "哪年开始？\n来了几人？\n都是谁？\n后一年呢？"),
         (ConversationHistory(1, with_answers=True), "都是谁？\n不清楚。\n后一年呢？"),
     ],
@@ -22,4 +23,6 @@ def test_earlier_turns(expander: ConversationHistory, query: str) -> None:
 
 
 def test_mistakes() -> None:
-    assert ConversationHistory(0).check() == ["n_turns: got 0, wanted at least 1 (for none, use expander=none)"]
+    assert ConversationHistory(0).check() == [
+        "n_turns: got 0, wanted at least 1 (for none, use expander=none), or null for all"
+    ]

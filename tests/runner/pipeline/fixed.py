@@ -20,6 +20,7 @@ from components.diversity.near_duplicates import NearDuplicates
 from components.diversity.none import KeepAll
 from components.encodings import Encodings
 from components.expanders.none import NoExpander
+from components.expanders.written import WrittenQueries
 from components.filters.metadata import ByMetadata
 from components.filters.none import NoFilter
 from components.fusions.rrf import ReciprocalRank
@@ -381,6 +382,11 @@ CELLS = {
         "reranker": Listwise(
             Scripted(reply='{"ranking": [2, 1]}'), "", "{question}\n{passages}", "Again.", depth=3, window=2, step=1
         ),
+    },
+    "a model writes queries": {
+        "retriever": bm25(),
+        "expander": WrittenQueries(Scripted(reply='{"texts": ["The {question}"]}'), "", "{question}", "Again."),
+        "llm": NoGenerator(),
     },
     "three heads of an encoder": {
         "retriever": three_way(LetterHeads()),

@@ -1,0 +1,115 @@
+"""A language model that writes what is searched for."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from components.asking.reply import json_values
+from components.asking.templates import chat
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.protocols import LLM, Ask
+from components.records import Expansion, Kind, Request, Sample, ScoreState
+from components.text.templates import fill
+
+_PLACE = re.compile(r"{[a-z_]+}")
+_PLACES = ("{question}", "{n}")
+
+_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"texts": {"type": "array", "items": {"type": "string"}}},
+    "required": ["texts"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True)
+class WrittenQueries:
+    """Asks a model for up to `n_texts` texts about a question, and searches for each of them, or for all of them
+    `joined` in one query; `with_question` puts the question before each query.
+
+    `instruction` has places for {question} and for {n}, the number of texts. In a conversation the questions of the
+    last `n_turns` turns stand before the question, a line each; earlier answers are never shown, since they are the
+    references of their turns. With `only_in_conversations` a question without earlier turns is searched for as it is,
+    and so is a blank one, whatever the fields.
+
+    The reply is a JSON object with a list `texts`. One without a text in it cannot be read: the model is asked again,
+    with `reminder`, up to `max_attempts` times in all; then the question itself is searched for. Texts beyond `n_texts`
+    are left out. Sources: docs/steps.md.
+    """
+
+    llm: LLM
+    system: str
+    instruction: str
+    reminder: str
+    n_texts: int = 1
+    n_turns: int = 2
+    joined: bool = False
+    with_question: bool = False
+    only_in_conversations: bool = False
+    reranker_reads: bool = False
+    max_attempts: int = 3
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Numbers out of range, places that are missing or not known, and a reranker that is to read several texts."""
+        least = {"n_texts": 1, "n_turns": 0, "max_attempts": 1}
+        mistakes = [
+            f"{name}: got {getattr(self, name)}, wanted at least {low}"
+            for name, low in least.items()
+            if getattr(self, name) < low
+        ]
+        if "{question}" not in self.instruction:
+            mistakes.append("instruction: has no {question}")
+        unknown = [place for place in dict.fromkeys(_PLACE.findall(self.instruction)) if place not in _PLACES]
+        mistakes += [f"instruction: has {place}, wanted no place but {' and '.join(_PLACES)}" for place in unknown]
+        if self.reranker_reads and not self.gives_one_query:
+            mistakes.append(
+                f"reranker_reads: got true for up to {self.n_texts} queries, wanted one query: n_texts=1 or joined=true"
+            )
+        return mistakes
+
+    @property
+    def gives_one_query(self) -> bool:
+        """Of a single text, or of all texts in one."""
+        return self.joined or self.n_texts == 1
+
+    @property
+    def variants(self) -> "tuple[WrittenQueries]":
+        """Itself."""
+        return (self,)
+
+    def write(self, samples: Sequence[Sample], ask: Ask) -> list[Expansion]:
+        """All samples in one call: the model behind `ask` answers many requests at once."""
+        asked = [row for row, sample in enumerate(samples) if self._is_asked(sample)]
+        inquiries = [self._inquiry(samples[row], f"sample {row}") for row in asked]
+        replies = ask_until_readable(inquiries, ask, self.reminder, self.max_attempts)
+        of_row = dict(zip(asked, replies, strict=True))
+        return [self._expansion(sample, of_row.get(row)) for row, sample in enumerate(samples)]
+
+    def _is_asked(self, sample: Sample) -> bool:
+        return bool(sample.question.strip()) and (bool(sample.history) or not self.only_in_conversations)
+
+    def _inquiry(self, sample: Sample, request_id: str) -> Inquiry[tuple[str, ...]]:
+        earlier = [turn.question for turn in sample.history[-self.n_turns :]] if self.n_turns else []
+        values = {"{question}": "\n".join([*earlier, sample.question]), "{n}": str(self.n_texts)}
+        messages = chat(self.system, fill(self.instruction, values))
+        about = Sample(request_id, "", Kind.QA, sample.question, ())  # a backend knows no more than the messages say
+        return Inquiry(Request(request_id, messages, about, (), _SCHEMA), self._read)
+
+    def _read(self, reply: str) -> tuple[str, ...] | None:
+        lists = [value["texts"] for value in json_values(reply) if isinstance(value, dict) and "texts" in value]
+        texts = lists[0] if lists and isinstance(lists[0], list) else []
+        read = tuple(text.strip() for text in texts if isinstance(text, str) and text.strip())
+        return read[: self.n_texts] or None
+
+    def _expansion(self, sample: Sample, reply: tuple[str, ...] | Unread | None) -> Expansion:
+        if reply is None:
+            return Expansion((sample.question,), is_asked=False)
+        if isinstance(reply, Unread):
+            has_failed = reply.state is ScoreState.FAILED
+            unread, failed = ("", reply.reason) if has_failed else (reply.reason, "")
+            return Expansion((sample.question,), unread=unread, failed=failed)
+        texts = (" ".join(reply),) if self.joined else tuple(dict.fromkeys(reply))
+        return Expansion(tuple(f"{sample.question}\n{text}" for text in texts) if self.with_question else texts)

@@ -1,0 +1,36 @@
+"""Several ways to a query at once."""
+
+import pytest
+
+from components.expanders.combined import Combined
+from components.expanders.history import ConversationHistory
+from components.expanders.none import NoExpander
+from components.llms.scripted import Scripted
+from components.protocols import Expander
+from tests.contracts.expander_contract import ExpanderContract
+
+KNOWN: dict[str, Expander] = {"original": NoExpander(), "same": NoExpander(), "history": ConversationHistory()}
+
+
+def combined(*use: str) -> Combined:
+    return Combined(Scripted(), KNOWN, use)
+
+
+class TestCombined(ExpanderContract):
+    component = combined("history", "original")
+
+
+def test_variants_are_in_the_order_of_use_and_each_is_one() -> None:
+    assert combined("history", "original", "same").variants == (ConversationHistory(), NoExpander())
+
+
+@pytest.mark.parametrize(
+    ("use", "mistake"),
+    [
+        (("original", "hyde"), "use: got 'hyde', wanted some of original, same, history"),
+        ((), "use: got [], wanted one name or more, each once"),
+        (("original", "original"), "use: got ['original', 'original'], wanted one name or more, each once"),
+    ],
+)
+def test_mistakes(use: tuple[str, ...], mistake: str) -> None:
+    assert combined(*use).check() == [mistake]

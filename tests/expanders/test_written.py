@@ -1,0 +1,160 @@
+"""A language model that writes what is searched for."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import conf
+from components.expanders.written import WrittenQueries
+from components.llms.scripted import Scripted
+from components.protocols import AskedVariant
+from components.records import Answer, AnswerState, Expansion, Request, Sample
+from components.text.languages import detect_language
+from tests.contracts.asked_variant_contract import AskedVariantContract
+from tests.contracts.expander_contract import PLAIN, TALK
+from tests.runner.sweeping import compose_job, small_request
+
+CONF = Path(conf.__file__).parent / "expander"
+OPTIONS = ("keywords", "paraphrase", "hypothetical_document", "decomposition", "step_back", "rewrite")
+
+
+def written(**fields: Any) -> WrittenQueries:
+    own = {"llm": Scripted(), "system": "", "instruction": "{n}: {question}", "reminder": "Once more."}
+    return WrittenQueries(**{**own, **fields})
+
+
+class TestContract(AskedVariantContract):
+    component: AskedVariant = written(n_texts=2)
+
+    def reply(self, request: Request) -> str:
+        return '{"texts": ["one", "two"]}'
+
+
+class TestContractOfRewriting(TestContract):
+    component = written(only_in_conversations=True, reranker_reads=True)
+
+
+class TestContractOfKeywords(TestContract):
+    component = written(n_texts=8, joined=True, with_question=True)
+
+
+def queries(variant: WrittenQueries, reply: str, sample: Sample = PLAIN) -> tuple[str, ...]:
+    """What is searched for after a reply."""
+    (expansion,) = variant.write([sample], lambda requests: [Answer(requests[0].id, AnswerState.OK, reply)])
+    assert not expansion.unread
+    return expansion.queries
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"n_texts": 3}, ("a b", "c")),
+        ({"n_texts": 1}, ("a b",)),
+        ({"n_texts": 3, "joined": True}, ("a b c a b",)),
+        ({"n_texts": 3, "with_question": True}, ("谁获了奖？\na b", "谁获了奖？\nc")),
+        ({"n_texts": 3, "joined": True, "with_question": True}, ("谁获了奖？\na b c a b",)),
+    ],
+)
+def test_each_text_is_a_query_or_all_are_one(fields: dict[str, Any], expected: tuple[str, ...]) -> None:
+    assert queries(written(**fields), json.dumps({"texts": [" a b ", "c", "", "a b", "d"]})) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ('```json\n{"texts": ["a"]}\n```', ("a",)),
+        ('<think>{"texts": ["no"]}</think>{"texts": ["a", "b"]}', ("a", "b")),
+        ('{"texts": ["", "a", 7]}', ("a",)),
+        ('{"texts": []}', None),
+        ('{"texts": "a"}', None),
+        ('{"queries": ["a"]}', None),
+        ("a, b", None),
+        ("", None),
+    ],
+)
+def test_replies(reply: str, expected: tuple[str, ...] | None) -> None:
+    def ask(requests: Sequence[Request]) -> list[Answer]:
+        return [Answer(request.id, AnswerState.OK, reply) for request in requests]
+
+    (expansion,) = written(n_texts=2).write([PLAIN], ask)
+    assert expansion.queries == (expected or (PLAIN.question,))
+    assert bool(expansion.unread) == (expected is None)
+
+
+def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
+    asked: list[Request] = []
+
+    def ask(requests: Sequence[Request]) -> list[Answer]:
+        asked.extend(requests)
+        return [Answer(requests[0].id, AnswerState.OK, '{"texts": ["a"]}' if len(asked) == 2 else "Sure!")]
+
+    assert written().write([PLAIN], ask) == [Expansion(("a",))]
+    assert [message.content for message in asked[1].messages[1:]] == ["Sure!", "Once more."]
+
+
+@pytest.mark.parametrize(("n_turns", "shown"), [(0, ["后一年呢？"]), (2, ["来了几人？", "都是谁？", "后一年呢？"])])
+def test_the_model_sees_the_questions_of_earlier_turns(n_turns: int, shown: list[str]) -> None:
+    asked: list[Request] = []
+
+    def ask(requests: Sequence[Request]) -> list[Answer]:
+        asked.extend(requests)
+        return [Answer(requests[0].id, AnswerState.ERROR, error="x")]
+
+    written(n_turns=n_turns).write([TALK], ask)
+    assert asked[0].messages[0].content == "1: " + "\n".join(shown)
+
+
+def test_a_question_without_earlier_turns_is_not_rewritten() -> None:
+    def ask(requests: Sequence[Request]) -> list[Answer]:
+        return [Answer(request.id, AnswerState.OK, '{"texts": ["alone"]}') for request in requests]
+
+    found = written(only_in_conversations=True).write([PLAIN, TALK], ask)
+    assert found == [Expansion((PLAIN.question,), is_asked=False), Expansion(("alone",))]
+
+
+@pytest.mark.parametrize(
+    ("fields", "mistake"),
+    [
+        ({"n_texts": 0}, "n_texts: got 0, wanted at least 1"),
+        ({"n_turns": -1}, "n_turns: got -1, wanted at least 0"),
+        ({"max_attempts": 0}, "max_attempts: got 0"),
+        ({"instruction": "{n}"}, "instruction: has no {question}"),
+        ({"instruction": "{question} {history}"}, "instruction: has {history}, wanted no place but {question} and {n}"),
+        ({"n_texts": 2, "reranker_reads": True}, "reranker_reads: got true for up to 2 queries"),
+    ],
+)
+def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
+    (found,) = written(**fields).check()
+    assert found.startswith(mistake)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_there_is_a_chinese_and_an_english_wording(option: str) -> None:
+    for language in ("zh", "en"):
+        wording = yaml.safe_load((CONF / option / f"{language}.yaml").read_text(encoding="utf-8"))
+        assert wording.keys() == {"system", "instruction", "reminder"}
+        assert WrittenQueries(Scripted(), **wording).check() == []
+        assert (detect_language([wording["instruction"]]) == "zh") == (language == "zh")
+        assert '{"texts": [' in wording["instruction"]
+
+
+def test_the_wording_is_that_of_the_language() -> None:
+    zh, en, de = (
+        compose_job("expander=keywords", "llm=scripted", f"language={language}").config["expander"]
+        for language in ("zh", "en", "de")
+    )
+    assert de == en
+    assert {name for name in en if en[name] != zh[name]} == {"system", "instruction", "reminder"}
+
+
+def test_the_model_is_the_cells_own_or_one_of_its_own() -> None:
+    own = small_request("expander=keywords", "llm=scripted", "llm.reply=Yes").cell
+    assert own.expander.variants[0].llm == own.llm == Scripted(reply="Yes")  # type: ignore[union-attr]
+    choice = ("+llm@expander.llm=scripted", "expander.llm.reply=No")
+    for expander in ("keywords", "combined"):
+        cell = small_request(f"expander={expander}", *choice).cell
+        assert cell.expander.variants[-1].llm == Scripted(reply="No")  # type: ignore[union-attr]
