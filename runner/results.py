@@ -46,16 +46,16 @@ class CellResult:
     ci_low, ci_high, n_clusters, method}}}`; `larger_is_better` is by metric, None where neither is (such a metric ranks
     nothing). `own_metrics` are those of the user's own packages. `counts` are answers by state, `errors` those that
     failed by what kind of failure it was. `judges` is `{judge: {n_judged, n_unparsable, commonest}}`: of how many
-    samples no reply could be read, and the commonest of these replies; a reranker that asks a language model stands
-    there as "reranker", also with `n_failed` and `commonest_error`. `tokens` are those that providers counted,
-    `reasoning` among `completion`.
+    samples no reply could be read, and the commonest of these replies; an expander and a reranker that ask a language
+    model stand there as "expander" and "reranker", also with `n_failed` and `commonest_error`. `tokens` are those that
+    providers counted, `reasoning` among `completion`.
     `seconds` and `reused` are by stage: the time that its results took when computed, and whether all of them were in
     the store. `one_time_s` is that of the stages that a corpus needs once; `latency_s` is per question: `p50` and `p95`
     over the answers, of which `batched` is its share of what is done for all questions at once. `versions` are those
     that the results were computed with. `signatures` are by metric, such as sacreBLEU's. `cut_texts` says for the
     chunks and for the queries, by the model that reads them, how many are longer than it reads. `steps` are facts that
     steps tell of themselves, by axis: what was left out, what was chosen and why, with a `line` for the reader.
-    `usage` is `{"answers", "judge/<name>" or "reranker": {n_requests, n_prompt_tokens, n_completion_tokens,
+    `usage` is `{"answers", "judge/<name>", "expander" or "reranker": {n_requests, n_prompt_tokens, n_completion_tokens,
     n_cached_tokens, cost}}` and `cost` their sum in `currency`: what the cell takes when nothing is kept, None where a
     server counted no tokens or no price list names the model; cached tokens are among those of the prompt. `status` is
     OK or FAILED, with the `reason`; a failed cell may have numbers.
