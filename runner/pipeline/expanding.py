@@ -43,6 +43,7 @@ class AskedQueries(Stage[WrittenQueries]):
     """
 
     kind: ClassVar[str] = "asked_queries"
+    in_words: ClassVar[str] = "queries by a language model"
     version: ClassVar[int] = 1
     work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[WrittenQueries]] = Columns(WrittenQueries)
