@@ -30,13 +30,18 @@ def job_of(config: DictConfig) -> Job:
 
 
 def plain_of(config: DictConfig) -> dict[str, Json]:
-    """Resolved, without the node `hydra`. What an option leaves open (`llm: ???`), and nobody chose, is the cell's own
-    of that name: an interpolation in its place would be merged with what is chosen there (`+llm@expander.llm=openai`).
-    """
+    """Resolved, without the node `hydra`."""
     own = OmegaConf.masked_copy(config, [str(name) for name in config if name != "hydra"])
-    for place in _left_open(OmegaConf.to_container(own)):
-        OmegaConf.update(own, place, f"${{{place.rpartition('.')[2]}}}")
+    fill_open(own)
     return {str(name): plain_part(own, str(name)) for name in own}
+
+
+def fill_open(config: DictConfig) -> None:
+    """Puts the cell's own in each place that an option leaves open and nobody chose something for: `llm: ???` becomes
+    `${llm}`. Were that in the option itself, what is chosen there (`+llm@expander.llm=openai`) would be merged with it.
+    """
+    for place in _left_open(OmegaConf.to_container(config)):
+        OmegaConf.update(config, place, f"${{{place.rpartition('.')[2]}}}")
 
 
 def _left_open(node: Json, above: str = "") -> Iterator[str]:

@@ -20,7 +20,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from components.json_value import Json
-from runner.launch.axes import axes_of, plain_of, plain_part
+from runner.launch.axes import axes_of, fill_open, plain_of, plain_part
 from runner.pipeline.planned import Job
 
 CONFIG_FOLDER = ".hydra"
@@ -101,6 +101,7 @@ class _Composition:
         self._task = copy.deepcopy(config)
         with open_dict(self._task):
             del self._task["hydra"]
+        fill_open(self._task)
         self.choices: Json = OmegaConf.to_container(config.hydra.runtime.choices)
         self._parts: dict[tuple[str, tuple[str, ...]], Json] = {}
 
