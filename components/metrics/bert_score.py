@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.fields import runtime_only
+from components.limits import too_small
 from components.means import combine_mean
 from components.metrics.text_pairs import Pair, best_text_over_references
 from components.pretrained.load_once import load_once
@@ -62,10 +63,7 @@ class BertScore:
         """Missing packages, a model that cannot be meant, numbers below 1."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
         mistakes += model_mistakes(self.model, self.revision)
-        for name in ("num_layers", "batch_size"):
-            if getattr(self, name) < 1:
-                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 1")
-        return mistakes
+        return mistakes + too_small(self, num_layers=1, batch_size=1)
 
     def content_hash(self) -> str:
         """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises

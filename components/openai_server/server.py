@@ -10,6 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from components.errors import BudgetReached
+from components.limits import too_small
 from components.openai_server.access import host_of, key_in, mistakes_of_key, mistakes_of_url
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
@@ -65,12 +66,7 @@ class Server:
     def check(self) -> list[str]:
         """What is wrong with the fields, and a key that is not set."""
         mistakes = [] if self.model.strip() else ["model: is empty; wanted the model's name as the server knows it"]
-        least = {"max_retries": 0, "backoff_s": 0, "concurrency": 1}
-        mistakes += [
-            f"{name}: got {getattr(self, name)}, wanted at least {low}"
-            for name, low in least.items()
-            if not getattr(self, name) >= low
-        ]
+        mistakes += too_small(self, max_retries=0, backoff_s=0, concurrency=1)
         for name in ("max_requests_per_minute", "max_tokens_per_minute"):
             limit = getattr(self, name)
             if limit is not None and limit < 1:

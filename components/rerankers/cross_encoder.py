@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.fields import runtime_only
+from components.limits import too_small
 from components.pretrained.batches import length_batches, prepared_ahead
 from components.pretrained.dtype import Dtype
 from components.pretrained.features import Features, computed, suitable_batch_tokens
@@ -25,7 +26,7 @@ from components.pretrained.model_folder import (
 from components.pretrained.token_limit import model_json
 from components.records import Passages
 from components.rerankers.heads import require_one_score
-from components.rerankers.pair_tokens import count_around_pair, count_in_pair, pair_limit
+from components.rerankers.pair_tokens import LEAST_TOKENS, count_chunks, count_queries, pair_limit
 from components.rerankers.text_pairs import TextPair, distinct_pairs
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("sentence_transformers", "torch", "transformers")
 _NEEDED_BY = "reranker=cross_encoder"
-_LEAST_TOKENS = 8
-"""Up to four are special ones. Where these alone do not fit, transformers cuts nothing at all."""
 _WINDOW_CHARACTERS = 2**20
 """Pairs are split into tokens so many characters at a time, padding included: a few dozen megabytes of tokens."""
 
@@ -83,11 +82,7 @@ class PretrainedCrossEncoder:
         """Missing packages, a model that cannot be meant, numbers that are too small."""
         mistakes = [str(error) for error in missing_packages(_PACKAGES, _NEEDED_BY)]
         mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model)
-        for name, least in {"depth": 1, "max_length": _LEAST_TOKENS, "batch_tokens": 1}.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                mistakes.append(f"{name}: got {value}, wanted at least {least}")
-        return mistakes
+        return mistakes + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_tokens=1)
 
     def content_hash(self) -> str:
         """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises
@@ -101,12 +96,11 @@ class PretrainedCrossEncoder:
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """With the prompt, and with the special tokens of a pair; what a chat template adds is not counted."""
-        own = count_in_pair(self.model, self.revision, [self._prompt() + text for text in texts])
-        return own + count_around_pair(self.model, self.revision)
+        return count_queries(self.model, self.revision, [self._prompt() + text for text in texts])
 
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """The chunks alone."""
-        return count_in_pair(self.model, self.revision, texts)
+        return count_chunks(self.model, self.revision, texts)
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """float32[n_pairs]. Raises ComponentError if the model cannot be loaded or gives no single score."""

@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.fields import runtime_only
+from components.limits import too_small
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import folder_hash
 from components.pretrained.token_limit import count_tokens, token_limit
 from components.records import Passages
 from components.rerankers.flag_embedding import flag_mistakes, flag_scores, load_flag_reranker
+from components.rerankers.pair_tokens import LEAST_TOKENS
 from components.rerankers.text_pairs import distinct_pairs
 
 _LONGEST_OWN_PROMPT = 128
@@ -45,12 +47,9 @@ class FlagLanguageModel:
     n_pairs_per_block: ClassVar[int] = 1024
 
     def check(self) -> list[str]:
-        """Missing packages, a model that cannot be meant, numbers below 1."""
+        """Missing packages, a model that cannot be meant, numbers that are too small."""
         mistakes = flag_mistakes(self.model, self.revision, "reranker=flag_llm_reranker")
-        for name in ("depth", "max_length", "batch_size"):
-            if getattr(self, name) < 1:
-                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 1")
-        return mistakes
+        return mistakes + too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
 
     def content_hash(self) -> str:
         """SHA-256 (hex) of a local folder, "" for an id of the hub, whose revision is its content. Raises

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.fields import runtime_only
+from components.limits import too_small
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import folder_hash
 from components.records import Passages
 from components.rerankers.flag_embedding import flag_mistakes, flag_scores, load_flag_reranker
-from components.rerankers.pair_tokens import count_around_pair, count_in_pair, pair_limit
+from components.rerankers.pair_tokens import LEAST_TOKENS, count_chunks, count_queries, pair_limit
 from components.rerankers.text_pairs import distinct_pairs
 
 
@@ -41,9 +42,7 @@ class FlagCrossEncoder:
     def check(self) -> list[str]:
         """Missing packages, a model that cannot be meant, numbers out of range."""
         mistakes = flag_mistakes(self.model, self.revision, "reranker=flag_reranker")
-        for name in ("depth", "max_length", "batch_size"):
-            if getattr(self, name) < 1:
-                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 1")
+        mistakes += too_small(self, depth=1, max_length=LEAST_TOKENS, batch_size=1)
         if self.dtype is Dtype.BFLOAT16:
             mistakes.append("dtype: got bfloat16, wanted float32 or float16 (reranker=cross_encoder has it)")
         return mistakes
@@ -60,12 +59,11 @@ class FlagCrossEncoder:
 
     def count_query_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """With the instruction, and with the special tokens of a pair."""
-        own = count_in_pair(self.model, self.revision, [self.query_instruction + text for text in texts])
-        return own + count_around_pair(self.model, self.revision)
+        return count_queries(self.model, self.revision, [self.query_instruction + text for text in texts])
 
     def count_chunk_tokens(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """The chunks alone."""
-        return count_in_pair(self.model, self.revision, texts)
+        return count_chunks(self.model, self.revision, texts)
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """float32[n_pairs]. Raises ComponentError if the model cannot be loaded or gives no single score."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from components.asking.reply import json_values, whole_number, without_thoughts
 from components.asking.templates import chat, numbered
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import HitOrder, ScoreState
 from components.rerankers.asked import request_about
@@ -53,12 +54,7 @@ class Listwise:
 
     def check(self) -> list[str]:
         """Numbers out of range, and places that are missing."""
-        least = {"depth": 2, "window": 2, "step": 1, "passes": 1, "max_attempts": 1}
-        mistakes = [
-            f"{name}: got {getattr(self, name)}, wanted at least {low}"
-            for name, low in least.items()
-            if getattr(self, name) < low
-        ]
+        mistakes = too_small(self, depth=2, window=2, step=1, passes=1, max_attempts=1)
         if self.step >= self.window >= 2:
             mistakes.append(
                 f"step: got {self.step}, wanted less than window={self.window}, so that hits climb from one to the next"

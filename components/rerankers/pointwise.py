@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from components.asking.reply import read_object, whole_number
 from components.asking.templates import chat
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import HitOrder, ScoreState
 from components.rerankers.asked import request_about
@@ -37,11 +38,7 @@ class Pointwise:
 
     def check(self) -> list[str]:
         """Numbers out of range, grades that do not make a scale, and places that are missing."""
-        mistakes = [
-            f"{name}: got {getattr(self, name)}, wanted at least 1"
-            for name in ("depth", "max_attempts")
-            if getattr(self, name) < 1
-        ]
+        mistakes = too_small(self, depth=1, max_attempts=1)
         if len(set(self.grades)) < 2:
             mistakes.append(f"grades: got {list(self.grades)}, wanted two or more")
         missing = [place for place in ("{question}", "{passage}") if place not in self.instruction]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.fields import runtime_only
+from components.limits import too_small
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
 from components.openai_server.server import Failed, Server, server_of
@@ -76,10 +77,7 @@ class RerankApi:
         mistakes = self._server.check()
         if not self.base_url:
             mistakes.append("base_url: is empty, wanted the address before /rerank, e.g. https://api.jina.ai/v1")
-        for name in ("depth", "batch_size"):
-            if getattr(self, name) < 1:
-                mistakes.append(f"{name}: got {getattr(self, name)}, wanted at least 1")
-        return mistakes
+        return mistakes + too_small(self, depth=1, batch_size=1)
 
     def score(self, queries: Passages, chunks: Passages, pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """float32[n_pairs]. Raises ComponentError if a request fails for good."""

@@ -1,6 +1,7 @@
 """Search of vectors whose every dimension is one bit, rescored by the whole vectors."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -11,8 +12,7 @@ from components.records import Hits
 from components.text.ranking import empty_hits, sort_hits
 from components.vector_indexes.similarity import (
     first_stage_mistakes,
-    n_candidates,
-    rescored,
+    search_in_two_stages,
     shortened,
     shortened_blocks,
 )
@@ -60,10 +60,7 @@ class Binary:
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """The `depth` nearest, by signs or of the candidates."""
-        depth = min(depth, len(vectors))
-        n_wanted = min(n_candidates(depth, self.oversampling), len(vectors)) if self.rescore else depth
-        found = self._first_stage(index, shortened(queries, self.dimensions), n_wanted)
-        return rescored(found.chunk, vectors, queries, depth) if self.rescore else found
+        return search_in_two_stages(self, partial(self._first_stage, index), vectors, queries, depth)
 
     def _first_stage(self, index: Arrays, queries: NDArray[np.float32], depth: int) -> Hits:
         import faiss

@@ -1,6 +1,7 @@
 """Search of vectors whose every dimension is one byte, rescored by the whole vectors."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -12,10 +13,8 @@ from components.text.ranking import empty_hits
 from components.vector_indexes.similarity import (
     BEYOND,
     first_stage_mistakes,
-    n_candidates,
     ranked,
-    rescored,
-    shortened,
+    search_in_two_stages,
     shortened_blocks,
 )
 
@@ -70,10 +69,7 @@ class Int8:
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """The `depth` nearest, by the quantised vectors or of the candidates."""
-        depth = min(depth, len(vectors))
-        n_wanted = min(n_candidates(depth, self.oversampling), len(vectors)) if self.rescore else depth
-        found = self._first_stage(index, shortened(queries, self.dimensions), n_wanted)
-        return rescored(found.chunk, vectors, queries, depth) if self.rescore else found
+        return search_in_two_stages(self, partial(self._first_stage, index), vectors, queries, depth)
 
     def _first_stage(self, index: Arrays, queries: NDArray[np.float32], depth: int) -> Hits:
         import faiss

@@ -1,7 +1,8 @@
 """What the vector indexes share: rankings from similarities, shortened vectors, and a second look at the first hits."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import ceil
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,9 +63,36 @@ def shortened_blocks(vectors: NDArray[np.float32], dimensions: int | None) -> It
         yield shortened(np.ascontiguousarray(vectors[first : first + _ROWS_AT_ONCE]), dimensions)
 
 
-def n_candidates(depth: int, oversampling: float) -> int:
-    """How many hits of the first stage are rescored for `depth` hits."""
-    return ceil(depth * oversampling)
+class TwoStages(Protocol):
+    """An index whose first stage compares vectors that say less than the whole ones."""
+
+    @property
+    def dimensions(self) -> int | None:
+        """As for `shortened`."""
+
+    @property
+    def rescore(self) -> bool:
+        """Whether the whole vectors decide among the first stage's hits."""
+
+    @property
+    def oversampling(self) -> float:
+        """How many of these there are for each hit that is wanted."""
+
+
+def search_in_two_stages(
+    index: TwoStages,
+    first_stage: Callable[[NDArray[np.float32], int], Hits],
+    vectors: NDArray[np.float32],
+    queries: NDArray[np.float32],
+    depth: int,
+) -> Hits:
+    """The `depth` nearest: those of the first stage, which is given shortened queries and a number of hits, or the best
+    of its candidates by the whole vectors.
+    """
+    depth = min(depth, len(vectors))
+    n_wanted = min(ceil(depth * index.oversampling), len(vectors)) if index.rescore else depth
+    found = first_stage(shortened(queries, index.dimensions), n_wanted)
+    return rescored(found.chunk, vectors, queries, depth) if index.rescore else found
 
 
 def rescored(

@@ -1,6 +1,7 @@
 """Exact search by the first dimensions of vectors that were trained to be cut, rescored by the whole vectors."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,8 +14,7 @@ from components.vector_indexes.exact import Device, device_mistakes
 from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.similarity import (
     first_stage_mistakes,
-    n_candidates,
-    rescored,
+    search_in_two_stages,
     shortened,
     shortened_blocks,
 )
@@ -54,7 +54,4 @@ class Truncated:
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """The `depth` nearest, of all or of the candidates."""
         short = np.asarray(index["vectors"], dtype=np.float32)
-        depth = min(depth, len(vectors))
-        n_wanted = min(n_candidates(depth, self.oversampling), len(vectors)) if self.rescore else depth
-        found = Flat(self.device).search({}, short, shortened(queries, self.dimensions), n_wanted)
-        return rescored(found.chunk, vectors, queries, depth) if self.rescore else found
+        return search_in_two_stages(self, partial(Flat(self.device).search, {}, short), vectors, queries, depth)

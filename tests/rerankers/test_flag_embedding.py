@@ -158,7 +158,7 @@ def test_bars_of_the_package_are_not_drawn(qwen2: Path, capfd: pytest.CaptureFix
     [
         (FlagCrossEncoder("", batch_size=1).check(), "model: is empty"),
         (FlagCrossEncoder("owner/name", "0" * 40, dtype=Dtype.BFLOAT16).check(), "dtype: got bfloat16, wanted"),
-        (FlagCrossEncoder("owner/name", "0" * 40, max_length=0).check(), "max_length: got 0"),
+        (FlagCrossEncoder("owner/name", "0" * 40, max_length=7).check(), "max_length: got 7, wanted at least 8"),
         (FlagLanguageModel("owner/name", "main").check(), "revision: got 'main'"),
         (FlagLanguageModel("owner/name", "0" * 40, depth=0).check(), "depth: got 0"),
     ],
