@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,8 @@ from components.llms.llama_index_replies import as_server_error, read_reply
 from components.openai_server.errors import class_of
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
 from runner.engine.identity import describe
+from runner.engine.spending import SharedGate
+from runner.engine.spending.admitted import admitted
 from tests.contracts.llm_contract import LLMContract, request
 
 ECHO = "llama_index.llms.echo.Echo"
@@ -131,6 +134,17 @@ def test_one_failure_leaves_the_others() -> None:
     answers = {answer.request_id: answer for answer in echo(error="q1").generate(questions(3))}
     assert [answers[name].state for name in "012"] == [AnswerState.OK, AnswerState.ERROR, AnswerState.OK]
     assert answers["1"].error == f"{ECHO}: ValueError: q1"
+
+
+def test_a_refused_key_is_tried_by_the_first_cell_of_a_sweep_alone(tmp_path: Path) -> None:
+    component, gate = LlamaIndexChat(ECHO, {"temperature": 0, "error": "refused"}, "", 1), SharedGate(tmp_path)
+    seen = asked()
+    first = list(admitted(component, questions(5), gate))
+    n_asked = len(seen)
+    again = list(admitted(component, questions(5), gate))
+    assert 0 < n_asked == len(seen)
+    assert {answer.error_class for answer in [*first, *again]} == {ErrorClass.ACCESS}
+    assert all(answer.error.startswith("not asked: ") for answer in again)
 
 
 def test_a_refused_key_is_tried_once_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

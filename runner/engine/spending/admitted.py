@@ -18,7 +18,7 @@ def admitted(llm: LLM, requests: Sequence[Request], gate: Gate) -> Iterator[Answ
     raised when these are answered.
     """
     waiting = deque((request, _attempt(llm, request)) for request in requests)
-    own = OwnGate()  # what the model itself may ask of a server is counted here already
+    own = OwnGate(gate.health)  # what the model itself may ask of a server is counted here already
     while waiting:
         under_way = _let_through(waiting, gate)
         try:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 
+from components.openai_server.breaker import Health
 from components.openai_server.gate import Attempt, Tokens
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, ErrorClass, Kind, Message, Request, Sample
@@ -40,6 +41,9 @@ class OpenGate:
 
     def hold(self, account: object, seconds: float) -> None:
         raise AssertionError("nobody asks to wait")
+
+    def health(self, endpoint: str) -> Health:
+        raise AssertionError("nobody asks a server")
 
 
 @pytest.mark.parametrize(
