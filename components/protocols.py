@@ -17,10 +17,12 @@ from components.encodings import Encodings, SparseVectors
 from components.records import (
     AllowedDocuments,
     Answer,
+    AnswerTask,
     Benchmark,
     Context,
     Documents,
     Expansion,
+    GeneratedAnswer,
     HitOrder,
     Hits,
     JudgeInput,
@@ -643,6 +645,37 @@ class LLM(Component, Protocol):
         """
 
 
+Ask = Callable[[Sequence[Request]], list[Answer]]
+"""Puts requests to a language model: one Answer each, in the order of the requests. A reply that was kept is
+not asked for again. Ids of requests are unique in one call."""
+
+Render = Callable[[Sample, Sequence[Passage]], tuple[Message, ...]]
+"""Writes the messages for a sample with some of its passages: `Prompt.render`, or that of a closed book."""
+
+
+@runtime_checkable
+class Generator(Component, Protocol):
+    """Has a language model answer, by one request for each sample or by several."""
+
+    @property
+    def n_draws(self) -> int:
+        """Different draws of equal requests that are asked for: `Request.draw` is below this."""
+
+    def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:
+        """Requests for a sample with so many passages, at most; `n_passage_tokens` is what these hold together at most,
+        None if nobody knows. If it is 1, that must be the one with all passages and draw 0, and the cell is the same as
+        one with `Single`.
+        """
+
+    def n_rounds(self, n_passages: int) -> int:
+        """How often the model is asked about one sample, each time after the replies before; at most."""
+
+    def generate(self, tasks: Sequence[AnswerTask], render: Render, ask: Ask) -> list[GeneratedAnswer]:
+        """One per task, in order, whose answer has the id of the sample. If a request failed for good, the answer has
+        that state: it is never made of what is left.
+        """
+
+
 class Metric(Component, Protocol):
     """What metrics of all kinds share. `combine` turns sums of statistics into the metric, many at once.
 
@@ -717,10 +750,6 @@ class ContextMetric(Metric, Protocol):
     ) -> dict[str, Scores]:
         """`spans`: per sample, the (document position, start, end) of every chunk in the context."""
 
-
-Ask = Callable[[Sequence[Request]], list[Answer]]
-"""Puts requests to a language model: one Answer each, in the order of the requests. A reply that was kept is
-not asked for again. Ids of requests are unique in one call."""
 
 JudgePreparation = Mapping[str, Any]
 """JSON: what a judge decided from questions and references alone, by sample id."""

@@ -491,6 +491,25 @@ class Answer:
     latency_s: float = 0.0
 
 
+@dataclass(frozen=True)
+class AnswerTask:
+    """What a generator is to answer, and from what; there are no passages in a closed book, or where none was found."""
+
+    sample: Sample
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True)
+class GeneratedAnswer:
+    """What a generator made of a task. `answer` has the tokens of all requests, and as its time what they took one
+    after the other; `prompt` are the messages of the last of them; `path` says in a few words how it came about.
+    """
+
+    answer: Answer
+    prompt: tuple[Message, ...]
+    path: str
+
+
 class ScoreState(StrEnum):
     """How the scoring of one sample by one metric ended."""
 

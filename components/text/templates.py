@@ -1,13 +1,19 @@
 """Filling in prompts."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
     """Replaces every place such as {question} in one pass, so that braces inside a value stay as they are."""
     return _any_of(tuple(values)).sub(lambda place: values[place.group()], template)
+
+
+def missing_places(name: str, template: str, places: Sequence[str]) -> list[str]:
+    """The mistake, if any, of a template called `name` that must have these places."""
+    missing = [place for place in places if place not in template]
+    return [f"{name}: has no {' and no '.join(missing)}"] if missing else []
 
 
 @lru_cache(maxsize=100)

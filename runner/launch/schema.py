@@ -50,7 +50,7 @@ class CellBuilder:
         values = builder.field_values(Cell, config, "")
         mistakes = [
             *builder.mistakes,
-            *combination_mistakes(*(values.get(name) for name in ("top_k", "retriever", "expander"))),
+            *combination_mistakes(*map(values.get, ("top_k", "retriever", "expander", "generator", "llm"))),
         ]
         if mistakes:
             raise ConfigError(list(dict.fromkeys(mistakes)))

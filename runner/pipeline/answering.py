@@ -10,7 +10,7 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.openai_server.gate import Tokens
 from components.protocols import LLM, Prompt
-from components.records import Answer, AnswerState, ErrorClass, Message, Request
+from components.records import Answer, AnswerState, ErrorClass, Message, Request, Sample
 from runner.engine.codecs import Codec, Parts
 from runner.engine.run import Run
 from runner.engine.spending.admitted import most_tokens
@@ -69,6 +69,16 @@ class AnswersCodec:
         ]
 
 
+def tokens_without_passages(llm: LLM, prompt: Prompt, samples: Sequence[Sample]) -> Tokens:
+    """What the prompts of all samples and the answers to them take at most, passages apart: told by some that are
+    written for this.
+    """
+    drawn = samples[:: 1 + len(samples) // _N_PROMPTS_WRITTEN_AHEAD]
+    alone = sum((most_tokens(llm, prompt.render_closed_book(each)) for each in drawn), Tokens())
+    share = len(samples) / max(len(drawn), 1)
+    return Tokens(int(alone.n_prompt * share), int(alone.n_completion * share))
+
+
 @dataclass(frozen=True, eq=False)
 class Prompts(Stage[Sequence[Messages]]):
     """The messages for every sample: kept, so that the plan can count what is still to be asked."""
@@ -112,10 +122,8 @@ class Answers(Stage[Sequence[Answer]]):
     def most_tokens(self, run: Run) -> Tokens:
         """Of prompts without passages, some of which are written for this, and of all passages that may be in them."""
         samples = run.read(self.prompts.samples).samples
-        drawn = samples[:: 1 + len(samples) // _N_PROMPTS_WRITTEN_AHEAD]
-        alone = sum((most_tokens(self.llm, self.prompts.prompt.render_closed_book(each)) for each in drawn), Tokens())
-        n_prompt = (alone.n_prompt / max(len(drawn), 1) + self.n_context_tokens) * len(samples)
-        return Tokens(int(n_prompt), alone.n_completion * len(samples) // max(len(drawn), 1))
+        alone = tokens_without_passages(self.llm, self.prompts.prompt, samples)
+        return alone + Tokens(self.n_context_tokens * len(samples), 0)
 
     @property
     def n_requests(self) -> int:
@@ -172,6 +180,3 @@ class NoAnswers(Stage[Sequence[Answer]]):
     def make(self, run: Run) -> Sequence[Answer]:
         """An answer that says so for each sample."""
         return [Answer(sample.id, AnswerState.NOT_ASKED) for sample in run.read(self.samples).samples]
-
-
-AnyAnswers = Answers | BaselineAnswers | NoAnswers

@@ -14,7 +14,7 @@ the cells of a sweep that differ in nothing else. A new step is one file beside 
 line below that joins it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
 from components.prices import NO_PRICES, Prices
@@ -31,6 +31,7 @@ from components.protocols import (
     EncodedArm,
     Expander,
     Filter,
+    Generator,
     Header,
     Metric,
     PickingArm,
@@ -41,11 +42,11 @@ from components.protocols import (
     VectorIndex,
     WordTokenizer,
 )
-from components.records import Documents, Hits, Queries, Spans
+from components.records import Answer, Documents, Hits, Queries, Spans
 from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
 from runner.pipeline.answer_scores import answer_scores
-from runner.pipeline.answering import Answers, AnyAnswers, BaselineAnswers, NoAnswers, Prompts
+from runner.pipeline.answering import Answers, BaselineAnswers, NoAnswers, Prompts
 from runner.pipeline.context import ChosenContext, EmptyContext
 from runner.pipeline.copies import FoundCopies, NoCopies
 from runner.pipeline.cut_texts import cut_pairs, cut_texts
@@ -62,6 +63,7 @@ from runner.pipeline.expanding import (
 )
 from runner.pipeline.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.fusing import Ranking, joined_hits
+from runner.pipeline.generating import GeneratedAnswers, GeneratedInSteps, draw_mistakes, generations
 from runner.pipeline.headers import Searched, with_headers
 from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.list_reranking import asked_orders
@@ -109,6 +111,7 @@ class Cell:
     context: ContextBuilder
     prompt: Prompt
     llm: LLM
+    generator: Generator
     metrics: MetricSettings
     judge: JudgeSettings
     top_k: int
@@ -157,7 +160,7 @@ class _Found:
 
 def _result(cell: Cell, data: Data) -> Result:
     found = _retrieved(cell, data) if cell.retriever.arms else _closed_book(cell, data)
-    prompts, answers = _answered(cell, data, found.passages)
+    prompts, answers = _answered(cell, data, found)
     interval = cell.metrics.interval
     # A metric that needs a model is a stage of its own, so that adding one leaves the scores of the others as they are.
     metrics = cell.metrics.of_answers
@@ -166,18 +169,34 @@ def _result(cell: Cell, data: Data) -> Result:
     scored = [answer_scores(group, interval, data.samples, answers) for group in groups if group]
     judging = Judging(interval, data.samples, found.passages, answers, data.n_samples, found.n_passages)
     judged = [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]
-    return Result(data.samples, found.shown, prompts, answers, (*found.scorings, *scored, *judged))
+    scorings = (*found.scorings, *scored, *judged)
+    return Result(data.samples, found.shown, prompts, answers, scorings, generations(answers))
 
 
-def _answered(cell: Cell, data: Data, passages: PromptPassages) -> tuple[tuple[Prompts, ...], AnyAnswers]:
+def _answered(cell: Cell, data: Data, found: _Found) -> tuple[tuple[Prompts, ...], Stage[Sequence[Answer]]]:
     """What the model is shown, and its answers. Without a language model nobody reads a prompt."""
-    answers_from = cell.llm.answers_from
+    answers_from, passages = cell.llm.answers_from, found.passages
     if answers_from is AnswersFrom.NOTHING:
         return (), NoAnswers(data.samples)
     if answers_from is AnswersFrom.SAMPLE:
         return (), BaselineAnswers(cell.llm, data.samples, passages)
-    prompts = Prompts(cell.prompt, data.samples, passages)
-    return (prompts,), Answers(cell.llm, prompts, cell.repeat, data.n_samples, _n_context_tokens(cell, passages))
+    n_most, n_about = _most_passage_tokens(cell, passages), _n_context_tokens(cell, passages)
+    if cell.generator.n_requests(found.n_passages, n_most) == 1:  # the same as a single prompt, whatever it would do
+        prompts = Prompts(cell.prompt, data.samples, passages)
+        return (prompts,), Answers(cell.llm, prompts, cell.repeat, data.n_samples, n_about)
+    sizes = data.n_samples, found.n_passages, n_most, n_about
+    return (), GeneratedAnswers(
+        GeneratedInSteps(cell.generator, cell.llm, cell.prompt, data.samples, passages, cell.repeat, *sizes)
+    )
+
+
+def _most_passage_tokens(cell: Cell, passages: PromptPassages) -> int | None:
+    """In a prompt, if the builder of contexts has a limit and counts as the generator does."""
+    if isinstance(passages, NoPassages):
+        return 0
+    counted_by = getattr(cell.context, "tokenizer", None)
+    counts_alike = getattr(cell.generator, "tokenizer", counted_by) == counted_by
+    return getattr(cell.context, "max_tokens", None) if counts_alike else None
 
 
 def _n_context_tokens(cell: Cell, passages: PromptPassages) -> int:
@@ -292,9 +311,16 @@ class _Recorder:
         return {"dataset", *self._read} | {name for name in names if getattr(self._cell, name) in inside}
 
 
-def combination_mistakes(top_k: int | None, retriever: Retriever | None, expander: Expander | None = None) -> list[str]:
+def combination_mistakes(
+    top_k: int | None,
+    retriever: Retriever | None,
+    expander: Expander | None = None,
+    generator: Generator | None = None,
+    llm: LLM | None = None,
+) -> list[str]:
     """What is wrong with fields of a cell taken together; None for one that could not be built."""
     mistakes = dimension_mistakes(retriever) if retriever is not None else []
+    mistakes += draw_mistakes(generator, llm) if generator is not None and llm is not None else []
     if top_k is not None and top_k < 1:
         mistakes.append(f"top_k: got {top_k}, wanted at least 1 (for none, retriever=closed_book)")
     elif top_k is not None and retriever is not None and 0 < retriever.depth < top_k:

@@ -1,5 +1,6 @@
 """What a judge says: once per question what it decides before it sees an answer, then of each answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -8,12 +9,12 @@ import pyarrow as pa
 from components.fields import runtime_only
 from components.metrics.interval import Intervals
 from components.protocols import Ask, JudgedMetric, JudgePreparation
-from components.records import JudgeInput, ScoreState
+from components.records import Answer, JudgeInput, ScoreState
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup, Work
-from runner.pipeline.answering import AnyAnswers, NoAnswers
+from runner.pipeline.answering import NoAnswers
 from runner.pipeline.data import Samples
 from runner.pipeline.passages import PromptPassages
 from runner.pipeline.scores import SCORING, Scoring, rows_to_score, scoring, spread
@@ -71,7 +72,7 @@ class PreparedJudge(Stage[JudgeDecisions]):
 class JudgedAnswers(StageGroup):
     """For a judge of answers. Answers that failed are not judged, and counted."""
 
-    answers: AnyAnswers
+    answers: Stage[Sequence[Answer]]
 
     @property
     def is_there(self) -> bool:
@@ -156,7 +157,7 @@ class Judging:
     interval: Intervals
     samples: Samples
     passages: PromptPassages
-    answers: AnyAnswers
+    answers: Stage[Sequence[Answer]]
     n_samples: int
     n_passages: int
 

@@ -34,6 +34,7 @@ from runner.pipeline.asked_counts import AskedCounts
 from runner.pipeline.cut_texts import CutPairs, CutTexts
 from runner.pipeline.data import Samples
 from runner.pipeline.expanding import asked_counts
+from runner.pipeline.generating import GeneratedInSteps
 from runner.pipeline.judge_counts import judge_counts
 from runner.pipeline.judging import JudgedScores
 from runner.pipeline.list_reranking import HitOrders
@@ -160,6 +161,8 @@ class Result(Stage[Summary]):
     prompts: tuple[Prompts, ...]
     answers: Stage[Sequence[Answer]]
     scorings: tuple[Stage[Scoring], ...]
+    generation: tuple[GeneratedInSteps, ...] = added_later(())
+    """The answers that took several requests each, if they did; there are no `prompts` then."""
 
     def make(self, run: Run) -> Summary:
         """Metrics of all stages that score joined, and one table of all samples."""
@@ -173,6 +176,7 @@ class Result(Stage[Summary]):
             **self.retrieved.columns(run, samples),
             "prompt": self._prompts(run, len(samples)),
             **_answer_columns(answers),
+            **self._paths(run),
         }
         metrics: dict[str, dict[str, Json]] = {}
         for scoring in scorings:
@@ -189,7 +193,7 @@ class Result(Stage[Summary]):
             },
             "n_samples": len(samples),
             "tokens": _tokens(answers, scorings, asked),
-            "usage": self._usage(answers, scorings, asked),
+            "usage": self._usage(run, answers, scorings, asked),
             "latency_s": _latency_s(answers),
             "commonest_errors": _commonest_errors(columns),
             "notes": self.retrieved.notes(run),
@@ -201,7 +205,7 @@ class Result(Stage[Summary]):
         return Summary(summary, pa.table(columns))
 
     def _usage(
-        self, answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, AskedCounts]
+        self, run: Run, answers: Sequence[Answer], scorings: Iterable[Scoring], asked: Mapping[str, AskedCounts]
     ) -> dict[str, Mapping[str, int | None]]:
         """Requests and tokens of the answers, of every judge ("judge/<name>"), of an expander and of a reranker
         that ask: what the cell takes when nothing is kept. Only of what asks a language model.
@@ -214,17 +218,23 @@ class Result(Stage[Summary]):
                 "n_completion_tokens": total([answer.n_completion_tokens for answer in answers]),
                 "n_cached_tokens": sum(answer.n_cached_tokens for answer in answers),
             }
+        for generation in self.generation:
+            usage["answers"] = run.read(generation).usage
         for stage, scoring in zip(self.scorings, scorings, strict=True):
             if isinstance(stage, JudgedScores):
                 usage[f"judge/{stage.name}"] = scoring.usage
         return usage
 
     def _prompts(self, run: Run, n_samples: int) -> pa.Array:
-        """What the model was shown; "" where none was asked."""
-        texts = [""] * n_samples
-        for stage in self.prompts:
-            texts = ["\n\n".join(message.content for message in messages) for messages in run.read(stage)]
-        return pa.array(texts, pa.large_string())
+        """What the model was shown, by the last request of several; "" where none was asked."""
+        shown = [run.read(stage) for stage in self.prompts] + [run.read(stage).prompts for stage in self.generation]
+        texts = ["\n\n".join(message.content for message in messages) for prompts in shown for messages in prompts]
+        return pa.array(texts or [""] * n_samples, pa.large_string())
+
+    def _paths(self, run: Run) -> dict[str, pa.Array]:
+        """How each answer came about, where there are several ways."""
+        paths = [run.read(stage).paths for stage in self.generation]
+        return {"generation": pa.array(paths[0], pa.string())} if paths else {}
 
 
 def _tokens(

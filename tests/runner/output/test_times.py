@@ -11,13 +11,14 @@ from tests.runner.sweeping import FEW_METRICS, cells_in, run_small
 
 ONE_TIME = {
     "segments", "chunks", "terms", "embedder_state", "vectors", "vector_index", "sparse_index", "encoded_chunks",
-    "dense_head", "token_index",
+    "dense_head", "token_index", "refined_corpus", "headed_corpus", "chunk_headers", "child_chunks", "headed_chunks",
 }  # fmt: skip
-ASKING = {"answers", "baseline_answers", "no_answers"}
+ASKING = {"answers", "baseline_answers", "no_answers", "generation", "generated_answers"}
 PER_QUERY = {
     "queries", "query_terms", "query_vectors", "encoded_queries", "dense_hits", "sparse_hits", "token_hits",
     "fused_hits", "sample_hits", "picked_hits", "late_interaction_hits", "reranked_hits", "hit_orders",
-    "reordered_hits", "context", "empty_context", "prompts",
+    "reordered_hits", "allowed_documents", "filtered_hits", "diverse_hits", "diverse_hits_by_vectors", "context",
+    "empty_context", "prompts", "asked_queries", "parent_hits",
 }  # fmt: skip
 
 

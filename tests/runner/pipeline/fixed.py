@@ -24,6 +24,8 @@ from components.expanders.written import WrittenQueries
 from components.filters.metadata import ByMetadata
 from components.filters.none import NoFilter
 from components.fusions.rrf import ReciprocalRank
+from components.generators.single import Single
+from components.generators.split_fuse import SplitFuse
 from components.headers.none import NoHeader
 from components.headers.place import Place
 from components.judges.graded import Graded
@@ -316,6 +318,7 @@ def fixed_cell(**fields: Any) -> Cell:
             closed_book="(none)",
         ),
         llm=Scripted(reply="{question}"),
+        generator=Single(),
         metrics=MetricSettings(
             {
                 "trec": TrecMeasures(("mrr", "ndcg@10")),
@@ -387,6 +390,10 @@ CELLS = {
         "retriever": bm25(),
         "expander": WrittenQueries(Scripted(reply='{"texts": ["The {question}"]}'), "", "{question}", "Again."),
         "llm": NoGenerator(),
+    },
+    "an answer per passage, then fused": {
+        "retriever": bm25(),
+        "generator": SplitFuse("", "{question}\n{answers}", max_tokens=1),
     },
     "three heads of an encoder": {
         "retriever": three_way(LetterHeads()),

@@ -13,6 +13,7 @@ from runner.pipeline.data import load_data
 from tests.runner.sweeping import small_graph, small_request
 
 AFTER_ANSWERS = {"answer_units", "answer_scores", "result"}
+GENERATION = {"generation", "generated_answers"}
 AFTER_PROMPT = {"prompts", "answers"} | AFTER_ANSWERS
 AFTER_CONTEXT = {"context", "context_scores"} | AFTER_PROMPT
 RETRIEVAL = {
@@ -53,6 +54,7 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
         (HYBRID, (*HYBRID, "context.window=1"), AFTER_CONTEXT),
         (HYBRID, (*HYBRID, "llm.reply=Yes"), {"answers"} | AFTER_ANSWERS),
         (HYBRID, (*HYBRID, "prompt=english"), AFTER_PROMPT),
+        (HYBRID, (*HYBRID, "generator=refine"), {"prompts", "answers", *GENERATION} | AFTER_ANSWERS),
         (
             HYBRID,
             (*HYBRID, "metrics.interval.seed=1"),
@@ -173,6 +175,20 @@ def test_a_baseline_reads_no_prompt() -> None:
     assert {"prompts", "answers"}.isdisjoint(keys(*baseline))
     assert "prompt" not in graph(*baseline).used
     assert "prompt" in graph("retriever=bm25", "llm=scripted").used
+
+
+@pytest.mark.parametrize(
+    ("cell", "generator"),
+    [
+        (("llm=extractive",), "generator=self_consistency"),
+        (("llm=none",), "generator=refine"),
+        (("llm=scripted", "retriever=closed_book"), "generator=refine"),
+        (("llm=scripted", "top_k=1"), "generator=refine"),
+        (("llm=scripted", "context.max_tokens=500"), "generator=split_fuse"),  # none is longer than its limit
+    ],
+)
+def test_a_generator_with_nothing_to_do_makes_no_other_experiment(cell: tuple[str, ...], generator: str) -> None:
+    assert graph(*cell, generator).result.key == graph(*cell).result.key
 
 
 @pytest.mark.parametrize("override", ["embedder=lsa", "embedder.n_dimensions=8"])

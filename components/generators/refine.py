@@ -1,0 +1,85 @@
+"""One passage after the other, each of which may improve the answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from components.generators.joining import built_on
+from components.protocols import Ask, Render
+from components.records import Answer, AnswerState, AnswerTask, GeneratedAnswer, Message, Request
+from components.text.templates import fill, missing_places
+
+_PLACES = ("{prompt}", "{answer}")
+
+
+@dataclass(frozen=True)
+class Refine:
+    """Asks with the first passage alone, then shows the model its answer with the next passage, and so on to the last.
+    A reply without a text (empty, refused) leaves the answer as it was; while there is none, a passage is asked about
+    as the first was. A failed request fails the answer, and nothing more is asked for its sample.
+
+    `instruction` has places for {prompt}, the user's message of the cell's prompt with the next passage in it, and
+    {answer}, the answer so far. Source: the response mode `refine` of llama-index.
+    """
+
+    instruction: str
+
+    version: ClassVar[int] = 1
+    n_draws: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Places that are missing."""
+        return missing_places("instruction", self.instruction, _PLACES)
+
+    def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:
+        """One per passage, and one where there is none."""
+        return max(n_passages, 1)
+
+    def n_rounds(self, n_passages: int) -> int:
+        """Each passage waits for the answer before."""
+        return max(n_passages, 1)
+
+    def generate(self, tasks: Sequence[AnswerTask], render: Render, ask: Ask) -> list[GeneratedAnswer]:
+        """All samples side by side, passage by passage; `path` tells how many were read, as in "5 passages"."""
+        answers: list[list[Answer]] = [[] for _ in tasks]
+        shown: list[tuple[Message, ...]] = [() for _ in tasks]
+        for turn in range(max((self.n_requests(len(task.passages), None) for task in tasks), default=0)):
+            rows = [
+                row
+                for row, task in enumerate(tasks)
+                if turn < self.n_requests(len(task.passages), None) and not _has_failed(answers[row])
+            ]
+            requests = []
+            for row in rows:
+                sample, passages = tasks[row].sample, tasks[row].passages[turn : turn + 1]
+                shown[row] = self._messages(render(sample, passages), _so_far(answers[row]))
+                requests.append(Request(sample.id, shown[row], sample, passages))
+            for row, answer in zip(rows, ask(requests), strict=True):
+                answers[row].append(answer)
+        return [
+            GeneratedAnswer(_last_of(own), messages, f"{len(own)} passages" if len(own) > 1 else "single")
+            for own, messages in zip(answers, shown, strict=True)
+        ]
+
+    def _messages(self, messages: tuple[Message, ...], so_far: str) -> tuple[Message, ...]:
+        if not so_far:
+            return messages
+        *others, last = messages
+        return (*others, replace(last, content=fill(self.instruction, {"{prompt}": last.content, "{answer}": so_far})))
+
+
+def _has_failed(answers: Sequence[Answer]) -> bool:
+    return bool(answers) and answers[-1].state is AnswerState.ERROR
+
+
+def _so_far(answers: Sequence[Answer]) -> str:
+    return next((answer.text for answer in reversed(answers) if answer.text), "")
+
+
+def _last_of(answers: Sequence[Answer]) -> Answer:
+    """The answer after all passages, with what all replies took."""
+    whole = answers[0]
+    for answer in answers[1:]:
+        is_kept = whole.text and not answer.text and answer.state is not AnswerState.ERROR
+        whole = built_on(whole, [answer]) if is_kept else built_on(answer, [whole])
+    return whole

@@ -1,0 +1,70 @@
+"""Several draws of one answer, of which the commonest stands."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from components.generators.joining import chosen_of, first_failed
+from components.protocols import Ask, Render
+from components.records import Answer, AnswerState, AnswerTask, GeneratedAnswer, Request
+from components.text.normalize import answer_form
+
+
+@dataclass(frozen=True)
+class SelfConsistency:
+    """Asks for `n_draws` answers to the same prompt, and takes the one that most of them give: equal are answers with
+    equal `answer_form`, and of equally common ones the first drawn stands. Answers without a text (empty, refused) vote
+    together. A failed draw fails the answer: a vote without it might end otherwise.
+
+    The model must draw its answers (temperature above 0). Long answers are hardly ever equal: the first draw stands
+    then, at the price of all. Source: Wang et al. 2022, "Self-Consistency Improves Chain of Thought Reasoning in
+    Language Models", section 2, with unweighted votes.
+    """
+
+    n_draws: int = 5
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Too few draws for a vote."""
+        return (
+            [] if self.n_draws >= 2 else [f"n_draws: got {self.n_draws}, wanted at least 2 (for one, generator=single)"]
+        )
+
+    def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:
+        """One per draw."""
+        return self.n_draws
+
+    def n_rounds(self, n_passages: int) -> int:
+        """All at once."""
+        return 1
+
+    def generate(self, tasks: Sequence[AnswerTask], render: Render, ask: Ask) -> list[GeneratedAnswer]:
+        """The commonest answers; `path` tells the votes, as in "3 of 5"."""
+        prompts = [render(task.sample, task.passages) for task in tasks]
+        requests = [
+            Request(f"{task.sample.id} draw {draw}", messages, task.sample, task.passages, draw=draw)
+            for draw in range(self.n_draws)
+            for task, messages in zip(tasks, prompts, strict=True)
+        ]
+        answers = ask(requests)
+        generated = []
+        for row, (task, messages) in enumerate(zip(tasks, prompts, strict=True)):
+            answer, path = _elected(answers[row :: len(tasks)])
+            generated.append(GeneratedAnswer(replace(answer, request_id=task.sample.id), messages, path))
+        return generated
+
+
+def _elected(drawn: Sequence[Answer]) -> tuple[Answer, str]:
+    if failed := first_failed(drawn):
+        return _chosen(failed, drawn), "failed"
+    votes = Counter(answer_form(answer.text) for answer in drawn)
+    form, n_votes = max(votes.items(), key=lambda item: item[1])  # the first drawn of equally common ones
+    same = [answer for answer in drawn if answer_form(answer.text) == form]
+    best = next((answer for answer in same if answer.state is AnswerState.OK), same[0])
+    return _chosen(best, drawn), f"{n_votes} of {len(drawn)}"
+
+
+def _chosen(answer: Answer, drawn: Sequence[Answer]) -> Answer:
+    return chosen_of(answer, [other for other in drawn if other is not answer])

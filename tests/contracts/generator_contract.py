@@ -1,0 +1,141 @@
+"""What every generator must satisfy."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from components.protocols import Generator
+from components.records import Answer, AnswerState, AnswerTask, GeneratedAnswer, Kind, Message, Passage, Request, Sample
+from tests.contracts.component_contract import ComponentContract
+
+MOST_PASSAGES = 6
+
+
+def task(n_passages: int, name: str = "s", question: str = "西湖{answer}在哪里？") -> AnswerTask:
+    """A question with so many passages, "passage 1" and so on."""
+    sample = Sample(name, "qa", Kind.QA, question, references=("参考答案",))
+    return AnswerTask(sample, tuple(Passage(f"passage {n} {{question}}") for n in range(1, n_passages + 1)))
+
+
+def render(sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
+    """A prompt of a system message, the question and the passages."""
+    return Message("system", "Be kind."), Message("user", "\n".join([sample.question, *(p.text for p in passages)]))
+
+
+def shown(request: Request) -> list[int]:
+    """The numbers of the passages that a request shows."""
+    return [int(n) for n in re.findall(r"passage (\d+) ", request.messages[-1].content)]
+
+
+class Model:
+    """Answers as a function of the request says, and remembers what it was asked, call by call."""
+
+    def __init__(self, reply: Callable[[Request], str | Answer] = lambda request: f"answer to {request.id}") -> None:
+        self._reply = reply
+        self.calls: list[list[Request]] = []
+
+    def __call__(self, requests: Sequence[Request]) -> list[Answer]:
+        """As the asking service does."""
+        assert len({request.id for request in requests}) == len(requests)
+        self.calls.append(list(requests))
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: Request) -> Answer:
+        reply = self._reply(request)
+        if isinstance(reply, Answer):
+            return reply
+        state = AnswerState.OK if reply else AnswerState.EMPTY
+        return Answer(request.id, state, reply, n_prompt_tokens=10, n_completion_tokens=1, latency_s=1.0)
+
+    @property
+    def asked(self) -> list[Request]:
+        """All requests."""
+        return [request for call in self.calls for request in call]
+
+
+class GeneratorContract(ComponentContract):
+    """Contract of generators."""
+
+    component: Generator
+    n_passage_tokens: int | None = None
+    """The most that the passages of a task hold, if the generator is to know."""
+
+    def generate(self, model: Model, *tasks: AnswerTask) -> list[GeneratedAnswer]:
+        """Answers to the tasks."""
+        return self.component.generate(tasks, render, model)
+
+    def test_has_its_role(self) -> None:
+        assert isinstance(self.component, Generator)
+
+    def test_one_answer_per_task_in_order(self) -> None:
+        made = self.generate(Model(), task(3, "one"), task(0, "other"), task(MOST_PASSAGES, "third"))
+        assert [each.answer.request_id for each in made] == ["one", "other", "third"]
+        assert all(each.answer.state is AnswerState.OK and each.answer.text for each in made)
+        assert all(each.prompt and each.path for each in made)
+
+    def test_no_tasks(self) -> None:
+        model = Model()
+        assert self.generate(model) == []
+        assert model.asked == []
+
+    @pytest.mark.parametrize("n_passages", range(MOST_PASSAGES + 1))
+    def test_no_more_requests_and_rounds_than_announced(self, n_passages: int) -> None:
+        model = Model()
+        self.generate(model, task(n_passages))
+        assert len(model.asked) <= self.component.n_requests(n_passages, self.n_passage_tokens)
+        assert len(model.calls) <= self.component.n_rounds(n_passages)
+        assert {request.draw for request in model.asked} == set(range(self.component.n_draws))
+
+    @pytest.mark.parametrize("n_passages", range(MOST_PASSAGES + 1))
+    def test_all_passages_are_shown_in_order(self, n_passages: int) -> None:
+        model = Model()
+        self.generate(model, task(n_passages))
+        numbers = [n for request in model.asked if request.draw == 0 for n in shown(request)]
+        assert numbers == list(range(1, n_passages + 1))
+
+    @pytest.mark.parametrize("n_passages", range(MOST_PASSAGES + 1))
+    def test_a_single_request_is_the_one_with_all_passages(self, n_passages: int) -> None:
+        if self.component.n_requests(n_passages, self.n_passage_tokens) > 1:
+            return
+        model = Model()
+        own = task(n_passages)
+        self.generate(model, own)
+        (request,) = model.asked
+        assert request.messages == render(own.sample, own.passages)
+        assert request.draw == 0
+
+    def test_what_is_filled_in_is_never_read_as_a_template(self) -> None:
+        model = Model(lambda request: "{prompt} {answers}")
+        self.generate(model, task(MOST_PASSAGES))
+        for request in model.asked:
+            assert "西湖{answer}在哪里？" in request.messages[-1].content
+            assert request.messages[-1].content.count("{question}") == len(shown(request))
+
+    def test_the_reference_is_not_shown(self) -> None:
+        model = Model()
+        self.generate(model, task(MOST_PASSAGES))
+        assert not any("参考答案" in message.content for request in model.asked for message in request.messages)
+
+    def test_a_failed_request_fails_its_answer_alone(self) -> None:
+        def fails(request: Request) -> str | Answer:
+            is_last = request.sample.id == "bad" and (MOST_PASSAGES in shown(request) or request.draw)
+            return Answer(request.id, AnswerState.ERROR, error="broken") if is_last else "fine"
+
+        model = Model(fails)
+        good, bad = self.generate(model, task(MOST_PASSAGES, "good"), task(MOST_PASSAGES, "bad"))
+        assert (good.answer.state, good.answer.text) == (AnswerState.OK, "fine")
+        assert (bad.answer.state, bad.answer.text, bad.answer.error) == (AnswerState.ERROR, "", "broken")
+
+    def test_tokens_of_all_requests_are_counted(self) -> None:
+        model = Model()
+        (made,) = self.generate(model, task(MOST_PASSAGES))
+        assert made.answer.n_prompt_tokens == 10 * len(model.asked)
+        assert made.answer.n_completion_tokens == len(model.asked)
+        assert made.answer.latency_s == len(model.calls)
+
+    @pytest.mark.parametrize("state", [AnswerState.EMPTY, AnswerState.REFUSED, AnswerState.TRUNCATED])
+    def test_how_all_replies_ended_is_how_the_answer_ends(self, state: AnswerState) -> None:
+        text = "cut" if state is AnswerState.TRUNCATED else ""
+        (made,) = self.generate(Model(lambda request: Answer(request.id, state, text)), task(MOST_PASSAGES))
+        assert (made.answer.state, made.answer.text) == (state, text)

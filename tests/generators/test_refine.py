@@ -1,0 +1,57 @@
+from components.generators.refine import Refine
+from components.records import Answer, AnswerState, Request
+from tests.contracts.generator_contract import GeneratorContract, Model, render, shown, task
+from tests.runner.sweeping import compose_job
+
+REFINE = Refine("{prompt}\nSo far: {answer}")
+
+
+class TestRefine(GeneratorContract):
+    component = REFINE
+
+
+def test_each_passage_is_shown_with_the_answer_so_far() -> None:
+    model = Model(lambda request: f"after {shown(request)}")
+    (made,) = REFINE.generate([task(3)], render, model)
+    contents = [request.messages[-1].content for request in model.asked]
+    assert [content.partition("\nSo far: ")[2] for content in contents] == ["", "after [1]", "after [2]"]
+    assert all(request.messages[0].content == "Be kind." for request in model.asked)
+    assert (made.answer.text, made.path) == ("after [3]", "3 passages")
+    assert made.prompt == model.asked[-1].messages
+
+
+def test_a_reply_without_a_text_leaves_the_answer_as_it_was() -> None:
+    model = Model(lambda request: "" if shown(request) in ([1], [3]) else f"after {shown(request)}")
+    (made,) = REFINE.generate([task(4)], render, model)
+    assert [("So far" in request.messages[-1].content) for request in model.asked] == [False, False, True, True]
+    assert (made.answer.text, made.answer.state) == ("after [4]", AnswerState.OK)
+    (kept,) = REFINE.generate([task(3)], render, model)
+    assert (kept.answer.text, kept.answer.n_prompt_tokens) == ("after [2]", 30)
+
+
+def test_an_answer_that_was_cut_off_on_the_way_says_so() -> None:
+    def cut(request: Request) -> str | Answer:
+        return Answer(request.id, AnswerState.TRUNCATED, "half") if shown(request) == [2] else "whole"
+
+    (made,) = REFINE.generate([task(3)], render, Model(cut))
+    assert (made.answer.text, made.answer.state) == ("whole", AnswerState.TRUNCATED)
+
+
+def test_after_a_failed_request_nothing_more_is_asked() -> None:
+    model = Model(lambda request: Answer(request.id, AnswerState.ERROR, error="broken"))
+    REFINE.generate([task(5)], render, model)
+    assert len(model.asked) == 1
+
+
+def test_mistakes() -> None:
+    assert Refine("{prompt}").check() == ["instruction: has no {answer}"]
+
+
+def test_it_asks_in_the_language_of_the_cell() -> None:
+    chinese, english, german = (
+        compose_job("generator=refine", f"language={language}").config["generator"]["instruction"]
+        for language in ("zh", "en", "de")
+    )
+    assert "目前的答案" in chinese
+    assert "the answer is" in english
+    assert german == english

@@ -1,0 +1,105 @@
+"""Answers that take several requests: as many as planned, each kept, and how each answer came about in the results."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.errors import ConfigError
+from runner.launch.request import check_jobs
+from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
+from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
+from tests.runner.sweeping import cells_in, compose_job, own_data, run_small, samples_in, sweep_in
+
+DOCUMENTS = {f"d{n}": f"The bridge number {n} was built of bricks." for n in range(4)}
+N_SAMPLES, TOP_K = 3, 3
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with chat_server(lambda request, attempt: Reply(f"{len(last_message(request))} characters")) as running:
+        yield running
+
+
+@pytest.fixture
+def options(tmp_path: Path, server: ChatServer) -> list[str]:
+    samples = [
+        {"id": f"q{n}", "question": f"What was bridge {n} built of?", "references": ["Bricks"]}
+        for n in range(N_SAMPLES)
+    ]
+    (tmp_path / "data").mkdir()
+    return [
+        *own_data(tmp_path / "data", DOCUMENTS, samples),
+        "language=en",
+        f"top_k={TOP_K}",
+        "llm=openai",
+        "llm.model=m",
+        "llm.api_key_env=''",
+        "llm.max_retries=0",
+        f"llm.base_url={server.url}",
+        "metrics=retrieval",
+    ]
+
+
+SPLIT = ("generator=split_fuse", "generator.max_tokens=1")
+DRAWN = ("generator=self_consistency", "generator.n_draws=3", "llm.temperature=1.0")
+GENERATORS = {("generator=refine",): TOP_K, SPLIT: 2 * TOP_K - 1, DRAWN: 3}
+"""With their requests for each sample."""
+
+
+def test_as_many_requests_as_planned_each_once(tmp_path: Path, options: list[str], server: ChatServer) -> None:
+    cells = [[*options, *generator] for generator in GENERATORS]
+    n_requests = N_SAMPLES * sum(GENERATORS.values())
+    assert run_small(tmp_path, *cells) == EXIT_OK
+    assert sweep_in(tmp_path).plan["n_requests"] == n_requests
+    n_asked = n_requests - N_SAMPLES
+    assert len(server.requests) == n_asked, "where one refines, the other asks about its first part"
+    used = [cell.usage["answers"]["n_requests"] for cell in cells_in(tmp_path)]
+    assert sorted(used) == sorted(N_SAMPLES * n_each for n_each in GENERATORS.values())
+    slower = [[*cell, "llm.concurrency=2"] for cell in cells]
+    assert run_small(tmp_path, *slower, sweep_id="again") == EXIT_OK
+    assert len(server.requests) == n_asked, "all replies are kept"
+
+
+def test_how_each_answer_came_about_is_in_the_table(tmp_path: Path, options: list[str], server: ChatServer) -> None:
+    assert run_small(tmp_path, [*options, *SPLIT]) == EXIT_OK
+    for row in samples_in(tmp_path):
+        system, _, shown = row["prompt"].partition("\n\n")
+        assert system.startswith("You join answers")
+        assert (row["generation"], row["answer"]) == ("3 parts", f"{len(shown)} characters")
+
+
+def test_draws_are_shared_with_repeats_of_a_single_prompt(
+    tmp_path: Path, options: list[str], server: ChatServer
+) -> None:
+    single = [*options, "llm.temperature=1.0", "repeat=2"]
+    assert run_small(tmp_path, [*options, *DRAWN], single) == EXIT_OK
+    assert len(server.requests) == 3 * N_SAMPLES
+    assert run_small(tmp_path, [*options, *DRAWN, "repeat=1"], sweep_id="more") == EXIT_OK
+    assert len(server.requests) == 2 * 3 * N_SAMPLES
+
+
+def test_a_failed_request_fails_its_answer_and_is_made_again(
+    tmp_path: Path, options: list[str], server: ChatServer
+) -> None:
+    works = server.script
+
+    def fails_to_fuse(request: dict[str, Any], attempt: int) -> Reply:
+        is_fusion = "bridge 1" in last_message(request) and "[Answers" in last_message(request)
+        return Reply(status=400) if is_fusion else works(request, attempt)
+
+    server.script = fails_to_fuse
+    assert run_small(tmp_path, [*options, *SPLIT]) == EXIT_CELL_FAILED
+    (cell,) = cells_in(tmp_path)
+    assert cell.counts == {"error": 1, "ok": 2}
+    before = len(server.requests)
+    server.script = works
+    assert run_small(tmp_path, [*options, *SPLIT], sweep_id="again") == EXIT_OK
+    assert len(server.requests) == before + 2, "the fusion that failed, and the one that waited for it"
+
+
+def test_equal_draws_are_a_mistake_before_any_work(options: list[str]) -> None:
+    job = compose_job(*options, "generator=self_consistency", "llm.temperature=0")
+    with pytest.raises(ConfigError, match="temperature: got 0, at which all 5 draws of SelfConsistency are one and"):
+        check_jobs([job])
