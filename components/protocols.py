@@ -546,6 +546,14 @@ AnyReranker = Reranker | ListReranker
 
 
 @runtime_checkable
+class ChecksSamples(Protocol):
+    """A component that not every data set suits."""
+
+    def check_samples(self, samples: Sequence[Sample]) -> list[str]:
+        """What is wrong with it for these samples, all of a data set: told before any work begins."""
+
+
+@runtime_checkable
 class QueryVariant(Component, Protocol):
     """One way to turn a sample into what is searched for. One that gives a single query for every sample says so by a
     class variable `gives_one_query = True`: a single ranking of it is not fused.

@@ -121,7 +121,8 @@ class Sample:
     `answer_parts` are what an answer must contain, each part in any of its wordings, where a benchmark says so.
     `answerable` is False for a question that the corpus does not answer: to say so is the right answer. `passages` are
     the ids of documents that a benchmark gives with the sample, in its order; those that are no gold are noise.
-    `conditions`, by name, are on the metadata of the documents that are searched for this sample.
+    `conditions`, by name, are on the metadata of the documents that are searched for this sample. `expansion` is a text
+    like `query`, but searched for only where the expander says so.
     """
 
     id: str
@@ -139,6 +140,7 @@ class Sample:
     answerable: bool = True
     passages: tuple[str, ...] = ()
     conditions: tuple[tuple[str, Condition], ...] = ()
+    expansion: str = ""
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def _require_whole_characters(source: str, where: str, *texts: str) -> None:
 
 def _check_texts(sample: Sample, source: str, references_required: bool) -> None:
     turns = [text for turn in sample.history for text in (turn.question, turn.answer)]
-    texts = (sample.id, sample.question, sample.query, *sample.references, *turns)
+    texts = (sample.id, sample.question, sample.query, sample.expansion, *sample.references, *turns)
     _require_whole_characters(source, f"sample {sample.id!a}", *texts)
     if not sample.question.strip():
         raise DataError(f"{source}: the question of sample '{sample.id}' is empty.")

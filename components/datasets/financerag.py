@@ -4,7 +4,7 @@ Source: the ACM-ICAIF '24 FinanceRAG challenge; the expanded queries are those o
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
@@ -25,10 +25,13 @@ _PREPARED, _QRELS, _FULL_QRELS = "queries_prep.jsonl", "qrels.tsv", "qrels_full.
 
 
 class QueriesFile(StrEnum):
-    """What is searched for: the question, or the question with the keywords of a query expansion."""
+    """What is searched for: the question, or the question with the keywords of a query expansion; or both are read, and
+    the expander says which.
+    """
 
     ORIGINAL = "original"
     PREPARED = "prepared"
+    BOTH = "both"
 
 
 class QrelsFile(StrEnum):
@@ -44,8 +47,9 @@ class FinanceRag:
 
     Every set has corpus.jsonl, queries.jsonl and qrels.tsv in BEIR's layout, and some have answers.jsonl. Ids begin
     with the subset's name. `queries` prepared searches for the texts of queries_prep.jsonl, but still asks the original
-    question. `qrels` full reads qrels_full.tsv of the sets that have it, and names those that do not. A set without a
-    corpus is an error; with `skip_missing` it is left out, named and counted. `title_separator` is as in `Beir`.
+    question; both keeps these texts as expansions, for expander=published. `qrels` full reads qrels_full.tsv of the
+    sets that have it, and names those that do not. A set without a corpus is an error; with `skip_missing` it is left
+    out, named and counted. `title_separator` is as in `Beir`.
     """
 
     version: ClassVar[int] = 1
@@ -116,7 +120,7 @@ class FinanceRag:
             queries=folder / QUERIES,
             qrels=folder / (_FULL_QRELS if self.qrels is QrelsFile.FULL and self._has_full_qrels(name) else _QRELS),
             answers=answers if answers.is_file() else None,
-            prepared=folder / _PREPARED if self.queries is QueriesFile.PREPARED else None,
+            prepared=folder / _PREPARED if self.queries is not QueriesFile.ORIGINAL else None,
         )
 
     def _has_full_qrels(self, name: str) -> bool:
@@ -124,7 +128,10 @@ class FinanceRag:
 
     def _read_set(self, name: str) -> BeirSet:
         subset = name.lower()
-        return read_set(self._files(name), subset, self.title_separator, corpus_prefix=f"{subset}/")
+        read = read_set(self._files(name), subset, self.title_separator, corpus_prefix=f"{subset}/")
+        if self.queries is not QueriesFile.BOTH:
+            return read
+        return replace(read, samples=[replace(sample, query="", expansion=sample.query) for sample in read.samples])
 
     def _notes(self, loaded: Mapping[str, BeirSet]) -> dict[str, int | float | str]:
         notes: dict[str, int | float | str] = {}

@@ -13,7 +13,7 @@ def count_leaks(benchmark: Benchmark) -> dict[str, int]:
     """Numbers of samples, ignoring white space in all texts:
 
     - `reference_equals_question`, and `reference_within_question` for references of 6 characters and more;
-    - `gold_equals_question`: a gold document or passage is the question, or the query that comes with the benchmark;
+    - `gold_equals_question`: a gold document or passage is the question, or the query or expansion that comes with it;
       `question_within_gold`: it contains the question, and more;
     - `equal_questions_other_references`: another sample asks the same question, and its references
       differ, if only in wording.
@@ -25,7 +25,7 @@ def count_leaks(benchmark: Benchmark) -> dict[str, int]:
     for sample in benchmark.samples:
         question = _plain(sample.question)
         references = [_plain(reference) for reference in sample.references]
-        asked = {question, _plain(sample.query)} - {""}
+        asked = {question, _plain(sample.query), _plain(sample.expansion)} - {""}
         gold = _gold_texts(sample, texts)
         counts["reference_equals_question"] += question in references
         counts["reference_within_question"] += any(

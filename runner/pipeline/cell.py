@@ -330,16 +330,16 @@ def combination_mistakes(
         )
     if retriever is not None and expander is not None and retriever.fusion is None:
         n_rankings = len(retriever.arms) * len(expander.variants)
-        if n_rankings > 1 and _searches(retriever):
+        if n_rankings > 1 and searches(retriever):
             mistakes.append(
                 f"retriever.fusion: got none for {n_rankings} rankings ({len(retriever.arms)} searches x "
                 f"{len(expander.variants)} variants of the query), wanted a fusion, as retriever=hybrid has one"
             )
-    if expander is not None and retriever is not None and _searches(retriever):
+    if expander is not None and retriever is not None and searches(retriever):
         mistakes += expander_mistakes(expander)
     return mistakes
 
 
-def _searches(retriever: Retriever) -> bool:
+def searches(retriever: Retriever) -> bool:
     """False for a closed book, and for an arm that picks whatever the query."""
     return bool(retriever.arms) and not any(isinstance(arm, PickingArm) for arm in retriever.arms)

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from components.errors import ConfigError
 from components.json_value import Json
 from components.protocols import Dataset
 from runner.engine.plan import Plan, make_plan
 from runner.engine.store import Store
 from runner.pipeline.cell import Cell, Graph, graph_of
 from runner.pipeline.data import Data, load_data
+from runner.pipeline.data_mistakes import data_mistakes
 
 
 @dataclass(frozen=True)
@@ -72,23 +74,28 @@ class SweepPlan:
 def plan_sweep(
     requests: Sequence[CellRequest], store: Store, announce: Callable[[str], None] = lambda line: None
 ) -> SweepPlan:
-    """Cells in the order asked for, equal experiments joined, and the plan of all their stages. Raises DataError.
+    """Cells in the order asked for, equal experiments joined, and the plan of all their stages. Raises DataError, and
+    ConfigError for components that a data set does not suit.
 
     `announce` is told of each data set that is not kept and has to be loaded, which may take a while.
     """
     loaded: list[tuple[Dataset, Data]] = []  # no dictionary: a data set with a mapping among its fields has no hash
     planned: dict[str, PlannedCell] = {}
+    mistakes: list[str] = []
     for request in requests:
         dataset = request.cell.dataset
         data = next((data for known, data in loaded if known == dataset), None)
         if data is None:
             data = load_data(dataset, store, announce)
             loaded.append((dataset, data))
+        mistakes += data_mistakes(request.cell, data, store)
         graph = graph_of(request.cell, data)
         before = planned.get(graph.result.key)
         if before is None:
             planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph)
         else:
             planned[graph.result.key] = replace(before, same_as=(*before.same_as, request))
+    if mistakes:
+        raise ConfigError(list(dict.fromkeys(mistakes)))
     cells = tuple(planned.values())
     return SweepPlan(cells, make_plan([(cell.graph.result, 1 + len(cell.same_as)) for cell in cells], store))

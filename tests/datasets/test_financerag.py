@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,13 +84,20 @@ class TestLoading:
         assert benchmark.samples[1].query == ""
         assert benchmark.notes["n_queries_not_prepared"] == 2
 
+    def test_both_keeps_the_prepared_queries_as_expansions(self, tmp_path: Path) -> None:
+        original, prepared, both = (loader(write(tmp_path), queries=queries).load() for queries in QueriesFile)
+        assert [sample.expansion for sample in both.samples] == [sample.query for sample in prepared.samples]
+        assert [replace(sample, expansion="") for sample in both.samples] == list(original.samples)
+        assert both.notes == prepared.notes
+
     def test_prepared_queries_count_in_the_fingerprint_where_they_are_read(self, tmp_path: Path) -> None:
         loaders = [loader(write(tmp_path), queries=queries) for queries in QueriesFile]
         before = [dataset.fingerprint() for dataset in loaders]
         write_lines(tmp_path / "TATQA" / "queries_prep.jsonl", [{"_id": "q1", "text": "other keywords"}])
-        original, prepared = [dataset.fingerprint() for dataset in loaders]
+        original, prepared, both = [dataset.fingerprint() for dataset in loaders]
         assert original == before[0]
         assert prepared != before[1]
+        assert both != before[2]
 
     def test_full_judgements_where_there_are_any(self, tmp_path: Path) -> None:
         benchmark = loader(write(tmp_path), qrels=QrelsFile.FULL).load()
