@@ -152,6 +152,14 @@ class Chunker(Component, Protocol):
 
 
 @runtime_checkable
+class DescribingChunker(Chunker, Protocol):
+    """A chunker that knows facts about its chunks, for prompts: they stand with those of the document."""
+
+    def facts(self, documents: Documents, chunks: Spans) -> Sequence[Mapping[str, str]]:
+        """Facts by name, for each chunk; {} for one of which there are none."""
+
+
+@runtime_checkable
 class ParentChunker(Component, Protocol):
     """Cuts documents into chunks that are read, and each of these into smaller ones that are searched."""
 

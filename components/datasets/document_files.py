@@ -59,8 +59,9 @@ def missing_extras(path: Path) -> list[str]:
     ]
 
 
-def read_documents(path: Path) -> tuple[Documents, dict[str, int | str]]:
-    """The documents, and counts for the notes.
+def read_documents(path: Path, *, keep_structure: bool = False) -> tuple[Documents, dict[str, int | str]]:
+    """The documents, and counts for the notes. With `keep_structure` headings of HTML are written as those of Markdown,
+    and a form feed ends each page of PDF.
 
     In a folder, a document's id is its path in it. In JSON Lines it is the document's `id`; if there is none, it is
     derived from the text, so that it stays the same when documents are added, and repeated texts are left out and
@@ -70,7 +71,7 @@ def read_documents(path: Path) -> tuple[Documents, dict[str, int | str]]:
     files = document_files(path)
     if _JSON_LINES in files and path.is_file():
         return _read_jsonl(path)
-    pages = {name: _READERS[file.suffix.lower()](file) for name, file in files.items()}
+    pages = {name: _READERS[file.suffix.lower()](file, keep_structure) for name, file in files.items()}
     documents = Documents(list(pages), [page.title for page in pages.values()], [page.text for page in pages.values()])
     others = other_files(path)
     return documents, {"n_files_of_other_kinds": others.total(), "files_of_other_kinds": said(others)}
@@ -137,16 +138,16 @@ def _read_jsonl(file: Path) -> tuple[Documents, dict[str, int | str]]:
     return Documents(ids, titles, texts, metadata if any(metadata) else ()), {"n_documents_repeated": n_repeated}
 
 
-def _read_text(file: Path) -> Page:
+def _read_text(file: Path, keep_structure: bool) -> Page:
     return Page(file.stem, "\n".join(line for _, line in read_lines(file, _EXPECTED_FOLDER)))
 
 
-def _read_html(file: Path) -> Page:
-    page = read_html(read_bytes(file, _EXPECTED_FOLDER), str(file))
+def _read_html(file: Path, keep_structure: bool) -> Page:
+    page = read_html(read_bytes(file, _EXPECTED_FOLDER), str(file), keep_headings=keep_structure)
     return Page(page.title or file.stem, page.text)
 
 
-def _read_pdf(file: Path) -> Page:
+def _read_pdf(file: Path, keep_structure: bool) -> Page:
     """The text of all pages; pages that are pictures have none."""
     try:
         from pypdf import PdfReader
@@ -154,14 +155,14 @@ def _read_pdf(file: Path) -> Page:
         raise MissingExtraError("pypdf", "readers", str(file)) from error
     try:
         reader = PdfReader(file)
-        text = "\n".join(page.extract_text() for page in reader.pages)
+        text = ("\n\f\n" if keep_structure else "\n").join(page.extract_text() for page in reader.pages)
         title = reader.metadata.title if reader.metadata else None
     except Exception as error:  # a damaged file can raise anything, from deep inside the parser
         raise DataError(f"{file}: cannot be read as PDF ({error}). Mend the file, or remove it.") from error
     return Page(str(title or file.stem), text)
 
 
-_READERS: Mapping[str, Callable[[Path], Page]] = {
+_READERS: Mapping[str, Callable[[Path, bool], Page]] = {
     ".txt": _read_text,
     ".md": _read_text,
     ".rst": _read_text,

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from components.datasets.document_files import document_files, other_files, read_documents, said
 from components.datasets.reading import sha256_of_files
-from components.fields import runtime_only
+from components.fields import added_later, runtime_only
 from components.records import Documents
 
 
@@ -19,6 +19,7 @@ class DocumentSource:
     version: ClassVar[int] = 1
 
     path: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
+    keep_structure: bool = added_later(False)
 
     def fingerprint(self) -> str:
         """SHA-256 over all files that are read and the numbers of those that are not, which the counts report."""
@@ -29,4 +30,4 @@ class DocumentSource:
 
     def read(self) -> tuple[Documents, Mapping[str, int | str]]:
         """The documents, and counts for the notes. Raises DataError."""
-        return read_documents(Path(self.path))
+        return read_documents(Path(self.path), keep_structure=self.keep_structure)

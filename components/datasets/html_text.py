@@ -19,6 +19,7 @@ _BLOCKS = (
 )  # fmt: skip
 _BREAKS = frozenset(("br", *_BLOCKS))
 _CELLS = ("td", "th")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _WHITE_SPACE = re.compile(r"[ \t\n\r\f\u00a0]+")
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "ascii": "cp1252", "us-ascii": "cp1252", "gb2312": "gb18030"}
 """What browsers read instead of a declared encoding, following the WHATWG's encoding standard."""
@@ -31,10 +32,10 @@ class HtmlPage(NamedTuple):
     text: str
 
 
-def read_html(content: bytes, place: str) -> HtmlPage:
+def read_html(content: bytes, place: str, *, keep_headings: bool = False) -> HtmlPage:
     """Blocks (paragraphs, list items, table rows) become lines, the cells of a row are separated by a space, and inline
-    elements (links, bold text) by nothing. Raises DataError if the bytes are not in the encoding that the page declares
-    (UTF-8 if none), and MissingExtraError.
+    elements (links, bold text) by nothing. With `keep_headings` headings are written as in Markdown. Raises DataError
+    if the bytes are not in the encoding that the page declares (UTF-8 if none), and MissingExtraError.
     """
     try:
         from bs4 import BeautifulSoup
@@ -47,7 +48,7 @@ def read_html(content: bytes, place: str) -> HtmlPage:
         cause = str(error).splitlines()[-1].strip()  # what the parser said; before it the library's advice
         raise DataError(f"{place}: cannot be read as HTML ({cause}). Mend the page, or remove it.") from error
     title = _WHITE_SPACE.sub(" ", soup.title.get_text()).strip() if soup.title else ""
-    lines = (line.strip() for line in "".join(_pieces(soup)).split("\n"))
+    lines = (line.strip() for line in "".join(_pieces(soup, keep_headings)).split("\n"))
     return HtmlPage(title, "\n".join(line for line in lines if line))
 
 
@@ -57,7 +58,7 @@ def _without_open_comment(markup: str) -> str:
     return markup if start < 0 else markup[:start]
 
 
-def _pieces(soup: "BeautifulSoup") -> Iterator[str]:
+def _pieces(soup: "BeautifulSoup", keep_headings: bool) -> Iterator[str]:
     """Texts with the line breaks and spaces between them. One walk without recursion: pages can be deep."""
     from bs4.element import CData, NavigableString, Tag
 
@@ -72,6 +73,8 @@ def _pieces(soup: "BeautifulSoup") -> Iterator[str]:
             n_pre += (node.name == "pre") * (-1 if has_ended else 1)
             if node.name in _BREAKS:
                 yield "\n"
+                if keep_headings and node.name in _HEADINGS and not has_ended and node.get_text(strip=True):
+                    yield f"{'#' * int(node.name[1])} "
             elif node.name in _CELLS and not has_ended:
                 yield " "
             if not has_ended:

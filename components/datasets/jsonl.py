@@ -15,7 +15,7 @@ from components.datasets.labels import name_mistakes
 from components.datasets.reading import require_file, sha256_of_files
 from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
-from components.fields import runtime_only
+from components.fields import added_later, runtime_only
 from components.records import Benchmark, Documents
 
 _EXPECTED_DOCUMENTS = "a JSON Lines file, or a folder of .txt, .md, .rst, .html and .pdf files"
@@ -29,7 +29,7 @@ class Jsonl:
     A sample has `id` and `question`, and may have `references` (a text or a list), `gold` (see `read_samples`),
     `passages`, `answer_parts`, `answerable`, `subset`, `topic`, `task`, `history` and `kind`. Where the questions bring
     passages, `documents` may be "": the passages are the corpus. Questions without references are answered too, and
-    scored by the metrics that need none.
+    scored by the metrics that need none. `keep_structure` is as in `read_documents`.
     """
 
     version: ClassVar[int] = 5
@@ -40,6 +40,7 @@ class Jsonl:
     limit_seed: int = 0
     max_documents: int | None = None
     name: str = runtime_only("jsonl", "what the data set is called changes nothing about it")
+    keep_structure: bool = added_later(False)
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and missing libraries that the documents need; reads no file."""
@@ -57,7 +58,7 @@ class Jsonl:
     @property
     def source(self) -> DocumentSource | None:
         """The documents; None where the samples bring their passages."""
-        return DocumentSource(self.documents) if self.documents else None
+        return DocumentSource(self.documents, self.keep_structure) if self.documents else None
 
     def fingerprint(self) -> str:
         """SHA-256 over the documents and the questions."""

@@ -8,6 +8,7 @@ from components.records import Kind, Message, Passage, Sample
 from components.text.languages import languages_of_prompts
 from components.text.templates import fill
 
+_FACTS = ("{section}", "{page}", "{date}")
 _ASKED, _SAID = ("{question}", "{context}"), "{history}"
 
 
@@ -17,10 +18,10 @@ class PromptByKind:
     and {history}; nothing else is replaced, and what is filled in is never read as a template.
 
     Each passage is written as `passage` with {n} (from 1), {text} (without the white space around it), {title} and
-    {metadata} (as "name: value; name: value") of its document. Where retrieval found none, `nothing_found` stands in
-    the place of the context. In a closed book that is `closed_book`, and the system message `closed_book_system`, or
-    `system` if that is empty. Where `default` has no {history}, a conversation's earlier turns stand before its
-    question.
+    {metadata} (as "name: value; name: value") of its document, and any of these facts by its name: {section}, {page}
+    and {date} are "" where they are not known. Where retrieval found none, `nothing_found` stands in the place of the
+    context. In a closed book that is `closed_book`, and the system message `closed_book_system`, or `system` if that is
+    empty. Where `default` has no {history}, a conversation's earlier turns stand before its question.
     """
 
     system: str = ""
@@ -80,4 +81,5 @@ class PromptByKind:
 
 def _places(n: int, passage: Passage) -> dict[str, str]:
     metadata = "; ".join(f"{name}: {value}" for name, value in passage.metadata.items())
-    return {"{n}": str(n), "{text}": passage.text.strip(), "{title}": passage.title, "{metadata}": metadata}
+    facts = dict.fromkeys(_FACTS, "") | {f"{{{name}}}": value for name, value in passage.metadata.items()}
+    return {**facts, "{n}": str(n), "{text}": passage.text.strip(), "{title}": passage.title, "{metadata}": metadata}

@@ -47,6 +47,7 @@ from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
 from runner.pipeline.answer_scores import answer_scores
 from runner.pipeline.answering import Answers, BaselineAnswers, NoAnswers, Prompts
+from runner.pipeline.chunking import chunk_facts
 from runner.pipeline.context import ChosenContext, EmptyContext
 from runner.pipeline.copies import FoundCopies, NoCopies
 from runner.pipeline.cut_texts import cut_pairs, cut_texts
@@ -243,7 +244,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     if of_context := cell.metrics.of_contexts:
         scorings.append(ContextScores(of_context, interval, samples, original, told.chunks, told.context, copies))
     return _Found(
-        RetrievedPassages(corpus, chunks, context, getattr(cell.context, "merges", False)),
+        RetrievedPassages(corpus, chunks, context, getattr(cell.context, "merges", False), chunk_facts(chunks)),
         cell.top_k,
         Retrieved(
             queries,

@@ -1,15 +1,15 @@
 """Cutting the corpus into chunks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from components.protocols import Chunker, Tokenizer
+from components.protocols import Chunker, DescribingChunker, Tokenizer
 from components.records import Documents, Segments, Spans, SpanTexts
 from components.text.tables import segment
-from runner.engine.codecs import Codec, Columns
+from runner.engine.codecs import Codec, Columns, Single
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 
@@ -74,3 +74,27 @@ class Chunks(Stage[Spans]):
             off = n_chunks - lengths * (len(spans) / lengths.sum())
             times *= 1 + _STANDARD_ERRORS * off.std() * len(texts) ** 0.5 / len(spans)
         return SomeChunks(SpanTexts(texts, spans), times)
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkFacts(Stage[Sequence[Mapping[str, str]]]):
+    """What a chunker knows of its chunks, such as their sections and pages."""
+
+    kind: ClassVar[str] = "chunk_facts"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Sequence[Mapping[str, str]]]] = Single("facts")
+
+    chunker: DescribingChunker
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+
+    def make(self, run: Run) -> Sequence[Mapping[str, str]]:
+        """Looks them up."""
+        return list(self.chunker.facts(run.read(self.corpus), run.read(self.chunks)))
+
+
+def chunk_facts(chunks: Stage[Spans]) -> tuple[ChunkFacts, ...]:
+    """The facts that are known of chunks, if any are."""
+    if isinstance(chunks, Chunks) and isinstance(chunks.chunker, DescribingChunker):
+        return (ChunkFacts(chunks.chunker, chunks.corpus, chunks),)
+    return ()

@@ -3,7 +3,7 @@
 Each is a group of the stages that it reads, so that a stage has just the inputs that its component needs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.contexts.neighbours import passages_in
@@ -13,7 +13,7 @@ from components.records import Context, Documents, Passage, Passages, Queries, S
 from components.text.tables import TermTable
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
-from runner.pipeline.chunking import Chunks, SomeChunks
+from runner.pipeline.chunking import ChunkFacts, Chunks, SomeChunks
 from runner.pipeline.terms import CorpusTerms, QueryTerms
 
 
@@ -106,12 +106,17 @@ class RetrievedPassages(StageGroup):
     context: Stage[Context]
     merges: bool = added_later(False)
     """True where neighbouring chunks are one passage."""
+    facts: tuple[ChunkFacts, ...] = added_later(())
+    """Of the chunks, where any are known."""
 
     def read(self, run: Run) -> Iterator[tuple[Passage, ...]]:
-        """Per sample, the passages in its prompt, in order, with the title and the metadata of their documents."""
+        """Per sample, the passages in its prompt, in order, with the title and the metadata of their documents, and the
+        facts that are known of their first chunks.
+        """
+        facts = next((run.read(stage) for stage in self.facts), None)
         documents, texts = run.read(self.corpus), SpanTexts(run.read(self.corpus).texts, run.read(self.chunks))
         for passages in self.chunks_of(run):
-            yield tuple(_passage(texts, documents, passage) for passage in passages)
+            yield tuple(_passage(texts, documents, passage, facts[passage[0]] if facts else {}) for passage in passages)
 
     def chunks_of(self, run: Run) -> Iterator[list[tuple[int, ...]]]:
         """Per sample, the chunks of each passage in its prompt, in order."""
@@ -132,10 +137,10 @@ class NoPassages(StageGroup):
         return iter([()] * len(run.read(self.context).chunk))
 
 
-def _passage(texts: SpanTexts, documents: Documents, chunks: Sequence[int]) -> Passage:
+def _passage(texts: SpanTexts, documents: Documents, chunks: Sequence[int], facts: Mapping[str, str]) -> Passage:
     document = int(texts.spans.document[chunks[0]])
     metadata = documents.metadata[document] if documents.metadata else {}
-    return Passage(texts.joined(chunks), documents.titles[document], metadata)
+    return Passage(texts.joined(chunks), documents.titles[document], {**metadata, **facts})
 
 
 PromptPassages = RetrievedPassages | NoPassages

@@ -1,6 +1,7 @@
 """A user's documents as files of several kinds."""
 
 import os
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,21 @@ def test_a_folder(folder: Path) -> None:
     assert dict(zip(documents.ids, documents.titles, strict=True))["more/deep/c.html"] == "A page"
     assert dict(zip(documents.ids, documents.titles, strict=True))["d.pdf"] == "A paper"
     assert counts == {"n_files_of_other_kinds": 1, "files_of_other_kinds": "1 .docx"}
+
+
+def test_headings_and_pages_are_kept_if_that_is_wanted(tmp_path: Path) -> None:
+    from pypdf import PdfWriter
+
+    html = "<h1>One</h1><p>Text.</p><h3>Two <b>words</b></h3>Behind.<h2> </h2>"
+    (tmp_path / "a.html").write_text(html, encoding="utf-8")
+    with PdfWriter() as writer:
+        for text in ("First.", "Second."):
+            writer.append(BytesIO(pdf(text)))
+        writer.write(tmp_path / "b.pdf")
+    assert read_documents(tmp_path, keep_structure=True)[0].texts == [
+        "# One\nText.\n### Two words\nBehind.", "First.\n\f\nSecond.",
+    ]  # fmt: skip
+    assert read_documents(tmp_path)[0].texts == ["One\nText.\nTwo words\nBehind.", "First.\nSecond."]
 
 
 def test_text_with_markup_is_read_as_it_is(tmp_path: Path) -> None:

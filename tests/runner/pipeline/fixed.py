@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from components.chunkers.budget import Unit
 from components.chunkers.parents import ParentChunks
 from components.chunkers.sentence import SentencePacking
+from components.chunkers.structure import SectionPacking
 from components.chunkers.whole import WholeDocuments
 from components.contexts.packed import PackedContext
 from components.diversity.mmr_by_vectors import MmrByVectors
@@ -405,6 +406,7 @@ CELLS = {
         "header": Place(section=False),
         "retriever": bm25(),
     },
+    "chunks that know where they are": {"chunk": SectionPacking(size=60, unit=Unit.CHAR), "retriever": bm25()},
     "refined texts": {
         "dataset": FixedData(side_by_side=True),
         "refiner": LastFirst(),

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from components.chunkers.budget import Unit
+from components.chunkers.parents import ParentChunks
 from components.chunkers.sentence import SentencePacking
+from components.chunkers.structure import SectionPacking
 from components.contexts.packed import PackedContext
 from components.prompts.by_kind import PromptByKind
 from components.records import Benchmark
@@ -83,3 +85,27 @@ def test_a_retriever_that_finds_nothing_gives_no_closed_book(tmp_path: Path) -> 
         found[name] = message.content
     assert found["nothing found"].startswith("Sources:\n(nothing)")
     assert found["closed book"].startswith("Sources:\n(none)")
+
+
+def test_facts_of_chunks_stand_with_those_of_their_documents(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class WithHeadings(FixedData):
+        def fingerprint(self) -> str:
+            return "with headings"
+
+        def load(self) -> Benchmark:
+            fixed = super().load()
+            texts = [f"# Heading\n\n{text}" for text in fixed.documents.texts]
+            return replace(fixed, documents=replace(fixed.documents, texts=texts))
+
+    shown = prompts(
+        tmp_path,
+        "<{section}|{page}|{place}|{metadata}>",
+        dataset=WithHeadings(),
+        chunk=ParentChunks(SentencePacking(size=30, unit=Unit.CHAR), SectionPacking()),
+    )
+    assert "<Heading||east|place: east; section: Heading>" in shown[0]
+
+
+def test_facts_that_are_not_known_are_not_written(tmp_path: Path) -> None:
+    assert "<|||east>" in prompts(tmp_path, "<{section}|{page}|{date}|{place}>")[0]

@@ -30,7 +30,7 @@ def test_editing_a_question_does_not_read_the_documents_again(
 ) -> None:
     assert run_small(tmp_path, own) == 0
 
-    def read_again(path: Path) -> None:
+    def read_again(path: Path, *, keep_structure: bool) -> None:
         raise AssertionError(f"{path} was read again")
 
     monkeypatch.setattr(document_source, "read_documents", read_again)

@@ -1,0 +1,86 @@
+"""Chunks that end where sections and pages do."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import ClassVar
+
+import numpy as np
+
+from components.chunkers.budget import Unit, size_mistakes
+from components.chunkers.sentence import SentencePacking
+from components.chunkers.token_window import tidy
+from components.protocols import Tokenizer
+from components.records import Documents, Segments, Spans, SpanTexts
+from components.text.outline import Outline, Section
+from components.text.tables import segments_of
+from components.tokenizers.cl100k import Cl100k
+
+
+@dataclass(frozen=True)
+class SectionPacking:
+    """Packs the sentences of each section, from one heading of Markdown or one end of a page to the next, into chunks
+    of at most `size` tokens (or characters), as `SentencePacking` packs those of a document. A heading right above
+    another one goes with it. Texts without headings and pages are packed as a whole.
+    """
+
+    size: int = 256
+    overlap: float = 0.0
+    unit: Unit = Unit.TOKEN
+    tokenizer: Tokenizer = Cl100k()
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """What is wrong with size and overlap."""
+        return size_mistakes(self.size, self.overlap, self.unit, self.tokenizer)
+
+    @property
+    def length_tokenizer(self) -> Tokenizer | None:
+        """None when sizes are characters."""
+        return None if self.unit is Unit.CHAR else self.tokenizer
+
+    def chunk(self, documents: Documents, segments: Segments) -> Spans:
+        """Spans sorted by (document, start)."""
+        rows = [(i, *span) for i, text in enumerate(documents.texts) for span in _sections(text)]
+        sections = Spans(*np.array(rows, dtype=np.int32).reshape(-1, 3).T)
+        texts = SpanTexts(documents.texts, sections)
+        names = [str(number) for number in range(len(texts))]
+        packed = SentencePacking(self.size, self.overlap, self.unit, self.tokenizer).chunk(
+            Documents(names, names, texts), segments_of(segments, sections)
+        )
+        first = sections.start[packed.document]
+        return tidy(documents, Spans(sections.document[packed.document], packed.start + first, packed.end + first))
+
+    def facts(self, documents: Documents, chunks: Spans) -> Sequence[Mapping[str, str]]:
+        """Of each chunk, its `section` (the headings that it is under) and its `page`, where there are any."""
+        found = []
+        outline, read = Outline(""), -1
+        for document, start, end in zip(*(part.tolist() for part in _columns(chunks)), strict=True):
+            if document != read:
+                outline, read = Outline(documents.texts[document]), document
+            page, headings = outline.at(start).page, outline.at(end - 1).headings
+            facts = {"section": " > ".join(headings), "page": str(page or "")}
+            found.append({name: value for name, value in facts.items() if value})
+        return found
+
+
+def _columns(chunks: Spans) -> tuple[np.ndarray, ...]:
+    return chunks.document, chunks.start, chunks.end
+
+
+def _sections(text: str) -> Iterator[tuple[int, int]]:
+    """Characters [start, end) of each section, with the headings alone that stand right above its own."""
+    start = -1
+    sections = Outline(text).sections
+    for section, following in zip_longest(sections, sections[1:]):
+        start = section.start if start < 0 else start
+        if following and _is_heading_alone(text, section) and len(following.headings) > len(section.headings):
+            continue
+        yield start, section.end
+        start = -1
+
+
+def _is_heading_alone(text: str, section: Section) -> bool:
+    lines = text[section.start : section.end].strip().splitlines()
+    return len(lines) == 1 and bool(section.headings) and lines[0].startswith("#")

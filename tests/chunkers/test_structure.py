@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from components.chunkers.budget import Unit
+from components.chunkers.structure import SectionPacking
+from components.protocols import DescribingChunker
+from components.tokenizers.rjieba_words import RjiebaWords
+from tests.contracts.chunker_contract import ExactOverlapContract, by_document, chunk, chunk_texts, documents_of
+
+TEXT = "Intro.\n\n# One\n\nA first. A second.\n\n# Two\n## Three\n\nA third.\n\f\nA fourth."
+
+
+class TestSectionPacking(ExactOverlapContract):
+    component = SectionPacking()
+
+    def test_knows_facts(self) -> None:
+        assert isinstance(self.component, DescribingChunker)
+
+
+class TestInWords(ExactOverlapContract):
+    component = SectionPacking(tokenizer=RjiebaWords())
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (100, ["Intro.", "# One\n\nA first. A second.", "# Two\n## Three\n\nA third.", "A fourth."]),
+        (16, ["Intro.", "# One\n\nA first.", "A second.", "# Two\n## Three", "A third.", "A fourth."]),
+    ],
+)
+def test_chunks_end_where_sections_and_pages_do(size: int, expected: list[str]) -> None:
+    assert [text.strip() for text in chunk_texts(SectionPacking(size, unit=Unit.CHAR), TEXT)] == expected
+
+
+def test_a_heading_above_one_of_its_level_stands_alone() -> None:
+    assert [text.strip() for text in chunk_texts(SectionPacking(), "# One\n# Two\nText.")] == ["# One", "# Two\nText."]
+
+
+def test_without_headings_a_text_is_packed_as_a_whole() -> None:
+    text = "A first. A second. A third. " * 8
+    assert len(chunk_texts(SectionPacking(), text)) == 1
+
+
+def test_sections_and_pages_of_chunks() -> None:
+    documents = documents_of("plain", TEXT)
+    chunker = SectionPacking()
+    assert chunker.facts(documents, chunk(chunker, documents)) == [
+        {}, {"page": "1"}, {"section": "One", "page": "1"}, {"section": "Two > Three", "page": "1"},
+        {"section": "Two > Three", "page": "2"},
+    ]  # fmt: skip
+
+
+def test_chunks_of_several_documents_stay_in_theirs() -> None:
+    documents = documents_of(TEXT, "", TEXT)
+    spans = by_document(chunk(SectionPacking(), documents))
+    assert spans.keys() == {0, 2}
+    assert spans[0] == spans[2]
+    assert chunk(SectionPacking(), documents).start.dtype == np.int32
