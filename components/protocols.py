@@ -549,8 +549,21 @@ class EncodedReranker(Reranker, Protocol):
         """As `score`."""
 
 
-AnyReranker = Reranker | ListReranker
-"""What a cell has: a reranker of one kind or of the other."""
+PlainReranker = Reranker | ListReranker
+"""A reranker of one kind or of the other."""
+
+
+@runtime_checkable
+class RerankerCascade(Component, Protocol):
+    """Rerankers one after another; it does nothing itself."""
+
+    @property
+    def steps(self) -> Mapping[str, PlainReranker]:
+        """By name, in the order in which they rank."""
+
+
+AnyReranker = Reranker | ListReranker | RerankerCascade
+"""What a cell has."""
 
 
 @runtime_checkable

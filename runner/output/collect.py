@@ -112,10 +112,10 @@ def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> 
     """Of answers, of the queries or orders that an expander or a reranker asks for, or of a metric's judgements."""
     n_samples: int = summary["n_samples"]
     n_of = {EXPANDER: summary["judges"].get(EXPANDER, {}).get("n_judged", 0)}  # one for each variant that asks
-    asked = {role: summary["judges"].get(role, {}) for role in (EXPANDER, RERANKER)}
+    asked = {name: counts for name, counts in summary["judges"].items() if _role_of(name) in _ASKED_FOR}
     failed = {"answers": summary["counts"].get(AnswerState.ERROR, 0)}
-    failed |= {role: counts.get("n_failed", 0) for role, counts in asked.items()}
-    causes = summary["commonest_errors"] | {role: own.get("commonest_error", "") for role, own in asked.items()}
+    failed |= {name: counts["n_failed"] for name, counts in asked.items()}
+    causes = summary["commonest_errors"] | {name: own["commonest_error"] for name, own in asked.items()}
     for name, entry in summary["metrics"].get(OVERALL, {}).items():
         failed[name] = entry["n_excluded"].get(ScoreState.FAILED, 0)
     # A kind that says nothing is not worth a word; beside others it makes their sum whole.
@@ -146,9 +146,19 @@ _WHEN_UNREAD = (
 )
 
 
+_ASKED_FOR = {EXPANDER: "queries", RERANKER: "orders"}
+"""What a language model is asked for on the way to an answer, by role."""
+
+
+def _role_of(name: str) -> str:
+    """Of what stands among the judges: a role, or one with the name of a step, as "reranker/<step>"."""
+    return name.partition("/")[0]
+
+
 def _shown(what: str) -> str:
-    shown = {"answers": "answers", RERANKER: "orders of the reranker", EXPANDER: "queries of the expander"}
-    return shown.get(what, f"judgements of {what}")
+    if asked_for := _ASKED_FOR.get(_role_of(what)):
+        return f"{asked_for} of the {what}"
+    return "answers" if what == "answers" else f"judgements of {what}"
 
 
 def _cause(commonest: str, kinds: str = "") -> str:

@@ -32,8 +32,11 @@ def _asked_for(part: str, cell: Cell) -> object:
     """The language model behind a part of the usage."""
     if part == "answers":
         return cell.llm
-    role, _, judge = part.partition("/")
-    return cell.judge.scores[judge].llm if role == "judge" else getattr(cell, role).llm
+    role, _, name = part.partition("/")
+    if role == "judge":
+        return cell.judge.scores[name].llm
+    component = getattr(cell, role)
+    return component.steps[name].llm if name else component.llm
 
 
 def _cost_of(counts: Mapping[str, int | None], price: Price | None) -> float | None:

@@ -47,6 +47,7 @@ from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
 from runner.pipeline.answer_scores import answer_scores
 from runner.pipeline.answering import Answers, BaselineAnswers, NoAnswers, Prompts
+from runner.pipeline.cascading import cascade_reports, reranking
 from runner.pipeline.chunking import chunk_facts
 from runner.pipeline.context import ChosenContext, EmptyContext
 from runner.pipeline.copies import FoundCopies, NoCopies
@@ -72,7 +73,6 @@ from runner.pipeline.parents import cut_corpus
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.picking import PickedHits
 from runner.pipeline.refining import gold_in, refined_corpora, refiner_reports, told_in_original
-from runner.pipeline.reranking import reranked_hits
 from runner.pipeline.result import NothingRetrieved, Result, Retrieved
 from runner.pipeline.retrieval_scores import ContextScores, RankingScores
 from runner.pipeline.scores import NotApplicableScores, Scoring
@@ -233,7 +233,8 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     cut = () if picking else cut_texts(cell.retriever, *searched, queries)
     ranked = searched if cut_up.searched is chunks else Searched(data, chunks)
     found = diverse_hits(cell.diversity, *ranked, found)
-    hits = reranked_hits(cell.reranker, *ranked, judged_by, found, cell.retriever.depth)
+    reranked = reranking(cell.reranker, *ranked, judged_by, found, cell.retriever.depth)
+    hits = reranked.hits
     context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
     copies = FoundCopies(samples, original) if cell.metrics.credit_copies else NoCopies()
     told = told_in_original(refined, chunks, hits, context)
@@ -253,9 +254,14 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
             told.hits,
             told.context,
             copies,
-            (*cut, *cut_pairs(hits)),
-            asked_orders(hits),
-            (*refiner_reports(refined), *filter_told, *diversity_reports(found)),
+            (*cut, *cut_pairs(reranked.steps.values())),
+            asked_orders(reranked.steps),
+            (
+                *refiner_reports(refined),
+                *filter_told,
+                *diversity_reports(found),
+                *cascade_reports(reranked, data, chunks),
+            ),
         ),
         tuple(scorings),
     )

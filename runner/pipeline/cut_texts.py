@@ -97,11 +97,13 @@ def _beyond(n_tokens: NDArray[np.int64], limit: int) -> dict[str, int]:
     }
 
 
-def cut_pairs(hits: Stage[Hits]) -> tuple[CutPairs, ...]:
-    """A count of the pairs that a reranker read for these hits, if one did whose model reads tokens."""
-    if isinstance(hits, RerankedHits) and isinstance(hits.reranker, ReadsPairs):
-        return (CutPairs(hits.reranker, hits.hits, hits.queries, hits.chunks),)
-    return ()
+def cut_pairs(rankings: Iterable[Stage[Hits]]) -> tuple[CutPairs, ...]:
+    """A count of the pairs that a reranker read for each of these rankings, if one did whose model reads tokens."""
+    return tuple(
+        CutPairs(hits.reranker, hits.hits, hits.queries, hits.chunks)
+        for hits in rankings
+        if isinstance(hits, RerankedHits) and isinstance(hits.reranker, ReadsPairs)
+    )
 
 
 def cut_texts(

@@ -106,12 +106,14 @@ class ReorderedHits(Stage[Hits]):
 
 
 RERANKER = "reranker"
-"""How a reranker that asks a language model is called where judges have their names."""
+"""How a reranker that asks a language model is called where judges have their names; a step of a cascade has its own
+name behind it, "reranker/<step>".
+"""
 
 
-def asked_orders(hits: Stage[Hits]) -> dict[str, AskedHitOrders]:
-    """By RERANKER, the stage that asked for the order of these hits, if one did."""
-    return {RERANKER: hits.orders} if isinstance(hits, ReorderedHits) else {}
+def asked_orders(rankings: Mapping[str, Stage[Hits]]) -> dict[str, AskedHitOrders]:
+    """By name of the ranking, the stage that asked for the order of its hits, if one did."""
+    return {name: hits.orders for name, hits in rankings.items() if isinstance(hits, ReorderedHits)}
 
 
 def require_one_query_each(reranker: object, n_queries: int, n_samples: int) -> None:

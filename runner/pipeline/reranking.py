@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.encodings import Encodings
 from components.errors import ComponentError
 from components.fields import runtime_only
-from components.protocols import AnyReranker, AsksInBatches, EncodedReranker, ListReranker, Reranker, SlowReranker
+from components.protocols import AsksInBatches, EncodedReranker, ListReranker, PlainReranker, Reranker, SlowReranker
 from components.records import Hits, Passages, Queries, Spans
 from components.text.ranking import in_front
 from runner.engine.codecs import Codec, Columns
@@ -153,7 +153,7 @@ def _checked(scores: NDArray[np.float32], n_wanted: int, reranker: Reranker) -> 
 
 
 def reranked_hits(
-    reranker: AnyReranker, data: Data, chunks: Stage[Spans], queries: Stage[Queries], hits: Stage[Hits], n_hits: int
+    reranker: PlainReranker, data: Data, chunks: Stage[Spans], queries: Stage[Queries], hits: Stage[Hits], n_hits: int
 ) -> Stage[Hits]:
     """The ranking after the reranker; as it was for one with a depth of 0. `queries` hold one text per sample, and
     there are at most `n_hits` for each.

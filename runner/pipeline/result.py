@@ -81,7 +81,7 @@ class Retrieved(StageGroup):
     copies: Stage[GoldCopies]
     cut: tuple[CutTexts | CutPairs, ...] = ()
     orders: Mapping[str, Stage[HitOrders]] = field(default_factory=dict)
-    """By "reranker", those of one that asks a language model; none of the others."""
+    """By "reranker", or "reranker/<step>", those of one that asks a language model; none of the others."""
     reports: tuple[StepReport, ...] = added_later(())
 
     def asked(self, run: Run) -> dict[str, AskedCounts]:

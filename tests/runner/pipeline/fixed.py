@@ -43,6 +43,7 @@ from components.protocols import LLM, EmbedderState, ThreeWayEncoder, WordTokeni
 from components.records import Benchmark, Condition, Documents, Evidence, Kind, Passages, RefinedDocuments, Sample
 from components.refiners.none import NoRefiner
 from components.refiners.pieces import Piece, assembled, copied
+from components.rerankers.cascade import Cascade
 from components.rerankers.late_interaction import LateInteraction
 from components.rerankers.lexical import LexicalCoverage
 from components.rerankers.listwise import Listwise
@@ -381,6 +382,19 @@ CELLS = {
         "llm": NoGenerator(),
     },
     "a reranker with a limit": {"retriever": bm25(), "reranker": ReadsCharacters(depth=3, limit=60)},
+    "three rerankers": {
+        "retriever": bm25(),
+        "reranker": Cascade(
+            {
+                "light": LexicalCoverage(depth=5, tokenizer=CharacterBigrams()),
+                "asked": Listwise(
+                    Scripted(reply='{"ranking": [2, 1]}'), "", "{question}\n{passages}", "Again.", depth=2, window=2
+                ),
+                "precise": ReadsCharacters(depth=2, limit=60),
+            }
+        ),
+        "llm": NoGenerator(),
+    },
     "a model swaps neighbours": {
         "retriever": bm25(),
         "reranker": Listwise(

@@ -1,0 +1,19 @@
+from components.protocols import ListReranker, Reranker, RerankerCascade
+from components.rerankers.cascade import Cascade
+from components.rerankers.lexical import LexicalCoverage
+from tests.contracts.component_contract import ComponentContract
+
+
+class TestCascade(ComponentContract):
+    component = Cascade({"light": LexicalCoverage(200), "precise": LexicalCoverage(20, 0.0)})
+
+    def test_has_its_role_and_no_other(self) -> None:
+        assert isinstance(self.component, RerankerCascade)
+        assert not isinstance(self.component, Reranker | ListReranker)
+
+
+def test_mistakes() -> None:
+    assert Cascade({}).check() == ["steps: got none, wanted at least one (for none, reranker=none)"]
+    (mistake,) = Cascade({"light": LexicalCoverage(20), "precise": LexicalCoverage(21)}).check()
+    assert mistake.startswith("steps.precise.depth: got 21, more than the 20 of steps.light before it")
+    assert Cascade({"one": LexicalCoverage(20), "other": LexicalCoverage(20)}).check() == []
