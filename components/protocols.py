@@ -29,6 +29,7 @@ from components.records import (
     Judgements,
     Message,
     Passage,
+    PassagePlaces,
     Passages,
     RefinedDocuments,
     Request,
@@ -778,6 +779,24 @@ class ContextMetric(Metric, Protocol):
         context: Context,
     ) -> dict[str, Scores]:
         """`spans`: per sample, the (document position, start, end) of every chunk in the context."""
+
+
+@runtime_checkable
+class CitationMetric(Metric, Protocol):
+    """Scores which of the passages in its prompt an answer cites. What stands in them as a copy of the gold is told,
+    unless the metric has a `strict` that is true.
+    """
+
+    def score_citations(
+        self,
+        samples: Sequence[Sample],
+        documents: Documents,
+        answers: Sequence[str],
+        passages: Sequence[Sequence[PassagePlaces]],
+    ) -> dict[str, Scores]:
+        """One Scores per name. `answers`: one per sample, "" for an empty or refused one; failed ones are not passed
+        in. `passages`: those of the prompts in their order, so that [1] cites the first.
+        """
 
 
 JudgePreparation = Mapping[str, Any]

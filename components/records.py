@@ -269,11 +269,24 @@ class Terms:
 
 @dataclass(frozen=True)
 class Passage:
-    """A text that goes into a prompt, with the title and the metadata of its document."""
+    """A text that goes into a prompt, with the title and the metadata of its document. `number`, from 1, is by which it
+    is cited, where that is not its place among the passages that it is shown with; else 0.
+    """
 
     text: str
     title: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)
+    number: int = field(default=0, repr=False)  # baselines' replies are kept by what a passage says of itself
+
+
+@dataclass(frozen=True)
+class PassagePlaces:
+    """Where a passage of a prompt is in the corpus, as (document position, start, end): `own` is the passage itself,
+    `copied` what of the gold stands in it as a copy.
+    """
+
+    own: tuple[tuple[int, int, int], ...]
+    copied: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -522,6 +535,7 @@ class ScoreState(StrEnum):
     ANSWER_ERROR = "answer_error"
     UNPARSABLE = "unparsable"
     FAILED = "failed"
+    NO_CITATIONS = "no_citations"
 
 
 @dataclass(frozen=True)

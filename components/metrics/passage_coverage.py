@@ -1,6 +1,6 @@
 """How much of the gold text reached the prompt."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.means import combine_mean, mean_scores
-from components.records import Context, Documents, Evidence, Sample, Scores, ScoreState
-
-Span = tuple[int, int, int]
-"""(document position, start, end)."""
+from components.metrics.gold_spans import Span, gold_positions, gold_spans, n_characters, n_common_characters
+from components.records import Context, Documents, Sample, Scores, ScoreState
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,8 @@ class PassageCoverage:
             raise ComponentError(
                 f"score_contexts: got spans for {len(spans)} of {len(samples)} samples, wanted one per sample"
             )
-        positions = _gold_positions(samples, documents)
-        gold = [_gold_spans(sample.gold, documents, positions) for sample in samples]
+        positions = gold_positions(samples, documents)
+        gold = [gold_spans(sample.gold, documents, positions) for sample in samples]
         outcomes = [_coverage(units, chunks) for units, chunks in zip(gold, spans, strict=True)]
         return {self.names[0]: mean_scores(outcomes)}
 
@@ -55,40 +53,6 @@ class PassageCoverage:
         return combine_mean(sums)
 
 
-def _gold_positions(samples: Sequence[Sample], documents: Documents) -> dict[str, int]:
-    """Positions in the corpus of those gold documents that are in it."""
-    gold_ids = {unit.document_id for sample in samples for unit in sample.gold}
-    return {document_id: position for position, document_id in enumerate(documents.ids) if document_id in gold_ids}
-
-
-def _gold_spans(units: Sequence[Evidence], documents: Documents, positions: Mapping[str, int]) -> list[Span]:
-    """The units that are in the corpus, as spans."""
-    spans = []
-    for unit in units:
-        position = positions.get(unit.document_id)
-        if position is not None:
-            start = 0 if unit.start is None else unit.start
-            end = len(documents.texts[position]) if unit.end is None else unit.end
-            spans.append((position, start, end))
-    return spans
-
-
 def _coverage(gold: Sequence[Span], chunks: Sequence[Span]) -> float | ScoreState:
-    n_gold = _n_characters(gold)
-    if n_gold == 0:
-        return ScoreState.NO_GOLD
-    # |A and B| = |A| + |B| - |A or B|
-    n_covered = n_gold + _n_characters(chunks) - _n_characters([*gold, *chunks])
-    return n_covered / n_gold
-
-
-def _n_characters(spans: Iterable[Span]) -> int:
-    """Characters in the union of spans."""
-    n_characters = 0
-    current_document, covered_until = -1, 0
-    for document, start, end in sorted(spans):
-        if document != current_document:
-            current_document, covered_until = document, 0
-        n_characters += max(0, end - max(start, covered_until))
-        covered_until = max(covered_until, end)
-    return n_characters
+    n_gold = n_characters(gold)
+    return n_common_characters(gold, chunks) / n_gold if n_gold else ScoreState.NO_GOLD

@@ -17,11 +17,12 @@ class PromptByKind:
     """Chooses a template by the sample's kind, or `default` for a kind without one, and fills in {question}, {context}
     and {history}; nothing else is replaced, and what is filled in is never read as a template.
 
-    Each passage is written as `passage` with {n} (from 1), {text} (without the white space around it), {title} and
-    {metadata} (as "name: value; name: value") of its document, and any of these facts by its name: {section}, {page}
-    and {date} are "" where they are not known. Where retrieval found none, `nothing_found` stands in the place of the
-    context. In a closed book that is `closed_book`, and the system message `closed_book_system`, or `system` if that is
-    empty. Where `default` has no {history}, a conversation's earlier turns stand before its question.
+    Each passage is written as `passage` with {n} (its number, from 1), {text} (without the white space around it),
+    {title} and {metadata} (as "name: value; name: value") of its document, and any of these facts by its name:
+    {section}, {page} and {date} are "" where they are not known. Where retrieval found none, `nothing_found` stands in
+    the place of the context. In a closed book that is `closed_book`, and the system message `closed_book_system`, or
+    `system` if that is empty. Where `default` has no {history}, a conversation's earlier turns stand before its
+    question.
     """
 
     system: str = ""
@@ -82,4 +83,5 @@ class PromptByKind:
 def _places(n: int, passage: Passage) -> dict[str, str]:
     metadata = "; ".join(f"{name}: {value}" for name, value in passage.metadata.items())
     facts = dict.fromkeys(_FACTS, "") | {f"{{{name}}}": value for name, value in passage.metadata.items()}
-    return {**facts, "{n}": str(n), "{text}": passage.text.strip(), "{title}": passage.title, "{metadata}": metadata}
+    number, text = str(passage.number or n), passage.text.strip()
+    return {**facts, "{n}": number, "{text}": text, "{title}": passage.title, "{metadata}": metadata}

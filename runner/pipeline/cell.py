@@ -49,6 +49,7 @@ from runner.pipeline.answer_scores import answer_scores
 from runner.pipeline.answering import Answers, BaselineAnswers, NoAnswers, Prompts
 from runner.pipeline.cascading import cascade_reports, reranking
 from runner.pipeline.chunking import chunk_facts
+from runner.pipeline.citation_scores import CitationScores, UncitedAnswers
 from runner.pipeline.context import ChosenContext, EmptyContext
 from runner.pipeline.copies import FoundCopies, NoCopies
 from runner.pipeline.cut_texts import cut_pairs, cut_texts
@@ -167,11 +168,24 @@ def _result(cell: Cell, data: Data) -> Result:
     metrics = cell.metrics.of_answers
     quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
     groups = [quick, *({name: metric} for name, metric in metrics.items() if name not in quick)]
-    scored = [answer_scores(group, interval, data.samples, answers) for group in groups if group]
+    texts = UncitedAnswers(answers) if cell.metrics.without_citations else answers
+    scored = [answer_scores(group, interval, data.samples, texts) for group in groups if group]
+    cited = _citation_scores(cell, data, found, answers)
     judging = Judging(interval, data.samples, found.passages, answers, data.n_samples, found.n_passages)
     judged = [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]
-    scorings = (*found.scorings, *scored, *judged)
+    scorings = (*found.scorings, *scored, *cited, *judged)
     return Result(data.samples, found.shown, prompts, answers, scorings, generations(answers))
+
+
+def _citation_scores(
+    cell: Cell, data: Data, found: _Found, answers: Stage[Sequence[Answer]]
+) -> tuple[CitationScores, ...]:
+    """If metrics want them. In a closed book there is nothing to cite."""
+    metrics, passages, shown = cell.metrics.of_citations, found.passages, found.shown
+    if not metrics or isinstance(passages, NoPassages) or isinstance(shown, NothingRetrieved):
+        return ()
+    places = shown.corpus, shown.chunks, passages
+    return (CitationScores(metrics, cell.metrics.interval, data.samples, *places, answers, shown.copies),)
 
 
 def _answered(cell: Cell, data: Data, found: _Found) -> tuple[tuple[Prompts, ...], Stage[Sequence[Answer]]]:
@@ -290,9 +304,9 @@ def _searched(
 
 
 def _closed_book(cell: Cell, data: Data) -> _Found:
-    """The model answers from its own knowledge; metrics of retrieval are not applicable."""
+    """The model answers from its own knowledge; metrics of retrieval and of citations are not applicable."""
     context = EmptyContext(data.samples)
-    of_retrieval = cell.metrics.of_rankings | cell.metrics.of_contexts
+    of_retrieval = cell.metrics.of_rankings | cell.metrics.of_contexts | cell.metrics.of_citations
     scorings = (NotApplicableScores(of_retrieval, cell.metrics.interval, data.samples),) if of_retrieval else ()
     return _Found(NoPassages(context), 0, NothingRetrieved(), scorings)
 

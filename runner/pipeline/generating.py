@@ -88,8 +88,10 @@ class GeneratedInSteps(Stage[Generation]):
     def make(self, run: Run) -> Generation:
         """Asks the model. Replies are kept one by one, by request."""
         samples = run.read(self.samples).samples
+        # A generator may show some passages alone, which are cited by the numbers that they have among all.
         tasks = [
-            AnswerTask(sample, passages) for sample, passages in zip(samples, self.passages.read(run), strict=True)
+            AnswerTask(sample, tuple(replace(passage, number=n) for n, passage in enumerate(passages, 1)))
+            for sample, passages in zip(samples, self.passages.read(run), strict=True)
         ]
         ask = run.ask(self.llm, "answers")
         made = self.generator.generate(tasks, self._render, _from_draw(ask, self.draw * self.generator.n_draws))

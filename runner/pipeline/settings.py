@@ -12,7 +12,16 @@ from typing import ClassVar, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from components.metrics.interval import Intervals
-from components.protocols import LLM, AnswerMetric, ContextMetric, JudgedMetric, Metric, RankingMetric, Tokenizer
+from components.protocols import (
+    LLM,
+    AnswerMetric,
+    CitationMetric,
+    ContextMetric,
+    JudgedMetric,
+    Metric,
+    RankingMetric,
+    Tokenizer,
+)
 from runner.engine.spending import Budget
 
 M = TypeVar("M", bound=Metric)
@@ -23,11 +32,14 @@ _SECRET = ("user", "pass", "pwd", "token", "secret", "key")
 
 @dataclass(frozen=True)
 class MetricSettings:
-    """Which metrics are computed, how their intervals are, and whether a copy of gold evidence counts as the gold."""
+    """Which metrics are computed, how their intervals are, whether a copy of gold evidence counts as the gold, and
+    whether metrics of answers read these without their citations.
+    """
 
     scores: Mapping[str, Metric]
     interval: Intervals
     credit_copies: bool = True
+    without_citations: bool = False
 
     @cached_property
     def of_rankings(self) -> dict[str, RankingMetric]:
@@ -44,14 +56,19 @@ class MetricSettings:
         """Those that score answers."""
         return _of_kind(self.scores, AnswerMetric)
 
+    @cached_property
+    def of_citations(self) -> dict[str, CitationMetric]:
+        """Those that score what answers cite."""
+        return _of_kind(self.scores, CitationMetric)
+
     def check(self) -> list[str]:
         """Metrics that two components compute, and components that score nothing."""
-        known = {*self.of_rankings, *self.of_contexts, *self.of_answers}
+        known = {*self.of_rankings, *self.of_contexts, *self.of_answers, *self.of_citations}
         return [
             *_computed_twice(self.scores, "~metrics.scores"),
             *(
-                f"scores.{name}: {type(metric).__name__} has none of score_rankings, score_contexts and score_answers "
-                "(with `form`), wanted one: see components/protocols.py"
+                f"scores.{name}: {type(metric).__name__} has none of score_rankings, score_contexts, "
+                "score_citations and score_answers (with `form`), wanted one: see components/protocols.py"
                 for name, metric in self.scores.items()
                 if name not in known
             ),

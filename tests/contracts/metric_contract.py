@@ -11,8 +11,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from components.protocols import AnswerMetric, ContextMetric, Metric, RankingMetric
-from components.records import Context, Documents, Evidence, Kind, Sample, Scores, ScoreState, TextsWithUnits
+from components.protocols import AnswerMetric, CitationMetric, ContextMetric, Metric, RankingMetric
+from components.records import (
+    Context,
+    Documents,
+    Evidence,
+    Kind,
+    PassagePlaces,
+    Sample,
+    Scores,
+    ScoreState,
+    TextsWithUnits,
+)
 from components.text.units import number_units
 
 _REFERENCES = (
@@ -176,6 +186,27 @@ class ContextMetricContract(MetricContract):
 
     def test_has_its_role(self) -> None:
         assert isinstance(self.metric, ContextMetric)
+
+
+_CITED = ("杭州在浙江 [1]。", "北京是首都[2]，见[1]。", "无 [1]", "", "", "共12人【1】。没有别的。")
+
+
+class CitationMetricContract(MetricContract):
+    """Contract of metrics of what answers cite."""
+
+    metric: CitationMetric
+
+    def score(self, n_samples: int) -> dict[str, Scores]:
+        places = [[PassagePlaces((span,)) for span in own] for own in _SPANS[:n_samples]]
+        return self.metric.score_citations(SAMPLES[:n_samples], DOCUMENTS, _CITED[:n_samples], places)
+
+    def test_has_its_role(self) -> None:
+        assert isinstance(self.metric, CitationMetric)
+
+    def test_a_sample_without_gold_in_the_corpus_has_no_value(self) -> None:
+        for scores in self.score(N_SAMPLES).values():
+            without_gold = [place for place, state in enumerate(scores.states) if state is ScoreState.NO_GOLD]
+            assert without_gold == [2, 3]
 
 
 def score_texts(metric: AnswerMetric, samples: Sequence[Sample], answers: Sequence[str]) -> dict[str, Scores]:

@@ -33,6 +33,7 @@ from components.judges.graded import Graded
 from components.llms.extractive import Extractive
 from components.llms.none import NoGenerator
 from components.llms.scripted import Scripted
+from components.metrics.citations import Citations
 from components.metrics.context_tokens import ContextTokens
 from components.metrics.em import ExactMatch
 from components.metrics.interval import Intervals
@@ -355,6 +356,10 @@ _STRICT = MetricSettings(
     {"strict": TrecMeasures(("mrr",), strict=True)}, Intervals(n_resamples=50), credit_copies=False
 )
 
+_CITED = MetricSettings(
+    {"em": ExactMatch(), "citations": Citations()}, Intervals(n_resamples=50), without_citations=True
+)
+
 CELLS = {
     "hybrid, reranked, judged": {
         "reranker": LexicalCoverage(depth=3, tokenizer=CharacterBigrams()),
@@ -410,6 +415,7 @@ CELLS = {
         "retriever": bm25(),
         "generator": SplitFuse("", "{question}\n{answers}", max_tokens=1),
     },
+    "answers that cite": {"retriever": bm25(), "llm": Scripted(reply="{question} [1]"), "metrics": _CITED},
     "three heads of an encoder": {
         "retriever": three_way(LetterHeads()),
         "reranker": LateInteraction(LetterHeads(), depth=3),

@@ -1,0 +1,78 @@
+"""Whether an answer cites the passages that hold the gold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError
+from components.means import combine_mean, mean_scores
+from components.metrics.gold_spans import Span, gold_positions, gold_spans, n_characters, n_common_characters
+from components.records import Documents, PassagePlaces, Sample, Scores, ScoreState
+from components.text.citations import Statement, statements
+
+_ENOUGH = 0.5
+"""Of the characters of a gold unit, or of a passage that is shorter than the unit."""
+
+
+@dataclass(frozen=True)
+class Citations:
+    """`citation_precision`: of the citations of an answer, the share that names a passage which holds gold.
+    `citation_recall`: of its statements, the share that cites at least one such passage.
+
+    Statements are sentences; a passage that a sentence names twice is one citation of it, and a number that no passage
+    has is a wrong one. A passage holds gold if it shares half of the characters of a gold unit with it, or half of its
+    own where it is the shorter; any passage of a document holds a unit without positions.
+    Level: sample. Range: [0, 1], larger is better. Tokenizer: none. An empty or refused answer has recall 0. Without a
+    citation there is no precision (NO_CITATIONS). A sample without gold in the corpus is NO_GOLD.
+    Source: Gao et al. 2023, "Enabling Large Language Models to Generate Text with Citations" (ALCE), section 4, with
+    gold evidence in the place of a model that judges entailment.
+    """
+
+    version: ClassVar[int] = 1
+    larger_is_better: ClassVar[bool | None] = True
+    names: ClassVar[tuple[str, ...]] = ("citation_precision", "citation_recall")
+
+    def score_citations(
+        self,
+        samples: Sequence[Sample],
+        documents: Documents,
+        answers: Sequence[str],
+        passages: Sequence[Sequence[PassagePlaces]],
+    ) -> dict[str, Scores]:
+        """Both of each answer. Raises ComponentError unless there is an answer, and a list of passages, per sample."""
+        if not len(samples) == len(answers) == len(passages):
+            raise ComponentError(
+                f"score_citations: got {len(answers)} answers and the passages of {len(passages)} for {len(samples)} "
+                "samples, wanted one of each per sample"
+            )
+        positions = gold_positions(samples, documents)
+        precision: list[float | ScoreState] = []
+        recall: list[float | ScoreState] = []
+        for sample, answer, own in zip(samples, answers, passages, strict=True):
+            gold = gold_spans(sample.gold, documents, positions)
+            right = {number for number, passage in enumerate(own, 1) if any(_holds(passage, unit) for unit in gold)}
+            said = statements(answer)
+            precision.append(_precision(said, right) if gold else ScoreState.NO_GOLD)
+            recall.append(_recall(said, right) if gold else ScoreState.NO_GOLD)
+        return {"citation_precision": mean_scores(precision), "citation_recall": mean_scores(recall)}
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Means, float64[...], from sums float64[..., 2]."""
+        return combine_mean(sums)
+
+
+def _precision(said: Sequence[Statement], right: set[int]) -> float | ScoreState:
+    cited = [number in right for statement in said for number in statement.cited]
+    return sum(cited) / len(cited) if cited else ScoreState.NO_CITATIONS
+
+
+def _recall(said: Sequence[Statement], right: set[int]) -> float:
+    return sum(not right.isdisjoint(statement.cited) for statement in said) / max(len(said), 1)
+
+
+def _holds(passage: PassagePlaces, unit: Span) -> bool:
+    n_common = n_common_characters([unit], [*passage.own, *passage.copied])
+    return n_common > 0 and n_common >= _ENOUGH * min(n_characters([unit]), n_characters(passage.own))

@@ -1,0 +1,43 @@
+"""Where the gold of samples is in a corpus, and what it has in common with other spans."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from components.records import Documents, Evidence, Sample
+
+Span = tuple[int, int, int]
+"""(document position, start, end)."""
+
+
+def gold_positions(samples: Sequence[Sample], documents: Documents) -> dict[str, int]:
+    """Positions in the corpus of those gold documents that are in it."""
+    gold_ids = {unit.document_id for sample in samples for unit in sample.gold}
+    return {document_id: position for position, document_id in enumerate(documents.ids) if document_id in gold_ids}
+
+
+def gold_spans(units: Sequence[Evidence], documents: Documents, positions: Mapping[str, int]) -> list[Span]:
+    """The units that are in the corpus, as spans; one without positions is its whole document."""
+    spans = []
+    for unit in units:
+        position = positions.get(unit.document_id)
+        if position is not None:
+            start = 0 if unit.start is None else unit.start
+            end = len(documents.texts[position]) if unit.end is None else unit.end
+            spans.append((position, start, end))
+    return spans
+
+
+def n_common_characters(spans: Sequence[Span], others: Sequence[Span]) -> int:
+    """Characters that are in some of the spans and in some of the others: |A and B| = |A| + |B| - |A or B|."""
+    return n_characters(spans) + n_characters(others) - n_characters([*spans, *others])
+
+
+def n_characters(spans: Iterable[Span]) -> int:
+    """Characters in the union of spans."""
+    n_characters = 0
+    current_document, covered_until = -1, 0
+    for document, start, end in sorted(spans):
+        if document != current_document:
+            current_document, covered_until = document, 0
+        n_characters += max(0, end - max(start, covered_until))
+        covered_until = max(covered_until, end)
+    return n_characters

@@ -1,0 +1,35 @@
+import pytest
+
+from components.text.citations import statements, without_citations
+
+
+def cited(answer: str) -> list[tuple[str, tuple[int, ...]]]:
+    return [(without_citations(statement.text).strip(), statement.cited) for statement in statements(answer)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("It was opened in 1932 [1]. It is red [2][3].", [("It was opened in 1932.", (1,)), ("It is red.", (2, 3))]),
+        ("It was opened in 1932. [1] It is red.[2, 3]", [("It was opened in 1932.", (1,)), ("It is red.", (2, 3))]),
+        ("[1] It was opened. [2] It is red.", [("It was opened.", (1,)), ("It is red.", (2,))]),
+        ("桥于1932年通车【1】。桥是红色的。[2]", [("桥于1932年通车。", (1,)), ("桥是红色的。", (2,))]),
+        ("桥是红色的［1，3］", [("桥是红色的", (1, 3))]),
+        ("Red [2-4].", [("Red.", (2, 3, 4))]),
+        ("Red [2], truly red [2].", [("Red, truly red.", (2,))]),
+        ("It costs 5 [12].\n- It is red\n\n[3]", [("It costs 5.", (12,)), ("- It is red", ())]),
+        ("No number [n], no year [1932], no mark (1).", [("No number [n], no year [1932], no mark (1).", ())]),
+        ("", []),
+        ("[1]", []),
+        (" \n ", []),
+    ],
+)
+def test_statements_with_what_they_cite(answer: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
+    assert cited(answer) == expected
+
+
+def test_nothing_but_marks_and_the_blanks_before_them_is_taken_out() -> None:
+    assert (
+        without_citations("It was [1] opened in 1932 [2][3]. Red [4]\n[5] and [x]")
+        == "It was opened in 1932. Red\n and [x]"
+    )
