@@ -648,6 +648,20 @@ class Prompt(Component, Protocol):
         """Chat messages of a cell without retrieval, whose model answers from its own knowledge."""
 
 
+@runtime_checkable
+class History(Component, Protocol):
+    """Says whose answers stand as the earlier turns of a conversation in prompts."""
+
+    @property
+    def has_rounds(self) -> bool:
+        """True if turns wait for the answers to those before them."""
+
+    def earlier_turns(self, samples: Sequence[Sample]) -> list[tuple[int, ...]]:
+        """Per sample the positions of those whose answers it waits for, in the order of its history, one for each turn
+        of it; () for all where the data set's own answers stand.
+        """
+
+
 class AnswersFrom(StrEnum):
     """What decides a backend's answer, and so stands in the key of a kept reply. A language model reads messages;
     baselines read the sample and the passages; NOTHING is for no generator at all: no request is made.

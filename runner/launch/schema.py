@@ -50,7 +50,7 @@ class CellBuilder:
         values = builder.field_values(Cell, config, "")
         mistakes = [
             *builder.mistakes,
-            *combination_mistakes(*map(values.get, ("top_k", "retriever", "expander", "generator", "llm"))),
+            *combination_mistakes(*map(values.get, ("top_k", "retriever", "expander", "generator", "llm", "history"))),
         ]
         if mistakes:
             raise ConfigError(list(dict.fromkeys(mistakes)))

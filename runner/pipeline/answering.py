@@ -11,11 +11,12 @@ from components.json_value import Json
 from components.openai_server.gate import Tokens
 from components.protocols import LLM, Prompt
 from components.records import Answer, AnswerState, ErrorClass, Message, Request, Sample
+from runner.engine.ask import total
 from runner.engine.codecs import Codec, Parts
 from runner.engine.run import Run
 from runner.engine.spending.admitted import most_tokens
 from runner.engine.stage import Stage, Work
-from runner.pipeline.data import Samples
+from runner.pipeline.data import SampleSet
 from runner.pipeline.passages import NoPassages, PromptPassages
 
 Messages = tuple[Message, ...]
@@ -79,6 +80,16 @@ def tokens_without_passages(llm: LLM, prompt: Prompt, samples: Sequence[Sample])
     return Tokens(int(alone.n_prompt * share), int(alone.n_completion * share))
 
 
+def usage_of(answers: Sequence[Answer]) -> dict[str, int | None]:
+    """Requests and tokens of answers to one prompt each."""
+    return {
+        "n_requests": len(answers),
+        "n_prompt_tokens": total([answer.n_prompt_tokens for answer in answers]),
+        "n_completion_tokens": total([answer.n_completion_tokens for answer in answers]),
+        "n_cached_tokens": sum(answer.n_cached_tokens for answer in answers),
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class Prompts(Stage[Sequence[Messages]]):
     """The messages for every sample: kept, so that the plan can count what is still to be asked."""
@@ -89,7 +100,7 @@ class Prompts(Stage[Sequence[Messages]]):
     codec: ClassVar[Codec[Sequence[Messages]]] = PromptsCodec()
 
     prompt: Prompt
-    samples: Samples
+    samples: Stage[SampleSet]
     passages: PromptPassages
 
     def make(self, run: Run) -> Sequence[Messages]:
@@ -153,7 +164,7 @@ class BaselineAnswers(Stage[Sequence[Answer]]):
     codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
 
     llm: LLM
-    samples: Samples
+    samples: Stage[SampleSet]
     passages: PromptPassages
 
     def make(self, run: Run) -> Sequence[Answer]:
@@ -175,7 +186,7 @@ class NoAnswers(Stage[Sequence[Answer]]):
     work: ClassVar[Work] = Work.ASKING
     codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
 
-    samples: Samples
+    samples: Stage[SampleSet]
 
     def make(self, run: Run) -> Sequence[Answer]:
         """An answer that says so for each sample."""

@@ -33,6 +33,7 @@ from components.protocols import (
     Filter,
     Generator,
     Header,
+    History,
     Metric,
     PickingArm,
     Prompt,
@@ -53,13 +54,14 @@ from runner.pipeline.citation_scores import CitationScores, UncitedAnswers
 from runner.pipeline.context import ChosenContext, EmptyContext
 from runner.pipeline.copies import FoundCopies, NoCopies
 from runner.pipeline.cut_texts import cut_pairs, cut_texts
-from runner.pipeline.data import Data
+from runner.pipeline.data import Data, SampleSet
 from runner.pipeline.dense import dense_hits, dimension_mistakes
 from runner.pipeline.diversifying import diverse_hits, diversity_reports
 from runner.pipeline.encoded import encoded_hits
 from runner.pipeline.expanding import (
     expander_mistakes,
     gives_one_query,
+    gold_answer_mistakes,
     reranking_queries,
     searched_queries,
     unasked_queries,
@@ -70,6 +72,7 @@ from runner.pipeline.generating import GeneratedAnswers, GeneratedInSteps, draw_
 from runner.pipeline.headers import Searched, with_headers
 from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.list_reranking import asked_orders
+from runner.pipeline.own_history import answered_in_turns
 from runner.pipeline.parents import cut_corpus
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.picking import PickedHits
@@ -114,6 +117,7 @@ class Cell:
     prompt: Prompt
     llm: LLM
     generator: Generator
+    history: History
     metrics: MetricSettings
     judge: JudgeSettings
     top_k: int
@@ -189,19 +193,34 @@ def _citation_scores(
 
 
 def _answered(cell: Cell, data: Data, found: _Found) -> tuple[tuple[Prompts, ...], Stage[Sequence[Answer]]]:
-    """What the model is shown, and its answers. Without a language model nobody reads a prompt."""
-    answers_from, passages = cell.llm.answers_from, found.passages
-    if answers_from is AnswersFrom.NOTHING:
+    """What the model is shown, and its answers. Without a language model nobody reads a prompt, nor a history."""
+    if cell.llm.answers_from is AnswersFrom.NOTHING:
         return (), NoAnswers(data.samples)
-    if answers_from is AnswersFrom.SAMPLE:
-        return (), BaselineAnswers(cell.llm, data.samples, passages)
+    if cell.llm.answers_from is AnswersFrom.SAMPLE:
+        return (), BaselineAnswers(cell.llm, data.samples, found.passages)
+    if len(data.n_by_turn) == 1 or not cell.history.has_rounds:
+        return _asked_for(cell, data.samples, data.n_samples, found)
+    conversations = answered_in_turns(
+        cell.history,
+        data,
+        found.passages,
+        lambda samples, n_samples, passages: _asked_for(cell, samples, n_samples, replace(found, passages=passages)),
+    )
+    return (), GeneratedAnswers(conversations)
+
+
+def _asked_for(
+    cell: Cell, samples: Stage[SampleSet], n_samples: int, found: _Found
+) -> tuple[tuple[Prompts, ...], Stage[Sequence[Answer]]]:
+    """Prompts for samples, and the language model's answers."""
+    passages = found.passages
     n_most, n_about = _most_passage_tokens(cell, passages), _n_context_tokens(cell, passages)
     if cell.generator.n_requests(found.n_passages, n_most) == 1:  # the same as a single prompt, whatever it would do
-        prompts = Prompts(cell.prompt, data.samples, passages)
-        return (prompts,), Answers(cell.llm, prompts, cell.repeat, data.n_samples, n_about)
-    sizes = data.n_samples, found.n_passages, n_most, n_about
+        prompts = Prompts(cell.prompt, samples, passages)
+        return (prompts,), Answers(cell.llm, prompts, cell.repeat, n_samples, n_about)
+    sizes = n_samples, found.n_passages, n_most, n_about
     return (), GeneratedAnswers(
-        GeneratedInSteps(cell.generator, cell.llm, cell.prompt, data.samples, passages, cell.repeat, *sizes)
+        GeneratedInSteps(cell.generator, cell.llm, cell.prompt, samples, passages, cell.repeat, *sizes)
     )
 
 
@@ -338,6 +357,7 @@ def combination_mistakes(
     expander: Expander | None = None,
     generator: Generator | None = None,
     llm: LLM | None = None,
+    history: History | None = None,
 ) -> list[str]:
     """What is wrong with fields of a cell taken together; None for one that could not be built."""
     mistakes = dimension_mistakes(retriever) if retriever is not None else []
@@ -358,6 +378,8 @@ def combination_mistakes(
             )
     if expander is not None and retriever is not None and searches(retriever):
         mistakes += expander_mistakes(expander)
+        if history is not None and history.has_rounds:
+            mistakes += gold_answer_mistakes(expander)
     return mistakes
 
 

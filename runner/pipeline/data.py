@@ -1,6 +1,7 @@
 """The data set: loading it, and telling its corpus from its samples, so that each is keyed by its own content."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
@@ -42,6 +43,7 @@ class BenchmarkCodec:
                 "n_documents": len(documents),
                 "n_samples": len(samples),
                 "corpus_prefixes": sorted({sample.corpus_prefix for sample in result.samples}),
+                "n_by_turn": _n_by_turn(result.samples),
                 "language": detect_language(chain(*zip(questions, documents.texts, strict=False))),
             },
             "documents": _table(documents),
@@ -55,6 +57,12 @@ class BenchmarkCodec:
         return Benchmark(
             _documents(parts["documents"]), decode_samples(parts["samples"]), parts["notes"], dict(parts["labels"])
         )
+
+
+def _n_by_turn(samples: Sequence[Sample]) -> list[int]:
+    """How many samples have no earlier turn, one, two, and so on."""
+    counts = Counter(len(sample.history) for sample in samples)
+    return [counts[n_earlier] for n_earlier in range(max(counts, default=0) + 1)]
 
 
 def _table(documents: Documents) -> pa.Table:
@@ -152,7 +160,7 @@ class LoadedBenchmark(Stage[Benchmark]):
     """The data set as its loader gives it; `fingerprint` is the hash of the files that it reads."""
 
     kind: ClassVar[str] = "data"
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Benchmark]] = BenchmarkCodec()
 
@@ -224,6 +232,7 @@ class Data:
     notes: Mapping[str, Json]
     language: str
     key: str
+    n_by_turn: tuple[int, ...]
 
 
 def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
@@ -258,4 +267,5 @@ def load_data(dataset: Dataset, store: Store, announce: Callable[[str], None] = 
         notes,
         content["language"],
         key_of([content["documents"], content["samples"]]),
+        tuple(content["n_by_turn"]),
     )

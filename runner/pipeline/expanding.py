@@ -125,3 +125,13 @@ def expander_mistakes(expander: Expander) -> list[str]:
         for llm in models
         if not is_language_model(llm)
     ]
+
+
+def gold_answer_mistakes(expander: Expander) -> list[str]:
+    """Variants that search with answers of the data set, in a conversation in which the model gives its own."""
+    if not any(getattr(variant, "with_answers", False) for variant in expander.variants):
+        return []
+    return [
+        "expander.with_answers: got true with history=own: the answers that are searched with are those of the data "
+        "set, which were not given in this conversation; wanted false, or history=gold"
+    ]

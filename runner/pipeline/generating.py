@@ -12,7 +12,7 @@ from runner.engine.codecs import Codec, Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
 from runner.pipeline.answering import AnswersCodec, Messages, PromptsCodec, tokens_without_passages
-from runner.pipeline.data import Samples
+from runner.pipeline.data import SampleSet
 from runner.pipeline.passages import NoPassages, PromptPassages
 
 
@@ -57,7 +57,7 @@ class GeneratedInSteps(Stage[Generation]):
     generator: Generator
     llm: LLM
     prompt: Prompt
-    samples: Samples
+    samples: Stage[SampleSet]
     passages: PromptPassages
     draw: int
     n_samples: int = runtime_only(0, "the samples stand in the key themselves")
@@ -123,14 +123,14 @@ class GeneratedAnswers(Stage[Sequence[Answer]]):
     work: ClassVar[Work] = Work.ASKING
     codec: ClassVar[Codec[Sequence[Answer]]] = AnswersCodec()
 
-    generation: GeneratedInSteps
+    generation: Stage[Generation]
 
     def make(self, run: Run) -> Sequence[Answer]:
         """Takes them out."""
         return run.read(self.generation).answers
 
 
-def generations(answers: Stage[Sequence[Answer]]) -> tuple[GeneratedInSteps, ...]:
+def generations(answers: Stage[Sequence[Answer]]) -> tuple[Stage[Generation], ...]:
     """The stage that made these answers in steps, if one did."""
     return (answers.generation,) if isinstance(answers, GeneratedAnswers) else ()
 

@@ -29,12 +29,12 @@ from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup, Work
-from runner.pipeline.answering import Answers, Prompts
+from runner.pipeline.answering import Answers, Prompts, usage_of
 from runner.pipeline.asked_counts import AskedCounts
 from runner.pipeline.cut_texts import CutPairs, CutTexts
 from runner.pipeline.data import Samples
 from runner.pipeline.expanding import asked_counts
-from runner.pipeline.generating import GeneratedInSteps
+from runner.pipeline.generating import Generation
 from runner.pipeline.judge_counts import judge_counts
 from runner.pipeline.judging import JudgedScores
 from runner.pipeline.list_reranking import HitOrders
@@ -161,7 +161,7 @@ class Result(Stage[Summary]):
     prompts: tuple[Prompts, ...]
     answers: Stage[Sequence[Answer]]
     scorings: tuple[Stage[Scoring], ...]
-    generation: tuple[GeneratedInSteps, ...] = added_later(())
+    generation: tuple[Stage[Generation], ...] = added_later(())
     """The answers that took several requests each, if they did; there are no `prompts` then."""
 
     def make(self, run: Run) -> Summary:
@@ -212,12 +212,7 @@ class Result(Stage[Summary]):
         """
         usage = {name: counts.usage for name, counts in asked.items()}
         if isinstance(self.answers, Answers):
-            usage["answers"] = {
-                "n_requests": len(answers),
-                "n_prompt_tokens": total([answer.n_prompt_tokens for answer in answers]),
-                "n_completion_tokens": total([answer.n_completion_tokens for answer in answers]),
-                "n_cached_tokens": sum(answer.n_cached_tokens for answer in answers),
-            }
+            usage["answers"] = usage_of(answers)
         for generation in self.generation:
             usage["answers"] = run.read(generation).usage
         for stage, scoring in zip(self.scorings, scorings, strict=True):

@@ -29,6 +29,8 @@ from components.generators.single import Single
 from components.generators.split_fuse import SplitFuse
 from components.headers.none import NoHeader
 from components.headers.place import Place
+from components.histories.gold import GoldHistory
+from components.histories.own import OwnHistory
 from components.judges.graded import Graded
 from components.llms.extractive import Extractive
 from components.llms.none import NoGenerator
@@ -41,7 +43,7 @@ from components.metrics.passage_coverage import PassageCoverage
 from components.metrics.trec import TrecMeasures
 from components.prompts.by_kind import PromptByKind
 from components.protocols import LLM, EmbedderState, ThreeWayEncoder, WordTokenizer
-from components.records import Benchmark, Condition, Documents, Evidence, Kind, Passages, RefinedDocuments, Sample
+from components.records import Benchmark, Condition, Documents, Evidence, Kind, Passages, RefinedDocuments, Sample, Turn
 from components.refiners.none import NoRefiner
 from components.refiners.pieces import Piece, assembled, copied
 from components.rerankers.cascade import Cascade
@@ -125,6 +127,31 @@ class FixedData:
             replace(sample, corpus_prefix=f"{sample.subset}/" if self.side_by_side else "") for sample in _SAMPLES
         )
         return Benchmark(documents, samples, {"n_documents": 4}, {"towers": "Towers"})
+
+
+@dataclass(frozen=True)
+class FixedTalk(FixedData):
+    """The same documents, and two conversations of two turns."""
+
+    def load(self) -> Benchmark:
+        first, _, third, _ = _SAMPLES
+        talks = [
+            (
+                opening,
+                replace(
+                    opening,
+                    id=f"{opening.id}b",
+                    question="Who saw the bridge and the mill?",
+                    history=(_turn_of(opening),),
+                ),
+            )
+            for opening in (first, third)
+        ]
+        return replace(super().load(), samples=tuple(sample for talk in talks for sample in talk))
+
+
+def _turn_of(sample: Sample) -> Turn:
+    return Turn(sample.question, sample.references[0])
 
 
 @dataclass(frozen=True)
@@ -322,6 +349,7 @@ def fixed_cell(**fields: Any) -> Cell:
         ),
         llm=Scripted(reply="{question}"),
         generator=Single(),
+        history=GoldHistory(),
         metrics=MetricSettings(
             {
                 "trec": TrecMeasures(("mrr", "ndcg@10")),
@@ -416,6 +444,12 @@ CELLS = {
         "generator": SplitFuse("", "{question}\n{answers}", max_tokens=1),
     },
     "answers that cite": {"retriever": bm25(), "llm": Scripted(reply="{question} [1]"), "metrics": _CITED},
+    "a conversation of its own": {
+        "dataset": FixedTalk(),
+        "retriever": bm25(),
+        "history": OwnHistory(),
+        "llm": Scripted(reply="To {question}: yes.", error_on="mill"),
+    },
     "three heads of an encoder": {
         "retriever": three_way(LetterHeads()),
         "reranker": LateInteraction(LetterHeads(), depth=3),

@@ -1,0 +1,1 @@
+"""Whose answers stand as the earlier turns of a conversation."""

@@ -1,0 +1,35 @@
+"""The model's own answers as history: which samples are earlier turns of which."""
+
+from dataclasses import replace
+
+import pytest
+
+from components.errors import ComponentError
+from components.histories.own import OwnHistory
+from tests.contracts.history_contract import ASKED, HistoryContract, talk
+
+
+class TestOwnHistory(HistoryContract):
+    component = OwnHistory()
+
+
+def test_conversations_that_begin_alike_share_the_beginning() -> None:
+    samples = [*talk("Who?", "When?"), *talk("Who?", "Where?", "When?", name="other")]
+    assert OwnHistory().earlier_turns(samples) == [(), (0,), (), (0,), (0, 3)]
+
+
+def test_another_subset_or_corpus_is_another_conversation() -> None:
+    samples = talk("Who?", "When?")
+    for other in ({"subset": "other"}, {"corpus_prefix": "other/"}):
+        both = [*samples, *(replace(sample, **other) for sample in samples)]
+        assert OwnHistory().earlier_turns(both) == [(), (0,), (), (2,)]
+
+
+def test_an_earlier_turn_that_is_no_sample_is_a_mistake() -> None:
+    first, second, third = talk(*ASKED)
+    assert OwnHistory().check_samples([first, second, third]) == []
+    (mistake,) = OwnHistory().check_samples([first, third])
+    assert "1 of 1 samples with earlier turns have one that is no sample of the data set" in mistake
+    assert "e.g. 'talk2': 'When?'" in mistake
+    with pytest.raises(ComponentError, match="history=gold"):
+        OwnHistory().earlier_turns([second])
