@@ -18,6 +18,7 @@ from components.records import (
     AllowedDocuments,
     Answer,
     AnswerTask,
+    AskedText,
     Benchmark,
     Context,
     Documents,
@@ -104,11 +105,29 @@ class Refinement(Component, Protocol):
 
 
 @runtime_checkable
+class AskingRefinement(Component, Protocol):
+    """A refinement for which a language model is asked about each document."""
+
+    @property
+    def llm(self) -> "LLM":
+        """The model that is asked."""
+
+    def refine_by_asking(self, documents: Documents, ask: "Ask") -> tuple[RefinedDocuments, list[AskedText]]:
+        """Each document refined, and what came of asking about each that was asked about. A document about which a
+        request failed, or whose reply cannot be read (after asking again), stays as it was.
+        """
+
+
+AnyRefinement = Refinement | AskingRefinement
+"""A step of a refiner, of one kind or of the other."""
+
+
+@runtime_checkable
 class Refiner(Component, Protocol):
     """Which refinements are made, one after the other, so that cells share the first that they have in common."""
 
     @property
-    def steps(self) -> Sequence[Refinement]:
+    def steps(self) -> Sequence[AnyRefinement]:
         """None for texts as they are; a refiner that is a single refinement returns itself."""
 
 
@@ -186,11 +205,23 @@ class HeaderWriter(Component, Protocol):
 
 
 @runtime_checkable
+class AskingHeaderWriter(Component, Protocol):
+    """A writer of headers that asks a language model."""
+
+    @property
+    def llm(self) -> "LLM":
+        """The model that is asked."""
+
+    def write_by_asking(self, documents: Documents, chunks: Spans, ask: "Ask") -> list[AskedText]:
+        """What came of asking about each chunk: without a text it has no header."""
+
+
+@runtime_checkable
 class Header(Component, Protocol):
     """Which headers stand before each chunk where it is searched."""
 
     @property
-    def writers(self) -> Sequence[HeaderWriter]:
+    def writers(self) -> Sequence[HeaderWriter | AskingHeaderWriter]:
         """None for chunks as they are; a header that is a single one returns itself."""
 
 

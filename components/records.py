@@ -407,6 +407,17 @@ class HitOrder:
 
 
 @dataclass(frozen=True)
+class AskedText:
+    """What a language model wrote about one thing: `text`, "" where there is none; then `unread` says of the reply why
+    it could not be read, or `failed` why the request failed.
+    """
+
+    text: str
+    unread: str = ""
+    failed: str = ""
+
+
+@dataclass(frozen=True)
 class Context:
     """What goes into the prompts: `chunk` int32[n_queries, n] positions in prompt order, padded with -1; n is top_k, or
     a multiple of it where chunks around the hits are read too.

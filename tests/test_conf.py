@@ -48,6 +48,10 @@ NEEDED = {
             "step_back",
         )
     },
+    **{
+        option: ["llm=scripted"]
+        for option in ("refiner/summary.yaml", "refiner/combined.yaml", "header/contextual.yaml")
+    },
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
     **{

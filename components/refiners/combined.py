@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.protocols import Refinement, Refiner
+from components.protocols import LLM, AnyRefinement, Refiner
 
 
 @dataclass(frozen=True)
 class Combined:
     """The steps of all refiners that `use` names among those `known`, each made of what the one before it left. The
-    first ones are those of a cell that uses them alone.
+    first ones are those of a cell that uses them alone. `llm` is the model that those share which ask one.
     """
 
+    llm: LLM
     known: Mapping[str, Refiner]
     use: tuple[str, ...]
 
@@ -34,6 +35,6 @@ class Combined:
         return hash((self.use, tuple(self.known)))
 
     @property
-    def steps(self) -> tuple[Refinement, ...]:
+    def steps(self) -> tuple[AnyRefinement, ...]:
         """In the order in which they are named."""
         return tuple(step for name in self.use for step in self.known[name].steps)

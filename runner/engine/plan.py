@@ -226,7 +226,8 @@ class _ReadingAhead(_CountingRun):
         if self._store.find(stage.kind, stage.key):
             return super().read(stage)
         if stage.key not in self._made:
-            self._made[stage.key] = stage.make(self)
+            # In a run of its own: what it would ask for is counted where it is wanted itself.
+            self._made[stage.key] = stage.make(_ReadingAhead(stage, self._store, self._cache, self._made))
         return self._made[stage.key]  # type: ignore[return-value]  # kept under the key of a Stage[T]
 
 

@@ -38,6 +38,9 @@ def build_cell(config: Mapping[str, Json]) -> Cell:
     return CellBuilder().build(config)
 
 
+_TAKEN_TOGETHER = ("top_k", "retriever", "expander", "generator", "llm", "history", "refiner", "header")
+
+
 class CellBuilder:
     """Builds the cells of a sweep, which share most of their parts: equal ones are built once."""
 
@@ -50,7 +53,7 @@ class CellBuilder:
         values = builder.field_values(Cell, config, "")
         mistakes = [
             *builder.mistakes,
-            *combination_mistakes(*map(values.get, ("top_k", "retriever", "expander", "generator", "llm", "history"))),
+            *combination_mistakes(*map(values.get, _TAKEN_TOGETHER)),
         ]
         if mistakes:
             raise ConfigError(list(dict.fromkeys(mistakes)))

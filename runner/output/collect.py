@@ -17,8 +17,10 @@ from runner.output.matrices import matrix_files
 from runner.output.money import priced
 from runner.output.ranking import N_FIRST, headlines
 from runner.pipeline.expanding import EXPANDER
+from runner.pipeline.headers import HEADER
 from runner.pipeline.list_reranking import RERANKER
 from runner.pipeline.planned import PlannedCell
+from runner.pipeline.refining import REFINER
 from runner.pipeline.settings import Pictures, RunSettings
 from runner.results import FAILED, OK, CellResult
 
@@ -109,10 +111,11 @@ def _signatures(cell: PlannedCell) -> dict[str, str]:
 
 
 def _too_many_failures(summary: Mapping[str, Json], max_failure_rate: float) -> list[str]:
-    """Of answers, of the queries or orders that an expander or a reranker asks for, or of a metric's judgements."""
+    """Of answers, of what steps of retrieval ask for, or of a metric's judgements."""
     n_samples: int = summary["n_samples"]
-    n_of = {EXPANDER: summary["judges"].get(EXPANDER, {}).get("n_judged", 0)}  # one for each variant that asks
     asked = {name: counts for name, counts in summary["judges"].items() if _role_of(name) in _ASKED_FOR}
+    # A reranker is asked about samples; the others about documents, chunks, and variants of queries.
+    n_of = {name: counts["n_judged"] for name, counts in asked.items() if _role_of(name) != RERANKER}
     failed = {"answers": summary["counts"].get(AnswerState.ERROR, 0)}
     failed |= {name: counts["n_failed"] for name, counts in asked.items()}
     causes = summary["commonest_errors"] | {name: own["commonest_error"] for name, own in asked.items()}
@@ -141,12 +144,12 @@ def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list
 
 
 _WHEN_UNREAD = (
-    "a reply that is cut off wants a larger max_new_tokens of judge.llm (reranker.llm, expander.llm), one that is no "
+    "a reply that is cut off wants a larger max_new_tokens of judge.llm (or of another step's), one that is no "
     "JSON another json_mode or model"
 )
 
 
-_ASKED_FOR = {EXPANDER: "queries", RERANKER: "orders"}
+_ASKED_FOR = {REFINER: "documents", HEADER: "texts", EXPANDER: "queries", RERANKER: "orders"}
 """What a language model is asked for on the way to an answer, by role."""
 
 

@@ -1,12 +1,13 @@
 """How well the language model was understood that a step of retrieval asked, and what that cost."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from components.json_value import Json
-from runner.engine.ask import total
+from components.protocols import LLM
+from runner.engine.ask import is_language_model, total
 
 
 class Told(Protocol):
@@ -51,3 +52,13 @@ def summed(counts: Sequence[AskedCounts]) -> AskedCounts:
         replies[name] = max(counts, key=lambda each: each.replies[number]).replies[name]
     usage = {name: total([each.usage[name] for each in counts]) for name in counts[0].usage}
     return AskedCounts(replies, usage)
+
+
+def model_mistakes(step: str, writes: str, models: Iterable[LLM]) -> list[str]:
+    """Those that a step (by its axis) asks and that are no language models; `writes` says what they are to write."""
+    return [
+        f"{step}: got {type(llm).__name__} to write {writes}, wanted a language model: for the cell (llm=openai "
+        f"llm.model=...), or for the {step} alone (+llm@{step}.llm=openai {step}.llm.model=...)"
+        for llm in models
+        if not is_language_model(llm)
+    ]

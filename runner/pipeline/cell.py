@@ -69,14 +69,21 @@ from runner.pipeline.expanding import (
 from runner.pipeline.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.fusing import Ranking, joined_hits
 from runner.pipeline.generating import GeneratedAnswers, GeneratedInSteps, draw_mistakes, generations
-from runner.pipeline.headers import Searched, with_headers
+from runner.pipeline.headers import Searched, asked_headers, header_mistakes, with_headers
 from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.list_reranking import asked_orders
 from runner.pipeline.own_history import answered_in_turns
 from runner.pipeline.parents import cut_corpus
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.picking import PickedHits
-from runner.pipeline.refining import gold_in, refined_corpora, refiner_reports, told_in_original
+from runner.pipeline.refining import (
+    asking_corpora,
+    gold_in,
+    refined_corpora,
+    refiner_mistakes,
+    refiner_reports,
+    told_in_original,
+)
 from runner.pipeline.result import NothingRetrieved, Result, Retrieved
 from runner.pipeline.retrieval_scores import ContextScores, RankingScores
 from runner.pipeline.scores import NotApplicableScores, Scoring
@@ -251,7 +258,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     picking = next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
     cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, corpus)
     chunks = cut_up.read
-    searched = with_headers(cell.header, data, cut_up.searched)
+    searched = Searched(data, chunks) if picking else with_headers(cell.header, data, cut_up.searched)
     if picking:
         n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
         found: Stage[Hits] = PickedHits(picking, n, gold_in(refined, samples), corpus, chunks)
@@ -295,6 +302,8 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
                 *diversity_reports(found),
                 *cascade_reports(reranked, data, chunks),
             ),
+            asking_corpora(refined),
+            asked_headers(searched),
         ),
         tuple(scorings),
     )
@@ -358,6 +367,8 @@ def combination_mistakes(
     generator: Generator | None = None,
     llm: LLM | None = None,
     history: History | None = None,
+    refiner: Refiner | None = None,
+    header: Header | None = None,
 ) -> list[str]:
     """What is wrong with fields of a cell taken together; None for one that could not be built."""
     mistakes = dimension_mistakes(retriever) if retriever is not None else []
@@ -380,6 +391,10 @@ def combination_mistakes(
         mistakes += expander_mistakes(expander)
         if history is not None and history.has_rounds:
             mistakes += gold_answer_mistakes(expander)
+    if refiner is not None and retriever is not None and retriever.arms:
+        mistakes += refiner_mistakes(refiner)
+    if header is not None and retriever is not None and searches(retriever):
+        mistakes += header_mistakes(header)
     return mistakes
 
 

@@ -12,11 +12,10 @@ from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import AnyVariant, AskedVariant, Expander
 from components.records import Queries
-from runner.engine.ask import is_language_model
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
-from runner.pipeline.asked_counts import AskedCounts, reply_counts, summed
+from runner.pipeline.asked_counts import AskedCounts, model_mistakes, reply_counts, summed
 from runner.pipeline.data import Data, Samples
 from runner.pipeline.queries import SampleQueries
 
@@ -119,12 +118,7 @@ def asked_counts(run: Run, queries: Iterable[Stage[Queries]]) -> dict[str, Asked
 def expander_mistakes(expander: Expander) -> list[str]:
     """Variants that are to ask what is no language model."""
     models = [variant.llm for variant in expander.variants if isinstance(variant, AskedVariant)]
-    return [
-        f"expander: got {type(llm).__name__} to write queries, wanted a language model: for the cell (llm=openai "
-        "llm.model=...), or for the expander alone (+llm@expander.llm=openai expander.llm.model=...)"
-        for llm in models
-        if not is_language_model(llm)
-    ]
+    return model_mistakes(EXPANDER, "queries", models)
 
 
 def gold_answer_mistakes(expander: Expander) -> list[str]:

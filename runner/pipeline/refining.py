@@ -9,7 +9,7 @@ without a refiner.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
+from components.fields import runtime_only
 from components.json_value import Json
-from components.protocols import Refinement, Refiner
+from components.protocols import AskingRefinement, Refinement, Refiner
 from components.records import (
     ChunkOrigins,
     Context,
@@ -34,8 +35,13 @@ from components.text.origins import carried, joined, own_places, traced
 from runner.engine.codecs import Codec, Columns, Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
+from runner.pipeline.asked_counts import AskedCounts, model_mistakes, reply_counts, summed
 from runner.pipeline.data import CorpusCodec, Data, Samples, SamplesCodec, SampleSet
 from runner.pipeline.step_reports import LINE, StepReport
+
+PURPOSE = "refining"
+REFINER = "refiner"
+"""How a refiner that asks a language model is called where judges have their names."""
 
 _AFTER_ALL = "\U0010ffff"
 
@@ -110,14 +116,74 @@ def _refined(
     )
 
 
-def refined_corpora(refiner: Refiner, data: Data) -> tuple[RefinedCorpus, ...]:
+@dataclass(frozen=True)
+class AskedDocuments(RefinedDocuments):
+    """Documents that a language model made, with how well it was understood (`replies`, as `reply_counts` gives them,
+    by document) and what that cost (`usage`).
+    """
+
+    replies: Mapping[str, Json] = field(kw_only=True)
+    usage: Mapping[str, int | None] = field(kw_only=True)
+
+
+class AskedCorpusCodec:
+    """As `RefinedCorpusCodec`, with replies and usage as JSON."""
+
+    def encode(self, result: AskedDocuments) -> Parts:
+        """All of them."""
+        told = {"replies": dict(result.replies), "usage": dict(result.usage)}
+        return {**RefinedCorpusCodec().encode(result), **told}
+
+    def decode(self, parts: Parts) -> AskedDocuments:
+        """All of them."""
+        refined = RefinedCorpusCodec().decode(parts)
+        return AskedDocuments(**vars(refined), replies=parts["replies"], usage=parts["usage"])
+
+
+@dataclass(frozen=True, eq=False)
+class AskedCorpus(Stage[AskedDocuments]):
+    """One refinement of the documents for which a language model is asked."""
+
+    kind: ClassVar[str] = "asked_corpus"
+    in_words: ClassVar[str] = "documents by a language model"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[AskedDocuments]] = AskedCorpusCodec()
+
+    refinement: AskingRefinement
+    corpus: Stage[Documents]
+    n_documents: int = runtime_only(0, "the documents stand in the key of the corpus")
+
+    must_read_replies: ClassVar[bool] = True
+    counts_ahead: ClassVar[bool] = True
+
+    @property
+    def n_requests(self) -> int:
+        """One per document, at most."""
+        return self.n_documents
+
+    def make(self, run: Run) -> AskedDocuments:
+        """Asks about every document."""
+        documents = run.read(self.corpus)
+        ask = run.ask(self.refinement.llm, PURPOSE)
+        refined, asked = self.refinement.refine_by_asking(documents, ask)
+        _checked(refined, documents, self.refinement)
+        return AskedDocuments(**vars(refined), replies=reply_counts(asked, len(asked)), usage=dict(ask.usage))
+
+
+Refined = RefinedCorpus | AskedCorpus
+
+
+def refined_corpora(refiner: Refiner, data: Data) -> tuple[Refined, ...]:
     """The corpus after each step of the refiner; none without a step."""
     prefixes = data.corpus_prefixes if any(data.corpus_prefixes) else ()
     corpus: Stage[Documents] = data.corpus
-    stages: list[RefinedCorpus] = []
+    stages: list[Refined] = []
     for step in refiner.steps:
-        corpus = RefinedCorpus(step, corpus, prefixes)
-        stages.append(corpus)
+        if isinstance(step, AskingRefinement):
+            stages.append(AskedCorpus(step, corpus, data.n_documents))
+        else:
+            stages.append(RefinedCorpus(step, corpus, prefixes))
+        corpus = stages[-1]
     return tuple(stages)
 
 
@@ -131,7 +197,7 @@ class OriginalPlaces(Stage[ChunkOrigins]):
     codec: ClassVar[Codec[ChunkOrigins]] = Columns(ChunkOrigins)
 
     chunks: Stage[Spans]
-    refined: tuple[RefinedCorpus, ...]
+    refined: tuple[Refined, ...]
 
     def make(self, run: Run) -> ChunkOrigins:
         """Goes back from the last refinement to the first."""
@@ -209,7 +275,7 @@ class RefinedGold(Stage[SampleSet]):
     codec: ClassVar[Codec[SampleSet]] = SamplesCodec()
 
     samples: Stage[SampleSet]
-    refined: RefinedCorpus
+    refined: Refined
 
     def make(self, run: Run) -> SampleSet:
         """Carries every unit over."""
@@ -232,7 +298,7 @@ def _carried(sample: Sample, position: Mapping[str, int], documents: RefinedDocu
             yield from (replace(unit, start=start, end=end) for start, end in ranges)
 
 
-def gold_in(refined: Sequence[RefinedCorpus], samples: Samples) -> Stage[SampleSet]:
+def gold_in(refined: Sequence[Refined], samples: Samples) -> Stage[SampleSet]:
     """The samples for arms that pick the gold itself; as they are where nothing was refined."""
     gold: Stage[SampleSet] = samples
     for stage in refined:
@@ -250,7 +316,7 @@ class Told:
 
 
 def told_in_original(
-    refined: tuple[RefinedCorpus, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context]
+    refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context]
 ) -> Told:
     """What was found in a refined corpus; as it is where nothing was refined."""
     if not refined:
@@ -265,7 +331,7 @@ class RefinerReport(StepReport):
 
     step: ClassVar[str] = "refiner"
 
-    refined: tuple[RefinedCorpus, ...]
+    refined: tuple[Refined, ...]
 
     def facts(self, run: Run) -> Mapping[str, Json]:
         """The counts of all refinements."""
@@ -276,6 +342,23 @@ class RefinerReport(StepReport):
         return {**counts, LINE: f"refiner: {told}"} if told else {}
 
 
-def refiner_reports(refined: tuple[RefinedCorpus, ...]) -> tuple[RefinerReport, ...]:
+def refiner_reports(refined: tuple[Refined, ...]) -> tuple[RefinerReport, ...]:
     """What the step tells, if there is one."""
     return (RefinerReport(refined),) if refined else ()
+
+
+def asking_corpora(refined: Sequence[Refined]) -> tuple[AskedCorpus, ...]:
+    """Those for which a language model is asked."""
+    return tuple(stage for stage in refined if isinstance(stage, AskedCorpus))
+
+
+def refiner_counts(run: Run, asking: Sequence[AskedCorpus]) -> dict[str, AskedCounts]:
+    """By REFINER, what stages say of the replies of the language models that they asked, if there are some."""
+    written = [run.read(stage) for stage in asking]
+    return {REFINER: summed([AskedCounts(own.replies, own.usage) for own in written])} if written else {}
+
+
+def refiner_mistakes(refiner: Refiner) -> list[str]:
+    """Steps that are to ask what is no language model."""
+    models = [step.llm for step in refiner.steps if isinstance(step, AskingRefinement)]
+    return model_mistakes(REFINER, "documents", models)

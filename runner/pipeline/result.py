@@ -35,9 +35,11 @@ from runner.pipeline.cut_texts import CutPairs, CutTexts
 from runner.pipeline.data import Samples
 from runner.pipeline.expanding import asked_counts
 from runner.pipeline.generating import Generation
+from runner.pipeline.headers import AskedHeaders, header_counts
 from runner.pipeline.judge_counts import judge_counts
 from runner.pipeline.judging import JudgedScores
 from runner.pipeline.list_reranking import HitOrders
+from runner.pipeline.refining import AskedCorpus, refiner_counts
 from runner.pipeline.scores import Scoring
 from runner.pipeline.step_reports import StepReport
 
@@ -83,11 +85,16 @@ class Retrieved(StageGroup):
     orders: Mapping[str, Stage[HitOrders]] = field(default_factory=dict)
     """By "reranker", or "reranker/<step>", those of one that asks a language model; none of the others."""
     reports: tuple[StepReport, ...] = added_later(())
+    corpora: tuple[AskedCorpus, ...] = added_later(())
+    headers: tuple[AskedHeaders, ...] = added_later(())
+    """Those that language models wrote."""
 
     def asked(self, run: Run) -> dict[str, AskedCounts]:
-        """How well a language model was understood that wrote queries, or put hits in order."""
+        """How well a language model was understood that wrote documents, headers or queries, or put hits in order."""
         orders = {name: run.read(stage) for name, stage in self.orders.items()}
         return {
+            **refiner_counts(run, self.corpora),
+            **header_counts(run, self.headers),
             **asked_counts(run, self.queries),
             **{name: AskedCounts(own.replies, own.usage) for name, own in orders.items()},
         }

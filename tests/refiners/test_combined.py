@@ -1,3 +1,4 @@
+from components.llms.scripted import Scripted
 from components.refiners.combined import Combined
 from components.refiners.headings import PrependedHeadings
 from components.refiners.near_duplicates import WithoutNearDuplicates
@@ -15,11 +16,13 @@ class TestNoRefiner(ComponentContract):
 
 
 class TestCombined(ComponentContract):
-    component = Combined(KNOWN, ("headings",))
+    component = Combined(Scripted(), KNOWN, ("headings",))
 
     def test_steps_are_in_the_order_in_which_they_are_named(self) -> None:
-        assert Combined(KNOWN, ("headings", "dedupe")).steps == (KNOWN["headings"], KNOWN["dedupe"])
+        assert Combined(Scripted(), KNOWN, ("headings", "dedupe")).steps == (KNOWN["headings"], KNOWN["dedupe"])
 
     def test_names_that_are_not_known_are_mistakes(self) -> None:
-        assert Combined(KNOWN, ("tables",)).check() == ["use: got 'tables', wanted some of dedupe, headings"]
-        assert Combined(KNOWN, ()).check() != []
+        assert Combined(Scripted(), KNOWN, ("tables",)).check() == [
+            "use: got 'tables', wanted some of dedupe, headings"
+        ]
+        assert Combined(Scripted(), KNOWN, ()).check() != []

@@ -27,6 +27,7 @@ from components.filters.none import NoFilter
 from components.fusions.rrf import ReciprocalRank
 from components.generators.single import Single
 from components.generators.split_fuse import SplitFuse
+from components.headers.contextual import ContextualHeader
 from components.headers.none import NoHeader
 from components.headers.place import Place
 from components.histories.gold import GoldHistory
@@ -46,6 +47,7 @@ from components.protocols import LLM, EmbedderState, ThreeWayEncoder, WordTokeni
 from components.records import Benchmark, Condition, Documents, Evidence, Kind, Passages, RefinedDocuments, Sample, Turn
 from components.refiners.none import NoRefiner
 from components.refiners.pieces import Piece, assembled, copied
+from components.refiners.summaries import Summaries
 from components.rerankers.cascade import Cascade
 from components.rerankers.late_interaction import LateInteraction
 from components.rerankers.lexical import LexicalCoverage
@@ -461,6 +463,11 @@ CELLS = {
         "retriever": bm25(),
     },
     "chunks that know where they are": {"chunk": SectionPacking(size=60, unit=Unit.CHAR), "retriever": bm25()},
+    "a model writes documents and headers": {
+        "refiner": Summaries(Scripted(reply="On {question}. It is old."), "", "{text}", "Again."),
+        "header": ContextualHeader(Scripted(reply="It begins."), "", "{document}\n{chunk}", "Again."),
+        "retriever": bm25(),
+    },
     "refined texts": {
         "dataset": FixedData(side_by_side=True),
         "refiner": LastFirst(),

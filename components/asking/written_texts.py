@@ -1,0 +1,44 @@
+"""Texts that a language model writes, one about each of many things."""
+
+import re
+from collections.abc import Sequence
+
+from components.asking.reply import without_thoughts
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.protocols import Ask
+from components.records import AskedText, Kind, Message, Request, Sample, ScoreState
+
+_PLACE = re.compile(r"{[a-z_]+}")
+
+
+def written_texts(
+    messages: Sequence[tuple[Message, ...]], topics: Sequence[str], ask: Ask, reminder: str, max_attempts: int
+) -> list[AskedText]:
+    """What the model replies to each of some messages, about these topics. A blank, refused or truncated reply cannot
+    be read: the model is asked again, with `reminder`, up to `max_attempts` times in all.
+    """
+    inquiries = []
+    for number, (own, topic) in enumerate(zip(messages, topics, strict=True)):
+        about = Sample(f"text {number}", "", Kind.QA, topic, ())  # a backend knows no more than the messages say
+        inquiries.append(Inquiry(Request(about.id, own, about, ()), _read))
+    return [_asked(reply) for reply in ask_until_readable(inquiries, ask, reminder, max_attempts)]
+
+
+def _read(reply: str) -> str | None:
+    return without_thoughts(reply).strip() or None
+
+
+def _asked(reply: str | Unread) -> AskedText:
+    if isinstance(reply, str):
+        return AskedText(reply)
+    if reply.state is ScoreState.FAILED:
+        return AskedText("", failed=reply.reason)
+    return AskedText("", unread=reply.reason)
+
+
+def wording_mistakes(instruction: str, needed: Sequence[str], others: Sequence[str] = ()) -> list[str]:
+    """Places that an instruction lacks, and such as nobody fills in."""
+    lacking = [f"instruction: has no {place}" for place in needed if place not in instruction]
+    known = [*needed, *others]
+    found = [place for place in dict.fromkeys(_PLACE.findall(instruction)) if place not in known]
+    return lacking + [f"instruction: has {place}, wanted no place but {' and '.join(known)}" for place in found]

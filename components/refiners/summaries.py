@@ -1,0 +1,64 @@
+"""Documents are summarised by a language model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.asking.templates import chat
+from components.asking.written_texts import wording_mistakes, written_texts
+from components.protocols import LLM, Ask
+from components.records import AskedText, Documents, Message, RefinedDocuments
+from components.refiners.pieces import Piece, assembled, copied
+from components.text.templates import fill
+
+
+@dataclass(frozen=True)
+class Summaries:
+    """The summary that a model writes stands in the place of each document, and for all of its text: gold that is found
+    in a summary counts as found, whatever the summary says of it.
+
+    `instruction` has places for {text} and {title}. A reply that cannot be read is asked for again, with `reminder`, up
+    to `max_attempts` times in all; then, and after a request that failed, the document stays as it is. Blank documents
+    are not asked about. Source: the Multi-Reranker system for the ACM-ICAIF '24 FinanceRAG challenge, pre-retrieval.
+    """
+
+    llm: LLM
+    system: str
+    instruction: str
+    reminder: str
+    max_attempts: int = 3
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Places that are missing or not known, and no attempt at all."""
+        attempts = [] if self.max_attempts >= 1 else [f"max_attempts: got {self.max_attempts}, wanted at least 1"]
+        return [
+            *wording_mistakes(self.instruction, ["{text}"], ["{title}"]),
+            *attempts,
+        ]
+
+    @property
+    def steps(self) -> "tuple[Summaries]":
+        """Itself."""
+        return (self,)
+
+    def messages(self, documents: Documents) -> Sequence[tuple[Message, ...]]:
+        """One request per document that is not blank."""
+        pairs = zip(documents.titles, documents.texts, strict=True)
+        return [
+            chat(self.system, fill(self.instruction, {"{title}": title, "{text}": text}))
+            for title, text in pairs
+            if text.strip()
+        ]
+
+    def refine_by_asking(self, documents: Documents, ask: Ask) -> tuple[RefinedDocuments, list[AskedText]]:
+        """All documents in one call: the model behind `ask` answers many requests at once."""
+        asked = [place for place, text in enumerate(documents.texts) if text.strip()]
+        topics = [documents.titles[place] or documents.ids[place] for place in asked]
+        written = written_texts(self.messages(documents), topics, ask, self.reminder, self.max_attempts)
+        pieces = [[copied(text)] for text in documents.texts]
+        for place, own in zip(asked, written, strict=True):
+            if own.text:
+                pieces[place] = [Piece(own.text, 0, len(documents.texts[place]))]
+        return assembled(documents, pieces, {"n_summaries": sum(bool(own.text) for own in written)}), written

@@ -1,0 +1,70 @@
+"""Documents and headers that a language model writes: planned, asked for once, and what goes wrong is told."""
+
+from pathlib import Path
+
+import pytest
+
+from components.errors import ConfigError
+from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
+from runner.pipeline.refining import AskedCorpus
+from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, plan_small, run_small, samples_in, small_request
+
+TEXTS = {
+    "bridge": "The bridge was opened in 1932. It crosses the river in the east.",
+    "harbour": "The harbour is deep. Ships from the north land there.",
+}
+SAMPLE = {"id": "1", "question": "When was the bridge opened?", "references": ["1932"], "gold": ["bridge"]}
+
+
+def options(folder: Path) -> list[str]:
+    small = ["chunk.unit=char", "chunk.size=35", "tokenizer=english", "llm=scripted", "top_k=9", "retriever.depth=9"]
+    return [*own_data(folder, TEXTS, [SAMPLE]), *RANKING_ONLY, *small]
+
+
+def test_summaries_are_searched_and_told_in_the_original_texts(tmp_path: Path) -> None:
+    own = [*options(tmp_path), "refiner=summary", "+llm@refiner.llm=scripted", "refiner.llm.reply='Opened {question}'"]
+    plan = plan_small(tmp_path, own)
+    (stage,) = [stage for stage in plan.cells[0].graph.result.upstream() if isinstance(stage, AskedCorpus)]
+    assert stage.n_requests == 2
+    assert plan.plan.summary()["requests"]["asked_corpus"] == 2
+    assert run_small(tmp_path, own) == EXIT_OK
+    (cell,) = cells_in(tmp_path)
+    assert (cell.judges["refiner"]["n_judged"], cell.judges["refiner"]["n_failed"]) == (2, 0)
+    assert cell.steps["refiner"]["n_summaries"] == 2
+    assert cell.value("passage_coverage") == 1.0
+    found = samples_in(tmp_path)[0]["retrieved"]
+    assert [(hit["document_id"], hit["start"], hit["end"]) for hit in found[:1]] == [("bridge", 0, 64)]
+    assert "asked_corpus" not in plan_small(tmp_path, own).plan.summary()["requests"], "kept"
+
+
+def test_a_model_is_asked_about_every_chunk_as_planned(tmp_path: Path) -> None:
+    own = [*options(tmp_path), "header=contextual", "+llm@header.llm=scripted", "header.llm.reply=about a zebra"]
+    plan = plan_small(tmp_path, own)
+    assert plan.plan.summary()["requests"]["asked_headers"] == 4
+    assert run_small(tmp_path, own) == EXIT_OK
+    (cell,) = cells_in(tmp_path)
+    assert cell.judges["header"]["n_judged"] == 4
+    assert not any("zebra" in row["prompt"] for row in samples_in(tmp_path))
+
+
+def test_failed_requests_fail_the_cell_and_are_told(tmp_path: Path) -> None:
+    own = [*options(tmp_path), "header=contextual", "+llm@header.llm=scripted", "header.llm.error_on=harbour"]
+    assert run_small(tmp_path, own) == EXIT_CELL_FAILED
+    (cell,) = cells_in(tmp_path)
+    assert cell.reason.startswith("1 of 4 texts of the header failed, more than run.max_failure_rate=0 allows")
+    own = [*options(tmp_path), "refiner=summary", "+llm@refiner.llm=scripted", "refiner.llm.empty_on=harbour"]
+    assert run_small(tmp_path, own, sweep_id="unread") == EXIT_CELL_FAILED
+    (cell,) = cells_in(tmp_path, "unread")
+    assert cell.reason.startswith("1 of 2 documents of the refiner could not be read, more than run.max_unparsable")
+
+
+@pytest.mark.parametrize("step", ["refiner", "header"])
+def test_what_is_no_language_model_is_said_before_work(step: str) -> None:
+    own = {"refiner": ["refiner=combined", "refiner.use=[dedupe,summary]"], "header": ["header=contextual"]}[step]
+    with pytest.raises(ConfigError) as raised:
+        small_request(*own, "llm=extractive")
+    (mistake,) = raised.value.mistakes
+    assert f"{step}: got Extractive to write" in mistake
+    assert f"+llm@{step}.llm=openai" in mistake
+    assert small_request(*own, "llm=extractive", "retriever=closed_book")
+    assert small_request("refiner=combined", "llm=extractive"), "the summary is not in use"
