@@ -9,7 +9,13 @@ MACRO = "macro"
 UNNAMED = "all"
 """The subset of samples for which their data set names none."""
 
-GROUPINGS = ("topic", "task", "matrix")
+TURN = "turn"
+"""The first part of the names of groups of turns: "turn/1" are all first turns of conversations."""
+
+BY_CONVERSATION = f"{TURN}/by_conversation"
+"""The mean over conversations: a long one counts as much as a short one."""
+
+GROUPINGS = ("topic", "task", "matrix", TURN)
 """First parts of the names of groups that cut across the data set's own subsets."""
 
 AVERAGE = "all"

@@ -4,6 +4,7 @@ A metric may have no value for a sample of one cell (an answer that failed, an a
 cell has. Means over different samples then differ although no cell is better.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 
 from components.errors import DataError
 from components.records import ScoreState
-from components.subsets import MACRO, OVERALL, subsets_of
+from components.subsets import BY_CONVERSATION, MACRO, OVERALL, TURN, subsets_of
+from components.turns import conversation_turns
 from runner.results import OK, CellResult, combiner, read_cell
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -206,7 +208,7 @@ def _read(path: Path, subset: str, wanted: Sequence[str]) -> Any:
         columns = pq.read_schema(path).names
         if missing := [column for column in wanted if column not in columns]:
             raise DataError(f"{path}: has no column {missing[0]!r}; was it written by another version?")
-        names = ["id", "question", "subset", "topic", "task", *wanted]
+        names = ["id", "question", "subset", "topic", "task", *(["history"] if _is_of_turns(subset) else []), *wanted]
         # By this thread alone: a process that ends while one of pq.read_table's threads still runs is aborted.
         with pq.ParquetFile(path, pre_buffer=False) as file:
             table = file.read(names, use_threads=False)
@@ -217,13 +219,32 @@ def _read(path: Path, subset: str, wanted: Sequence[str]) -> Any:
 
 def _in_subset(table: Any, subset: str) -> list[bool]:
     """Whether each sample counts in the subset; in "macro" all do."""
+    if _is_of_turns(subset):
+        turns = conversation_turns(_asked(table))
+        return [turn is not None and subset in (f"{TURN}/{turn.number}", BY_CONVERSATION) for turn in turns]
     groups = zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)
     return [subset == MACRO or subset in subsets_of(*group) for group in groups]
 
 
+def _is_of_turns(subset: str) -> bool:
+    return subset.partition("/")[0] == TURN
+
+
+def _asked(table: Any) -> list[list[str]]:
+    """Per sample the questions of its conversation so far."""
+    rows = zip(table["history"].to_pylist(), table["question"].to_pylist(), strict=True)
+    return [[*(turn["question"] for turn in json.loads(history)), own] for history, own in rows]
+
+
 def _strata(table: Any, subset: str) -> NDArray[np.int64]:
-    """The subset of each sample in the macro mean; for other means all samples are in one."""
-    if subset != MACRO:
+    """The subset of each sample in the macro mean, or its conversation in the mean over these; for other means all
+    samples are in one.
+    """
+    if subset == BY_CONVERSATION:
+        names = [asked[0] for asked in _asked(table)]
+    elif subset == MACRO:
+        names = table["subset"].to_pylist()
+    else:
         return np.zeros(len(table), dtype=np.int64)
-    _, strata = np.unique(table["subset"].to_pylist(), return_inverse=True)
+    _, strata = np.unique(names, return_inverse=True)
     return strata.astype(np.int64)

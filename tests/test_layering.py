@@ -25,6 +25,7 @@ SHARED_BY_ROLES = (
     "components.limits",
     "components.clusters",
     "components.subsets",
+    "components.turns",
     "components.means",
     "components.json_value",
     "components.processes",

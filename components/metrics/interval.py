@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
+from components.fields import added_later
 from components.metrics.bounds import bounds_of
 from components.metrics.cluster_sums import Results, Rows, Values, cluster_sums
 from components.metrics.draws import draws_of
@@ -64,6 +65,7 @@ class Intervals:
     A large cluster is worth less than as many small ones, so 30 are counted in clusters of equal size (Kish's effective
     number). Fewer than 5 clusters give no interval. `python -m benchmarks coverage` simulates how often they are right.
 
+    With `by_turn`, the turns of conversations by their number are subsets too, and there is a mean over conversations.
     `confidence` in (0, 1). The draws depend on `seed` and the number of clusters alone, and sums are exact, so that
     equal statistics give equal bytes with any other columns and any number of threads. Time of the bootstrap grows with
     n_resamples * n_clusters; 10,000 resamples of 6,000 clusters and 60 columns take about a second and 60 MB.
@@ -73,6 +75,7 @@ class Intervals:
     n_resamples: int = 10_000
     confidence: float = 0.95
     seed: int = 0
+    by_turn: bool = added_later(False)
 
     version: ClassVar[int] = 3
 

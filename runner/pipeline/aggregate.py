@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from components.clusters import clusters_of
 from components.json_value import Json
+from components.means import combine_mean
 from components.metrics.interval import Column, Intervals
 from components.protocols import Metric
 from components.records import Interval, Sample, Scores, ScoreState
-from components.subsets import MACRO, subsets_of
+from components.subsets import BY_CONVERSATION, MACRO, TURN, subsets_of
+from components.turns import ConversationTurn, conversation_turns
 from runner.pipeline.matrix_pooling import pooled_entries
 
 
@@ -50,10 +52,13 @@ def aggregate(
     task matrix have `pooled`, `pooled_low` and `pooled_high` beside these.
 
     `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large
-    one. Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.)
+    one. Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.) With `interval.by_turn`,
+    `turn/1` holds the first turns of conversations, and so on; `turn/by_conversation` is the mean over conversations of
+    what a metric is for the turns of each, and its `n_conversations` says how many had anything to score.
     """
     clusters = clusters_of(samples)
-    subsets = rows_by_subset(samples)
+    turns = _turns(samples) if interval.by_turn else [None] * len(samples)
+    subsets = rows_by_subset(samples) | _rows_by_turn(turns)
     columns = _columns(scored)
     rows = list(subsets.values())
     intervals = interval.of_subsets(columns, rows, clusters)
@@ -65,7 +70,48 @@ def aggregate(
     finest = list(_rows_by_own_subset(samples).values())
     if len(finest) > 1:
         metrics[MACRO] = _macro(scored, finest, interval, clusters)
+    if any(turns):
+        metrics[BY_CONVERSATION] = _over_conversations(scored, turns, interval, clusters)
     return metrics
+
+
+def _turns(samples: Sequence[Sample]) -> list[ConversationTurn | None]:
+    return conversation_turns([(*(turn.question for turn in s.history), s.question) for s in samples])
+
+
+def _rows_by_turn(turns: Sequence[ConversationTurn | None]) -> dict[str, list[int]]:
+    """Positions of the turns of each number, in order; those of no conversation are in none."""
+    numbers = sorted({turn.number for turn in turns if turn})
+    return {f"{TURN}/{n}": [row for row, turn in enumerate(turns) if turn and turn.number == n] for n in numbers}
+
+
+def _over_conversations(
+    scored: Mapping[str, Scored],
+    turns: Sequence[ConversationTurn | None],
+    interval: Intervals,
+    clusters: NDArray[np.int64],
+) -> dict[str, dict[str, Json]]:
+    """Each conversation is one value, of the sums over its turns."""
+    conversations: dict[str, list[int]] = defaultdict(list)
+    for row, turn in enumerate(turns):
+        if turn:
+            conversations[turn.opening].append(row)
+    rows = list(conversations.values())
+    of_turns = [row for own in rows for row in own]
+    columns = []
+    for column in _columns(scored):
+        values = column.combine(np.array([column.statistics[own].sum(axis=0) for own in rows]))
+        known = np.isfinite(values)
+        statistics = np.column_stack([np.where(known, values, 0.0), known.astype(np.float64)])
+        columns.append(Column(statistics, combine_mean, column.is_share))
+    (bounds,) = interval.of_subsets(columns, [slice(None)], clusters[[own[0] for own in rows]])
+    return {
+        name: {
+            **_entry(own, _state_counts(scores.states, [of_turns])[0]),
+            "n_conversations": int(column.statistics[:, 1].sum()),
+        }
+        for (name, (_, scores)), own, column in zip(scored.items(), bounds, columns, strict=True)
+    }
 
 
 def score_subsets(
