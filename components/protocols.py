@@ -594,7 +594,28 @@ class RerankerCascade(Component, Protocol):
         """By name, in the order in which they rank."""
 
 
-AnyReranker = Reranker | ListReranker | RerankerCascade
+@runtime_checkable
+class RerankerSelection(Component, Protocol):
+    """Rerankers of which the best is chosen for each set of a benchmark; it does nothing itself."""
+
+    @property
+    def candidates(self) -> Mapping[str, Reranker | ListReranker | RerankerCascade]:
+        """By name; of equal ones the first is chosen."""
+
+    @property
+    def metric(self) -> str:
+        """A metric of rankings, by which they are compared."""
+
+    @property
+    def share(self) -> float:
+        """Of the labelled samples, on which they are compared: these are reported in no aggregate."""
+
+    @property
+    def seed(self) -> int:
+        """By which these are drawn."""
+
+
+AnyReranker = Reranker | ListReranker | RerankerCascade | RerankerSelection
 """What a cell has."""
 
 

@@ -122,7 +122,8 @@ class Sample:
     `answerable` is False for a question that the corpus does not answer: to say so is the right answer. `passages` are
     the ids of documents that a benchmark gives with the sample, in its order; those that are no gold are noise.
     `conditions`, by name, are on the metadata of the documents that are searched for this sample. `expansion` is a text
-    like `query`, but searched for only where the expander says so.
+    like `query`, but searched for only where the expander says so. `held_out` is True for one by which something was
+    chosen: it counts in no aggregate.
     """
 
     id: str
@@ -141,6 +142,7 @@ class Sample:
     passages: tuple[str, ...] = ()
     conditions: tuple[tuple[str, Condition], ...] = ()
     expansion: str = ""
+    held_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -547,6 +549,7 @@ class ScoreState(StrEnum):
     UNPARSABLE = "unparsable"
     FAILED = "failed"
     NO_CITATIONS = "no_citations"
+    HELD_OUT = "held_out"
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,18 @@ def build_cell(config: Mapping[str, Json]) -> Cell:
     return CellBuilder().build(config)
 
 
-_TAKEN_TOGETHER = ("top_k", "retriever", "expander", "generator", "llm", "history", "refiner", "header")
+_TAKEN_TOGETHER = (
+    "top_k",
+    "retriever",
+    "expander",
+    "generator",
+    "llm",
+    "history",
+    "refiner",
+    "header",
+    "reranker",
+    "metrics",
+)
 
 
 class CellBuilder:

@@ -36,7 +36,10 @@ def _asked_for(part: str, cell: Cell) -> object:
     if role == "judge":
         return cell.judge.scores[name].llm
     component = getattr(cell, role)
-    return component.steps[name].llm if name else component.llm
+    for part_of_it in filter(None, name.split("/")):  # a candidate of a selection, a step of a cascade
+        component = getattr(component, "candidates", None) or component.steps
+        component = component[part_of_it]
+    return component.llm
 
 
 def _cost_of(counts: Mapping[str, int | None], price: Price | None) -> float | None:

@@ -13,7 +13,7 @@ from components.text.units import number_units, take
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup, Work
-from runner.pipeline.data import Samples
+from runner.pipeline.data import Samples, SampleSet
 from runner.pipeline.scores import SCORING, Scoring, rows_to_score, scoring, spread
 
 Rows = Sequence[int]
@@ -99,7 +99,7 @@ class AnswerScores(Stage[Scoring]):
 
     metrics: Mapping[str, AnswerMetric]
     interval: Intervals
-    samples: Samples
+    samples: Stage[SampleSet]
     answers: Stage[Sequence[Answer]]
     texts: Mapping[str, ComparedTexts]
 
@@ -124,16 +124,22 @@ class AnswerScores(Stage[Scoring]):
 
 
 def answer_scores(
-    metrics: Mapping[str, AnswerMetric], interval: Intervals, samples: Samples, answers: Stage[Sequence[Answer]]
+    metrics: Mapping[str, AnswerMetric],
+    interval: Intervals,
+    samples: Samples,
+    reported: Stage[SampleSet],
+    answers: Stage[Sequence[Answer]],
 ) -> AnswerScores:
-    """The scores of some metrics; metrics of equal forms share the texts that were taken apart."""
+    """The scores of some metrics; metrics of equal forms share the texts that were taken apart. `reported` are the
+    samples with a mark on those that count in no aggregate.
+    """
     texts: dict[str, ComparedTexts] = {
         name: TextsInForm(ReferenceUnits(metric.form, samples), AnswerUnits(metric.form, answers))
         if metric.form
         else WholeTexts()
         for name, metric in metrics.items()
     }
-    return AnswerScores(metrics, interval, samples, answers, texts)
+    return AnswerScores(metrics, interval, reported, answers, texts)
 
 
 def _places_of_references(samples: Sequence[Sample], rows: Iterable[int]) -> list[int]:

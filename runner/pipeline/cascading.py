@@ -1,6 +1,6 @@
 """Rerankers one after another, and what each made of the hits."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,13 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from components.json_value import Json
-from components.protocols import AnyReranker, PlainReranker, RerankerCascade
-from components.records import Documents, Hits, Queries, Spans
+from components.protocols import PlainReranker, RerankerCascade
+from components.records import Documents, Hits, Spans
 from runner.engine.run import Run
 from runner.engine.stage import Stage
-from runner.pipeline.data import Data
-from runner.pipeline.list_reranking import RERANKER
-from runner.pipeline.reranking import reranked_hits
 from runner.pipeline.step_reports import StepReport
 
 _SCORED_TYPE = pa.list_(
@@ -24,8 +21,8 @@ _SCORED_TYPE = pa.list_(
 
 @dataclass(frozen=True)
 class Reranking:
-    """The stages of a cell's reranker: the ranking that later steps read, and by name that of every step. The only step
-    of a reranker that is no cascade is called as the role is.
+    """The stages of a reranker: the ranking that later steps read, and by name that of every step, with its depth. The
+    only step of one that is no cascade has the name of the whole.
     """
 
     hits: Stage[Hits]
@@ -33,19 +30,21 @@ class Reranking:
     depths: Mapping[str, int]
 
 
-def reranking(
-    reranker: AnyReranker, data: Data, chunks: Stage[Spans], queries: Stage[Queries], hits: Stage[Hits], n_hits: int
-) -> Reranking:
-    """All steps; `queries` hold one text per sample, and there are at most `n_hits` for each."""
+Rerank = Callable[[PlainReranker, Stage[Hits]], Stage[Hits]]
+"""Puts hits in the order of a reranker."""
+
+
+def reranking(reranker: PlainReranker | RerankerCascade, hits: Stage[Hits], rerank: Rerank, name: str) -> Reranking:
+    """All steps, each of the hits of the one before."""
     named: dict[str, PlainReranker] = {}
     if isinstance(reranker, RerankerCascade):
-        named = {f"{RERANKER}/{name}": step for name, step in reranker.steps.items()}
+        named = {f"{name}/{step}": own for step, own in reranker.steps.items()}
     else:
-        named[RERANKER] = reranker
+        named[name] = reranker
     steps: dict[str, Stage[Hits]] = {}
-    for name, step in named.items():
-        steps[name] = hits = reranked_hits(step, data, chunks, queries, hits, n_hits)
-    return Reranking(hits, steps, {name: step.depth for name, step in named.items()})
+    for step, own in named.items():
+        steps[step] = hits = rerank(own, hits)
+    return Reranking(hits, steps, {step: own.depth for step, own in named.items()})
 
 
 @dataclass(frozen=True)
@@ -97,12 +96,9 @@ def _scored(head: Hits, documents: Documents, chunks: Spans) -> pa.Array:
     return pa.array(rows, _SCORED_TYPE)
 
 
-def cascade_reports(reranked: Reranking, data: Data, chunks: Stage[Spans]) -> tuple[StepReport, ...]:
+def cascade_reports(reranked: Reranking, corpus: Stage[Documents], chunks: Stage[Spans]) -> tuple[CascadeReport, ...]:
     """What the steps tell, if there are several."""
     if len(reranked.steps) < 2:
         return ()
-    return (
-        CascadeReport(
-            tuple(reranked.steps), tuple(reranked.depths.values()), tuple(reranked.steps.values()), data.corpus, chunks
-        ),
-    )
+    names, depths, hits = tuple(reranked.steps), tuple(reranked.depths.values()), tuple(reranked.steps.values())
+    return (CascadeReport(names, depths, hits, corpus, chunks),)

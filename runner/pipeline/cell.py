@@ -36,8 +36,10 @@ from components.protocols import (
     History,
     Metric,
     PickingArm,
+    PlainReranker,
     Prompt,
     Refiner,
+    RerankerSelection,
     Retriever,
     SparseArm,
     VectorIndex,
@@ -48,7 +50,6 @@ from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
 from runner.pipeline.answer_scores import answer_scores
 from runner.pipeline.answering import Answers, BaselineAnswers, NoAnswers, Prompts
-from runner.pipeline.cascading import cascade_reports, reranking
 from runner.pipeline.chunking import chunk_facts
 from runner.pipeline.citation_scores import CitationScores, UncitedAnswers
 from runner.pipeline.context import ChosenContext, EmptyContext
@@ -79,15 +80,18 @@ from runner.pipeline.picking import PickedHits
 from runner.pipeline.refining import (
     asking_corpora,
     gold_in,
+    ranking_in_original,
     refined_corpora,
     refiner_mistakes,
     refiner_reports,
     told_in_original,
 )
+from runner.pipeline.reranking import reranked_hits
 from runner.pipeline.result import NothingRetrieved, Result, Retrieved
 from runner.pipeline.retrieval_scores import ContextScores, RankingScores
 from runner.pipeline.scores import NotApplicableScores, Scoring
 from runner.pipeline.searching import Search
+from runner.pipeline.selecting import RankedCell, cell_reranking, selection_mistakes
 from runner.pipeline.settings import (
     ExperimentSettings,
     JudgeSettings,
@@ -169,6 +173,8 @@ class _Found:
     n_passages: int
     shown: Retrieved | NothingRetrieved
     scorings: tuple[Stage[Scoring], ...]
+    reported: Stage[SampleSet]
+    """The samples, with a mark on those that count in no aggregate."""
 
 
 def _result(cell: Cell, data: Data) -> Result:
@@ -180,9 +186,9 @@ def _result(cell: Cell, data: Data) -> Result:
     quick = {name: metric for name, metric in metrics.items() if not hasattr(metric, "model")}
     groups = [quick, *({name: metric} for name, metric in metrics.items() if name not in quick)]
     texts = UncitedAnswers(answers) if cell.metrics.without_citations else answers
-    scored = [answer_scores(group, interval, data.samples, texts) for group in groups if group]
+    scored = [answer_scores(group, interval, data.samples, found.reported, texts) for group in groups if group]
     cited = _citation_scores(cell, data, found, answers)
-    judging = Judging(interval, data.samples, found.passages, answers, data.n_samples, found.n_passages)
+    judging = Judging(interval, data.samples, found.reported, found.passages, answers, data.n_samples, found.n_passages)
     judged = [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]
     scorings = (*found.scorings, *scored, *cited, *judged)
     return Result(data.samples, found.shown, prompts, answers, scorings, generations(answers))
@@ -196,7 +202,7 @@ def _citation_scores(
     if not metrics or isinstance(passages, NoPassages) or isinstance(shown, NothingRetrieved):
         return ()
     places = shown.corpus, shown.chunks, passages
-    return (CitationScores(metrics, cell.metrics.interval, data.samples, *places, answers, shown.copies),)
+    return (CitationScores(metrics, cell.metrics.interval, found.reported, *places, answers, shown.copies),)
 
 
 def _answered(cell: Cell, data: Data, found: _Found) -> tuple[tuple[Prompts, ...], Stage[Sequence[Answer]]]:
@@ -273,17 +279,26 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     cut = () if picking else cut_texts(cell.retriever, *searched, queries)
     ranked = searched if cut_up.searched is chunks else Searched(data, chunks)
     found = diverse_hits(cell.diversity, *ranked, found)
-    reranked = reranking(cell.reranker, *ranked, judged_by, found, cell.retriever.depth)
-    hits = reranked.hits
-    context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
     copies = FoundCopies(samples, original) if cell.metrics.credit_copies else NoCopies()
+    interval, ranking = cell.metrics.interval, cell.metrics.of_rankings
+
+    def rerank(reranker: PlainReranker, hits: Stage[Hits]) -> Stage[Hits]:
+        return reranked_hits(reranker, *ranked, judged_by, hits, cell.retriever.depth)
+
+    def scores_of(hits: Stage[Hits]) -> Stage[Scoring]:
+        return RankingScores(ranking, interval, samples, original, *ranking_in_original(refined, chunks, hits), copies)
+
+    reranked = cell_reranking(
+        cell.reranker, found, RankedCell(rerank, scores_of, ranking, samples, original, corpus, chunks)
+    )
+    hits, reported = reranked.hits, reranked.reported
+    context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
     told = told_in_original(refined, chunks, hits, context)
-    interval = cell.metrics.interval
     scorings: list[Stage[Scoring]] = []
-    if ranking := cell.metrics.of_rankings:
-        scorings.append(RankingScores(ranking, interval, samples, original, told.chunks, told.hits, copies))
+    if ranking:
+        scorings.append(RankingScores(ranking, interval, reported, original, told.chunks, told.hits, copies))
     if of_context := cell.metrics.of_contexts:
-        scorings.append(ContextScores(of_context, interval, samples, original, told.chunks, told.context, copies))
+        scorings.append(ContextScores(of_context, interval, reported, original, told.chunks, told.context, copies))
     return _Found(
         RetrievedPassages(corpus, chunks, context, getattr(cell.context, "merges", False), chunk_facts(chunks)),
         cell.top_k,
@@ -300,12 +315,13 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
                 *refiner_reports(refined),
                 *filter_told,
                 *diversity_reports(found),
-                *cascade_reports(reranked, data, chunks),
+                *reranked.reports,
             ),
             asking_corpora(refined),
             asked_headers(searched),
         ),
         tuple(scorings),
+        reported,
     )
 
 
@@ -336,7 +352,7 @@ def _closed_book(cell: Cell, data: Data) -> _Found:
     context = EmptyContext(data.samples)
     of_retrieval = cell.metrics.of_rankings | cell.metrics.of_contexts | cell.metrics.of_citations
     scorings = (NotApplicableScores(of_retrieval, cell.metrics.interval, data.samples),) if of_retrieval else ()
-    return _Found(NoPassages(context), 0, NothingRetrieved(), scorings)
+    return _Found(NoPassages(context), 0, NothingRetrieved(), scorings, data.samples)
 
 
 class _Recorder:
@@ -369,6 +385,8 @@ def combination_mistakes(
     history: History | None = None,
     refiner: Refiner | None = None,
     header: Header | None = None,
+    reranker: AnyReranker | None = None,
+    metrics: MetricSettings | None = None,
 ) -> list[str]:
     """What is wrong with fields of a cell taken together; None for one that could not be built."""
     mistakes = dimension_mistakes(retriever) if retriever is not None else []
@@ -395,6 +413,8 @@ def combination_mistakes(
         mistakes += refiner_mistakes(refiner)
     if header is not None and retriever is not None and searches(retriever):
         mistakes += header_mistakes(header)
+    if isinstance(reranker, RerankerSelection) and metrics is not None and retriever is not None and retriever.arms:
+        mistakes += selection_mistakes(reranker, metrics.of_rankings)
     return mistakes
 
 

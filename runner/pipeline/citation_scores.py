@@ -15,7 +15,7 @@ from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
 from runner.pipeline.answering import AnswersCodec
-from runner.pipeline.data import Samples
+from runner.pipeline.data import SampleSet
 from runner.pipeline.passages import RetrievedPassages
 from runner.pipeline.retrieval_scores import is_strict
 from runner.pipeline.scores import SCORING, Scoring, mark_gold_outside_corpus, rows_to_score, scoring, spread
@@ -32,7 +32,7 @@ class CitationScores(Stage[Scoring]):
 
     metrics: Mapping[str, CitationMetric]
     interval: Intervals
-    samples: Samples
+    samples: Stage[SampleSet]
     corpus: Stage[Documents]
     chunks: Stage[Spans]
     """In the original texts, where gold is."""

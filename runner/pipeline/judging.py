@@ -15,7 +15,7 @@ from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.pipeline.answering import NoAnswers
-from runner.pipeline.data import Samples
+from runner.pipeline.data import Samples, SampleSet
 from runner.pipeline.passages import PromptPassages
 from runner.pipeline.scores import SCORING, Scoring, rows_to_score, scoring, spread
 
@@ -109,7 +109,7 @@ class JudgedScores(Stage[Scoring]):
     name: str
     metric: JudgedMetric
     interval: Intervals
-    samples: Samples
+    samples: Stage[SampleSet]
     passages: PromptPassages
     judged: JudgedAnswers | JudgedPassages
     preparation: PreparedJudge
@@ -130,6 +130,10 @@ class JudgedScores(Stage[Scoring]):
         """Asks the judge."""
         samples = run.read(self.samples).samples
         texts, rows, states = self.judged.read(run, len(samples))
+        rows = [row for row in rows if not samples[row].held_out]  # nobody pays for what counts nowhere
+        states = [
+            ScoreState.HELD_OUT if sample.held_out else state for sample, state in zip(samples, states, strict=True)
+        ]
         passages = list(self.passages.read(run))
         ask = run.ask(self.metric.llm, purpose_of(self.metric))
         inputs = [JudgeInput(samples[row], texts[row], passages[row]) for row in rows]
@@ -152,10 +156,13 @@ def _of_draw(ask: Ask, draw: int) -> Ask:
 
 @dataclass(frozen=True)
 class Judging:
-    """What all judges of a cell have in common; `n_passages` are those in a prompt, at most."""
+    """What all judges of a cell have in common; `n_passages` are those in a prompt, at most, and `reported` the samples
+    with a mark on those that count in no aggregate.
+    """
 
     interval: Intervals
     samples: Samples
+    reported: Stage[SampleSet]
     passages: PromptPassages
     answers: Stage[Sequence[Answer]]
     n_samples: int
@@ -168,7 +175,7 @@ def judged_scores(name: str, metric: JudgedMetric, judging: Judging, draw: int) 
         name,
         metric,
         judging.interval,
-        judging.samples,
+        judging.reported,
         judging.passages,
         JudgedAnswers(judging.answers) if metric.reads_answers else JudgedPassages(),
         PreparedJudge(metric, judging.samples, judging.n_samples),

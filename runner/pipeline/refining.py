@@ -315,6 +315,16 @@ class Told:
     context: Stage[Context]
 
 
+def ranking_in_original(
+    refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits]
+) -> tuple[Stage[Spans], Stage[Hits]]:
+    """Chunks and hits as metrics have them."""
+    if not refined:
+        return chunks, hits
+    places = OriginalPlaces(chunks, refined)
+    return places, OriginalHits(hits, places)
+
+
 def told_in_original(
     refined: tuple[Refined, ...], chunks: Stage[Spans], hits: Stage[Hits], context: Stage[Context]
 ) -> Told:

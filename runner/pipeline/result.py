@@ -101,7 +101,10 @@ class Retrieved(StageGroup):
 
     def steps(self, run: Run) -> dict[str, Json]:
         """What steps tell of themselves."""
-        return {report.step: dict(report.facts(run)) for report in self.reports}
+        told: dict[str, dict[str, Json]] = {}
+        for report in self.reports:
+            told.setdefault(report.step, {}).update(report.facts(run))
+        return dict(told)
 
     def notes(self, run: Run) -> dict[str, int]:
         """How many copies of gold the corpus holds."""

@@ -11,7 +11,7 @@ from components.records import Context, Documents, Evidence, Hits, Spans
 from runner.engine.codecs import Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
-from runner.pipeline.data import Samples
+from runner.pipeline.data import SampleSet
 from runner.pipeline.scores import SCORING, Scoring, mark_gold_outside_corpus, scoring
 
 
@@ -26,7 +26,7 @@ class RankingScores(Stage[Scoring]):
 
     metrics: Mapping[str, RankingMetric]
     interval: Intervals
-    samples: Samples
+    samples: Stage[SampleSet]
     corpus: Stage[Documents]
     chunks: Stage[Spans]
     hits: Stage[Hits]
@@ -58,7 +58,7 @@ class ContextScores(Stage[Scoring]):
 
     metrics: Mapping[str, ContextMetric]
     interval: Intervals
-    samples: Samples
+    samples: Stage[SampleSet]
     corpus: Stage[Documents]
     chunks: Stage[Spans]
     context: Stage[Context]

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from components.json_value import Json
 from components.records import Condition, Evidence, Kind, Sample, Turn
 
-_ADDED_LATER: dict[str, Json] = {"conditions": (), "expansion": ""}
+_ADDED_LATER: dict[str, Json] = {"conditions": (), "expansion": "", "held_out": False}
 """Fields that samples got when some were kept already, by their default: at it they are left out, so that the samples
 of a data set that has none are the same ones as before.
 """

@@ -16,7 +16,7 @@ from runner.engine.codecs import Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
 from runner.pipeline.aggregate import Scored, aggregate
-from runner.pipeline.data import Samples
+from runner.pipeline.data import SampleSet
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def scoring(
             )
         for name, score in scores.items():
             _require_finite(metric, name, score, samples)
-        flat |= {name: Scored(metric, score) for name, score in scores.items()}
+        flat |= {name: Scored(metric, _of_reported(score, samples)) for name, score in scores.items()}
     return Scoring(aggregate(flat, samples, interval), _score_table(flat), {})
 
 
@@ -66,6 +66,20 @@ def _require_finite(metric: Metric, name: str, scores: Scores, samples: Sequence
             f"are {statistics}, its state is {scores.states[row].value!r} (n={int(is_wrong.sum())} "
             "alike); wanted finite numbers, or for a sample without a value zeros and the ScoreState that says why"
         )
+
+
+def _of_reported(scores: Scores, samples: Sequence[Sample]) -> Scores:
+    """Samples by which something was chosen have no value: a mean with them in it would flatter the choice."""
+    held_out = np.array([sample.held_out for sample in samples], dtype=bool)
+    if not held_out.any():
+        return scores
+    return Scores(
+        np.where(held_out[:, None], 0.0, scores.statistics),
+        tuple(
+            ScoreState.HELD_OUT if own else state for own, state in zip(held_out.tolist(), scores.states, strict=True)
+        ),
+        np.where(held_out, np.nan, scores.values),
+    )
 
 
 def _score_table(flat: Mapping[str, Scored]) -> pa.Table:
@@ -92,7 +106,7 @@ class NotApplicableScores(Stage[Scoring]):
 
     metrics: Mapping[str, Metric]
     interval: Intervals
-    samples: Samples
+    samples: Stage[SampleSet]
 
     def make(self, run: Run) -> Scoring:
         """A state instead of each value."""

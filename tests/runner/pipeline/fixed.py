@@ -53,6 +53,7 @@ from components.rerankers.late_interaction import LateInteraction
 from components.rerankers.lexical import LexicalCoverage
 from components.rerankers.listwise import Listwise
 from components.rerankers.none import NoReranker
+from components.rerankers.selected import Selected
 from components.retrievers.closed_book import ClosedBook
 from components.retrievers.dense import Dense
 from components.retrievers.given import Given
@@ -429,6 +430,13 @@ CELLS = {
             }
         ),
         "llm": NoGenerator(),
+    },
+    "the best of two rerankers": {
+        "retriever": bm25(),
+        "reranker": Selected(
+            {"none": NoReranker(), "lexical": LexicalCoverage(depth=3, tokenizer=CharacterBigrams())}, "mrr"
+        ),
+        "judge": judge(VERDICT),
     },
     "a model swaps neighbours": {
         "retriever": bm25(),

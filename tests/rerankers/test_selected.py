@@ -1,0 +1,30 @@
+import pytest
+
+from components.protocols import ListReranker, Reranker, RerankerCascade, RerankerSelection
+from components.rerankers.cascade import Cascade
+from components.rerankers.lexical import LexicalCoverage
+from components.rerankers.none import NoReranker
+from components.rerankers.selected import Selected
+from tests.contracts.component_contract import ComponentContract
+
+CANDIDATES = {"none": NoReranker(), "lexical": LexicalCoverage(), "both": Cascade({"one": LexicalCoverage()})}
+
+
+class TestSelected(ComponentContract):
+    component = Selected(CANDIDATES)
+
+    def test_has_its_role_and_no_other(self) -> None:
+        assert isinstance(self.component, RerankerSelection)
+        assert not isinstance(self.component, Reranker | ListReranker | RerankerCascade)
+
+
+@pytest.mark.parametrize(
+    ("component", "mistake"),
+    [
+        (Selected({"one": LexicalCoverage()}), "candidates: got 1, wanted two or more to choose from"),
+        (Selected(CANDIDATES, share=0.0), "share: got 0.0, wanted a share above 0 and below 1"),
+        (Selected(CANDIDATES, share=1.0), "share: got 1.0, wanted a share above 0 and below 1"),
+    ],
+)
+def test_mistakes(component: Selected, mistake: str) -> None:
+    assert component.check() == [mistake]
