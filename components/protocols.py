@@ -180,6 +180,22 @@ class DescribingChunker(Chunker, Protocol):
 
 
 @runtime_checkable
+class EmbeddingChunker(Component, Protocol):
+    """Cuts documents into chunks by vectors of smaller parts of them."""
+
+    @property
+    def embedder(self) -> "Embedder":
+        """Embeds the parts."""
+
+    @property
+    def windows(self) -> Chunker:
+        """Cuts the parts, which may overlap."""
+
+    def chunk_by_vectors(self, documents: Documents, segments: Segments, vectors: NDArray[np.float32]) -> Spans:
+        """As `Chunker.chunk`, with the segments that the windows were cut along, and float32[n_windows, d]."""
+
+
+@runtime_checkable
 class ParentChunker(Component, Protocol):
     """Cuts documents into chunks that are read, and each of these into smaller ones that are searched."""
 
@@ -188,12 +204,12 @@ class ParentChunker(Component, Protocol):
         """Cuts what is searched out of what is read."""
 
     @property
-    def parents(self) -> Chunker:
+    def parents(self) -> Chunker | EmbeddingChunker:
         """Cuts what is read."""
 
 
-AnyChunker = Chunker | ParentChunker
-"""What a cell has: a chunker of one kind or of the other."""
+AnyChunker = Chunker | EmbeddingChunker | ParentChunker
+"""What a cell has: a chunker of some kind."""
 
 
 @runtime_checkable

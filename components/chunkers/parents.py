@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.protocols import Chunker
+from components.protocols import Chunker, EmbeddingChunker
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class ParentChunks:
     """
 
     children: Chunker
-    parents: Chunker
+    parents: Chunker | EmbeddingChunker
 
     version: ClassVar[int] = 1
 

@@ -8,12 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from components.chunkers.budget import Unit, size_mistakes
+from components.chunkers.parts import packed_within
 from components.chunkers.sentence import SentencePacking
-from components.chunkers.token_window import tidy
 from components.protocols import Tokenizer
-from components.records import Documents, Segments, Spans, SpanTexts
+from components.records import Documents, Segments, Spans
 from components.text.outline import Outline, Section
-from components.text.tables import segments_of
 from components.tokenizers.cl100k import Cl100k
 
 
@@ -44,13 +43,8 @@ class SectionPacking:
         """Spans sorted by (document, start)."""
         rows = [(i, *span) for i, text in enumerate(documents.texts) for span in _sections(text)]
         sections = Spans(*np.array(rows, dtype=np.int32).reshape(-1, 3).T)
-        texts = SpanTexts(documents.texts, sections)
-        names = [str(number) for number in range(len(texts))]
-        packed = SentencePacking(self.size, self.overlap, self.unit, self.tokenizer).chunk(
-            Documents(names, names, texts), segments_of(segments, sections)
-        )
-        first = sections.start[packed.document]
-        return tidy(documents, Spans(sections.document[packed.document], packed.start + first, packed.end + first))
+        packing = SentencePacking(self.size, self.overlap, self.unit, self.tokenizer)
+        return packed_within(sections, packing, documents, segments)
 
     def facts(self, documents: Documents, chunks: Spans) -> Sequence[Mapping[str, str]]:
         """Of each chunk, its `section` (the headings that it is under) and its `page`, where there are any."""

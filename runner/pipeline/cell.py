@@ -55,6 +55,7 @@ from runner.pipeline.citation_scores import CitationScores, UncitedAnswers
 from runner.pipeline.context import ChosenContext, EmptyContext
 from runner.pipeline.copies import FoundCopies, NoCopies
 from runner.pipeline.cut_texts import cut_pairs, cut_texts
+from runner.pipeline.cutting import cut_corpus
 from runner.pipeline.data import Data, SampleSet
 from runner.pipeline.dense import dense_hits, dimension_mistakes
 from runner.pipeline.diversifying import diverse_hits, diversity_reports
@@ -74,7 +75,6 @@ from runner.pipeline.headers import Searched, asked_headers, header_mistakes, wi
 from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.list_reranking import asked_orders
 from runner.pipeline.own_history import answered_in_turns
-from runner.pipeline.parents import cut_corpus
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.picking import PickedHits
 from runner.pipeline.refining import (
@@ -262,7 +262,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     data = replace(data, corpus=corpus)
     queries: tuple[Stage[Queries], ...]
     picking = next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
-    cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, corpus)
+    cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, data)
     chunks = cut_up.read
     searched = Searched(data, chunks) if picking else with_headers(cell.header, data, cut_up.searched)
     if picking:

@@ -6,14 +6,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from components.protocols import AnyChunker, Chunker, ParentChunker
+from components.protocols import Chunker
 from components.records import Documents, Hits, Segments, Spans, SpanTexts
 from components.text.ranking import empty_hits
 from components.text.tables import segments_of
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
-from runner.pipeline.chunking import Chunks, SegmentedCorpus
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,25 +81,3 @@ def _parents_of(children: Spans, parents: Spans) -> NDArray[np.int32]:
     longest = int(parents.end.max(initial=0)) + 1
     ends = parents.document.astype(np.int64) * longest + parents.end
     return np.searchsorted(ends, children.document.astype(np.int64) * longest + children.end).astype(np.int32)
-
-
-@dataclass(frozen=True)
-class CutCorpus:
-    """The chunks that are searched, and those that are read: the same, unless chunks have parents."""
-
-    searched: Stage[Spans]
-    read: Stage[Spans]
-
-    def hits_to_read(self, hits: Stage[Hits]) -> Stage[Hits]:
-        """The hits by chunks that are read."""
-        return hits if self.searched is self.read else ParentHits(hits, self.searched, self.read)
-
-
-def cut_corpus(chunker: AnyChunker, corpus: Stage[Documents]) -> CutCorpus:
-    """The chunks of a corpus."""
-    if isinstance(chunker, ParentChunker):
-        parents = cut_corpus(chunker.parents, corpus).read
-        segments = SegmentedCorpus(chunker.children.length_tokenizer, corpus)
-        return CutCorpus(ChildChunks(chunker.children, corpus, segments, parents), parents)
-    chunks = Chunks(chunker, corpus, SegmentedCorpus(chunker.length_tokenizer, corpus))
-    return CutCorpus(chunks, chunks)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from components.chunkers.budget import Unit
 from components.chunkers.parents import ParentChunks
+from components.chunkers.semantic import SemanticPacking
 from components.chunkers.sentence import SentencePacking
 from components.chunkers.structure import SectionPacking
 from components.chunkers.whole import WholeDocuments
@@ -475,6 +476,11 @@ CELLS = {
         "refiner": Summaries(Scripted(reply="On {question}. It is old."), "", "{text}", "Again."),
         "header": ContextualHeader(Scripted(reply="It begins."), "", "{document}\n{chunk}", "Again."),
         "retriever": bm25(),
+    },
+    "chunks by vectors": {
+        "chunk": SemanticPacking(LetterCounts(), 50.0, size=80, unit=Unit.CHAR),
+        "retriever": bm25(),
+        "llm": NoGenerator(),
     },
     "refined texts": {
         "dataset": FixedData(side_by_side=True),

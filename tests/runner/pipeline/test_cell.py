@@ -98,6 +98,13 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
             | {"parent_hits", "ranking_scores"}
             | AFTER_CONTEXT,
         ),
+        (
+            (*HYBRID, "chunk=semantic"),
+            (*HYBRID, "chunk=semantic", "chunk.percentile=80"),
+            {"chunks_by_vectors", "vectors", "vector_index", "dense_hits", "sparse_index", "sparse_hits", "fused_hits"}
+            | {"ranking_scores"}
+            | AFTER_CONTEXT,
+        ),
         (HYBRID, (*HYBRID, "retriever.fusion.k=10"), {"fused_hits", "ranking_scores"} | AFTER_CONTEXT),
         (
             HYBRID,
@@ -237,7 +244,7 @@ def test_the_axes_that_count_are_named() -> None:
     always = {"dataset", "tokenizer", "retriever", "llm", "metrics", "judge"}
     retrieval = {"refiner", "chunk", "header", "expander", "diversity", "reranker", "context", "top_k"}
     assert graph("retriever=closed_book").used == always
-    assert graph("retriever=oracle").used == always | retrieval
+    assert graph("retriever=oracle").used == always | retrieval - {"header"}
     retrieval |= {"filter"}
     assert graph("retriever=bm25").used == always | retrieval
     assert graph("retriever=hybrid").used == always | retrieval | {"embedder", "vector_index"}

@@ -1,0 +1,110 @@
+"""Chunks that end where the text turns to something else, as an embedder sees it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.chunkers.budget import Unit, size_mistakes
+from components.chunkers.parts import packed_within
+from components.chunkers.sentence import SentencePacking
+from components.protocols import Embedder, Tokenizer
+from components.records import Documents, Segments, Spans
+from components.tokenizers.cl100k import Cl100k
+
+
+@dataclass(frozen=True)
+class SentenceWindows:
+    """Each sentence with `n_neighbours` before and after it: what is embedded of it."""
+
+    n_neighbours: int = 1
+    length_tokenizer: Tokenizer | None = None
+
+    version: ClassVar[int] = 1
+
+    def chunk(self, documents: Documents, segments: Segments) -> Spans:
+        """A span per sentence, in order; they overlap."""
+        rows = []
+        for document, ends in enumerate(_sentences(segments)):
+            starts = [0, *ends[:-1]]
+            for number in range(len(ends)):
+                last = min(number + self.n_neighbours, len(ends) - 1)
+                rows.append((document, starts[max(number - self.n_neighbours, 0)], ends[last]))
+        return _spans(rows)
+
+
+@dataclass(frozen=True)
+class SemanticPacking:
+    """A chunk ends where the distance between the vectors of two neighbouring sentences, each embedded together with
+    `n_neighbours` on either side, is beyond the `percentile` of all such distances in the document. Distances are
+    1 - cosine, and 0 beside a sentence without a vector. What would be larger than `size` tokens (or characters) is
+    parted between sentences, as `SentencePacking` does it.
+    Source: Kamradt 2023, "5 Levels of Text Splitting", level 4, as in llama-index's SemanticSplitterNodeParser.
+    """
+
+    embedder: Embedder
+    percentile: float = 95.0
+    n_neighbours: int = 1
+    size: int = 512
+    unit: Unit = Unit.TOKEN
+    tokenizer: Tokenizer = Cl100k()
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Numbers out of range."""
+        mistakes = size_mistakes(self.size, 0.0, self.unit, self.tokenizer)
+        if not 0 <= self.percentile <= 100:
+            mistakes.append(f"percentile: got {self.percentile}, wanted a number in [0, 100], e.g. 95")
+        if self.n_neighbours < 0:
+            mistakes.append(f"n_neighbours: got {self.n_neighbours}, wanted 0 or more")
+        return mistakes
+
+    @property
+    def length_tokenizer(self) -> Tokenizer | None:
+        """None when sizes are characters."""
+        return None if self.unit is Unit.CHAR else self.tokenizer
+
+    @property
+    def windows(self) -> SentenceWindows:
+        """Cuts what is embedded."""
+        return SentenceWindows(self.n_neighbours, self.length_tokenizer)
+
+    def chunk_by_vectors(self, documents: Documents, segments: Segments, vectors: NDArray[np.float32]) -> Spans:
+        """Spans sorted by (document, start)."""
+        rows, first = [], 0
+        for document, ends in enumerate(_sentences(segments)):
+            own = vectors[first : first + len(ends)]
+            first += len(ends)
+            start = 0
+            for end in [*(ends[number] for number in self._breaks(own)), *ends[-1:]]:
+                rows.append((document, start, end))
+                start = end
+        packing = SentencePacking(self.size, 0.0, self.unit, self.tokenizer)
+        return packed_within(_spans(rows), packing, documents, segments)
+
+    def _breaks(self, vectors: NDArray[np.float32]) -> list[int]:
+        """The sentences after which a chunk ends, the last one of a document left out."""
+        if len(vectors) < 2:
+            return []
+        norms = np.linalg.norm(vectors, axis=1)
+        products = np.einsum("ij,ij->i", vectors[:-1], vectors[1:], dtype=np.float64)
+        both = norms[:-1] * norms[1:]
+        distances = 1 - np.divide(products, both, out=np.ones_like(products), where=both > 0)
+        found: list[int] = np.flatnonzero(distances > np.percentile(distances, self.percentile)).tolist()
+        return found
+
+
+def _sentences(segments: Segments) -> Iterator[list[int]]:
+    """Per document, where its sentences end."""
+    offsets = segments.sentence_offsets.tolist()
+    for first, last in pairwise(offsets):
+        yield segments.sentence_ends[first:last].tolist()
+
+
+def _spans(rows: list[tuple[int, int, int]]) -> Spans:
+    columns = np.array(rows, dtype=np.int32).reshape(-1, 3)
+    return Spans(*(np.ascontiguousarray(column) for column in columns.T))

@@ -1,0 +1,60 @@
+"""The chunks of a corpus: by a chunker alone, by vectors of its sentences, or small ones within larger ones."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.protocols import AnyChunker, EmbeddingChunker, ParentChunker
+from components.records import Documents, Hits, Segments, Spans
+from runner.engine.codecs import Codec, Columns
+from runner.engine.run import Run
+from runner.engine.stage import Stage
+from runner.pipeline.chunking import Chunks, SegmentedCorpus
+from runner.pipeline.data import Data
+from runner.pipeline.dense import ChunkVectors, chunk_vectors
+from runner.pipeline.parents import ChildChunks, ParentHits
+
+
+@dataclass(frozen=True)
+class CutCorpus:
+    """The chunks that are searched, and those that are read: the same, unless chunks have parents."""
+
+    searched: Stage[Spans]
+    read: Stage[Spans]
+
+    def hits_to_read(self, hits: Stage[Hits]) -> Stage[Hits]:
+        """The hits by chunks that are read."""
+        return hits if self.searched is self.read else ParentHits(hits, self.searched, self.read)
+
+
+@dataclass(frozen=True, eq=False)
+class ChunksByVectors(Stage[Spans]):
+    """The chunks that an embedder's vectors of sentences, say, part from each other."""
+
+    kind: ClassVar[str] = "chunks_by_vectors"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    chunker: EmbeddingChunker
+    corpus: Stage[Documents]
+    segments: Stage[Segments]
+    vectors: ChunkVectors
+
+    def make(self, run: Run) -> Spans:
+        """Cuts where the vectors say."""
+        return self.chunker.chunk_by_vectors(run.read(self.corpus), run.read(self.segments), run.read(self.vectors))
+
+
+def cut_corpus(chunker: AnyChunker, data: Data) -> CutCorpus:
+    """The chunks of a corpus."""
+    corpus = data.corpus
+    if isinstance(chunker, ParentChunker):
+        parents = cut_corpus(chunker.parents, data).read
+        segments = SegmentedCorpus(chunker.children.length_tokenizer, corpus)
+        return CutCorpus(ChildChunks(chunker.children, corpus, segments, parents), parents)
+    if isinstance(chunker, EmbeddingChunker):
+        segments = SegmentedCorpus(chunker.windows.length_tokenizer, corpus)
+        vectors = chunk_vectors(chunker.embedder, data, Chunks(chunker.windows, corpus, segments))
+        chunks: Stage[Spans] = ChunksByVectors(chunker, corpus, segments, vectors)
+    else:
+        chunks = Chunks(chunker, corpus, SegmentedCorpus(chunker.length_tokenizer, corpus))
+    return CutCorpus(chunks, chunks)
