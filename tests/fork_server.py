@@ -58,13 +58,12 @@ def main() -> None:
 def _load() -> None:
     for name in PRELOADED:
         importlib.import_module(name)
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
     from components.tokenizers.cl100k import Cl100k
     from components.tokenizers.jieba_words import JiebaWords
     from runner.engine.executors.contexts import fork_or_spawn
+    from runner.launch.compose import compose_config
 
-    OverridesParser.create().parse_override("top_k=2,4")
+    compose_config(["top_k=2"])
     for tokenizer in (JiebaWords(), Cl100k()):
         tokenizer.token_ends(["词 word"])
     context = fork_or_spawn().get_start_method()

@@ -1,5 +1,6 @@
 """What names a cell: the option of every group, settings that most sweeps vary, and whatever was overridden."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
@@ -82,15 +83,17 @@ def _axis_fields() -> tuple[str, ...]:
 @cache
 def _named_settings() -> tuple[str, ...]:
     """Axes whether or not they are overridden, so that cells of several sweeps can be compared: the numbers and words
-    that all classes of a role have (any chunker's size, say), and those that belong to no role, as top_k.
+    that most classes of a role have (a chunker's size, say), and those that belong to no role, as top_k.
     """
     groups = {folder.name for folder in files("conf").iterdir() if folder.is_dir()}
     shared = [f"{group}.{name}" for group in _axis_fields() if group in groups for name in _shared_by_classes(group)]
     return (*shared, *(name for name in _axis_fields() if name not in groups))
 
 
-def _shared_by_classes(group: str) -> Iterator[str]:
-    """Nothing for a role with one class: what that has is the class's own."""
+def _shared_by_classes(group: str) -> list[str]:
+    """Nothing for a role with one class: what that has is the class's own. What an option leaves open ("") counts as
+    not there: places of files, and names of models, which the option tells.
+    """
     by_class: dict[str, Config] = {}
     for file in files("conf").joinpath(group).iterdir():
         if not file.is_file():  # a group within the group
@@ -98,10 +101,13 @@ def _shared_by_classes(group: str) -> Iterator[str]:
         option: Json = yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe one
         if "_target_" in option:
             by_class[option["_target_"]] = option
-    options = list(by_class.values())
-    for name, value in options[0].items() if len(options) > 1 else ():
-        if name != "_target_" and not isinstance(value, dict | list) and all(name in other for other in options):
-            yield name
+    n_with = Counter(
+        name
+        for option in by_class.values()
+        for name, value in option.items()
+        if name != "_target_" and value != "" and not isinstance(value, dict | list)
+    )
+    return [name for name, n in n_with.items() if len(by_class) > 1 and 2 * n > len(by_class)]
 
 
 def _select(config: Config, place: str) -> Json:

@@ -25,7 +25,7 @@ from omegaconf import DictConfig
 from components.errors import ConfigError
 from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jobs
 from runner.launch.grid_sweeper import SweeperSettings, expand
-from runner.launch.preset_source import PackageAsGroup, PresetSearchPath
+from runner.launch.preset_source import PackageAsGroup, ParsedOnce, PresetSearchPath
 from runner.launch.request import check_jobs
 from runner.launch.sweep import EXIT_INTERRUPTED, EXIT_OVER_BUDGET, Keep, run_sweep
 from runner.pipeline.planned import Job
@@ -180,7 +180,7 @@ def register() -> None:
         sys.modules["hydra_plugins"].__path__ = []  # Hydra looks for further plugins in it
     sys.modules[name] = ModuleType(name)
     nodes: dict[type, Any] = {GridLauncher: {"_target_": f"{name}.GridLauncher"}, make_grid_sweeper(): SweeperSettings}
-    for of_presets in (PackageAsGroup, PresetSearchPath):
+    for of_presets in (PackageAsGroup, ParsedOnce, PresetSearchPath):
         Plugins.instance().register(of_presets)
     for plugin, node in nodes.items():
         setattr(sys.modules[name], plugin.__name__, plugin)

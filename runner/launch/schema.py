@@ -187,7 +187,7 @@ class _Builder:
         is_settings = dataclasses.is_dataclass(wanted) and "_target_" not in node
         cls = wanted if is_settings else self._class(node, path)
         component = self._construct(cls, node, path)
-        nearest = min(kinds, key=lambda kind: len(_lacking(component, kind)))
+        nearest = max(kinds, key=lambda kind: (not _lacking(component, kind), _n_shared(component, kind)))
         if not is_settings and (lacking := _lacking(component, nearest)):
             of_which = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
             what = f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_which}"
@@ -267,9 +267,19 @@ def _lacking(component: object, wanted: type) -> list[str]:
     """The members of the protocol `wanted` that a component does not have; for a class, that it is none of it."""
     if not getattr(wanted, "_is_protocol", False):
         return [] if isinstance(component, wanted) else [f"the base class {wanted.__name__}"]
-    protocols = [cls for cls in reversed(wanted.__mro__) if getattr(cls, "_is_protocol", False) and cls is not Protocol]
-    members = dict.fromkeys(name for cls in protocols for name in (*inspect.get_annotations(cls), *vars(cls)))
-    return [name for name in members if not name.startswith("_") and not hasattr(component, name)]
+    return [name for name in _members(wanted) if not hasattr(component, name)]
+
+
+def _n_shared(component: object, wanted: type) -> int:
+    return sum(hasattr(component, name) for name in _members(wanted))
+
+
+def _members(protocol: type) -> list[str]:
+    protocols = [
+        cls for cls in reversed(protocol.__mro__) if getattr(cls, "_is_protocol", False) and cls is not Protocol
+    ]
+    names = dict.fromkeys(name for cls in protocols for name in (*inspect.get_annotations(cls), *vars(cls)))
+    return [name for name in names if not name.startswith("_")]
 
 
 def _names(kinds: Sequence[type]) -> str:

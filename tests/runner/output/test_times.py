@@ -5,28 +5,31 @@ from pathlib import Path
 import pytest
 
 from runner.engine.stage import Work
+from runner.engine.store import Store
 from runner.output.collect import with_answers
+from runner.pipeline.data import Samples
+from runner.pipeline.encoded import DenseHead
+from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in
 from tests.runner.pipeline.version_guard import kinds
 from tests.runner.sweeping import FEW_METRICS, cells_in, run_small
 
-ONE_TIME = {
-    "segments", "chunks", "terms", "embedder_state", "vectors", "vector_index", "sparse_index", "encoded_chunks",
-    "dense_head", "token_index", "refined_corpus", "headed_corpus", "chunk_headers", "child_chunks", "headed_chunks",
-}  # fmt: skip
-ASKING = {"answers", "baseline_answers", "no_answers", "generation", "generated_answers"}
-PER_QUERY = {
-    "queries", "query_terms", "query_vectors", "encoded_queries", "dense_hits", "sparse_hits", "token_hits",
-    "fused_hits", "sample_hits", "picked_hits", "late_interaction_hits", "reranked_hits", "hit_orders",
-    "reordered_hits", "allowed_documents", "filtered_hits", "diverse_hits", "diverse_hits_by_vectors", "context",
-    "empty_context", "prompts", "asked_queries", "parent_hits",
-}  # fmt: skip
 
-
-def test_every_kind_of_stage_is_of_one_sort_of_work() -> None:
-    found = {work: {kind for kind, stage in kinds().items() if stage.work is work} for work in Work}
-    assert found[Work.ONE_TIME] == ONE_TIME
-    assert found[Work.PER_QUERY] == PER_QUERY
-    assert found[Work.ASKING] == ASKING
+def test_work_is_of_the_sort_that_its_inputs_tell(tmp_path: Path) -> None:
+    """What a corpus takes once needs no question, and what each question takes needs the questions."""
+    store = Store(tmp_path)
+    seen = set()
+    for fields in CELLS.values():
+        for stage in graph_in(store, fixed_cell(**fields)).result.upstream():
+            seen.add(stage.work)
+            before = list(stage.upstream())
+            if isinstance(stage, DenseHead):  # passes on vectors, of chunks or of queries, which takes no time
+                continue
+            if stage.work is Work.ONE_TIME:
+                assert {each.work for each in before} <= {Work.ONE_TIME, Work.BENCHMARK}, stage.kind
+                assert Samples not in {type(each) for each in before}, stage.kind
+            elif stage.work in (Work.PER_QUERY, Work.ASKING):
+                assert Samples in {type(each) for each in before}, stage.kind
+    assert seen == set(Work)
 
 
 def test_answers_come_on_top_of_what_all_questions_share() -> None:
@@ -39,8 +42,10 @@ def test_in_a_sweep(tmp_path: Path) -> None:
     slow = ["retriever=hybrid", "embedder=lsa", "llm=scripted", "llm.delay_s=0.01", *FEW_METRICS]
     assert run_small(tmp_path, slow) == 0
     (cell,) = cells_in(tmp_path)
-    assert cell.one_time_s == pytest.approx(sum(cell.seconds.get(kind, 0.0) for kind in ONE_TIME))
-    assert cell.latency_s["batched"] == pytest.approx(sum(cell.seconds.get(kind, 0.0) for kind in PER_QUERY) / 12)
+    works = {kind: stage.work for kind, stage in kinds().items()}
+    seconds = {work: sum(s for kind, s in cell.seconds.items() if works[kind] is work) for work in Work}
+    assert cell.one_time_s == pytest.approx(seconds[Work.ONE_TIME])
+    assert cell.latency_s["batched"] == pytest.approx(seconds[Work.PER_QUERY] / 12)
     assert cell.latency_s["batched"] <= cell.latency_s["p50"] <= cell.latency_s["p95"]
     assert run_small(tmp_path, slow, sweep_id="again") == 0
     (again,) = cells_in(tmp_path, "again")
