@@ -173,7 +173,7 @@ class TestClasses:
         [
             (
                 "parts.Answered",
-                "wanted a Reranker or ListReranker or RerankerCascade, but Answered lacks tokenizer, depth, score of a Reranker",
+                "or RerankerCascade, but Answered lacks tokenizer, depth, score of a Reranker",
             ),
             ("parts.Thawed", "wanted a frozen dataclass"),
             ("parts.Missing", "has no attribute 'Missing'"),
