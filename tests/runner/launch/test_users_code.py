@@ -173,7 +173,7 @@ class TestClasses:
         [
             (
                 "parts.Answered",
-                "or RerankerCascade, but Answered lacks tokenizer, depth, score of a Reranker",
+                "but Answered lacks tokenizer, depth, score of a Reranker",
             ),
             ("parts.Thawed", "wanted a frozen dataclass"),
             ("parts.Missing", "has no attribute 'Missing'"),
