@@ -730,6 +730,29 @@ class History(Component, Protocol):
         """
 
 
+@runtime_checkable
+class Examples(Component, Protocol):
+    """Chooses the solved examples that a prompt shows before its question."""
+
+    @property
+    def n(self) -> int:
+        """In each prompt; 0 for none at all: `dataset` is then not read."""
+
+    @property
+    def max_tokens(self) -> int:
+        """That an example holds, at most."""
+
+    @property
+    def dataset(self) -> Dataset | None:
+        """Where they come from: a training split, of which nothing is evaluated."""
+
+    def choose(self, samples: Sequence[Sample], pool: Sequence[Sample], documents: Documents) -> NDArray[np.int32]:
+        """int32[n_samples, n]: for each sample the positions in the pool of its examples, in the order in which they
+        are shown; never the sample itself nor one of its cluster. Each has a reference, and gold in `documents`, the
+        corpus of the pool. Raises DataError where there are too few.
+        """
+
+
 class AnswersFrom(StrEnum):
     """What decides a backend's answer, and so stands in the key of a kept reply. A language model reads messages;
     baselines read the sample and the passages; NOTHING is for no generator at all: no request is made.

@@ -52,6 +52,8 @@ NEEDED = {
         option: ["llm=scripted"]
         for option in ("refiner/summary.yaml", "refiner/combined.yaml", "header/contextual.yaml")
     },
+    "examples/held_out.yaml": ["dataset=part"],
+    "examples/from_dataset.yaml": ["examples.dataset.samples=somewhere", "examples.dataset.documents=README.md"],
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],
     "dataset/jsonl.yaml": [f"dataset.documents={ROOT.parent / 'README.md'}", "dataset.samples=somewhere"],
     **{

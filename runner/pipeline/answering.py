@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from components.fields import runtime_only
+from components.fields import added_later, runtime_only
 from components.json_value import Json
 from components.openai_server.gate import Tokens
 from components.protocols import LLM, Prompt
@@ -17,7 +17,8 @@ from runner.engine.run import Run
 from runner.engine.spending.admitted import most_tokens
 from runner.engine.stage import Stage, Work
 from runner.pipeline.data import SampleSet
-from runner.pipeline.passages import NoPassages, PromptPassages
+from runner.pipeline.examples import ChosenExamples, renderer
+from runner.pipeline.passages import PromptPassages
 
 Messages = tuple[Message, ...]
 
@@ -102,16 +103,13 @@ class Prompts(Stage[Sequence[Messages]]):
     prompt: Prompt
     samples: Stage[SampleSet]
     passages: PromptPassages
+    examples: tuple[ChosenExamples, ...] = added_later(())
 
     def make(self, run: Run) -> Sequence[Messages]:
         """Renders them."""
         samples = run.read(self.samples).samples
-        if isinstance(self.passages, NoPassages):
-            return [self.prompt.render_closed_book(sample) for sample in samples]
-        return [
-            self.prompt.render(sample, passages)
-            for sample, passages in zip(samples, self.passages.read(run), strict=True)
-        ]
+        render = renderer(run, self.prompt, self.passages, self.examples)
+        return [render(*own) for own in zip(samples, self.passages.read(run), strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +126,7 @@ class Answers(Stage[Sequence[Answer]]):
     draw: int
     n_samples: int = runtime_only(0, "the samples stand in the key of the prompts")
     n_context_tokens: int = runtime_only(0, "the passages stand in the key of the prompts")
-    """Of the passages in a prompt, at most."""
+    """Of the passages and the examples in a prompt, at most."""
 
     def most_tokens(self, run: Run) -> Tokens:
         """Of prompts without passages, some of which are written for this, and of all passages that may be in them."""

@@ -29,6 +29,7 @@ from components.protocols import (
     Diversity,
     Embedder,
     EncodedArm,
+    Examples,
     Expander,
     Filter,
     Generator,
@@ -60,6 +61,7 @@ from runner.pipeline.data import Data, SampleSet
 from runner.pipeline.dense import dense_hits, dimension_mistakes
 from runner.pipeline.diversifying import diverse_hits, diversity_reports
 from runner.pipeline.encoded import encoded_hits
+from runner.pipeline.examples import ChosenExamples, chosen_examples
 from runner.pipeline.expanding import (
     expander_mistakes,
     gives_one_query,
@@ -126,6 +128,7 @@ class Cell:
     reranker: AnyReranker
     context: ContextBuilder
     prompt: Prompt
+    examples: Examples
     llm: LLM
     generator: Generator
     history: History
@@ -156,10 +159,10 @@ class Graph:
     used: frozenset[str]
 
 
-def graph_of(cell: Cell, data: Data) -> Graph:
-    """All stages of a cell."""
+def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
+    """All stages of a cell; `pool` is the loaded data set of its examples, None if it shows none."""
     recorder = _Recorder(cell)
-    result = _result(recorder, data)  # type: ignore[arg-type]  # it reads as the cell does
+    result = _result(recorder, data, pool)  # type: ignore[arg-type]  # it reads as the cell does
     return Graph(data, result, frozenset(recorder.used()))
 
 
@@ -177,9 +180,9 @@ class _Found:
     """The samples, with a mark on those that count in no aggregate."""
 
 
-def _result(cell: Cell, data: Data) -> Result:
+def _result(cell: Cell, data: Data, pool: Data | None) -> Result:
     found = _retrieved(cell, data) if cell.retriever.arms else _closed_book(cell, data)
-    prompts, answers = _answered(cell, data, found)
+    prompts, answers = _answered(cell, data, found, pool)
     interval = cell.metrics.interval
     # A metric that needs a model is a stage of its own, so that adding one leaves the scores of the others as they are.
     metrics = cell.metrics.of_answers
@@ -205,35 +208,41 @@ def _citation_scores(
     return (CitationScores(metrics, cell.metrics.interval, found.reported, *places, answers, shown.copies),)
 
 
-def _answered(cell: Cell, data: Data, found: _Found) -> tuple[tuple[Prompts, ...], Stage[Sequence[Answer]]]:
+def _answered(
+    cell: Cell, data: Data, found: _Found, pool: Data | None
+) -> tuple[tuple[Prompts, ...], Stage[Sequence[Answer]]]:
     """What the model is shown, and its answers. Without a language model nobody reads a prompt, nor a history."""
     if cell.llm.answers_from is AnswersFrom.NOTHING:
         return (), NoAnswers(data.samples)
     if cell.llm.answers_from is AnswersFrom.SAMPLE:
         return (), BaselineAnswers(cell.llm, data.samples, found.passages)
+    examples = chosen_examples(cell.examples, data, pool)
     if len(data.n_by_turn) == 1 or not cell.history.has_rounds:
-        return _asked_for(cell, data.samples, data.n_samples, found)
+        return _asked_for(cell, data.samples, data.n_samples, found, examples)
     conversations = answered_in_turns(
         cell.history,
         data,
         found.passages,
-        lambda samples, n_samples, passages: _asked_for(cell, samples, n_samples, replace(found, passages=passages)),
+        lambda samples, n_samples, passages: _asked_for(
+            cell, samples, n_samples, replace(found, passages=passages), examples
+        ),
     )
     return (), GeneratedAnswers(conversations)
 
 
 def _asked_for(
-    cell: Cell, samples: Stage[SampleSet], n_samples: int, found: _Found
+    cell: Cell, samples: Stage[SampleSet], n_samples: int, found: _Found, examples: tuple[ChosenExamples, ...]
 ) -> tuple[tuple[Prompts, ...], Stage[Sequence[Answer]]]:
     """Prompts for samples, and the language model's answers."""
     passages = found.passages
-    n_most, n_about = _most_passage_tokens(cell, passages), _n_context_tokens(cell, passages)
+    n_most = _most_passage_tokens(cell, passages)
+    n_about = _n_context_tokens(cell, passages) + cell.examples.n * cell.examples.max_tokens
     if cell.generator.n_requests(found.n_passages, n_most) == 1:  # the same as a single prompt, whatever it would do
-        prompts = Prompts(cell.prompt, samples, passages)
+        prompts = Prompts(cell.prompt, samples, passages, examples)
         return (prompts,), Answers(cell.llm, prompts, cell.repeat, n_samples, n_about)
     sizes = n_samples, found.n_passages, n_most, n_about
     return (), GeneratedAnswers(
-        GeneratedInSteps(cell.generator, cell.llm, cell.prompt, samples, passages, cell.repeat, *sizes)
+        GeneratedInSteps(cell.generator, cell.llm, cell.prompt, samples, passages, cell.repeat, examples, *sizes)
     )
 
 

@@ -1,6 +1,10 @@
 """What is wrong with a cell's components for the data set that it has: found once that is loaded, before any work."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 from components.protocols import ChecksSamples
+from components.records import Sample
 from runner.engine.ask import is_language_model
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
@@ -9,12 +13,31 @@ from runner.pipeline.data import Data
 from runner.pipeline.sample_codec import decode_samples
 
 
-def data_mistakes(cell: Cell, data: Data, store: Store) -> list[str]:
-    """Of the components that look at samples. Raises DataError if the data set has to be read again, and cannot be."""
+def data_mistakes(cell: Cell, data: Data, pool: Data | None, store: Store) -> list[str]:
+    """Of the components that look at samples, those of the `pool` of examples among them. Raises DataError if a data
+    set has to be read again, and cannot be.
+    """
     variants = cell.expander.variants if searches(cell.retriever) else ()
     histories = (cell.history,) if is_language_model(cell.llm) else ()
     checking = [part for part in (*variants, *histories) if isinstance(part, ChecksSamples)]
-    if not checking:
-        return []
-    samples = read_kept(data.loaded, store, lambda entry: decode_samples(entry.part("samples")))
-    return [mistake for part in checking for mistake in part.check_samples(samples)]
+    mistakes: list[str] = []
+    if checking:
+        samples = _samples(data, store)
+        mistakes += [mistake for part in checking for mistake in part.check_samples(samples)]
+    if pool and is_language_model(cell.llm):
+        mistakes += _too_few_examples(cell.examples.n, _samples(data, store), _samples(pool, store))
+    return mistakes
+
+
+def _samples(data: Data, store: Store) -> tuple[Sample, ...]:
+    return read_kept(data.loaded, store, lambda entry: decode_samples(entry.part("samples")))
+
+
+def _too_few_examples(n: int, samples: Sequence[Sample], pool: Sequence[Sample]) -> list[str]:
+    n_of_kind = Counter(sample.kind for sample in pool if sample.references and sample.gold)
+    return [
+        f"examples.n: got {n}, but the examples' data set has {n_of_kind[kind]} samples of the kind {kind.value} with "
+        "a reference and gold; take fewer, or a larger split"
+        for kind in sorted({sample.kind for sample in samples})
+        if n_of_kind[kind] < n
+    ]

@@ -4,16 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from components.fields import runtime_only
+from components.fields import added_later, runtime_only
 from components.openai_server.gate import Tokens
-from components.protocols import LLM, Ask, Generator, Prompt, Render
+from components.protocols import LLM, Ask, Generator, Prompt
 from components.records import Answer, AnswerTask
 from runner.engine.codecs import Codec, Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
 from runner.pipeline.answering import AnswersCodec, Messages, PromptsCodec, tokens_without_passages
 from runner.pipeline.data import SampleSet
-from runner.pipeline.passages import NoPassages, PromptPassages
+from runner.pipeline.examples import ChosenExamples, renderer
+from runner.pipeline.passages import PromptPassages
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,14 @@ class GeneratedInSteps(Stage[Generation]):
     samples: Stage[SampleSet]
     passages: PromptPassages
     draw: int
+    examples: tuple[ChosenExamples, ...] = added_later(())
     n_samples: int = runtime_only(0, "the samples stand in the key themselves")
     n_passages: int = runtime_only(0, "the passages stand in the key themselves")
     """In a prompt, at most."""
     n_passage_tokens: int | None = runtime_only(None, "the passages stand in the key themselves")
     """That they hold, at most, as the generator counts them; None if nobody knows."""
     n_context_tokens: int = runtime_only(0, "the passages stand in the key themselves")
-    """About as many do they hold, at most."""
+    """About as many do they and the examples hold, at most."""
 
     @property
     def n_requests(self) -> int:
@@ -93,20 +95,15 @@ class GeneratedInSteps(Stage[Generation]):
             AnswerTask(sample, tuple(replace(passage, number=n) for n, passage in enumerate(passages, 1)))
             for sample, passages in zip(samples, self.passages.read(run), strict=True)
         ]
+        render = renderer(run, self.prompt, self.passages, self.examples)
         ask = run.ask(self.llm, "answers")
-        made = self.generator.generate(tasks, self._render, _from_draw(ask, self.draw * self.generator.n_draws))
+        made = self.generator.generate(tasks, render, _from_draw(ask, self.draw * self.generator.n_draws))
         return Generation(
             [each.answer for each in made],
             [each.prompt for each in made],
             [each.path for each in made],
             dict(ask.usage),
         )
-
-    @property
-    def _render(self) -> Render:
-        if isinstance(self.passages, NoPassages):
-            return lambda sample, passages: self.prompt.render_closed_book(sample)
-        return self.prompt.render
 
 
 def _from_draw(ask: Ask, first: int) -> Ask:

@@ -82,14 +82,19 @@ def plan_sweep(
     loaded: list[tuple[Dataset, Data]] = []  # no dictionary: a data set with a mapping among its fields has no hash
     planned: dict[str, PlannedCell] = {}
     mistakes: list[str] = []
-    for request in requests:
-        dataset = request.cell.dataset
+
+    def load(dataset: Dataset) -> Data:
         data = next((data for known, data in loaded if known == dataset), None)
         if data is None:
             data = load_data(dataset, store, announce)
             loaded.append((dataset, data))
-        mistakes += data_mistakes(request.cell, data, store)
-        graph = graph_of(request.cell, data)
+        return data
+
+    for request in requests:
+        data, examples = load(request.cell.dataset), request.cell.examples
+        pool = load(examples.dataset) if examples.n and examples.dataset else None
+        mistakes += data_mistakes(request.cell, data, pool, store)
+        graph = graph_of(request.cell, data, pool)
         before = planned.get(graph.result.key)
         if before is None:
             planned[graph.result.key] = PlannedCell(graph.result.key[:12], request, graph)

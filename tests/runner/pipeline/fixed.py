@@ -17,10 +17,13 @@ from components.chunkers.sentence import SentencePacking
 from components.chunkers.structure import SectionPacking
 from components.chunkers.whole import WholeDocuments
 from components.contexts.packed import PackedContext
+from components.datasets.part import Part
 from components.diversity.mmr_by_vectors import MmrByVectors
 from components.diversity.near_duplicates import NearDuplicates
 from components.diversity.none import KeepAll
 from components.encodings import Encodings
+from components.examples.drawn import DrawnExamples
+from components.examples.none import NoExamples
 from components.expanders.none import NoExpander
 from components.expanders.written import WrittenQueries
 from components.filters.metadata import ByMetadata
@@ -351,6 +354,7 @@ def fixed_cell(**fields: Any) -> Cell:
             nothing_found="(nothing)",
             closed_book="(none)",
         ),
+        examples=NoExamples(),
         llm=Scripted(reply="{question}"),
         generator=Single(),
         history=GoldHistory(),
@@ -461,6 +465,11 @@ CELLS = {
         "history": OwnHistory(),
         "llm": Scripted(reply="To {question}: yes.", error_on="mill"),
     },
+    "an example in each prompt": {
+        "dataset": Part(FixedData(), 0.5),
+        "examples": DrawnExamples(Part(FixedData(), 0.5, is_held_out=True), n=1),
+        "retriever": bm25(),
+    },
     "three heads of an encoder": {
         "retriever": three_way(LetterHeads()),
         "reranker": LateInteraction(LetterHeads(), depth=3),
@@ -499,7 +508,8 @@ CELLS = {
 
 def graph_in(store: Store, cell: Cell) -> Graph:
     """The stages of a cell, over a data set that is kept in the store."""
-    return graph_of(cell, load_data(cell.dataset, store))
+    pool = load_data(cell.examples.dataset, store) if cell.examples.dataset else None
+    return graph_of(cell, load_data(cell.dataset, store), pool)
 
 
 def run_all(store: Store, *wanted: Stage[Any]) -> list[StageRun]:

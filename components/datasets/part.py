@@ -1,0 +1,109 @@
+"""A part of another data set: what is held out for examples, or all the rest."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeVar
+
+import numpy as np
+
+from components.clusters import clusters_of
+from components.datasets.assembly import limit_and_count
+from components.datasets.sampling import limit_mistakes
+from components.errors import ConfigError, DataError
+from components.protocols import Dataset, DatasetOverSource, Source
+from components.records import Benchmark, Documents, Sample
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Part:
+    """The samples of the data set `of` that are held out (`is_held_out`), or all others, over the same documents.
+
+    Clusters are drawn by `seed` until they hold `held_out_share` of the samples of every kind, or a little more, for
+    none is parted: samples that share a gold document, and turns of one conversation, are all held out or none is. No
+    kind is held out as a whole. `limit` and `max_documents` are as in other data sets, of this part.
+    """
+
+    of: Dataset
+    held_out_share: float = 0.1
+    seed: int = 0
+    is_held_out: bool = False
+    limit: int | None = None
+    limit_seed: int = 0
+    max_documents: int | None = None
+
+    version: ClassVar[int] = 1
+
+    @property
+    def name(self) -> str:
+        """That of the whole."""
+        return self.of.name
+
+    def check(self) -> list[str]:
+        """What is wrong with the fields."""
+        mistakes = limit_mistakes(self.limit, self.max_documents)
+        if not 0 < self.held_out_share < 1:
+            mistakes.append(f"held_out_share: got {self.held_out_share}, wanted a share in (0, 1)")
+        return mistakes
+
+    def fingerprint(self) -> str:
+        """That of the whole."""
+        return self.of.fingerprint()
+
+    @property
+    def source(self) -> Source | None:
+        """That of the whole: its documents are read once for all parts."""
+        return self.of.source if isinstance(self.of, DatasetOverSource) else None
+
+    def load(self) -> Benchmark:
+        """Loads the whole, and takes the part. Raises ConfigError if `check` finds a mistake, DataError."""
+        return self._part_of(self.of.load())
+
+    def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
+        """What `load` gives, from what the source read."""
+        assert isinstance(self.of, DatasetOverSource), "it has a source, which was read"
+        return self._part_of(self.of.load_over(documents, counts))
+
+    def _part_of(self, whole: Benchmark) -> Benchmark:
+        if mistakes := self.check():
+            raise ConfigError(mistakes)
+        held_out = self._held_out(whole.samples)
+        samples = tuple(sample for place, sample in enumerate(whole.samples) if (place in held_out) == self.is_held_out)
+        notes = {**whole.notes, "n_samples_held_out": len(held_out)}
+        part = replace(whole, samples=samples, notes=notes)
+        return limit_and_count(part, self.limit, self.limit_seed, self.max_documents)
+
+    def _held_out(self, samples: Sequence[Sample]) -> set[int]:
+        """Their places. Raises DataError where clusters leave no way to have both parts."""
+        clusters = list(_places_by(clusters_of(samples).tolist()).values())
+        drawn = [clusters[each] for each in np.random.default_rng(self.seed).permutation(len(clusters)).tolist()]
+        n_left = Counter(kind for places in drawn for kind in {samples[place].kind for place in places})
+        held_out: set[int] = set()
+        for of_kind in sorted(_places_by([sample.kind for sample in samples]).values(), key=len):  # the rarest first
+            for places in drawn:
+                if len(held_out.intersection(of_kind)) >= self.held_out_share * len(of_kind):
+                    break
+                kinds = {samples[place].kind for place in places}
+                if (
+                    held_out.isdisjoint(places)
+                    and not set(of_kind).isdisjoint(places)
+                    and 1 not in map(n_left.get, kinds)
+                ):
+                    held_out.update(places)
+                    n_left.subtract(kinds)
+        if not held_out:
+            raise DataError(
+                f"{self.name}: all {len(samples)} samples are connected by gold documents or conversations, so that no "
+                "part of them can be held out; wanted a training split of its own: examples=from_dataset"
+            )
+        return held_out
+
+
+def _places_by(names: Sequence[T]) -> dict[T, list[int]]:
+    """The places of each name."""
+    places: dict[T, list[int]] = defaultdict(list)
+    for place, name in enumerate(names):
+        places[name].append(place)
+    return places

@@ -1,0 +1,1 @@
+"""Solved examples that prompts show before the question."""

@@ -1,0 +1,53 @@
+from dataclasses import replace
+
+import pytest
+
+from components.datasets.demo import Demo
+from components.errors import DataError
+from components.examples.drawn import DrawnExamples
+from components.records import Evidence
+from components.tokenizers.plain_words import PlainWords
+from tests.contracts.examples_contract import DOCUMENTS, POOL, SAMPLES, ExamplesContract
+
+
+class TestDrawnExamples(ExamplesContract):
+    component = DrawnExamples(Demo(), n=3)
+
+
+def test_the_draw_is_that_of_the_seed_and_alike_for_samples_of_a_kind() -> None:
+    first, second, _ = DrawnExamples(Demo(), n=3).choose(SAMPLES, POOL, DOCUMENTS).tolist()
+    assert first == second
+    others = [DrawnExamples(Demo(), n=3, seed=seed).choose(SAMPLES, POOL, DOCUMENTS).tolist() for seed in range(5)]
+    assert others[0][0] == first
+    assert len({tuple(rows[0]) for rows in others}) > 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"references": ()},
+        {"gold": ()},
+        {"gold": (Evidence("elsewhere"),)},
+        {"question": "word " * 60},
+        {"question": SAMPLES[0].question},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_is_no_example_is_passed_over(changes: dict[str, object]) -> None:
+    chooser = DrawnExamples(Demo(), n=3, max_tokens=50, tokenizer=PlainWords())
+    chosen = chooser.choose(SAMPLES[:1], POOL, DOCUMENTS)[0, 0]
+    changed = [replace(sample, **changes) if place == chosen else sample for place, sample in enumerate(POOL)]  # type: ignore[arg-type]
+    assert chosen not in chooser.choose(SAMPLES[:1], changed, DOCUMENTS)
+
+
+def test_too_few_are_an_error() -> None:
+    with pytest.raises(DataError, match=r"4 of 10 samples .* do for sample 'a', wanted examples.n=5"):
+        DrawnExamples(Demo(), n=5).choose(SAMPLES, POOL, DOCUMENTS)
+
+
+def test_mistakes() -> None:
+    assert DrawnExamples(None, n=-1, max_tokens=0).check() == [
+        "n: got -1, wanted at least 0",
+        "max_tokens: got 0, wanted at least 1",
+        "dataset: got none, wanted one that holds the examples",
+    ]

@@ -1,0 +1,6 @@
+from components.examples.none import NoExamples
+from tests.contracts.examples_contract import ExamplesContract
+
+
+class TestNoExamples(ExamplesContract):
+    component = NoExamples()
