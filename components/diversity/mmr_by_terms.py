@@ -35,12 +35,16 @@ class MmrByTerms:
         terms = chunks.terms
         assert terms is not None, "it has a tokenizer, so terms are filled"
 
+        used = np.unique(hits.chunk[hits.chunk >= 0])
+        all_counts = count_matrix(Terms(terms.ids, terms.first[used], terms.last[used], terms.n_vocabulary))
+
         def similarity(own: NDArray[np.int32]) -> NDArray[np.float64]:
-            counts = count_matrix(Terms(terms.ids, terms.first[own], terms.last[own], terms.n_vocabulary))
-            weights = counts.multiply(inverse_document_frequency(counts)).tocsr()
-            length = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).ravel())
-            products: NDArray[np.float64] = (weights @ weights.T).toarray()
+            counts = all_counts[np.searchsorted(used, own)]
+            counts.data = counts.data * inverse_document_frequency(counts)[counts.indices]
+            products: NDArray[np.float64] = (counts @ counts.T).toarray()
+            length = np.sqrt(products.diagonal())
             norm = np.outer(length, length)
-            return np.divide(products, norm, out=np.zeros_like(norm), where=norm > 0)
+            cosine: NDArray[np.float64] = np.divide(products, norm, out=np.zeros_like(norm), where=norm > 0)
+            return cosine
 
         return by_marginal_relevance(hits, self.depth, self.relevance_weight, similarity)

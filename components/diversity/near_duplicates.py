@@ -1,7 +1,7 @@
 """Leaving out hits that say what a better one says already."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,31 +45,28 @@ class NearDuplicates:
     def diversify(self, hits: Hits, chunks: Passages) -> Hits:
         """Those that are kept, with their scores."""
         assert chunks.terms is not None, "it has a tokenizer, so terms are filled"
+        head = hits.chunk[:, : self.depth]
+        used = np.unique(head[head >= 0])
+        holds = self._shingles_held(chunks.terms, used)
         dropped = np.zeros(hits.chunk.shape, dtype=bool)
-        for row, own in enumerate(hits.chunk[:, : self.depth]):
+        for row, own in enumerate(head):
             places = np.flatnonzero(own >= 0)
-            resemblance = self._resemblance(chunks.terms, own[places])
+            resemblance = _resemblance(holds[np.searchsorted(used, own[places])])
             kept: list[int] = []
             for i, place in enumerate(places.tolist()):
                 dropped[row, place] = bool((resemblance[i, kept] >= self.threshold).any())
                 kept += [] if dropped[row, place] else [i]
         return without(hits, dropped)
 
-    def _resemblance(self, terms: Terms, chunks: NDArray[np.int32]) -> NDArray[np.float64]:
-        """float64[n_chunks, n_chunks]."""
+    def _shingles_held(self, terms: Terms, chunks: NDArray[np.int32]) -> Any:
+        """A SciPy CSR array, int32[n_chunks, n_shingles], 1 where a chunk holds a shingle."""
         from scipy.sparse import csr_array
 
         shingles = [np.unique(self._shingles(terms.row(chunk))) for chunk in chunks.tolist()]
-        size = np.array([len(own) for own in shingles], dtype=np.int64)
         _, column = np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *shingles]), return_inverse=True)
-        row = np.repeat(np.arange(len(chunks)), size)
-        holds = csr_array(
-            (np.ones(len(row), dtype=np.int32), (row, column)), shape=(len(chunks), int(column.max(initial=0)) + 1)
-        )
-        shared = (holds @ holds.T).toarray()
-        union = size[:, None] + size[None, :] - shared
-        share: NDArray[np.float64] = np.divide(shared, union, out=np.zeros(union.shape), where=union > 0)
-        return share
+        row = np.repeat(np.arange(len(chunks)), [len(own) for own in shingles])
+        shape = len(chunks), int(column.max(initial=0)) + 1
+        return csr_array((np.ones(len(row), dtype=np.int32), (row, column)), shape=shape)
 
     def _shingles(self, ids: NDArray[np.int32]) -> NDArray[np.uint64]:
         """A hash of 64 bits for every `n` terms in a row."""
@@ -82,3 +79,12 @@ class NearDuplicates:
             hashed = (hashed ^ windows[:, i]) * _MULTIPLIER
             hashed ^= hashed >> np.uint64(29)
         return hashed
+
+
+def _resemblance(holds: Any) -> NDArray[np.float64]:
+    """float64[n_chunks, n_chunks] of the rows of `_shingles_held`; 0 where neither chunk holds any."""
+    shared = (holds @ holds.T).toarray()
+    size = shared.diagonal()
+    union = size[:, None] + size[None, :] - shared
+    share: NDArray[np.float64] = np.divide(shared, union, out=np.zeros(union.shape), where=union > 0)
+    return share

@@ -29,7 +29,7 @@ OPTIONS = ("dataset.limit=4", "llm=none", *RANKING_ONLY, *CASCADE)
 
 def test_the_first_step_is_that_of_a_cell_that_has_it_alone() -> None:
     stages = {stage.kind: stage for stage in small_graph(*OPTIONS).result.upstream()}
-    alone = small_graph("dataset.limit=4", "reranker=lexical", "reranker.depth=6", "llm=none", *RANKING_ONLY)
+    alone = small_graph("dataset.limit=4", "reranker=lexical_terms", "reranker.depth=6", "llm=none", *RANKING_ONLY)
     assert stages["reranked_hits"].key in {stage.key for stage in alone.result.upstream()}
 
 
@@ -68,7 +68,7 @@ def test_requests_of_a_step_are_planned_counted_and_told(tmp_path: Path) -> None
     assert unread.reason.startswith("4 of 4 orders of the reranker/precise could not be read")
 
 
-@pytest.mark.parametrize("override", ["reranker.steps.precise.depth=1", "reranker.steps.light.bigram_weight=0"])
+@pytest.mark.parametrize("override", ["reranker.steps.precise.depth=1", "reranker.steps.light.bigram_weight=0.5"])
 def test_a_step_changes_itself_and_what_is_behind_it(override: str) -> None:
     graphs = (small_graph(*OPTIONS), small_graph(*OPTIONS, override))
     before, after = ({stage.kind: stage.key for stage in graph.result.upstream()} for graph in graphs)

@@ -128,18 +128,12 @@ class TestChoice:
             chosen(VALUES, "aabbbc", "----x-")
 
 
-SELECTED = (
-    "reranker=selected",
-    "reranker@reranker.candidates.jina=lexical",
-    "reranker@reranker.candidates.gte=none",
-    "reranker@reranker.candidates.bge=lexical",
-    "reranker.candidates.bge.bigram_weight=0.0",
-)
+SELECTED = ("reranker=selected", "+reranker@reranker.candidates.terms=lexical_terms")
 
 
 def test_candidates_are_the_stages_of_cells_that_have_them_alone() -> None:
     own = {stage.key for stage in small_graph(*SELECTED, "llm=none").result.upstream()}
-    for alone in (("reranker=lexical",), ("reranker=none",), ("reranker=lexical", "reranker.bigram_weight=0.0")):
+    for alone in (("reranker=lexical",), ("reranker=none",), ("reranker=lexical_terms",)):
         stages = small_graph(*alone, "llm=none").result.upstream()
         shared = {"sample_hits", "reranked_hits", "ranking_scores", "reference_units"}
         assert {stage.key for stage in stages if stage.kind in shared} <= own
@@ -188,7 +182,7 @@ def test_what_was_chosen_is_told_with_its_evidence(tmp_path: Path, capsys: pytes
     told = cell.steps["reranker"]
     assert (told["metric"], told["n_held_out"], told["n_samples"]) == ("ndcg@10", 6, 16)
     assert {name: own["n"] for name, own in told["sets"].items()} == {"red": 3, "blue": 3}
-    assert set(told["sets"]["red"]["values"]) == {"jina", "gte", "bge"}
+    assert set(told["sets"]["red"]["values"]) == {"none", "lexical", "terms"}
     assert cell.metrics["overall"]["ndcg@10"]["n"] == 10
     assert (
         "reranker: chosen by ndcg@10 on 6 of 16 samples, which count in no metric; red -> " in capsys.readouterr().out
