@@ -28,7 +28,7 @@ from components.subsets import UNNAMED
 _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 _FIELDS = (
     "id", "question", "references", "answer_parts", "answerable", "gold", "passages", "subset", "topic", "task",
-    "history", "kind", "conditions",
+    "history", "kind", "conditions", "expansion",
 )  # fmt: skip
 _OTHER_NAMES = {"answer": "references", "answers": "references", "reference": "references", "query": "question"}
 _GOLD_FIELDS = ("document", "quote", "start", "end", "grade")
@@ -54,6 +54,7 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     with the question: see `GivenPassages`. `history` is a list of {"question", "answer"}. `answer_parts` is a list of
     what an answer must contain, each a text or a list of its wordings; `answerable` is false for a question that the
     documents do not answer. `conditions` are on the metadata of the documents that may be found: see `read_conditions`.
+    `expansion` is what an expander may search for in the place of the question.
     `subset`, `topic` and `task` are free text: each becomes the label of a slug (a subset, of a path of slugs). Unknown
     fields are ignored and named, unless they look like a misspelling of a known one.
     Raises DataError with file and line.
@@ -128,6 +129,7 @@ def _sample(
         answerable=read_answerable(record, where),
         passages=passages,
         conditions=read_conditions(record, where),
+        expansion=optional_text(record, "expansion", where).strip(),
     )
 
 

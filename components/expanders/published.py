@@ -27,7 +27,8 @@ class Published:
             return []
         return [
             "expander: got published, and no sample of the data set comes with an expansion; wanted one that has some, "
-            "as dataset=financerag with dataset.queries=both (the questions, and the texts of queries_prep.jsonl)"
+            "as dataset=financerag with dataset.queries=both (the questions, and the texts of queries_prep.jsonl), or "
+            "questions of your own with the field `expansion`"
         ]
 
     def expand(self, samples: Sequence[Sample]) -> list[Sequence[str]]:

@@ -10,6 +10,7 @@ from components.asking.templates import chat
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import LLM, Ask
 from components.records import Expansion, Kind, Request, Sample, ScoreState
+from components.text.languages import languages_of_prompts
 from components.text.templates import fill
 
 _PLACE = re.compile(r"{[a-z_]+}")
@@ -74,6 +75,11 @@ class WrittenQueries:
     def gives_one_query(self) -> bool:
         """Of a single text, or of all texts in one."""
         return self.joined or self.n_texts == 1
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Of the questions that the instructions are made for; () for any."""
+        return languages_of_prompts(self.system, self.instruction)
 
     @property
     def variants(self) -> "tuple[WrittenQueries]":

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from components.json_value import Json
 from components.prices import Price, Prices
-from components.protocols import LLM, AnswersFrom
+from components.protocols import LLM, AnswersFrom, AskedVariant
 from runner.engine.plan import Plan
 from runner.engine.spending import Budget, Spent
 from runner.engine.spending.admitted import account_of
 from runner.pipeline.cell import Cell
+from runner.pipeline.expanding import EXPANDER
 from runner.results import CellResult
 
 
@@ -29,12 +30,15 @@ def priced(usage: Mapping[str, Mapping[str, int | None]], cell: Cell) -> dict[st
 
 
 def _asked_for(part: str, cell: Cell) -> object:
-    """The language model behind a part of the usage."""
+    """The language model behind a part of the usage; None if there are several."""
     if part == "answers":
         return cell.llm
     role, _, name = part.partition("/")
     if role == "judge":
         return cell.judge.scores[name].llm
+    if role == EXPANDER:
+        first, *others = [variant.llm for variant in cell.expander.variants if isinstance(variant, AskedVariant)]
+        return first if all(other == first for other in others) else None
     component = getattr(cell, role)
     for part_of_it in filter(None, name.split("/")):  # a candidate of a selection, a step of a cascade
         component = getattr(component, "candidates", None) or component.steps

@@ -10,7 +10,7 @@ from components.errors import ConfigError
 from components.expanders.published import Published
 from runner.pipeline.queries import SampleQueries
 from tests.contracts.expander_contract import PLAIN, ExpanderContract
-from tests.runner.sweeping import plan_small
+from tests.runner.sweeping import own_data, plan_small, read_or_make, store_of
 
 
 class TestPublished(ExpanderContract):
@@ -46,6 +46,17 @@ def test_beside_the_question_it_shares_the_hits_of_both(tmp_path: Path) -> None:
     keys = [{stage.key for stage in cell.graph.result.upstream() if isinstance(stage, SampleQueries)} for cell in cells]
     assert [len(own) for own in keys] == [1, 1, 2]
     assert keys[2] == keys[0] | keys[1]
+
+
+def test_questions_of_ones_own_may_have_some(tmp_path: Path) -> None:
+    questions = [
+        {"id": "1", "question": "MSFT capex?", "expansion": " capital expenditure "},
+        {"id": "2", "question": "?"},
+    ]
+    own = own_data(tmp_path, {"d": "Capital expenditure grew."}, questions)
+    (cell,) = plan_small(tmp_path, [*own, "expander=published", "language=en"]).cells
+    (stage,) = [stage for stage in cell.graph.result.upstream() if isinstance(stage, SampleQueries)]
+    assert read_or_make(stage, store_of(tmp_path)).texts == ["capital expenditure", "?"]
 
 
 def test_a_data_set_without_any_is_told_before_work(tmp_path: Path) -> None:

@@ -15,11 +15,14 @@ from components.expanders.none import NoExpander
 from components.expanders.written import WrittenQueries
 from components.fusions.rrf import ReciprocalRank
 from components.llms.extractive import Extractive
+from components.llms.openai_chat import OpenAIChat
 from components.llms.scripted import Scripted
+from components.prices import Price, PriceList, Prices
 from components.rerankers.lexical import LexicalCoverage
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
+from runner.output.money import priced
 from runner.pipeline.cell import Graph, combination_mistakes
 from runner.pipeline.reranking import RerankedHits
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
@@ -81,6 +84,15 @@ def test_a_sweep_asks_what_its_plan_says_and_nothing_twice(
     assert three.tokens["expander_prompt"] == 8 * 7
     assert run_small(tmp_path, *cells, sweep_id="again") == EXIT_OK
     assert len(server.requests) == 8
+
+
+def test_what_an_expander_costs_is_told_unless_it_asks_several_models() -> None:
+    prices = Prices("USD", {"list": PriceList("2026-01-01", "", {"m": Price(2.0)})})
+    usage = {"expander": {"n_requests": 8, "n_prompt_tokens": 10**6, "n_completion_tokens": 0, "n_cached_tokens": 0}}
+    for models, cost in (("mm", 2.0), ("mo", None)):
+        known = {f"{n}": replace(written(n_texts=n + 1), llm=OpenAIChat(model)) for n, model in enumerate(models)}
+        cell = fixed_cell(expander=Combined(Scripted(), known, tuple(known)), prices=prices)
+        assert priced(usage, cell)["cost"] == cost
 
 
 def test_every_text_is_searched_for_and_shown(tmp_path: Path, options: list[str]) -> None:
