@@ -184,6 +184,8 @@ _LIST = (
             "of the rows, and four of the values occur twice",
             "the paper ranks by jina-reranker-v2-base-multilingual alone, applies table_only to MultiHiertt alone, and "
             "does not say how it averages over the seven sets; ours are means over all queries with labels",
+            "its expansions stand behind the question in one query; those of expander=published do too, those that a "
+            "model writes with expander.joined=true expander.with_question=true",
         ),
     ),
 )

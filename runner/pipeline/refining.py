@@ -348,7 +348,7 @@ class RefinerReport(StepReport):
         counts: Counter[str] = Counter()
         for stage in self.refined:
             counts.update(run.read(stage).counts)
-        told = ", ".join(f"{name.removeprefix('n_').replace('_', ' ')}: {n:,}" for name, n in counts.items())
+        told = ", ".join(f"{name.removeprefix('n_').replace('_', ' ')}: {n:,}" for name, n in sorted(counts.items()))
         return {**counts, LINE: f"refiner: {told}"} if told else {}
 
 

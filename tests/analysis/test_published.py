@@ -191,8 +191,8 @@ class TestPairing:
         assert beside("crud_rag/8", *cells) == {"gpt-4o": "GPT-4o", "Qwen/Qwen-7B": "Qwen-7B"}
 
     def test_by_a_setting_that_is_no_axis(self) -> None:
-        own = cell("a", {"dataset": {"queries": "prepared"}}, dataset="financerag")
-        assert beside("financerag/1", own) == {"a": "original+keywords original"}
+        own = cell("a", {"dataset": {"split": "auto"}}, dataset="omnieval", retriever="dense", embedder="bge-m3")
+        assert beside("omnieval/4", own) == {"a": "auto_generated BGE-M3"}
 
     def test_closed_book_needs_no_embedder(self) -> None:
         own = cell(
@@ -241,8 +241,12 @@ class TestPairing:
         assert [dict(row)["retriever"] for row in paired.rows_without_cell] == ["BM25", "Hybrid", "Hybrid+Rerank"]
         assert [own.cell_id for own in paired.cells_without_row] == ["b"]
 
-    def test_rows_that_nothing_here_does_have_no_cell(self) -> None:
-        table = published.read_table("financerag/1")
-        own = cell("a", {"dataset": {"queries": "original"}}, dataset="financerag")
-        assert sum(not table.has_counterpart(row) for row in table.rows) == 10
-        assert len(published.pair(table, [own]).rows_without_cell) == 11
+    def test_queries_and_corpora_of_financerag(self) -> None:
+        own = [
+            cell(f"{expander} {refiner}", dataset="financerag", expander=expander, refiner=refiner)
+            for expander in ("history", "published", "paraphrase", "hyde")
+            for refiner in ("none", "summary", "tables")
+        ]
+        paired = published.pair(published.read_table("financerag/1"), own)
+        assert paired.rows_without_cell == ()
+        assert {pair.cell.cell_id for pair in paired.pairs} == {each.cell_id for each in own}
