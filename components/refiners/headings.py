@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from components.records import Documents, RefinedDocuments
 from components.refiners.pieces import Piece, assembled, copied
-from components.text.markdown import Block, blocks
+from components.text.markdown import Block, blocks, may_have_headings
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class PrependedHeadings:
 
     def refine(self, documents: Documents) -> RefinedDocuments:
         """Every document with its headings repeated."""
-        found = [blocks(text) for text in documents.texts]
+        found = [blocks(text) if may_have_headings(text) else [] for text in documents.texts]
         has_headings = [any(block.level for block in own) for own in found]
         pieces = [
             list(self._pieces(text, own)) if is_meant else [copied(text)]

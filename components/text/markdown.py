@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_HEADING = re.compile(r"(?:^|[\r\n]) {0,3}(?:#{1,6}(?:[ \t\r\n]|$)|(?:=+|-+)[ \t]*(?:[\r\n]|$))")
+"""What begins like a heading, or like the line under one."""
 
 
 class Block(NamedTuple):
@@ -20,6 +22,11 @@ class Block(NamedTuple):
     end: int
     level: int = 0
     title: str = ""
+
+
+def may_have_headings(text: str) -> bool:
+    """False for a text without a heading, told without parsing it; most plain texts are such."""
+    return _HEADING.search(text) is not None
 
 
 def blocks(text: str) -> list[Block]:

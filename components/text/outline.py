@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from typing import NamedTuple
 
-from components.text.markdown import blocks
+from components.text.markdown import blocks, may_have_headings
 
 PAGE_END = "\f"
 """Between pages, as pdftotext writes it."""
@@ -26,7 +26,8 @@ class Outline:
     def __init__(self, text: str) -> None:
         ends = [place for place, character in enumerate(text) if character == PAGE_END] if PAGE_END in text else []
         marks = [(end + 1, 0, "") for end in ends]
-        marks += [(block.start, block.level, " ".join(block.title.split())) for block in blocks(text) if block.level]
+        found = blocks(text) if may_have_headings(text) else []
+        marks += [(block.start, block.level, " ".join(block.title.split())) for block in found if block.level]
         self.sections: list[Section] = []
         path: list[tuple[int, str]] = []
         page, start = int(bool(ends)), 0

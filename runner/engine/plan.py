@@ -249,6 +249,9 @@ def _request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store
         if missing is None:
             estimated[stage.kind] += stage.n_requests
             ahead[stage.kind].append(_told_ahead(stage, _ReadingAhead(stage, store, cache, made)))
+        elif missing and _follows_asking(stage, needed):  # what it will read is not what there is by now
+            estimated[stage.kind] += len(missing)
+            ahead[stage.kind] += missing.values()
         elif missing and stage.n_rounds > 1:  # any of them may be the first of its rounds
             estimated[stage.kind] += min(stage.n_requests, stage.n_rounds * len(missing))
             ahead[stage.kind].append(None)
@@ -271,6 +274,11 @@ def _request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store
             for kind, asking_stage in {stage.kind: stage for stage in asking}.items()
         ),
     )
+
+
+def _follows_asking(stage: AnyStage, needed: Mapping[str, AnyStage]) -> bool:
+    """Whether a stage before this one, which is not kept, asks a language model."""
+    return any(before.n_requests for before in stage.upstream() if before is not stage and before.key in needed)
 
 
 def _server_request_counts(stages: Sequence[tuple[AnyStage, Run]]) -> Iterator[RequestCount]:

@@ -9,6 +9,9 @@
                                               └──────────── result ─────────────────────┴─── answers ─┴─ prompts
                                                       answer_scores, judged_scores ─────────────┘
 
+What a refiner makes of the corpus stands in its place for all that searches and reads, what headers and parents make of
+the chunks in the place of those that are searched; results and scores are told in the original texts.
+
 `top_k` first appears at the context, the prompt at the prompts, the model at the answers: all before them is shared by
 the cells of a sweep that differ in nothing else. A new step is one file beside this one, a field of `Cell`, and the
 line below that joins it.

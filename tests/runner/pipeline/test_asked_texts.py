@@ -47,6 +47,19 @@ def test_a_model_is_asked_about_every_chunk_as_planned(tmp_path: Path) -> None:
     assert not any("zebra" in row["prompt"] for row in samples_in(tmp_path))
 
 
+def test_headers_of_documents_that_are_still_to_be_written_are_not_counted_exactly(tmp_path: Path) -> None:
+    own = [*options(tmp_path), "header=contextual", "refiner=summary", "refiner.llm.reply='Opened {question}.'"]
+    own += [f"+llm@{step}.llm=scripted" for step in ("refiner", "header")]
+    (counts,) = [count for count in plan_small(tmp_path, own).plan.requests if count.kind == "asked_headers"]
+    assert (counts.n_requests, counts.is_exact) == (4, False)
+    assert run_small(tmp_path, own) == EXIT_OK
+    (cell,) = cells_in(tmp_path)
+    assert cell.judges["header"]["n_judged"] == 2
+    changed = [*own, "header.llm.reply=Two."]
+    (counts,) = [count for count in plan_small(tmp_path, changed).plan.requests if count.kind == "asked_headers"]
+    assert (counts.n_requests, counts.is_exact) == (2, True), "the documents are kept by now"
+
+
 def test_failed_requests_fail_the_cell_and_are_told(tmp_path: Path) -> None:
     own = [*options(tmp_path), "header=contextual", "+llm@header.llm=scripted", "header.llm.error_on=harbour"]
     assert run_small(tmp_path, own) == EXIT_CELL_FAILED
