@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from runner.engine.store import Store
 from runner.launch.sweep import EXIT_OK
 from runner.pipeline.data import SampleSet
 from runner.pipeline.scores import Scoring
-from runner.pipeline.selecting import ChosenByScores, SelectionSplit
+from runner.pipeline.selecting import ChosenByScores, SelectedHits, SelectionSplit
+from tests.contracts.fusion_contract import hits_of
 from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
 from tests.runner.sweeping import (
     RANKING_ONLY,
@@ -128,6 +130,18 @@ class TestChoice:
             chosen(VALUES, "aabbbc", "----x-")
 
 
+def test_every_sample_has_the_ranking_that_was_chosen_for_its_set() -> None:
+    rankings = {name: hits_of(*({first: 2.0, 9: 1.0} for _ in range(3))) for name, first in (("one", 1), ("two", 2))}
+    choice: Any = {"sets": {"a": {"chosen": "two"}, "b": {"chosen": "one"}}}
+    samples = SampleSet(tuple(sample(i, name) for i, name in enumerate(("a/x", "b", "a"))), {})
+    chosen_stage = SimpleNamespace(samples="samples")
+    run: Any = SimpleNamespace(
+        read=lambda stage: choice if stage is chosen_stage else {**rankings, "samples": samples}[stage]
+    )
+    hits = SelectedHits({"one": "one", "two": "two"}, chosen_stage).make(run)  # type: ignore[arg-type, dict-item]
+    assert hits.chunk[:, 0].tolist() == [2, 1, 2]
+
+
 SELECTED = ("reranker=selected", "+reranker@reranker.candidates.terms=lexical_terms")
 
 
@@ -159,8 +173,9 @@ def test_those_that_chose_count_in_no_aggregate(tmp_path: Path) -> None:
     for name, entry in found.summary["metrics"]["overall"].items():
         assert entry["n_excluded"]["held_out"] == 1, name
         assert entry["n"] + sum(entry["n_excluded"].values()) == len(rows)
-    (judge,) = [counts for name, counts in found.summary["judges"].items()]
-    assert judge["n_judged"] == len(rows) - 1
+    (judge,) = [name for name in held_out if name.startswith("judge/")]
+    assert [bool(row[judge]) for row in rows] == [not row["held_out"] for row in rows]
+    assert found.summary["judges"][judge.removeprefix("judge/")]["n_judged"] == len(rows) - 1
     assert found.summary["steps"]["reranker"]["sets"]["west"]["n"] == 0
 
 
