@@ -22,7 +22,7 @@ class MultiArm:
     """Every search at `depth`, each with an embedder or an index of its own, joined by `rule`.
 
     `weights` are those of the searches by name, 1 for one that is not named; a search that weighs 0 is not made. The
-    rule takes them, so its own are left empty. Where one search is left, there is nothing to join.
+    rule takes them, so its own are left empty.
     """
 
     searches: Mapping[str, SearchArm]
@@ -42,16 +42,14 @@ class MultiArm:
         return tuple(arm for name, arm in self.searches.items() if self._weight(name))
 
     @property
-    def fusion(self) -> Fusion | None:
-        """The rule with the weights; None for a single search, which is then the very one of a retriever that has no
-        other.
+    def fusion(self) -> Fusion:
+        """The rule with the weights. A single search is the very one of a retriever that has no other: it has a fusion
+        for several queries per sample alone, and weighs 1.
         """
-        if len(self.arms) < 2:
-            return None
         if not _takes_weights(self.rule):
             return self.rule
         weights = tuple(weight for name in self.searches if (weight := self._weight(name)))
-        return cast(Fusion, replace(cast(Any, self.rule), weights=weights))
+        return cast(Fusion, replace(cast(Any, self.rule), weights=weights if len(weights) > 1 else (1.0,)))
 
     def _weight(self, name: str) -> float:
         return self.weights.get(name, 1.0)

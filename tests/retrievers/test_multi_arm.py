@@ -44,7 +44,10 @@ def test_a_search_without_weight_is_not_made() -> None:
     """What is left is the retriever that has those searches alone."""
     hybrid = Hybrid(Hashing(), Flat(), Bm25(), ReciprocalRank())
     assert (retriever(bigrams=0).arms, retriever(bigrams=0).fusion) == (hybrid.arms, hybrid.fusion)
-    alone, dense = retriever(words=0, bigrams=0), Dense(Hashing(), Flat())
+    alone, dense = (
+        retriever(dense=2.0, words=0, bigrams=0),
+        Dense(Hashing(), Flat(), fusion=ReciprocalRank(weights=(1.0,))),
+    )
     assert (alone.arms, alone.fusion) == (dense.arms, dense.fusion)
 
 

@@ -217,6 +217,8 @@ def test_an_arm_adds_its_own_search_to_those_of_others() -> None:
     assert len(arms["sparse_hits"]) == 2
     alone = keys("retriever=arms", "retriever.weights={dense: 1, bm25: 0, bigrams: 0}", "llm=scripted")
     assert alone["result"] == keys("retriever=dense", "llm=scripted")["result"]
+    several = ("expander=decomposition", "llm=scripted")
+    assert "fused_hits" in keys("retriever=arms", "retriever.weights={dense: 1, bm25: 0, bigrams: 0}", *several)
 
 
 @pytest.mark.parametrize(
