@@ -79,18 +79,11 @@ from runner.pipeline.generating import GeneratedAnswers, GeneratedInSteps, draw_
 from runner.pipeline.headers import Searched, asked_headers, header_mistakes, with_headers
 from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.list_reranking import asked_orders
+from runner.pipeline.original_places import gold_in, ranking_in_original, told_in_original
 from runner.pipeline.own_history import answered_in_turns
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.picking import PickedHits
-from runner.pipeline.refining import (
-    asking_corpora,
-    gold_in,
-    ranking_in_original,
-    refined_corpora,
-    refiner_mistakes,
-    refiner_reports,
-    told_in_original,
-)
+from runner.pipeline.refining import asking_corpora, refined_corpora, refiner_mistakes, refiner_reports
 from runner.pipeline.reranking import reranked_hits
 from runner.pipeline.result import NothingRetrieved, Result, Retrieved
 from runner.pipeline.retrieval_scores import ContextScores, RankingScores
