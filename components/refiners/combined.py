@@ -36,5 +36,5 @@ class Combined:
 
     @property
     def steps(self) -> tuple[AnyRefinement, ...]:
-        """In the order in which they are named."""
-        return tuple(step for name in self.use for step in self.known[name].steps)
+        """In the order in which they are named; of names that are not known `check` tells."""
+        return tuple(step for name in self.use if name in self.known for step in self.known[name].steps)

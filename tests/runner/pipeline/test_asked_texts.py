@@ -81,3 +81,9 @@ def test_what_is_no_language_model_is_said_before_work(step: str) -> None:
     assert f"+llm@{step}.llm=openai" in mistake
     assert small_request(*own, "llm=extractive", "retriever=closed_book")
     assert small_request("refiner=combined", "llm=extractive"), "the summary is not in use"
+
+
+def test_a_refiner_that_is_not_known_is_one_mistake() -> None:
+    with pytest.raises(ConfigError) as raised:
+        small_request("refiner=combined", "refiner.use=[dedup]")
+    assert raised.value.mistakes == ("refiner.use: got 'dedup', wanted some of dedupe, headings, tables, summary",)
