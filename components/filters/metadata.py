@@ -48,14 +48,11 @@ class ByMetadata:
         fixed = tuple(self.where.items())
         of_samples = [fixed + (sample.conditions if self.by_sample else ()) for sample in samples]
         groups = list(dict.fromkeys(of_samples))
-        values = _values_by_name(groups, documents)
-        masks = {each: _satisfying(values[each[0]], each[1]) for group in groups for each in group}
-        allowed = [
-            np.flatnonzero(
-                np.logical_and.reduce([np.ones(len(documents), dtype=bool), *(masks[each] for each in group)])
-            )
-            for group in groups
-        ]
+        facts = _facts_by_name(groups, documents)
+        allowed = []
+        for group in groups:
+            satisfied = [facts[name].satisfying(condition) for name, condition in group]
+            allowed.append(np.flatnonzero(np.logical_and.reduce([np.ones(len(documents), dtype=bool), *satisfied])))
         place = {group: i for i, group in enumerate(groups)}
         return AllowedDocuments(
             np.array([place[own] for own in of_samples], dtype=np.int32),
@@ -64,20 +61,33 @@ class ByMetadata:
         )
 
 
-def _values_by_name(groups: Iterable[_Conditions], documents: Documents) -> dict[str, list[str | None]]:
-    """For every name in a condition what each document says under it."""
+@dataclass(frozen=True)
+class _Facts:
+    """What documents say under one name: `values` are the distinct ones, and `code` is which of them each says."""
+
+    values: Sequence[str | None]
+    code: NDArray[np.int64]
+
+    def satisfying(self, condition: Condition) -> NDArray[np.bool_]:
+        """Of every document whether it satisfies the condition."""
+        verdicts = [value is not None and _satisfies(value, condition) for value in self.values]
+        return np.array(verdicts, dtype=bool)[self.code]
+
+
+def _facts_by_name(groups: Iterable[_Conditions], documents: Documents) -> dict[str, _Facts]:
+    """For every name in a condition."""
     names = dict.fromkeys(name for group in groups for name, _ in group)
     there = dict.fromkeys(name for facts in documents.metadata for name in facts)
     if unknown := [name for name in names if name not in there]:
         raise ComponentError(
             f"filter: no document has {unknown[0]!r} among its metadata; wanted one of: {', '.join(there) or '(none)'}"
         )
-    return {name: [facts.get(name) for facts in documents.metadata] for name in names}
-
-
-def _satisfying(values: Sequence[str | None], condition: Condition) -> NDArray[np.bool_]:
-    verdicts = {value: value is not None and _satisfies(value, condition) for value in set(values)}
-    return np.array([verdicts[value] for value in values], dtype=bool)
+    found = {}
+    for name in names:
+        said = [facts.get(name) for facts in documents.metadata]
+        place = {value: i for i, value in enumerate(dict.fromkeys(said))}
+        found[name] = _Facts(list(place), np.array([place[value] for value in said], dtype=np.int64))
+    return found
 
 
 def _satisfies(value: str, condition: Condition) -> bool:

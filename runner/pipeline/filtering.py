@@ -71,7 +71,7 @@ class FilteredHits(Stage[Hits]):
         hits = sieve.sifted(found, everyone)
         depth, lacking = found.chunk.shape[1], everyone[sieve.lacks(found, hits, everyone)]
         while len(lacking) and depth < len(chunks):
-            depth = min(depth * _DEEPER, len(chunks))
+            depth = min(max(depth * _DEEPER, sieve.likely_depth(lacking, hits.chunk.shape[1])), len(chunks))
             still = []
             for some in np.array_split(lacking, -(-len(lacking) * depth // _HITS_AT_ONCE)):
                 deeper = self.search.search(run, depth, some)
@@ -106,6 +106,11 @@ class _Sieve:
             rows = group == own
             dropped[rows] = ~is_allowed[self._document[found.chunk[rows]]]
         return without(found, dropped)
+
+    def likely_depth(self, queries: NDArray[np.int64], n_hits: int) -> int:
+        """To which the hits are found of the queries with the fewest chunks, if these were spread over the ranking."""
+        n_allowed = np.maximum(self._n_chunks[self._group[queries]], 1)
+        return int((np.minimum(n_hits, n_allowed) * len(self._document) / n_allowed).max())
 
     def lacks(self, found: Hits, sifted: Hits, queries: NDArray[np.int64]) -> NDArray[np.bool_]:
         """True for a query that has fewer hits than there is room for and chunks that may be found, if a deeper search
