@@ -277,7 +277,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
         filter_told: tuple[StepReport, ...] = ()
     else:
         queries, judged_by = searched_queries(cell.expander, data), reranking_queries(cell.expander, data)
-        allowed = filtered_documents(cell.filter, data)
+        allowed = filtered_documents(cell.filter, data, cut_up.searched)
         hits_searched = _searched(cell, *searched, queries, allowed)
         filter_told = filter_reports(data, allowed, hits_searched)
         found = cut_up.hits_to_read(hits_searched)

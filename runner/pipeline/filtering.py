@@ -15,7 +15,8 @@ from components.text.ranking import without
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
-from runner.pipeline.data import Data, Samples
+from runner.pipeline.chunking import ChunkFacts, chunk_facts
+from runner.pipeline.data import CorpusCodec, Data, Samples
 from runner.pipeline.searching import Search, read_by
 from runner.pipeline.step_reports import LINE, StepReport
 
@@ -41,6 +42,44 @@ class FilteredDocuments(Stage[AllowedDocuments]):
     def make(self, run: Run) -> AllowedDocuments:
         """Asks the filter."""
         return self.filter.allow(run.read(self.samples).samples, run.read(self.corpus))
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkRecords(Stage[Documents]):
+    """What a filter sees of chunks of which facts are known: a record for each, with the id and the metadata of its
+    document and these facts, and without a text.
+    """
+
+    kind: ClassVar[str] = "chunk_records"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Documents]] = CorpusCodec()
+
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    facts: ChunkFacts
+
+    def make(self, run: Run) -> Documents:
+        """Joins what is known."""
+        documents, own = run.read(self.corpus), run.read(self.chunks).document.tolist()
+        metadata = documents.metadata or [{}] * len(documents)
+        known = [{**metadata[i], **facts} for i, facts in zip(own, run.read(self.facts), strict=True)]
+        return Documents([documents.ids[i] for i in own], [documents.titles[i] for i in own], [""] * len(own), known)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordSpans(Stage[Spans]):
+    """Every chunk as that of its own record."""
+
+    kind: ClassVar[str] = "record_spans"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    chunks: Stage[Spans]
+
+    def make(self, run: Run) -> Spans:
+        """Numbers them."""
+        chunks = run.read(self.chunks)
+        return Spans(np.arange(len(chunks), dtype=np.int32), chunks.start, chunks.end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,46 +173,54 @@ class FilterReport(StepReport):
     hits: Stage[Hits]
 
     def facts(self, run: Run) -> Mapping[str, Json]:
-        """`n_documents`, the smallest and the largest number of them that a sample may find (`n_allowed_min`, `_max`),
-        `n_samples_without_documents`, `n_samples_without_hits`, and `n_samples_without_gold`: those all of whose gold
-        in the corpus is left out.
+        """`n_documents`, or `n_chunks` where these have facts of their own, the smallest and the largest number of them
+        that a sample may find (`n_allowed_min`, `_max`), `n_samples_without_documents` (or `_chunks`),
+        `n_samples_without_hits`, and `n_samples_without_gold`: those all of whose gold in the corpus is left out.
         """
         samples, allowed, ids = run.read(self.samples).samples, run.read(self.allowed), run.read(self.corpus).ids
+        what = "chunks" if isinstance(self.corpus, ChunkRecords) else "documents"
         n_allowed = np.diff(allowed.offsets)[allowed.group]
-        place = {document_id: i for i, document_id in enumerate(ids)}
-        groups = [set(allowed.of_group(i).tolist()) for i in range(allowed.n_groups)]
-        gold = [{place[unit.document_id] for unit in sample.gold if unit.document_id in place} for sample in samples]
+        known = set(ids)
+        groups = [{ids[i] for i in allowed.of_group(group).tolist()} for group in range(allowed.n_groups)]
+        gold = [{unit.document_id for unit in sample.gold} & known for sample in samples]
         n_blind = sum(
             bool(own) and own.isdisjoint(groups[group]) for own, group in zip(gold, allowed.group.tolist(), strict=True)
         )
         facts = {
-            "n_documents": len(ids),
+            f"n_{what}": len(ids),
             "n_allowed_min": int(n_allowed.min(initial=len(ids))),
             "n_allowed_max": int(n_allowed.max(initial=0)),
-            "n_samples_without_documents": int(np.count_nonzero(n_allowed == 0)),
+            f"n_samples_without_{what}": int(np.count_nonzero(n_allowed == 0)),
             "n_samples_without_hits": int(np.count_nonzero((run.read(self.hits).chunk < 0).all(axis=1))),
             "n_samples_without_gold": n_blind,
         }
         ends = dict.fromkeys(f"{facts[name]:,}" for name in ("n_allowed_min", "n_allowed_max"))
         line = (
-            f"filter: {' to '.join(ends)} of {len(ids):,} documents may be found; {n_blind:,} of {len(samples):,} "
+            f"filter: {' to '.join(ends)} of {len(ids):,} {what} may be found; {n_blind:,} of {len(samples):,} "
             "samples have gold, and none that may be"
         )
         return {**facts, LINE: line}
 
 
-def filtered_documents(a_filter: Filter, data: Data) -> FilteredDocuments | None:
-    """Which documents may be found; None where all may be."""
-    return None if a_filter.is_open else FilteredDocuments(a_filter, data.samples, data.corpus)
+def filtered_documents(a_filter: Filter, data: Data, chunks: Stage[Spans]) -> FilteredDocuments | None:
+    """Which documents may be found, or which chunks where facts are known of these; None where all may be."""
+    if a_filter.is_open:
+        return None
+    facts = chunk_facts(chunks)
+    corpus = ChunkRecords(data.corpus, chunks, facts[0]) if facts else data.corpus
+    return FilteredDocuments(a_filter, data.samples, corpus)
 
 
 def filter_reports(data: Data, allowed: FilteredDocuments | None, hits: Stage[Hits]) -> tuple[StepReport, ...]:
     """What the step tells, if there is one."""
-    return () if allowed is None else (FilterReport(data.samples, data.corpus, allowed, hits),)
+    return () if allowed is None else (FilterReport(data.samples, allowed.corpus, allowed, hits),)
 
 
 def filtered_hits(
     search: Search, queries: Stage[Queries], allowed: FilteredDocuments | None, chunks: Stage[Spans]
 ) -> Stage[Hits]:
     """The search among the documents that may be found; as it is where all may be."""
-    return search if allowed is None else FilteredHits(search, queries, allowed, chunks, tuple(read_by(search)))
+    if allowed is None:
+        return search
+    spans = RecordSpans(chunks) if isinstance(allowed.corpus, ChunkRecords) else chunks
+    return FilteredHits(search, queries, allowed, spans, tuple(read_by(search)))

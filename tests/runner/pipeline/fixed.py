@@ -480,7 +480,11 @@ CELLS = {
         "header": Place(section=False),
         "retriever": bm25(),
     },
-    "chunks that know where they are": {"chunk": SectionPacking(size=60, unit=Unit.CHAR), "retriever": bm25()},
+    "chunks that know where they are, filtered": {
+        "chunk": SectionPacking(size=60, unit=Unit.CHAR),
+        "filter": ByMetadata({"place": Condition(equals=("west",))}),
+        "retriever": bm25(),
+    },
     "a model writes documents and headers": {
         "refiner": Summaries(Scripted(reply="On {question}. It is old."), "", "{text}", "Again."),
         "header": ContextualHeader(Scripted(reply="It begins."), "", "{document}\n{chunk}", "Again."),

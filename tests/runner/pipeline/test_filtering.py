@@ -137,6 +137,17 @@ class TestInASweep:
         }  # fmt: skip
         assert line in capsys.readouterr().out
 
+    def test_chunks_are_left_out_by_what_is_known_of_themselves(self, tmp_path: Path) -> None:
+        text = "# North\n\nThe bridge is red.\n\n# South\n\nThe bridge is red."
+        sample = {"id": "1", "question": "Which bridge is red?", "gold": ["bridges"]}
+        options = (*own_data(tmp_path, {"bridges": text, "other": text[:9]}, [sample]), "llm=none", *RANKING_ONLY)
+        small = ("tokenizer=english", "chunk=structure", "filter=metadata", "+filter.where.section.equals=[South]")
+        assert run_small(tmp_path, (*options, *small)) == EXIT_OK
+        (row,), (cell,) = samples_in(tmp_path), cells_in(tmp_path)
+        assert [text[hit["start"] :].strip() for hit in row["retrieved"]] == ["# South\n\nThe bridge is red."]
+        assert cell.steps["filter"]["n_chunks"] == 3
+        assert cell.steps["filter"]["line"].startswith("filter: 1 of 3 chunks may be found; 0 of 1 samples have gold")
+
 
 def test_a_search_reads_nothing_that_is_not_said(tmp_path: Path) -> None:
     """What a deeper search reads must be there when it is made, whatever else is pruned."""
