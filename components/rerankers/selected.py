@@ -15,7 +15,8 @@ class Selected:
     is what a cell has that uses it alone, and shares its scores.
 
     Source: Lee and Roh 2024, "Multi-Reranker: Maximizing performance of retrieval-augmented generation in the
-    FinanceRAG challenge", Table 2, where a reranker is chosen per set: there on the questions that it is reported on.
+    FinanceRAG challenge", Table 2, where a reranker is chosen for each set. That the questions which choose are not
+    reported on is ours.
     """
 
     candidates: Mapping[str, Reranker | ListReranker | RerankerCascade]
