@@ -9,6 +9,7 @@ import numpy as np
 
 from components.contexts.neighbours import merged
 from components.fields import added_later
+from components.limits import too_small
 from components.protocols import Tokenizer
 from components.records import Context, Hits, SpanTexts
 from components.tokenizers.cl100k import Cl100k
@@ -49,12 +50,7 @@ class PackedContext:
 
     def check(self) -> list[str]:
         """A budget below 1, a window below 0."""
-        least = {"max_tokens": 1, "window": 0}
-        return [
-            f"{name}: got {getattr(self, name)}, wanted at least {low}"
-            for name, low in least.items()
-            if getattr(self, name) < low
-        ]
+        return too_small(self, max_tokens=1, window=0)
 
     @property
     def merges(self) -> bool:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from components.asking.templates import asked_question, chat, numbered
 from components.generators.joining import built_on, chosen_of, cut_like, first_failed
+from components.limits import too_small
 from components.protocols import Ask, Render, Tokenizer
 from components.records import Answer, AnswerTask, GeneratedAnswer, Message, Request
 from components.text.templates import fill, missing_places
@@ -56,8 +57,7 @@ class SplitFuse:
 
     def check(self) -> list[str]:
         """A limit below 1, places that are missing."""
-        mistakes = [] if self.max_tokens >= 1 else [f"max_tokens: got {self.max_tokens}, wanted at least 1"]
-        return mistakes + missing_places("instruction", self.instruction, _PLACES)
+        return too_small(self, max_tokens=1) + missing_places("instruction", self.instruction, _PLACES)
 
     def n_requests(self, n_passages: int, n_passage_tokens: int | None) -> int:
         """One per passage at most, and one for each fusion of two."""

@@ -12,7 +12,7 @@ from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import HitOrder, ScoreState
 from components.rerankers.asked import request_about
-from components.text.templates import fill
+from components.text.templates import fill, missing_places
 
 _CHAIN = re.compile(r"\[?\d+\]?(?:\s*[>＞]\s*\[?\d+\]?)+")
 """[3] > [1] > [2], as models reply that were trained to."""
@@ -59,8 +59,7 @@ class Listwise:
             mistakes.append(
                 f"step: got {self.step}, wanted less than window={self.window}, so that hits climb from one to the next"
             )
-        missing = [place for place in ("{question}", "{passages}") if place not in self.instruction]
-        return mistakes + ([f"instruction: has no {' and no '.join(missing)}"] if missing else [])
+        return mistakes + missing_places("instruction", self.instruction, ("{question}", "{passages}"))
 
     def n_requests(self, n_hits: int) -> int:
         """One per window and pass."""

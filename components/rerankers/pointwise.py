@@ -12,7 +12,7 @@ from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import HitOrder, ScoreState
 from components.rerankers.asked import request_about
-from components.text.templates import fill
+from components.text.templates import fill, missing_places
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ class Pointwise:
         mistakes = too_small(self, depth=1, max_attempts=1)
         if len(set(self.grades)) < 2:
             mistakes.append(f"grades: got {list(self.grades)}, wanted two or more")
-        missing = [place for place in ("{question}", "{passage}") if place not in self.instruction]
-        return mistakes + ([f"instruction: has no {' and no '.join(missing)}"] if missing else [])
+        return mistakes + missing_places("instruction", self.instruction, ("{question}", "{passage}"))
 
     def n_requests(self, n_hits: int) -> int:
         """One per hit, if there are hits to be put in order."""

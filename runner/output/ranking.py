@@ -15,6 +15,8 @@ HEADLINES = (
     "f1",
     "contains_all",
     "right_refusals",
+    "citation_precision",
+    "citation_recall",
     "bleu",
     "quest_eval_recall",
     "completeness",

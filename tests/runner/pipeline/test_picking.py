@@ -46,7 +46,7 @@ def test_a_depth_beyond_the_corpus_keeps_all_chunks_and_takes_no_room(tmp_path: 
 def test_given_passages_with_noise(tmp_path: Path) -> None:
     file = tmp_path / "questions.jsonl"
     file.write_text("\n".join(map(json.dumps, QUESTIONS)), encoding="utf-8")
-    own = ["dataset=jsonl", f"dataset.samples={file}", "~dataset.limit", *FEW_METRICS, "retriever=given", "top_k=3"]
+    own = ["dataset=jsonl", f"dataset.samples={file}", "dataset.limit=null", *FEW_METRICS, "retriever=given", "top_k=3"]
     rates = ["0.0", "0.4", "1.0"]
     assert run_small(tmp_path, *([*own, f"retriever.noise_rate={rate}"] for rate in rates)) == 0
     n_relevant = []
@@ -63,7 +63,7 @@ def test_given_passages_with_noise(tmp_path: Path) -> None:
 def test_data_of_ones_own_has_the_name_that_one_gives_it(tmp_path: Path) -> None:
     file = tmp_path / "questions.jsonl"
     file.write_text("\n".join(map(json.dumps, QUESTIONS)), encoding="utf-8")
-    own = ["dataset=jsonl", f"dataset.samples={file}", "~dataset.limit", *FEW_METRICS, "llm=none"]
+    own = ["dataset=jsonl", f"dataset.samples={file}", "dataset.limit=null", *FEW_METRICS, "llm=none"]
     assert run_small(tmp_path, [*own, "dataset.name=bridges"]) == 0
     assert run_small(tmp_path, [*own, "dataset.name=viaducts"], sweep_id="again") == 0
     (cell,), (again,) = cells_in(tmp_path), cells_in(tmp_path, "again")

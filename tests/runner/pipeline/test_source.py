@@ -18,7 +18,7 @@ def own(tmp_path: Path) -> list[str]:
     (tmp_path / "docs" / "bridge.md").write_text("The bridge was opened in 1932.", encoding="utf-8")
     ask(tmp_path, QUESTION)
     files = [f"dataset.documents={tmp_path / 'docs'}", f"dataset.samples={tmp_path / 'questions.jsonl'}"]
-    return ["dataset=jsonl", *files, "~dataset.limit", "llm=none", *FEW_METRICS]
+    return ["dataset=jsonl", *files, "dataset.limit=null", "llm=none", *FEW_METRICS]
 
 
 def ask(folder: Path, *questions: dict[str, object]) -> None:
