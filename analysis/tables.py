@@ -187,8 +187,7 @@ def _left_over(beside: Beside) -> list[str]:
     """Rows without a cell and cells without a row."""
     paired = beside.paired
     rows = [
-        f"Row without a cell{'' if beside.table.has_counterpart(row) else ', as nothing here does this'}: "
-        + ", ".join(f"{column}={level}" for column, level in row)
+        "Row without a cell: " + ", ".join(f"{column}={level}" for column, level in row)
         for row in paired.rows_without_cell
     ]
     cells = {

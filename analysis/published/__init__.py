@@ -1,8 +1,7 @@
 """Numbers printed in papers, with their sources, and the cells of a sweep that correspond to their rows.
 
 `<paper>_<table>.csv` hold the numbers as printed, one per line. `levels.csv` says which of our axis values a level of a
-table corresponds to ("Hybrid+Rerank" is retriever=hybrid_rerank), with the names by which a model is known. A level
-without an axis has no counterpart here.
+table corresponds to ("Hybrid+Rerank" is retriever=hybrid_rerank), with the names by which a model is known.
 """
 
 from analysis.published.beside import Beside, Block, Line, put_beside

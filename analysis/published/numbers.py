@@ -67,10 +67,6 @@ class Table:
         base = {**self.info.paper.base, **self.info.base}
         return [self.levels[item] for item in base.items() if item[0] not in dict(row)]
 
-    def has_counterpart(self, row: Row) -> bool:
-        """False if one of the row's levels has no counterpart here."""
-        return all(level.axes for level in self.own_levels(row))
-
     def n_samples(self, number: Number) -> int | None:
         """Roughly how many samples a number is over; None if the paper does not say."""
         sizes = self.info.paper.n_samples

@@ -68,7 +68,7 @@ def pair(table: Table, cells: Sequence[CellResult]) -> Paired:
 
 
 def _fits(table: Table, row: Row, cell: CellResult) -> bool:
-    return table.has_counterpart(row) and not any(_misses(level, cell) for level in table.own_levels(row))
+    return not any(_misses(level, cell) for level in table.own_levels(row))
 
 
 def _base_misses(table: Table, row: Row, cell: CellResult) -> list[Difference]:
