@@ -33,6 +33,7 @@ T = TypeVar("T")
 RESULTS_DIR = Path("results")
 SCHEMA_VERSION = 2
 _N_SWEEPS_LISTED = 10
+_FEWEST_AXES_WITH_BASE = 4
 DRAWS = ("repeat", "judge_repeat")
 """Axes that number draws: cells that differ in nothing else are one configuration."""
 OK, FAILED, RUNNING, INTERRUPTED = "OK", "FAILED", "RUNNING", "INTERRUPTED"
@@ -253,6 +254,34 @@ def varying_axes(axes: Iterable[Mapping[str, Json]]) -> list[str]:
         if any(other != name and _says_all_of(row, known) for other, known in kept.items()):
             del kept[name]
     return list(kept)
+
+
+def common_base(cells: Iterable[Mapping[str, Json]], varied: Sequence[str]) -> dict[str, Json] | None:
+    """Of cells that change one of many axes at a time, the values that they start from, by axis: the commonest of each.
+
+    None for cells of which some differ from these in several axes, and where fewer than four axes vary: such cells are
+    told apart by all of them.
+    """
+    rows = [{name: each[name] for name in varied if each.get(name) is not None} for each in cells]
+    if len(varied) < _FEWEST_AXES_WITH_BASE:
+        return None
+    base = {name: _commonest(row[name] for row in rows if name in row) for name in varied}
+    return base if all(len(changes(row, base)) <= 1 for row in rows) else None
+
+
+def changes(axes: Mapping[str, Json], base: Mapping[str, Json]) -> list[str]:
+    """Axes that the cell uses and whose values are not those of the base."""
+    return [name for name in base if axes.get(name) is not None and axes[name] != base[name]]
+
+
+def change_name(axes: Mapping[str, Json], base: Mapping[str, Json]) -> str:
+    """What a cell changes of the base: "refiner=tables"."""
+    return " ".join(f"{name}={axes[name]}" for name in changes(axes, base)) or "the base"
+
+
+def _commonest(values: Iterable[Json]) -> Json:
+    listed = list(values)
+    return max(listed, key=listed.count)
 
 
 def _says_all_of(row: list[str | None], known: list[str | None]) -> bool:

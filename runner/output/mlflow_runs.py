@@ -22,7 +22,7 @@ from runner.output.mlflow_text import description, run_name
 from runner.output.mlflow_view import TAG as VIEW_TAG
 from runner.output.mlflow_view import saved_view, view_link
 from runner.output.ranking import N_FIRST, common_to_all, direction_sign, ranked, ranked_part
-from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep, varying_axes
+from runner.results import OK, RUNNING, CellResult, SweepResult, common_base, read_cell, read_sweep, varying_axes
 
 BEST = "best"
 """In place of a subset: the best cell's values over all samples, at the parent run."""
@@ -89,11 +89,14 @@ class Tracker:
         """The parent run: the one that this sweep has already, or a new one."""
         self._headline = sweep.headline
         self._axes = varying_axes(cell["axes"] for cell in sweep.cells)
+        self._base = common_base((cell["axes"] for cell in sweep.cells), self._axes)
         query = f"tags.sweep_id = '{sweep.sweep_id}' and tags.role = 'sweep'"
         if found := self._client.search_runs([self._experiment_id], query, max_results=1):
             self._logged = dict(self._whole_children(found[0].info.run_id))
             return found[0]
-        name = f"{sweep.sweep_id}: {len(sweep.cells)} cells, {' x '.join(self._axes) or 'one configuration'}"
+        swept = " x ".join(self._axes) or "one configuration"
+        what = swept if self._base is None else f"one of {len(self._axes)} axes changed at a time"
+        name = f"{sweep.sweep_id}: {len(sweep.cells)} cells, {what}"
         tags = {"mlflow.runName": name, "sweep_id": sweep.sweep_id, "command": sweep.command[:5000], "role": "sweep"}
         return self._client.create_run(self._experiment_id, tags=tags)
 
@@ -128,7 +131,7 @@ class Tracker:
     def _run_of(self, folder: Path, cell: CellResult) -> WholeRun:
         """The tag `status` says that nothing is missing."""
         return WholeRun(
-            tags=_tags(cell, self._parent.info.run_id, self._axes),
+            tags=_tags(cell, self._parent.info.run_id, run_name(cell.axes, self._axes, self._base)),
             last_tags={"status": cell.status},
             params={name: str(value) for name, value in cell.axes.items() if value is not None},
             metrics=dict(logged_metrics(cell)),
@@ -229,10 +232,10 @@ def _json(value: Json) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
-def _tags(cell: CellResult, parent_id: str, axes: list[str]) -> dict[str, str]:
+def _tags(cell: CellResult, parent_id: str, name: str) -> dict[str, str]:
     return {
         "mlflow.parentRunId": parent_id,
-        "mlflow.runName": run_name(cell.axes, axes) or cell.cell_id,
+        "mlflow.runName": name or cell.cell_id,
         "role": "cell",
         "cell_id": cell.cell_id,
         **({"reason": cell.reason[:5000]} if cell.reason else {}),

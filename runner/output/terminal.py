@@ -21,7 +21,7 @@ from runner.output.ranking import best_value, direction_sign
 from runner.pipeline.data import Data
 from runner.pipeline.planned import SweepPlan
 from runner.pipeline.step_reports import LINE
-from runner.results import CellResult, larger_is_better, varying_axes
+from runner.results import CellResult, change_name, common_base, larger_is_better, varying_axes
 
 _SHOWN_FROM_S = 0.1
 _MOST_ROWS = 50
@@ -189,6 +189,8 @@ def show_leaderboard(
             "[dim]A row is the mean of its draws, interval ends too. leaderboard.csv has each draw; how much they "
             "differ: python -m analysis repeats[/]"
         )
+    if base := common_base((cell.axes for cell in ordered), axes):
+        console.print(f"[dim]the base: {', '.join(f'{name}={_axis(value)}' for name, value in base.items())}[/]")
     same, along = _not_shown(ordered, axes)
     components = ", ".join(
         f"{name}={_axis(value)}" + (f" ({_axis(same[f'{name}.model'])})" if same.get(f"{name}.model") else "")
@@ -264,7 +266,8 @@ def _leaderboard(
     ordered: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str], common: CommonMeans
 ) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("cell", *axes):
+    base = common_base((cell.axes for cell in ordered), axes)
+    for name in ("cell", *(axes if base is None else ["changed"])):
         table.add_column(name, no_wrap=True)
     if common.by_cell:
         table.add_column(f"{metrics[0]} of {common.n} common", justify="right", no_wrap=True)
@@ -279,7 +282,8 @@ def _leaderboard(
         if common.by_cell:
             value = common.by_cell.get(cell.cell_id)
             values.insert(0, "–" if value is None else f"{value:.{digits[metrics[0]]}f}")
-        table.add_row(cell.cell_id + failed, *(_axis(cell.axes.get(name)) for name in axes), *values)
+        told = [cell.axes.get(name) for name in axes] if base is None else [change_name(cell.axes, base)]
+        table.add_row(cell.cell_id + failed, *map(_axis, told), *values)
     return table
 
 

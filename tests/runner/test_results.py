@@ -1,7 +1,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from runner.results import (
     CellResult,
     SweepResult,
     combiner,
+    common_base,
     larger_is_better,
     read_cell,
     read_cells,
@@ -213,3 +214,22 @@ class TestCombiner:
     def test_a_metric_that_nothing_computes_is_an_error(self) -> None:
         with pytest.raises(DataError, match="c: its configuration names no component that computes rouge_l"):
             combiner(self.cell(bleu=self.BLEU), "rouge_l")
+
+
+class TestOneChangeAtATime:
+    BASE: ClassVar[dict[str, Any]] = {"refiner": "none", "chunk": "sentence", "header": "none", "window": 0}
+
+    def changed(self, **axes: Any) -> dict[str, Any]:
+        return {**self.BASE, **axes}
+
+    def test_the_base_is_what_most_cells_share(self) -> None:
+        cells = [self.changed(), self.changed(refiner="tables"), self.changed(window=1), self.changed(header=None)]
+        assert common_base(cells, list(self.BASE)) == self.BASE
+
+    def test_cells_that_change_several_axes_have_none(self) -> None:
+        cells = [self.changed(), self.changed(chunk="token"), self.changed(refiner="tables", window=1)]
+        assert common_base(cells, list(self.BASE)) is None
+
+    def test_few_axes_tell_cells_apart_by_themselves(self) -> None:
+        cells = [self.changed(), self.changed(chunk="token"), self.changed(refiner="tables"), self.changed(window=1)]
+        assert common_base(cells, ["refiner", "chunk", "window"]) is None

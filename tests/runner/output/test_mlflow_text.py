@@ -75,3 +75,10 @@ def test_what_users_write_stays_text() -> None:
     text = described(0.5, command="python -m runner 'name=`x` | <script>alert(1)</script>'")
     assert "<script" not in text
     assert "`python -m runner 'name='x' / &lt;script>alert(1)&lt;/script>'`" in text
+
+
+def test_a_run_that_changes_one_of_many_axes_goes_by_its_change() -> None:
+    base = {"refiner": "none", "chunk": "sentence", "header": "none", "context.window": 0}
+    varied = list(base)
+    assert run_name({**base, "refiner": "tables"}, varied, base) == "refiner=tables"
+    assert run_name({**base, "header": None}, varied, base) == "the base"
