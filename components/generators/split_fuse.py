@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import ceil, log2
 from typing import ClassVar
 
-from components.asking.templates import asked_question, chat, numbered
+from components.asking.templates import asked_question, chat
 from components.generators.joining import built_on, chosen_of, cut_like, first_failed
 from components.limits import too_small
 from components.protocols import Ask, Render, Tokenizer
@@ -52,7 +52,7 @@ class SplitFuse:
     max_tokens: int = 32_000
     tokenizer: Tokenizer = Cl100k()
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     n_draws: ClassVar[int] = 1
 
     def check(self) -> list[str]:
@@ -109,8 +109,9 @@ class SplitFuse:
         if not part.halves:
             passages = task.passages[part.first : part.last]
             return Request(request_id, render(task.sample, passages), task.sample, passages)
-        texts = numbered([answers[half].text for half in part.halves])
-        values = {"{question}": asked_question(task.sample), "{answers}": texts}
+        # Not in brackets: these number the sources that an answer cites.
+        texts = [f"({n}) {answers[half].text}" for n, half in enumerate(part.halves, 1)]
+        values = {"{question}": asked_question(task.sample), "{answers}": "\n".join(texts)}
         return Request(request_id, chat(self.system, fill(self.instruction, values)), task.sample, ())
 
 

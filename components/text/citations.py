@@ -25,17 +25,21 @@ class Statement:
 
 def statements(answer: str) -> list[Statement]:
     """The sentences of an answer that say something besides their citations. Marks behind a full stop belong to the
-    sentence that it ends, unless the answer begins with a mark: then each stands before what it is for.
+    sentence that it ends, unless the answer begins with a mark: then each stands before what it is for. Marks on a line
+    of their own belong to the sentence before.
     """
     text = answer.strip()
     if not _MARKS.match(text):
         text = _BEHIND_A_STOP.sub(r"\2\1", text)
-    sentences = [text[start:end].strip() for start, end in pairwise([0, *sentence_ends(text).tolist()])]
-    return [
-        Statement(sentence, _cited(sentence))
-        for sentence in sentences
-        if any(map(is_word_character, without_citations(sentence)))
-    ]
+    said: list[Statement] = []
+    for start, end in pairwise([0, *sentence_ends(text).tolist()]):
+        sentence = text[start:end].strip()
+        if any(map(is_word_character, without_citations(sentence))):
+            said.append(Statement(sentence, _cited(sentence)))
+        elif said:
+            before = said[-1]
+            said[-1] = Statement(before.text, tuple(dict.fromkeys([*before.cited, *_cited(sentence)])))
+    return said
 
 
 def without_citations(text: str) -> str:

@@ -57,8 +57,8 @@ def test_answers_are_fused_from_the_smallest_parts_to_the_whole() -> None:
     (made,) = split(1).generate([task(3)], render, model)
     fusions = [request for call in model.calls[1:] for request in call]
     assert [request.messages[-1].content.partition("\n")[2] for request in fusions] == [
-        "[1] a\n[2] b",
-        "[1] fused 2\n[2] c",
+        "(1) a\n(2) b",
+        "(1) fused 2\n(2) c",
     ]
     assert {request.messages[0].content for request in fusions} == {"Fuse."}
     assert (made.answer.text, made.prompt) == ("fused 3", fusions[-1].messages)

@@ -17,7 +17,7 @@ def cited(answer: str) -> list[tuple[str, tuple[int, ...]]]:
         ("桥是红色的［1，3］", [("桥是红色的", (1, 3))]),
         ("Red [2-4].", [("Red.", (2, 3, 4))]),
         ("Red [2], truly red [2].", [("Red, truly red.", (2,))]),
-        ("It costs 5 [12].\n- It is red\n\n[3]", [("It costs 5.", (12,)), ("- It is red", ())]),
+        ("It costs 5 [12].\n- It is red\n\n[3]", [("It costs 5.", (12,)), ("- It is red", (3,))]),
         ("No number [n], no year [1932], no mark (1).", [("No number [n], no year [1932], no mark (1).", ())]),
         ("", []),
         ("[1]", []),
