@@ -16,6 +16,7 @@ from hydra._internal.config_loader_impl import get_overrides_dirname
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import filter_overrides
+from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
@@ -52,10 +53,10 @@ class JobComposer:
         """Job `number`. Raises what Hydra raises for an override that does not fit."""
         parsed = [self._parse(override) for override in overrides]
         values = [override for override in parsed if self._sets_value(override)]
-        composition = self._composition([str(each.input_line) for each in parsed if not self._sets_value(each)])
         try:
+            composition = self._composition([str(each.input_line) for each in parsed if not self._sets_value(each)])
             plain, unresolved = composition.with_values(values)
-        except OmegaConfBaseException:  # composed whole for Hydra's message, which tells what would fit
+        except (HydraException, OmegaConfBaseException):  # composed whole: it may fit in the order in which it is given
             composition = self._composition(overrides)
             plain, unresolved = composition.with_values([])
         task_overrides = tuple(filter_overrides(overrides))

@@ -141,6 +141,7 @@ def test_jobs_that_choose_the_same_options_are_composed_once(monkeypatch: pytest
         ],
         ["+sweeps=smoke", "dataset.limit=7", "~metrics.scores.em", "+metrics.scores.again={_target_: x}"],
         ["retriever=hybrid_rerank", "tokenizer=bigrams", "run.results_dir=elsewhere"],
+        ["dataset.max_documents=12", "~dataset.max_documents"],
     ],
 )
 def test_a_shared_composition_is_the_one_that_hydra_makes(overrides: list[str]) -> None:
