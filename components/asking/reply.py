@@ -75,14 +75,17 @@ def _lead_in(before: str) -> str:
 
 def json_values(text: str) -> list[Any]:
     """JSON objects and lists in a reply, the likeliest first: the whole of it, then its parts from the last to the
-    first, because models draft before they conclude.
+    first, because models draft before they conclude. Nothing is found in one that is nested too deeply to be read.
     """
     from json_repair import loads
 
     shown = _HALF_ESCAPE.sub("", without_thoughts(text))
     found: list[Any] = []
     for version in (shown, unicodedata.normalize("NFKC", shown)):
-        value = loads(version)
+        try:
+            value = loads(version)
+        except (RecursionError, ValueError):  # thousands of brackets, of a model that repeats itself
+            continue
         found += [value, *reversed(value)] if isinstance(value, list) else [value]
     return [value for value in found if isinstance(value, dict | list)]
 

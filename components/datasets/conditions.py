@@ -1,6 +1,7 @@
 """Conditions that a user's questions bring, on the metadata of the documents that may be found."""
 
 import json
+from math import isfinite
 
 from components.datasets.json_fields import Record, as_list, as_record
 from components.errors import DataError
@@ -14,13 +15,13 @@ def read_conditions(record: Record, where: str) -> tuple[tuple[str, Condition], 
     record has none. Raises DataError.
     """
     where = f"{where}, field 'conditions'"
-    raw = as_record(record.get("conditions") or {}, where)
+    raw = {} if record.get("conditions") is None else as_record(record["conditions"], where)
     return tuple((name, _condition(value, f"{where}, '{name}'")) for name, value in raw.items())
 
 
 def _condition(value: object, where: str) -> Condition:
     asked = as_record(value, where) if isinstance(value, dict) else {"equals": value}
-    equals = asked.get("equals") or []
+    equals = [] if asked.get("equals") is None else asked["equals"]
     bounds = {name: _value(asked[name], where) for name in ("at_least", "at_most") if asked.get(name) is not None}
     values = [_value(each, where) for each in (as_list(equals, where) if isinstance(equals, list) else [equals])]
     if not (values or bounds) or not set(asked) <= {"equals", "at_least", "at_most"}:
@@ -29,7 +30,8 @@ def _condition(value: object, where: str) -> Condition:
 
 
 def _value(value: object, where: str) -> Value:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    is_finite = not isinstance(value, float) or isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or not is_finite:
         raise _not_wanted(value, where)
     return value
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import ClassVar
 
 import numpy as np
@@ -25,7 +26,7 @@ class ByMetadata:
     where: Mapping[str, Condition]
     by_sample: bool = True
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     is_open: ClassVar[bool] = False
 
     def __hash__(self) -> int:
@@ -106,9 +107,10 @@ def _compared(value: str, other: str | int | float) -> int:
     return (value > str(other)) - (value < str(other))
 
 
-def _as_number(text: str) -> float | None:
+def _as_number(text: str) -> Decimal | None:
+    """As it is written: a float would take long numbers, such as registration numbers, for one another."""
     try:
-        number = float(text)
-    except ValueError:
+        number = Decimal(text)
+    except InvalidOperation:
         return None
-    return number if np.isfinite(number) else None
+    return number if number.is_finite() else None

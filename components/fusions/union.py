@@ -1,6 +1,7 @@
 """Adds up what several rankings say about the same chunk."""
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from components.text.ranking import sort_hits
 
 def out_of_range(weights: Sequence[float]) -> list[str]:
     """What is wrong with the weights of searches; nothing with none, which are equal ones."""
-    if not weights or (min(weights) >= 0 and sum(weights) > 0):
+    if not weights or (all(0 <= weight < inf for weight in weights) and sum(weights) > 0):
         return []
     return [f"weights: got {list(weights)}, wanted a number per search, none negative and not all 0"]
 

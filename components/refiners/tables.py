@@ -22,7 +22,7 @@ class ExtractedTables:
     n_sentences: int = 1
     id_prefixes: tuple[str, ...] = ()
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @property
     def steps(self) -> "tuple[ExtractedTables]":

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from math import inf
 from typing import Any, ClassVar, cast
 
 from components.protocols import (
@@ -63,7 +64,7 @@ class MultiArm:
             *(
                 f"weights.{name}: got {weight}, wanted 0 (the search is left out) or more"
                 for name, weight in self.weights.items()
-                if weight < 0
+                if not 0 <= weight < inf
             ),
         ]
         if not self.arms:

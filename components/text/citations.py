@@ -10,9 +10,11 @@ from components.text.sentences import sentence_ends
 _NUMBERS = r"\d{1,3}(?:\s*[,，、;；\-–~～]\s*\d{1,3})*"  # no year has three digits
 _MARK = rf"[\[［【]\s*{_NUMBERS}\s*[\]］】]"
 _MARKS = re.compile(_MARK)
-_SPACED_MARK = re.compile(rf"[^\S\n]*{_MARK}")
+_SPACED_MARK = re.compile(rf"(?:(?<![^\S\n])[^\S\n]++)?{_MARK}")
 _RANGE = re.compile(r"(\d+)\s*[\-–~～]\s*(\d+)")
-_BEHIND_A_STOP = re.compile(rf"([。！？；.!?;]+)((?:[^\S\n]*{_MARK})+)")
+_STOP = "[。！？；.!?;]"
+_BEHIND_A_STOP = re.compile(rf"(?<!{_STOP})({_STOP}++)((?:[^\S\n]*+{_MARK})+)")
+"""Possessive, and from where a run begins: a model that repeats itself writes thousands of stops or blanks in a row."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The characters [start, end) of a table that is in no other one."""
+    """The characters [start, end) of a table that is in no other one. Its caption is a row."""
 
     start: int
     end: int
@@ -26,7 +26,7 @@ class Table(NamedTuple):
 
 def html_tables(text: str) -> list[Table]:
     """The tables of a text; what stands in a table inside another one belongs to the cell that it is in. One that is
-    not closed goes to the end of the text.
+    not closed goes to the end of the text. One that says nothing is none.
     """
     if "<table" not in text.lower():
         return []
@@ -41,8 +41,10 @@ class _TableReader(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._text = text
         self._depth = 0
         self._start = 0
+        self._says_something = False
         self._rows: list[tuple[int, list[list[str]]]] = []
         self.tables: list[Table] = []
 
@@ -55,10 +57,10 @@ class _TableReader(HTMLParser):
         if tag == "table":
             self._depth += 1
             if self._depth == 1:
-                self._start, self._rows = self._place, []
-        if self._depth == 1 and tag == "tr":
+                self._start, self._rows, self._says_something = self._place, [], False
+        if self._depth == 1 and tag in ("tr", "caption"):
             self._rows.append((self._place, []))
-        if self._depth == 1 and tag in ("td", "th") and self._rows:
+        if self._depth == 1 and tag in ("td", "th", "caption") and self._rows:
             self._rows[-1][1].append([])
 
     def handle_endtag(self, tag: str) -> None:
@@ -66,19 +68,24 @@ class _TableReader(HTMLParser):
             if self._depth > 1:
                 self._depth -= 1
             else:
-                self.end_table(self._place + len("</table>"))
+                self.end_table(self._text.index(">", self._place) + 1)
 
     def handle_data(self, data: str) -> None:
+        self._says_something |= bool(data.strip())
         if self._depth and self._rows and self._rows[-1][1]:
             self._rows[-1][1][-1].append(data)
 
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        """Reads "<![...>" as a comment, as browsers do; the parser of Python 3.11 stops at what it does not know."""
+        return self.parse_bogus_comment(i, report)
+
     def end_table(self, end: int) -> None:
         """Closes the table that is open, if one is."""
-        if self._depth:
-            self._depth = 0
-            ends = [start for start, _ in self._rows[1:]] + [end]
+        is_open, self._depth = self._depth > 0, 0
+        if is_open and self._says_something:
+            starts = [start for start, _ in self._rows]
             rows = [
                 Row(start, row_end, [_WHITE_SPACE.sub(" ", "".join(cell)).strip() for cell in cells])
-                for (start, cells), row_end in zip(self._rows, ends, strict=True)
+                for (start, cells), row_end in zip(self._rows, [*starts[1:], end], strict=False)
             ]
             self.tables.append(Table(self._start, end, [row for row in rows if row.cells]))

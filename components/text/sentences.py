@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 _END = re.compile(
     r"""
     (?: [。！？；…!?;]+ [”’"'」』）)\]】]*      # Chinese and strong marks, with what closes after them
-      | (?<!\d) \.+ ["')\]”’]* (?=\s|$)         # a full stop before white space, not a decimal point
+      | (?: (?<![\d.]) | (?<=\d\.) ) \.++       # full stops, not a decimal point; thousands of them once
+        ["')\]”’]*+ (?=\s|$)                   # ... before white space
       | (?<=\d) \.  ["')\]”’]* (?=\s+[A-Z]|$)   # after a digit only where a capital follows
       | \n )
     \s*                                         # white space belongs to the sentence before it

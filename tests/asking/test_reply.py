@@ -151,3 +151,9 @@ def test_half_a_character_is_left_out(escape: str) -> None:
 def test_a_character_of_two_escapes_stays() -> None:
     found = read_object(r'{"reason": "\ud83d\ude00", "grade": 2}', "grade")
     assert found == {"reason": "\U0001f600", "grade": 2}
+
+
+@pytest.mark.parametrize("text", ["[" * 20_000, '{"grade":' * 5_000, "{" * 400 + "}" * 400])
+def test_brackets_of_a_model_that_repeats_itself_hold_nothing(text: str) -> None:
+    assert json_values(text) == []
+    assert read_object(text, "grade") is None

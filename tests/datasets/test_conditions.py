@@ -1,3 +1,5 @@
+from math import inf, nan
+
 import pytest
 
 from components.datasets.conditions import read_conditions
@@ -21,13 +23,27 @@ def test_a_value_a_list_or_bounds() -> None:
         ("date", Condition(at_least="2020-01-01")),
         ("n", Condition(at_most=3)),
     )
+    assert read_conditions({"conditions": {"n": 0, "name": ""}}, "line 1") == (
+        ("n", Condition((0,))),
+        ("name", Condition(("",))),
+    )
+    zero = {"equals": 0, "at_least": -1}
+    assert read_conditions({"conditions": {"n": zero}}, "line 1") == (("n", Condition((0,), at_least=-1)),)
     assert read_conditions({}, "line 1") == read_conditions({"conditions": None}, "line 1") == ()
 
 
-@pytest.mark.parametrize("value", [True, None, [], {}, {"at_least": [1]}, {"at_leats": 1}, [["a"]]])
+@pytest.mark.parametrize(
+    "value", [True, None, [], {}, {"at_least": [1]}, {"at_leats": 1}, [["a"]], nan, {"at_most": inf}]
+)
 def test_what_is_none(value: object) -> None:
     with pytest.raises(DataError, match=r"line 1, field 'conditions', 'year': .* came, wanted a text or a number"):
         read_conditions({"conditions": {"year": value}}, "line 1")
+
+
+@pytest.mark.parametrize("value", [False, 0, "", []])
+def test_only_null_stands_for_no_conditions(value: object) -> None:
+    with pytest.raises(DataError, match=r"line 1, field 'conditions': a .* came where an object was wanted"):
+        read_conditions({"conditions": value}, "line 1")
 
 
 def test_samples_keep_theirs_and_others_are_written_as_before() -> None:

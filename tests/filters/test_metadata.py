@@ -37,6 +37,13 @@ def test_numbers_compare_as_numbers(condition: Condition, expected: str) -> None
     assert found(year=condition) == expected
 
 
+def test_long_numbers_are_told_apart() -> None:
+    numbers = ["12345678901234567890", "12345678901234567891"]
+    documents = Documents(list("ab"), ["", ""], ["", ""], [{"number": number} for number in numbers])
+    allowed = ByMetadata({"number": Condition((int(numbers[1]),))}).allow(SAMPLES[:1], documents)
+    assert allowed.document.tolist() == [1]
+
+
 def test_dates_compare_as_text() -> None:
     assert found(date=Condition(at_least="2020-03-02")) == "d"
     assert found(date=Condition(at_least="2020-03-01", at_most="2020-12-31")) == "b"

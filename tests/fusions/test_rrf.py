@@ -1,3 +1,5 @@
+from math import inf, nan
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ def test_weights_by_hand() -> None:
     np.testing.assert_allclose(hits.score[0], [1 / 2 + 4, 4 / 2, 1, 1 / 3], rtol=1e-6)
 
 
-@pytest.mark.parametrize("weights", [(-1.0, 1.0), (0.0, 0.0, 0.0)])
+@pytest.mark.parametrize("weights", [(-1.0, 1.0), (0.0, 0.0, 0.0), (1.0, inf), (nan, 1.0)])
 def test_mistakes_of_weights(weights: tuple[float, ...]) -> None:
     (mistake,) = ReciprocalRank(weights=weights).check()
     assert mistake.startswith(f"weights: got {list(weights)}, wanted a number per search")

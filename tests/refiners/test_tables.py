@@ -33,6 +33,21 @@ class TestExtractedTables(RefinementContract):
     def test_a_table_that_is_not_closed_goes_to_the_end(self) -> None:
         assert refined("Text. <table><tr><td>a<tr><td>b", 0) == "| a |\n| b |\n"
 
+    @pytest.mark.parametrize("empty", ["<table></table>", '<table border="1"><tr><td> </td></tr></table>', "<table>"])
+    def test_a_table_that_says_nothing_is_none(self, empty: str) -> None:
+        assert refined(f"One. Two. {empty}") == f"One. Two. {empty}"
+
+    def test_a_caption_is_a_row(self) -> None:
+        text = "<table><caption>In <b>millions</b></caption>\n<tr><td>1</td></tr></table>"
+        assert refined(text, 0) == "| In millions |\n| 1 |\n"
+
+    def test_cells_without_rows_stay_as_they_are(self) -> None:
+        assert refined("Text. <table><td>a</td></table>", 0) == "<table><td>a</td></table>\n"
+
+    def test_marks_that_html_does_not_know(self) -> None:
+        text = f"<![x> One. Two. {HTML[:-1]} > Three. Four."
+        assert refined(text, 1) == "Two. \n| x | y & z |\n| 1 |\n Three. \n"
+
     def test_a_sentence_between_two_tables_is_there_once(self) -> None:
         assert refined(f"{HTML} Between. {HTML}").count("Between.") == 1
 
