@@ -18,7 +18,7 @@ class WithoutNearDuplicates:
 
     threshold: float = 0.8
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @property
     def steps(self) -> "tuple[WithoutNearDuplicates]":

@@ -37,12 +37,16 @@ def count_near_duplicates(texts: Sequence[str], threshold: float = THRESHOLD) ->
 
 def repeated_texts(texts: Sequence[str], threshold: float = THRESHOLD) -> dict[int, int]:
     """The places of texts that may be left out, and for each that of an earlier text, not itself among them, with at
-    least this Jaccard similarity. Found as by `count_near_duplicates`.
+    least this Jaccard similarity. Found as by `count_near_duplicates`; of texts that are alike any number is found.
     """
     repeated: dict[int, int] = {}
+    compared: set[tuple[int, int]] = set()
     for one, other in sorted(_candidates_among(texts), key=lambda pair: (pair[1], pair[0])):
-        if not {one, other} & repeated.keys() and _are_similar(texts[one], texts[other], threshold):
-            repeated[other] = one
+        # In a large bucket only texts that may be left out themselves are near: what they repeat is compared then.
+        pair = repeated.get(one, one), other
+        if other not in repeated and pair not in compared and _are_similar(texts[pair[0]], texts[other], threshold):
+            repeated[other] = pair[0]
+        compared.add(pair)
     return repeated
 
 

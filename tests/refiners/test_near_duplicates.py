@@ -23,5 +23,10 @@ class TestWithoutNearDuplicates(RefinementContract):
         kept = WithoutNearDuplicates(0.6).refine(Documents(list("abc"), [""] * 3, texts)).texts
         assert [bool(text) for text in kept] == [True, False, True]
 
+    def test_of_many_copies_one_is_kept(self) -> None:
+        """More than are compared with one another."""
+        kept = WithoutNearDuplicates().refine(Documents([f"{i:02}" for i in range(30)], [""] * 30, [NEWS] * 30)).texts
+        assert kept == [NEWS] + [""] * 29
+
     def test_a_threshold_out_of_range_is_a_mistake(self) -> None:
         assert WithoutNearDuplicates(0.1).check() == ["threshold: got 0.1, wanted a similarity in [0.5, 1]"]
