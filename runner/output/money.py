@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 
 from components.json_value import Json
 from components.prices import Price, Prices
-from components.protocols import LLM, AnswersFrom, AskedVariant
+from components.protocols import LLM, AnswersFrom, AskedVariant, AskingRefinement
 from runner.engine.plan import Plan
 from runner.engine.spending import Budget, Spent
 from runner.engine.spending.admitted import account_of
 from runner.pipeline.cell import Cell
 from runner.pipeline.expanding import EXPANDER
+from runner.pipeline.refining import REFINER
 from runner.results import CellResult
 
 
@@ -36,8 +37,9 @@ def _asked_for(part: str, cell: Cell) -> object:
     role, _, name = part.partition("/")
     if role == "judge":
         return cell.judge.scores[name].llm
-    if role == EXPANDER:
-        first, *others = [variant.llm for variant in cell.expander.variants if isinstance(variant, AskedVariant)]
+    if role in (EXPANDER, REFINER):
+        asking = cell.expander.variants if role == EXPANDER else cell.refiner.steps
+        first, *others = [own.llm for own in asking if isinstance(own, AskedVariant | AskingRefinement)]
         return first if all(other == first for other in others) else None
     component = getattr(cell, role)
     for part_of_it in filter(None, name.split("/")):  # a candidate of a selection, a step of a cascade

@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 from components.errors import ConfigError
+from components.llms.openai_chat import OpenAIChat
+from components.prices import Price, PriceList, Prices
+from components.refiners.combined import Combined
+from components.refiners.summaries import Summaries
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
+from runner.output.money import priced
 from runner.pipeline.refining import AskedCorpus
+from tests.runner.pipeline.fixed import fixed_cell
 from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, plan_small, run_small, samples_in, small_request
 
 TEXTS = {
@@ -35,6 +41,15 @@ def test_summaries_are_searched_and_told_in_the_original_texts(tmp_path: Path) -
     found = samples_in(tmp_path)[0]["retrieved"]
     assert [(hit["document_id"], hit["start"], hit["end"]) for hit in found[:1]] == [("bridge", 0, 64)]
     assert "asked_corpus" not in plan_small(tmp_path, own).plan.summary()["requests"], "kept"
+
+
+def test_what_a_refiner_costs_is_the_price_of_the_models_that_its_steps_ask() -> None:
+    prices = Prices("USD", {"list": PriceList("2026-01-01", "", {"m": Price(2.0)})})
+    usage = {"refiner": {"n_requests": 8, "n_prompt_tokens": 10**6, "n_completion_tokens": 0, "n_cached_tokens": 0}}
+    for models, cost in (("m", 2.0), ("mm", 2.0), ("mo", None)):
+        known = {f"{n}": Summaries(OpenAIChat(model), "", "{text}", "Again.") for n, model in enumerate(models)}
+        cell = fixed_cell(refiner=Combined(OpenAIChat("o"), known, tuple(known)), prices=prices)
+        assert priced(usage, cell)["cost"] == cost
 
 
 def test_a_model_is_asked_about_every_chunk_as_planned(tmp_path: Path) -> None:
