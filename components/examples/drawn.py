@@ -15,14 +15,16 @@ from components.fields import runtime_only
 from components.limits import too_small
 from components.protocols import Dataset, Tokenizer
 from components.records import Documents, Kind, Sample
+from components.text.normalize import answer_form
 from components.tokenizers.cl100k import Cl100k
 
 
 @dataclass(frozen=True)
 class DrawnExamples:
     """Shows each sample the first `n` samples of `dataset`, in an order drawn by `seed`, that are of its kind and not
-    of its cluster: none that asks the same, shares a gold document with it, or is of its conversation. So most prompts
-    show the same examples. Few-shot prompting: Brown et al. 2020, "Language Models are Few-Shot Learners", section 2.
+    of its cluster: none that asks the same (case, width and punctuation apart), shares a gold document with it, or is
+    of its conversation. So most prompts show the same examples. Few-shot prompting: Brown et al. 2020, "Language Models
+    are Few-Shot Learners", section 2.
 
     An example is its question with its gold evidence as passages, and its first reference as the answer. One without
     either, or with more than `max_tokens` tokens in all three, is passed over.
@@ -34,7 +36,7 @@ class DrawnExamples:
     seed: int = 0
     tokenizer: Tokenizer = Cl100k()
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Numbers out of range, and no data set."""
@@ -47,12 +49,14 @@ class DrawnExamples:
         for place in self._usable(pool, documents):
             usable[pool[place].kind].append(place)
         clusters = clusters_of([*samples, *pool]).tolist()
+        asked = [answer_form(sample.question) for sample in pool]
         chosen = np.zeros((len(samples), self.n), dtype=np.int32)
         for row, sample in enumerate(samples):
+            own_question = answer_form(sample.question)
             others = (
                 place
                 for place in usable[sample.kind]
-                if clusters[len(samples) + place] != clusters[row] and pool[place].question != sample.question
+                if clusters[len(samples) + place] != clusters[row] and asked[place] != own_question
             )
             own = [place for place, _ in zip(others, range(self.n), strict=False)]
             if len(own) < self.n:

@@ -30,8 +30,9 @@ def test_the_draw_is_that_of_the_seed_and_alike_for_samples_of_a_kind() -> None:
         {"gold": (Evidence("elsewhere"),)},
         {"question": "word " * 60},
         {"question": SAMPLES[0].question},
+        {"question": f" {SAMPLES[0].question.upper()} !"},
     ],
-    ids=lambda changes: next(iter(changes)),
+    ids=["references", "gold", "gold elsewhere", "length", "same question", "same question, otherwise written"],
 )
 def test_what_is_no_example_is_passed_over(changes: dict[str, object]) -> None:
     chooser = DrawnExamples(Demo(), n=3, max_tokens=50, tokenizer=PlainWords())
