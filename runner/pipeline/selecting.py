@@ -112,7 +112,8 @@ class ChosenByScores(Stage[Chosen]):
 
     name: str
     metric: Metric
-    candidates: Mapping[str, Stage[Scoring]]
+    candidates: tuple[tuple[str, Stage[Scoring]], ...]
+    """By name, in the order by which equal ones are told apart: that of a mapping would not stand in the key."""
     samples: Samples
     split: SelectionSplit
 
@@ -138,7 +139,7 @@ class ChosenByScores(Stage[Chosen]):
     def _values(self, run: Run) -> dict[str, NDArray[np.float64]]:
         """By candidate the metric of every sample, NaN where it has none."""
         column = f"score/{self.name}"
-        tables = {name: run.read(stage).scores for name, stage in self.candidates.items()}
+        tables = {name: run.read(stage).scores for name, stage in self.candidates}
         return {name: np.array(table[column].to_pylist(), dtype=np.float64) for name, table in tables.items()}
 
     def _best(self, values: Mapping[str, NDArray[np.float64]], rows: NDArray[np.bool_]) -> dict[str, Json]:
@@ -244,7 +245,7 @@ def cell_reranking(reranker: AnyReranker, hits: Stage[Hits], ranked: RankedCell)
     }
     metric = next(metric for metric in ranked.metrics.values() if reranker.metric in metric.names)
     split = SelectionSplit(reranker.share, reranker.seed, ranked.samples, ranked.original)
-    scored = {name: ranked.scores_of(own.hits) for name, own in candidates.items()}
+    scored = tuple((name, ranked.scores_of(own.hits)) for name, own in candidates.items())
     chosen = ChosenByScores(reranker.metric, metric, scored, ranked.samples, split)
     of_candidates = [cascade_reports(own, ranked.searched, ranked.chunks) for own in candidates.values()]
     return CellReranking(

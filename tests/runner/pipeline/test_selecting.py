@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -96,7 +97,7 @@ def chosen(values: Mapping[str, Sequence[float]], subsets: str, held_out: str, m
     columns = {name: pa.array(own, pa.float64(), from_pandas=True) for name, own in values.items()}
     scores = {name: Scoring({}, pa.table({"score/m": column}), {}) for name, column in columns.items()}
     samples = SampleSet(tuple(sample(i, name) for i, name in enumerate(subsets)), {})
-    names: Any = {name: name for name in values}
+    names: Any = tuple((name, name) for name in values)
     stage = ChosenByScores("m", metric or TrecMeasures(("mrr",)), names, "samples", "split")  # type: ignore[arg-type]
     run: Any = Given(samples=samples, split=np.array([own == "x" for own in held_out]), **scores)
     return stage.make(run)
@@ -151,6 +152,16 @@ def test_candidates_are_the_stages_of_cells_that_have_them_alone() -> None:
         stages = small_graph(*alone, "llm=none").result.upstream()
         shared = {"sample_hits", "reranked_hits", "ranking_scores", "reference_units"}
         assert {stage.key for stage in stages if stage.kind in shared} <= own
+
+
+def test_the_order_that_parts_equal_candidates_stands_in_the_key(tmp_path: Path) -> None:
+    cell = CELLS["the best of two rerankers"]
+    reversed_order = dict(reversed(cell["reranker"].candidates.items()))
+    keys = [
+        graph_in(Store(tmp_path), fixed_cell(**{**cell, "reranker": reranker})).result.key
+        for reranker in (cell["reranker"], replace(cell["reranker"], candidates=reversed_order))
+    ]
+    assert keys[0] != keys[1]
 
 
 def test_a_metric_that_is_not_computed_is_said_before_work_begins() -> None:
