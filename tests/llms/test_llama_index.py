@@ -116,7 +116,8 @@ def test_messages_keep_their_roles_and_arguments_reach_the_class() -> None:
 def test_several_at_a_time() -> None:
     started = time.perf_counter()
     answers = list(echo(8, delay_s=0.2).generate(questions(8)))
-    assert time.perf_counter() - started < 0.8
+    elapsed = time.perf_counter() - started
+    assert elapsed < sum(answer.latency_s for answer in answers) / 2
     assert {answer.request_id: answer.text for answer in answers} == {str(n): f"so: q{n}" for n in range(8)}
     assert min(answer.latency_s for answer in answers) >= 0.2
 
