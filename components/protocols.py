@@ -644,6 +644,16 @@ class ChecksSamples(Protocol):
 
 
 @runtime_checkable
+class ChecksMetadata(Protocol):
+    """A component that reads what the metadata of documents say under some names."""
+
+    def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
+        """What is wrong with it for these samples and for documents that have these names among their metadata, one or
+        another: told before any work begins. A chunk may have facts of its own besides, such as its section.
+        """
+
+
+@runtime_checkable
 class QueryVariant(Component, Protocol):
     """One way to turn a sample into what is searched for. One that gives a single query for every sample says so by a
     class variable `gives_one_query = True`: a single ranking of it is not fused.

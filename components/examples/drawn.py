@@ -22,9 +22,9 @@ from components.tokenizers.cl100k import Cl100k
 @dataclass(frozen=True)
 class DrawnExamples:
     """Shows each sample the first `n` samples of `dataset`, in an order drawn by `seed`, that are of its kind and not
-    of its cluster: none that asks the same (case, width and punctuation apart), shares a gold document with it, or is
-    of its conversation. So most prompts show the same examples. Few-shot prompting: Brown et al. 2020, "Language Models
-    are Few-Shot Learners", section 2.
+    of its cluster: none that asks the same (case, width and punctuation apart) after the same questions, shares a gold
+    document with it, or is of its conversation. So most prompts show the same examples. Few-shot prompting: Brown et
+    al. 2020, "Language Models are Few-Shot Learners", section 2.
 
     An example is its question with its gold evidence as passages, and its first reference as the answer. One without
     either, or with more than `max_tokens` tokens in all three, is passed over.
@@ -36,7 +36,7 @@ class DrawnExamples:
     seed: int = 0
     tokenizer: Tokenizer = Cl100k()
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def check(self) -> list[str]:
         """Numbers out of range, and no data set."""
@@ -49,10 +49,10 @@ class DrawnExamples:
         for place in self._usable(pool, documents):
             usable[pool[place].kind].append(place)
         clusters = clusters_of([*samples, *pool]).tolist()
-        asked = [answer_form(sample.question) for sample in pool]
+        asked = [_asked(sample) for sample in pool]
         chosen = np.zeros((len(samples), self.n), dtype=np.int32)
         for row, sample in enumerate(samples):
-            own_question = answer_form(sample.question)
+            own_question = _asked(sample)
             others = (
                 place
                 for place in usable[sample.kind]
@@ -81,3 +81,8 @@ class DrawnExamples:
         ]
         ends = self.tokenizer.token_ends(texts)
         return [place for place, own in zip(places, ends, strict=True) if len(own) <= self.max_tokens]
+
+
+def _asked(sample: Sample) -> tuple[str, ...]:
+    """What is asked in a sample: a follow-up means another thing after other questions."""
+    return tuple(answer_form(question) for question in (*(turn.question for turn in sample.history), sample.question))

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.records import AllowedDocuments, Condition, Documents, Sample
 
+_OF_SOME_CHUNKS = ("section", "page")
+"""What is known of them depends on how they are cut."""
+
 _Conditions = tuple[tuple[str, Condition], ...]
 
 
@@ -43,6 +46,12 @@ class ByMetadata:
         if not self.where and not self.by_sample:
             mistakes.append("where: is empty, and by_sample is false; wanted a condition (for none, filter=none)")
         return mistakes
+
+    def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
+        """Names in conditions that no document has, save those of facts that chunks may have."""
+        of_samples = [name for sample in samples for name, _ in sample.conditions] if self.by_sample else []
+        asked_for = dict.fromkeys([*self.where, *of_samples])
+        return [_unknown(name, names) for name in asked_for if name not in names and name not in _OF_SOME_CHUNKS]
 
     def allow(self, samples: Sequence[Sample], documents: Documents) -> AllowedDocuments:
         """Samples with equal conditions share a group. Raises ComponentError for a name that no document has."""
@@ -80,15 +89,18 @@ def _facts_by_name(groups: Iterable[_Conditions], documents: Documents) -> dict[
     names = dict.fromkeys(name for group in groups for name, _ in group)
     there = dict.fromkeys(name for facts in documents.metadata for name in facts)
     if unknown := [name for name in names if name not in there]:
-        raise ComponentError(
-            f"filter: no document has {unknown[0]!r} among its metadata; wanted one of: {', '.join(there) or '(none)'}"
-        )
+        raise ComponentError(_unknown(unknown[0], tuple(there)))
     found = {}
     for name in names:
         said = [facts.get(name) for facts in documents.metadata]
         place = {value: i for i, value in enumerate(dict.fromkeys(said))}
         found[name] = _Facts(list(place), np.array([place[value] for value in said], dtype=np.int64))
     return found
+
+
+def _unknown(name: str, there: Sequence[str]) -> str:
+    wanted = f"wanted one of: {', '.join(there)}" if there else "none has any (files in a folder never do)"
+    return f"filter: no document has {name!r} among its metadata; {wanted}"
 
 
 def _satisfies(value: str, condition: Condition) -> bool:

@@ -1,5 +1,6 @@
 """One instruction per kind of task."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,7 +9,10 @@ from components.records import Kind, Message, Passage, Sample
 from components.text.languages import languages_of_prompts
 from components.text.templates import fill
 
-_FACTS = ("{section}", "{page}", "{date}")
+_FACT = re.compile(r"\{([\w -]+)\}")
+_OF_EVERY_PASSAGE = ("n", "text", "title", "metadata")
+_OF_SOME_CHUNKS = ("section", "page", "date")
+"""May be missing in a whole corpus."""
 _ASKED, _SAID = ("{question}", "{context}"), "{history}"
 
 
@@ -19,10 +23,9 @@ class PromptByKind:
 
     Each passage is written as `passage` with {n} (its number, from 1), {text} (without the white space around it),
     {title} and {metadata} (as "name: value; name: value") of its document, and any of these facts by its name:
-    {section}, {page} and {date} are "" where they are not known. Where retrieval found none, `nothing_found` stands in
-    the place of the context. In a closed book that is `closed_book`, and the system message `closed_book_system`, or
-    `system` if that is empty. Where `default` has no {history}, a conversation's earlier turns stand before its
-    question.
+    they are "" where they are not known. Where retrieval found none, `nothing_found` stands in the place of the
+    context. In a closed book that is `closed_book`, and the system message `closed_book_system`, or `system` if that
+    is empty. Where `default` has no {history}, a conversation's earlier turns stand before its question.
     """
 
     system: str = ""
@@ -61,9 +64,23 @@ class PromptByKind:
         """Of the sources that the instructions are made for; () for any."""
         return languages_of_prompts(self.system, self.default, *(getattr(self, kind.value) for kind in Kind))
 
+    def check_metadata(self, names: Sequence[str], samples: Sequence[Sample]) -> list[str]:
+        """Facts in `passage` that no document knows."""
+        wanted = ", ".join(dict.fromkeys([*_OF_EVERY_PASSAGE, *_OF_SOME_CHUNKS, *names]))
+        return [
+            f"prompt.passage: no document has {name!r} among its metadata; wanted places for: {wanted}"
+            for name in self._facts_shown
+            if name not in names and name not in _OF_SOME_CHUNKS
+        ]
+
+    @property
+    def _facts_shown(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for name in _FACT.findall(self.passage) if name not in _OF_EVERY_PASSAGE))
+
     def render(self, sample: Sample, passages: Sequence[Passage]) -> tuple[Message, ...]:
         """A system message (unless it is empty) and a user message."""
-        context = "\n".join(fill(self.passage, _places(n, passage)) for n, passage in enumerate(passages, 1))
+        unknown = {f"{{{name}}}": "" for name in self._facts_shown}
+        context = "\n".join(fill(self.passage, unknown | _places(n, passage)) for n, passage in enumerate(passages, 1))
         return self._messages(sample, self.system, context or self.nothing_found)
 
     def render_closed_book(self, sample: Sample) -> tuple[Message, ...]:
@@ -82,6 +99,6 @@ class PromptByKind:
 
 def _places(n: int, passage: Passage) -> dict[str, str]:
     metadata = "; ".join(f"{name}: {value}" for name, value in passage.metadata.items())
-    facts = dict.fromkeys(_FACTS, "") | {f"{{{name}}}": value for name, value in passage.metadata.items()}
+    facts = {f"{{{name}}}": value for name, value in passage.metadata.items()}
     number, text = str(passage.number or n), passage.text.strip()
     return {**facts, "{n}": number, "{text}": text, "{title}": passage.title, "{metadata}": metadata}

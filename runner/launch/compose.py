@@ -44,13 +44,18 @@ def told(error: Exception) -> str:
     if "hydra/launcher/joblib" in message:
         return f"{message}\nIt comes with an extra: {install_command('joblib')}"
     unknown = re.search(r"Could not override '([\w.@/]+)'", message)
-    # Hydra's own advice, to append the key with a plus, would lead to the next error.
-    return (unknown and _advice(unknown[1])) or message
+    missing = re.search(r"full_key: ([\w.]+)", message)  # the key itself, one above it, or one within the value
+    if unknown and missing and missing[1].startswith(f"{unknown[1]}."):
+        return f"{unknown[1]}: {missing[1]} is not there yet; to add it, begin with a plus: +{unknown[1]}=..."
+    # Otherwise Hydra's own advice, to append the key with a plus, would lead to the next error.
+    return (unknown and _advice(unknown[1], missing[1] if missing else unknown[1])) or message
 
 
-def _advice(key: str) -> str:
-    """About a key that is not there for all jobs; "" if nothing is like it."""
-    group, _, field = key.partition(".")
+def _advice(key: str, missing: str) -> str:
+    """About a key that is not there for all jobs, since `missing`, itself or one above it, is not; "" if nothing is
+    like it.
+    """
+    group, _, field = missing.partition(".")
     fields_of_options = dict(_fields_of_options(group))
     having = [option for option, fields in fields_of_options.items() if field in fields]
     if having:
@@ -65,12 +70,15 @@ def _advice(key: str) -> str:
 
 
 def _fields_of_options(group: str) -> Iterator[tuple[str, Collection[str]]]:
-    """The fields of each of our options of a group; nothing for what is no group."""
+    """The dotted names of the fields of each of our options of a group; nothing for what is no group."""
     folder = files("conf").joinpath(group)
     for file in sorted(folder.iterdir(), key=lambda file: file.name) if folder.is_dir() else ():
         if file.is_file() and file.name.endswith(".yaml"):
             option: Json = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-            yield file.name.removesuffix(".yaml"), option.keys() - {"defaults", "_target_"}
+            parts = re.findall(
+                r"@([\w.]+)", " ".join(str(key) for entry in option.get("defaults", ()) for key in entry)
+            )
+            yield file.name.removesuffix(".yaml"), {*_keys(option), *parts} - {"defaults", "_target_", "_here_"}
 
 
 def _keys(node: Mapping[str, Json], above: str = "") -> Iterator[str]:

@@ -144,8 +144,8 @@ def _too_many_unread(summary: Mapping[str, Json], settings: RunSettings) -> list
 
 
 _WHEN_UNREAD = (
-    "a reply that is cut off wants a larger max_new_tokens of judge.llm (or of another step's), one that is no "
-    "JSON another json_mode or model"
+    "a reply that is cut off wants a larger max_new_tokens of the model that is asked (judge.llm for a judge, llm for "
+    "a step that has no model of its own), one that is no JSON another json_mode or model"
 )
 
 

@@ -1,22 +1,30 @@
 """Whether tokenizers, metrics and prompts are made for the language that the texts of a sweep are in."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from components.text.languages import NAMES, UNKNOWN
 from runner.engine.identity import parts_of
 from runner.pipeline.planned import PlannedCell
 
 
-def misfits(cells: Iterable[PlannedCell]) -> list[str]:
+def misfits(cells: Collection[PlannedCell]) -> list[str]:
     """A line for each language of the cells' texts for which some of their components are not made."""
     found: dict[str, dict[str, None]] = {}
     for cell in cells:
         found.setdefault(cell.graph.data.language, {}).update(dict.fromkeys(_not_made_for_its_texts(cell)))
+    named = {cell.request.cell.language.name for cell in cells}
     return [
-        f"language: the texts {_look(language)}: {', '.join(names)}. Add language={language}, or choose other ones."
+        f"language: the texts {_look(language)}: {', '.join(names)}. {_remedy(language, named)}"
         for language, names in found.items()
         if names
     ]
+
+
+def _remedy(language: str, named: Collection[str]) -> str:
+    """What to do: where the language is named for all cells, the components were chosen besides."""
+    if named == {language}:
+        return "Choose other ones, unless they are meant."
+    return f"Add language={language}, or choose other ones."
 
 
 def _look(language: str) -> str:

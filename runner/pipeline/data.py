@@ -246,6 +246,16 @@ def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
     return read_kept(data.loaded, store, read)
 
 
+def metadata_names(data: Data, store: Store) -> tuple[str, ...]:
+    """Under which the documents of a data set say something, sorted. Raises DataError."""
+
+    def read(entry: Entry) -> tuple[str, ...]:
+        chunks = entry.part("documents")["metadata"].chunks
+        return tuple(sorted({name for chunk in chunks for name in chunk.keys.unique().to_pylist()}))
+
+    return read_kept(data.loaded, store, read)
+
+
 def load_data(dataset: Dataset, store: Store, announce: Callable[[str], None] = lambda line: None) -> Data:
     """Loads a data set unless it is kept: its mistakes should be found before any work, and the plan needs its size.
 

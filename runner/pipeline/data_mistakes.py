@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from components.protocols import ChecksSamples
+from components.protocols import ChecksMetadata, ChecksSamples
 from components.records import Sample
 from runner.engine.ask import is_language_model
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
 from runner.pipeline.cell import Cell, searches
-from runner.pipeline.data import Data
+from runner.pipeline.data import Data, metadata_names
 from runner.pipeline.sample_codec import decode_samples
 
 
@@ -24,6 +24,11 @@ def data_mistakes(cell: Cell, data: Data, pool: Data | None, store: Store) -> li
     if checking:
         samples = _samples(data, store)
         mistakes += [mistake for part in checking for mistake in part.check_samples(samples)]
+    filters = (cell.filter,) if searches(cell.retriever) else ()
+    prompts = (cell.prompt,) if is_language_model(cell.llm) and cell.retriever.arms else ()
+    if reading := [part for part in (*filters, *prompts) if isinstance(part, ChecksMetadata)]:
+        names, samples = metadata_names(data, store), _samples(data, store)
+        mistakes += [mistake for part in reading for mistake in part.check_metadata(names, samples)]
     if pool and is_language_model(cell.llm):
         mistakes += _too_few_examples(cell.examples.n, _samples(data, store), _samples(pool, store))
     return mistakes

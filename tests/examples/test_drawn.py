@@ -5,7 +5,7 @@ import pytest
 from components.datasets.demo import Demo
 from components.errors import DataError
 from components.examples.drawn import DrawnExamples
-from components.records import Evidence
+from components.records import Evidence, Turn
 from components.tokenizers.plain_words import PlainWords
 from tests.contracts.examples_contract import DOCUMENTS, POOL, SAMPLES, ExamplesContract
 
@@ -39,6 +39,15 @@ def test_what_is_no_example_is_passed_over(changes: dict[str, object]) -> None:
     chosen = chooser.choose(SAMPLES[:1], POOL, DOCUMENTS)[0, 0]
     changed = [replace(sample, **changes) if place == chosen else sample for place, sample in enumerate(POOL)]  # type: ignore[arg-type]
     assert chosen not in chooser.choose(SAMPLES[:1], changed, DOCUMENTS)
+
+
+def test_a_follow_up_asks_the_same_only_after_the_same_questions() -> None:
+    sample = replace(SAMPLES[0], history=(Turn("Which bridge is red?", "The north bridge."),))
+    other = replace(POOL[2], question=sample.question, history=(Turn("Which mill is old?", "The east mill."),))
+    chooser = DrawnExamples(Demo(), n=1)
+    assert chooser.choose([sample], [other], DOCUMENTS).tolist() == [[0]]
+    with pytest.raises(DataError):
+        chooser.choose([sample], [replace(other, history=sample.history)], DOCUMENTS)
 
 
 def test_too_few_are_an_error() -> None:

@@ -99,6 +99,22 @@ def test_a_passage_is_written_with_what_is_known_of_its_document() -> None:
     )
 
 
+def test_a_fact_that_a_document_lacks_is_left_empty() -> None:
+    prompt = dataclasses.replace(PROMPT, passage='{"by": "{company}, {date}"} {text}')
+    passages = [Passage("甲", metadata={"company": "{n}"}), Passage("乙{company}")]
+    assert prompt.render(sample(), passages)[-1].content == (
+        '资料：{"by": "{n}, "} 甲\n{"by": ", "} 乙{company}\n问题：几座桥？'
+    )
+
+
+def test_a_fact_that_no_document_has_is_a_mistake() -> None:
+    prompt = dataclasses.replace(PROMPT, passage="{n} {title} {section} {date} {company} {compny}: {text}")
+    assert prompt.check_metadata(("company",), []) == [
+        "prompt.passage: no document has 'compny' among its metadata; wanted places for: n, text, title, metadata, "
+        "section, page, date, company"
+    ]
+
+
 def test_no_system_message_if_it_is_empty() -> None:
     assert [message.role for message in dataclasses.replace(PROMPT, system="").render(sample(), [])] == ["user"]
 

@@ -99,6 +99,22 @@ class TestCommandLine:
                 "truncated; sweep it with such options alone\n",
             ),
             (["embedder=hashing", "embedder.max_ngrams=3"], "embedder.max_ngrams: unknown; did you mean "),
+            (
+                ["-m", "reranker=none,cascade", "reranker.steps.precise.depth=10,20"],
+                "reranker.steps.precise.depth: not every reranker that is chosen has this field, but cascade; ",
+            ),
+            (
+                ["-m", "examples=none,from_dataset", "examples.dataset.samples=x"],
+                "examples.dataset.samples: not every examples that is chosen has this field, but from_dataset, ",
+            ),
+            (
+                ["reranker=cascade", "reranker.steps.light.depht=5"],
+                "reranker.steps.light.depht: unknown; did you mean ",
+            ),
+            (
+                ["filter=metadata", "filter.where={year: {at_least: 2021}}"],
+                "filter.where: filter.where.year is not there yet; to add it, begin with a plus: ",
+            ),
         ],
     )
     def test_a_field_of_another_option(self, tmp_path: Path, typed: list[str], wanted: str) -> None:

@@ -37,6 +37,11 @@ def test_the_switch_mends_all(tmp_path: Path, texts: dict[str, str], question: s
     assert "made for others" not in plan(tmp_path, texts, question, f"language={language}")
 
 
+def test_no_switch_is_named_that_is_there_already(tmp_path: Path) -> None:
+    shown = plan(tmp_path, ENGLISH, "When was the bridge opened?", "language=en", "retriever=arms")
+    assert "made for others: retriever (CharacterBigrams). Choose other ones, unless they are meant." in shown
+
+
 def test_tokenizer_and_prompt_alone_leave_the_metrics(tmp_path: Path) -> None:
     shown = plan(tmp_path, ENGLISH, "When was the bridge opened?", "tokenizer=english", "prompt=english")
     assert "made for others: metrics (JiebaWords), metrics (Bleu). Add language=en" in shown
@@ -66,7 +71,7 @@ def test_a_judge_follows_the_switch_unless_it_is_named(tmp_path: Path) -> None:
     assert "judge (Graded)" in plan(tmp_path, ENGLISH, question, "judge=omnieval", *JUDGE)
     assert "made for others" not in plan(tmp_path, ENGLISH, question, "judge=omnieval", "language=en", *JUDGE)
     shown = plan(tmp_path, ENGLISH, question, "judge=quest_eval_zh", "language=en", *JUDGE)
-    assert "made for others: judge (QuestEval). Add" in shown
+    assert "made for others: judge (QuestEval). Choose" in shown
 
 
 def test_texts_whose_language_is_not_recognised_are_not_silently_taken_for_chinese(tmp_path: Path) -> None:

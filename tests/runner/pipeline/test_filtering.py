@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from components.chunkers.sentence import SentencePacking
+from components.errors import ConfigError
 from components.filters.metadata import ByMetadata
 from components.protocols import Retriever
 from components.records import Benchmark, Condition, Hits
@@ -28,7 +29,7 @@ from tests.runner.pipeline.fixed import (
     run_all,
     three_way,
 )
-from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, read_or_make, run_small, samples_in
+from tests.runner.sweeping import RANKING_ONLY, cells_in, own_data, plan_small, read_or_make, run_small, samples_in
 
 SMALL_CHUNKS = SentencePacking(size=8, overlap=0.0, unit=fixed_cell().chunk.unit)
 WEST = ByMetadata({"place": Condition(("west",))})
@@ -136,6 +137,22 @@ class TestInASweep:
             "n_samples_without_hits": 0, "n_samples_without_gold": 1, "line": line,
         }  # fmt: skip
         assert line in capsys.readouterr().out
+
+    def test_names_that_no_document_has_are_told_before_any_work(
+        self, options: tuple[str, ...], tmp_path: Path
+    ) -> None:
+        small = (*options, "filter=metadata", "+filter.where.sied.equals=[north]", "llm=scripted")
+        with pytest.raises(ConfigError) as told:
+            plan_small(tmp_path, (*small, "prompt.passage='{sides}: {text}'"))
+        assert told.value.mistakes == (
+            "filter: no document has 'sied' among its metadata; wanted one of: side",
+            "prompt.passage: no document has 'sides' among its metadata; wanted places for: n, text, title, metadata, "
+            "section, page, date, side",
+        )
+        closed_book = [option for option in options if not option.startswith("retriever.")]
+        plan_small(
+            tmp_path, (*closed_book, "llm=scripted", "retriever=closed_book", "prompt.passage='{sides}: {text}'")
+        )
 
     def test_chunks_are_left_out_by_what_is_known_of_themselves(self, tmp_path: Path) -> None:
         text = "# North\n\nThe bridge is red.\n\n# South\n\nThe bridge is red."

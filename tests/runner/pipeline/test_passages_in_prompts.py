@@ -68,11 +68,6 @@ def test_merging_changes_no_passage_where_nothing_lies_side_by_side(tmp_path: Pa
     assert prompts(tmp_path / "merged", "<{n}|{text}>", context=PackedContext(merge=True)) == apart
 
 
-def test_what_a_passage_says_is_no_template(tmp_path: Path) -> None:
-    (first, *_) = prompts(tmp_path, "{text} {question}")
-    assert "1932. {question}" in first or "{question}" in first
-
-
 def test_a_retriever_that_finds_nothing_gives_no_closed_book(tmp_path: Path) -> None:
     store = Store(tmp_path)
     nothing = bm25(max_share_without_hits=1.0)
