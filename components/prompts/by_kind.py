@@ -45,13 +45,17 @@ class PromptByKind:
     version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
-        """Templates that lack a place for the question or the context, and kinds without any."""
+        """Templates that lack a place for the question, the context or a passage's text, and kinds without any."""
         own = {kind: getattr(self, kind.value) for kind in Kind if getattr(self, kind.value)}
         mistakes = [
             f"{kind.value}: the template has no {place}"
             for kind, template in own.items()
             for place in (*_ASKED, *([_SAID] if kind is Kind.CONVERSATION else []))
             if place not in template
+        ]
+        parts = {"passage": (self.passage, "{text}"), "turn": (self.turn, "{question}")}
+        mistakes += [
+            f"{name}: the template has no {place}" for name, (template, place) in parts.items() if place not in template
         ]
         if self.default:
             return mistakes + [f"default: the template has no {place}" for place in _ASKED if place not in self.default]

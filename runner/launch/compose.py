@@ -43,12 +43,21 @@ def told(error: Exception) -> str:
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
     if "hydra/launcher/joblib" in message:
         return f"{message}\nIt comes with an extra: {install_command('joblib')}"
+    if lacking := re.search(r"Interpolation key '([\w.]+)' not found\s+full_key: ([\w.]+)", message):
+        return f"{lacking[2]}: takes the value of {_not_there(lacking[1])}"
     unknown = re.search(r"Could not override '([\w.@/]+)'", message)
     missing = re.search(r"full_key: ([\w.]+)", message)  # the key itself, one above it, or one within the value
     if unknown and missing and missing[1].startswith(f"{unknown[1]}."):
         return f"{unknown[1]}: {missing[1]} is not there yet; to add it, begin with a plus: +{unknown[1]}=..."
     # Otherwise Hydra's own advice, to append the key with a plus, would lead to the next error.
     return (unknown and _advice(unknown[1], missing[1] if missing else unknown[1])) or message
+
+
+def _not_there(key: str) -> str:
+    """What to do about a field that another one needs."""
+    group, _, field = key.partition(".")
+    having = [f"{group}={option}" for option, fields in _fields_of_options(group) if field in fields]
+    return f"{key}, which is not there{'; wanted ' if having else ''}{' or '.join(having)}"
 
 
 def _advice(key: str, missing: str) -> str:

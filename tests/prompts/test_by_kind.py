@@ -129,6 +129,11 @@ def test_mistakes() -> None:
     ]
 
 
+def test_a_passage_without_its_text_is_a_mistake_and_so_is_a_turn_without_its_question() -> None:
+    broken = dataclasses.replace(PROMPT, passage="[{n}] {text", turn="{answer}")
+    assert broken.check() == ["passage: the template has no {text}", "turn: the template has no {question}"]
+
+
 class TestDefaultAlone(PromptContract):
     component = PromptByKind(default="{context}\n\n{question}", nothing_found="没有找到", closed_book="没有资料")
 

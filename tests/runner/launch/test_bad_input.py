@@ -123,6 +123,12 @@ class TestCommandLine:
         assert error.startswith(wanted)
         assert "max_terms" not in error
 
+    def test_an_option_that_needs_a_field_of_another(self, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, "examples=held_out")
+        assert code == EXIT_NOT_RUN
+        wanted = "examples.dataset.of: takes the value of dataset.of, which is not there; wanted dataset=part\n"
+        assert error.endswith(wanted)
+
     def test_a_glob_over_what_has_no_options(self, tmp_path: Path) -> None:
         code, error = self.run(tmp_path, "-m", "top_k=glob(*)")
         assert code == EXIT_NOT_RUN
