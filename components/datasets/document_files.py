@@ -60,8 +60,8 @@ def missing_extras(path: Path) -> list[str]:
 
 
 def read_documents(path: Path, *, keep_structure: bool = False) -> tuple[Documents, dict[str, int | str]]:
-    """The documents, and counts for the notes. With `keep_structure` headings of HTML are written as those of Markdown,
-    and a form feed ends each page of PDF.
+    """The documents, and counts for the notes. With `keep_structure` headings and tables of HTML are written as those
+    of Markdown, and a form feed ends each page of PDF.
 
     In a folder, a document's id is its path in it. In JSON Lines it is the document's `id`; if there is none, it is
     derived from the text, so that it stays the same when documents are added, and repeated texts are left out and
@@ -143,7 +143,7 @@ def _read_text(file: Path, keep_structure: bool) -> Page:
 
 
 def _read_html(file: Path, keep_structure: bool) -> Page:
-    page = read_html(read_bytes(file, _EXPECTED_FOLDER), str(file), keep_headings=keep_structure)
+    page = read_html(read_bytes(file, _EXPECTED_FOLDER), str(file), keep_structure=keep_structure)
     return Page(page.title or file.stem, page.text)
 
 

@@ -16,7 +16,7 @@ from components.records import Documents
 class DocumentSource:
     """A folder or a file of documents: see `read_documents`."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     path: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
     keep_structure: bool = added_later(False)

@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from components.datasets.markdown_rows import MarkdownRows
 from components.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
-    from bs4.element import PageElement
+    from bs4.element import PageElement, Tag
 
 _UNSEEN = ("script", "style", "title", "template", "noscript")
 _BLOCKS = (
@@ -32,10 +33,11 @@ class HtmlPage(NamedTuple):
     text: str
 
 
-def read_html(content: bytes, place: str, *, keep_headings: bool = False) -> HtmlPage:
+def read_html(content: bytes, place: str, *, keep_structure: bool = False) -> HtmlPage:
     """Blocks (paragraphs, list items, table rows) become lines, the cells of a row are separated by a space, and inline
-    elements (links, bold text) by nothing. With `keep_headings` headings are written as in Markdown. Raises DataError
-    if the bytes are not in the encoding that the page declares (UTF-8 if none), and MissingExtraError.
+    elements (links, bold text) by nothing. With `keep_structure` headings and tables are written as in Markdown, save
+    tables that only lay a page out: with tables in them, or a single column. Raises DataError if the bytes are not in
+    the encoding that the page declares (UTF-8 if none), and MissingExtraError.
     """
     try:
         from bs4 import BeautifulSoup
@@ -48,7 +50,7 @@ def read_html(content: bytes, place: str, *, keep_headings: bool = False) -> Htm
         cause = str(error).splitlines()[-1].strip()  # what the parser said; before it the library's advice
         raise DataError(f"{place}: cannot be read as HTML ({cause}). Mend the page, or remove it.") from error
     title = _WHITE_SPACE.sub(" ", soup.title.get_text()).strip() if soup.title else ""
-    lines = (line.strip() for line in "".join(_pieces(soup, keep_headings)).split("\n"))
+    lines = (line.strip() for line in "".join(_pieces(soup, keep_structure)).split("\n"))
     return HtmlPage(title, "\n".join(line for line in lines if line))
 
 
@@ -58,28 +60,68 @@ def _without_open_comment(markup: str) -> str:
     return markup if start < 0 else markup[:start]
 
 
-def _pieces(soup: "BeautifulSoup", keep_headings: bool) -> Iterator[str]:
-    """Texts with the line breaks and spaces between them. One walk without recursion: pages can be deep."""
-    from bs4.element import CData, NavigableString, Tag
+def _pieces(soup: "BeautifulSoup", keep_structure: bool) -> Iterator[str]:
+    """Texts with the line breaks and spaces between them."""
+    from bs4.element import Tag
 
     n_pre = 0
+    rows: MarkdownRows | None = None
+    for node, has_ended in _walk(soup):
+        if not isinstance(node, Tag):
+            text = str(node)
+            if rows and rows.is_in_cell:
+                rows.add(text)
+            else:
+                yield text if n_pre else _WHITE_SPACE.sub(" ", text)  # line breaks in the source are spaces to a reader
+            continue
+        n_pre += (node.name == "pre") * (-1 if has_ended else 1)
+        if keep_structure and node.name == "table":
+            if rows:  # there is no table in one that holds data
+                yield rows.ended()
+            rows = MarkdownRows() if not has_ended and _holds_data(node) else None
+        if rows and node.name in ("tr", *_CELLS):
+            yield rows.passed(node.name, has_ended)
+        elif rows and rows.is_in_cell:
+            rows.add(" " if node.name in _BREAKS else "")
+        else:
+            yield _between(node, has_ended, keep_structure)
+
+
+def _walk(soup: "BeautifulSoup") -> "Iterator[tuple[PageElement, bool]]":
+    """Texts, and every element that is seen at its beginning and, with True, at its end. Without recursion: pages can
+    be deep.
+    """
+    from bs4.element import CData, NavigableString, Tag
+
     stack: list[tuple[PageElement, bool]] = [(soup, False)]
     while stack:
         node, has_ended = stack.pop()
         if type(node) in (NavigableString, CData):  # no comments, nor what else is a kind of string to the parser
-            text = str(node)
-            yield text if n_pre else _WHITE_SPACE.sub(" ", text)  # line breaks in the source are spaces to a reader
+            yield node, False
         elif isinstance(node, Tag) and node.name not in _UNSEEN:
-            n_pre += (node.name == "pre") * (-1 if has_ended else 1)
-            if node.name in _BREAKS:
-                yield "\n"
-                if keep_headings and node.name in _HEADINGS and not has_ended and node.get_text(strip=True):
-                    yield f"{'#' * int(node.name[1])} "
-            elif node.name in _CELLS and not has_ended:
-                yield " "
+            yield node, has_ended
             if not has_ended:
                 stack.append((node, True))
                 stack.extend((child, False) for child in reversed(node.contents))
+
+
+def _between(node: "Tag", has_ended: bool, keep_structure: bool) -> str:
+    """What stands in the place of the beginning or the end of an element."""
+    if node.name in _CELLS and not has_ended:
+        return " "
+    if node.name not in _BREAKS:
+        return ""
+    is_heading = keep_structure and node.name in _HEADINGS and not has_ended and node.get_text(strip=True)
+    return f"\n{'#' * int(node.name[1])} " if is_heading else "\n"
+
+
+def _holds_data(table: "Tag") -> bool:
+    """True if a table has a row of several cells, and neither a table in it nor a row in a row (that is not closed)."""
+    following = table.find_next("table")  # no `find`, which walks to the end of the table before it begins
+    if following and following.find_parent("table") is table:
+        return False
+    rows = table.find_all("tr")
+    return not any(row.find("tr") for row in rows) and any(len(row.find_all(_CELLS, limit=2)) > 1 for row in rows)
 
 
 def _decoded(content: bytes, place: str) -> str:

@@ -99,3 +99,35 @@ def test_what_is_never_closed_is_read_all_the_same(markup: str, expected: str) -
 def test_what_is_no_page_is_an_error(markup: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_html(markup, "a.html")
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        (
+            "<p>a</p><table><caption>of <b>parts</b></caption><tr><th>Part<th>Weight</tr>"
+            "<tr><td><p>Arch</p><p>of steel</p></td><td>39 | 40<br>t</td></tr></table><p>b</p>",
+            "a\nof parts\n| Part | Weight |\n| --- | --- |\n| Arch of steel | 39 \\| 40 t |\nb",
+        ),
+        ("<table><tr><td>a</td></tr><tr><td>b</td></tr></table>", "a\nb"),
+        (
+            "<table><tr><td>x<table><tr><td>1<td>2</tr></table></td><td>y</td></tr></table>",
+            "x\n| 1 | 2 |\n| --- | --- |\ny",
+        ),
+        ("<table><tr><td>1<td>2<tr><td>3<td>4</table>", "1 2\n3 4"),
+        ("<table><tr></tr><tr>a<td>1</td>b<td>2</td></tr><td>c</table>d", "ab\n| 1 | 2 |\n| --- | --- |\n| c |\nd"),
+        ("<table><td>a<tr><td>1<td>2</tr>b</table>", "| a | 1 | 2 |\n| --- | --- | --- |\n| b |"),
+        ("<table><tr><td>1<td>2" * 2_000 + "</tr>", "1 2\n" * 1_999 + "| 1 | 2 |\n| --- | --- |"),
+    ],
+    ids=[
+        "a table",
+        "one column",
+        "a layout",
+        "rows that are not closed",
+        "text outside cells",
+        "a row in a cell",
+        "deep",
+    ],
+)
+def test_tables_are_those_of_markdown_where_structure_is_kept(markup: str, expected: str) -> None:
+    assert read_html(markup.encode(), "a.html", keep_structure=True).text == expected
