@@ -85,8 +85,8 @@ def _fields_of_options(group: str) -> Iterator[tuple[str, Collection[str]]]:
         if file.is_file() and file.name.endswith(".yaml"):
             option: Json = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
             parts = re.findall(
-                r"@([\w.]+)", " ".join(str(key) for entry in option.get("defaults", ()) for key in entry)
-            )
+                r"@([\w.]+)", str(option.get("defaults", ""))
+            )  # as "steps.light" of "/reranker@steps.light"
             yield file.name.removesuffix(".yaml"), {*_keys(option), *parts} - {"defaults", "_target_", "_here_"}
 
 
