@@ -317,7 +317,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
             (*cut, *cut_pairs(reranked.steps.values())),
             asked_orders(reranked.steps),
             (
-                *refiner_reports(refined),
+                *refiner_reports(refined, samples, gold_in(refined, samples)),
                 *filter_told,
                 *diversity_reports(found),
                 *reranked.reports,

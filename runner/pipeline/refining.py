@@ -25,7 +25,7 @@ from runner.engine.codecs import Codec, Columns, Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.pipeline.asked_counts import AskedCounts, model_mistakes, reply_counts, summed
-from runner.pipeline.data import CorpusCodec, Data
+from runner.pipeline.data import CorpusCodec, Data, Samples, SampleSet
 from runner.pipeline.step_reports import LINE, StepReport
 
 PURPOSE = "refining"
@@ -178,24 +178,45 @@ def refined_corpora(refiner: Refiner, data: Data) -> tuple[Refined, ...]:
 
 @dataclass(frozen=True)
 class RefinerReport(StepReport):
-    """What refinements did to the corpus."""
+    """What refinements did to the corpus, and to the gold of the samples in it."""
 
     step: ClassVar[str] = "refiner"
 
     refined: tuple[Refined, ...]
+    samples: Samples
+    gold: Stage[SampleSet]
+    """The samples with their gold in places of the refined texts."""
 
     def facts(self, run: Run) -> Mapping[str, Json]:
-        """The counts of all refinements."""
+        """The counts of all refinements, and `n_samples_without_gold`: those that have gold in the corpus of which no
+        text is left. Copies of it may be.
+        """
         counts: Counter[str] = Counter()
         for stage in self.refined:
             counts.update(run.read(stage).counts)
-        told = ", ".join(f"{name.removeprefix('n_').replace('_', ' ')}: {n:,}" for name, n in sorted(counts.items()))
-        return {**counts, LINE: f"refiner: {told}"} if told else {}
+        told = [f"{name.removeprefix('n_').replace('_', ' ')}: {n:,}" for name, n in sorted(counts.items())]
+        n_samples, n_without = len(run.read(self.samples).samples), self._n_without_gold(run)
+        if n_without:
+            told.append(f"samples that lose all of their gold: {n_without:,} of {n_samples:,}")
+        facts = {**counts, "n_samples_without_gold": n_without}
+        return facts | ({LINE: f"refiner: {', '.join(told)}"} if told else {})
+
+    def _n_without_gold(self, run: Run) -> int:
+        documents = run.read(self.refined[-1])
+        is_left = {own: bool(text.strip()) for own, text in zip(documents.ids, documents.texts, strict=True)}
+        pairs = zip(run.read(self.samples).samples, run.read(self.gold).samples, strict=True)
+        return sum(
+            any(unit.document_id in is_left for unit in before.gold)
+            and not any(is_left.get(unit.document_id) for unit in after.gold)
+            for before, after in pairs
+        )
 
 
-def refiner_reports(refined: tuple[Refined, ...]) -> tuple[RefinerReport, ...]:
-    """What the step tells, if there is one."""
-    return (RefinerReport(refined),) if refined else ()
+def refiner_reports(
+    refined: tuple[Refined, ...], samples: Samples, gold: Stage[SampleSet]
+) -> tuple[RefinerReport, ...]:
+    """What the step tells, if there is one; `gold` are the samples with gold in places of the refined texts."""
+    return (RefinerReport(refined, samples, gold),) if refined else ()
 
 
 def asking_corpora(refined: Sequence[Refined]) -> tuple[AskedCorpus, ...]:

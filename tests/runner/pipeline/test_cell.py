@@ -21,6 +21,7 @@ RETRIEVAL = {
     "vector_index", "dense_hits", "sparse_index", "sparse_hits", "fused_hits", "sample_hits", "reranked_hits",
 }  # fmt: skip
 
+REFINED = {"refined_corpus", "refined_gold", "original_places", "original_hits", "original_context"}
 AFTER_CORPUS = (RETRIEVAL - {"corpus", "queries", "sample_hits", "reranked_hits"}) | {"ranking_scores"} | AFTER_CONTEXT
 
 
@@ -79,12 +80,12 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
         (
             HYBRID,
             (*HYBRID, "refiner=dedupe"),
-            AFTER_CORPUS | {"refined_corpus", "original_places", "original_hits", "original_context"},
+            AFTER_CORPUS | REFINED,
         ),
         (
             (*HYBRID, "refiner=combined", "refiner.use=[dedupe]"),
             (*HYBRID, "refiner=combined", "refiner.use=[dedupe,headings]"),
-            AFTER_CORPUS | {"refined_corpus", "original_places", "original_hits", "original_context"},
+            AFTER_CORPUS | REFINED,
         ),
         (
             HYBRID,

@@ -56,7 +56,11 @@ def test_a_document_that_was_left_out_is_not_found_and_what_was_done_is_counted(
     _, summary = results(tmp_path)
     found = {hit["document_id"] for row in summary.samples.to_pylist() for hit in row["retrieved"]}
     assert found == TEXTS.keys() - {"west/tower"}
-    assert summary.summary["steps"]["refiner"] == {"n_turned": 3, "line": "refiner: turned: 3"}
+    assert summary.summary["steps"]["refiner"] == {
+        "n_turned": 3,
+        "n_samples_without_gold": 0,
+        "line": "refiner: turned: 3",
+    }
 
 
 def test_the_gold_is_picked_where_it_went(tmp_path: Path) -> None:
@@ -91,6 +95,22 @@ def test_a_text_for_each_document_is_wanted(tmp_path: Path) -> None:
         results(tmp_path, refiner=Forgetful())
 
 
+def test_samples_whose_gold_is_not_in_the_refined_texts_are_counted(tmp_path: Path) -> None:
+    table = "| toll | 5 |\n| --- | --- |\n| cars | 9 |\n"
+    texts = {
+        "1932": f"The bridge was opened in May. Many people came. It rained all day.\n\n{table}",
+        "other": "No bridge.",
+    }
+    quotes = ("The bridge was opened in May.", "cars | 9", "It rained all day.")
+    gold: list[object] = [*({"document": "1932", "quote": quote} for quote in quotes), "1932"]
+    samples = [{"id": f"{n}", "question": "What about the bridge?", "gold": [unit]} for n, unit in enumerate(gold)]
+    own = [*own_data(tmp_path, texts, samples), *RANKING_ONLY, "llm=none", "tokenizer=english"]
+    assert run_small(tmp_path, [*own, "refiner=tables"]) == 0
+    (cell,) = cells_in(tmp_path)
+    assert cell.steps["refiner"]["n_samples_without_gold"] == 1, "one sentence beside the table is left"
+    assert "samples that lose all of their gold: 1 of 4" in cell.steps["refiner"]["line"]
+
+
 def test_in_a_sweep_a_copy_of_gold_that_was_left_out_counts_as_the_gold(tmp_path: Path) -> None:
     news = "The old bridge over the river was closed on Monday, since its third pillar had begun to sink into the mud."
     texts = {"a-copy": f"{news} (reprint)", "gold": news, "other": "Nothing about what is asked for is said here."}
@@ -100,4 +120,5 @@ def test_in_a_sweep_a_copy_of_gold_that_was_left_out_counts_as_the_gold(tmp_path
     (cell,) = cells_in(tmp_path)
     assert cell.value("mrr") == 1.0
     assert cell.steps["refiner"]["n_near_duplicates_left_out"] == 1
+    assert cell.steps["refiner"]["n_samples_without_gold"] == 1
     assert [hit["document_id"] for hit in samples_in(tmp_path)[0]["retrieved"]] == ["a-copy"]
