@@ -84,9 +84,8 @@ def _fields_of_options(group: str) -> Iterator[tuple[str, Collection[str]]]:
     for file in sorted(folder.iterdir(), key=lambda file: file.name) if folder.is_dir() else ():
         if file.is_file() and file.name.endswith(".yaml"):
             option: Json = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-            parts = re.findall(
-                r"@([\w.]+)", str(option.get("defaults", ""))
-            )  # as "steps.light" of "/reranker@steps.light"
+            # What other options fill, such as "steps.light" in "/reranker@steps.light", stands in their YAML alone.
+            parts = re.findall(r"@([\w.]+)", str(option.get("defaults", "")))
             yield file.name.removesuffix(".yaml"), {*_keys(option), *parts} - {"defaults", "_target_", "_here_"}
 
 
