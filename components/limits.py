@@ -1,4 +1,6 @@
-"""What components check of the numbers in their fields."""
+"""What components check of the numbers and names in their fields."""
+
+from collections.abc import Collection, Iterable
 
 
 def too_small(component: object, **least: float) -> list[str]:
@@ -9,3 +11,8 @@ def too_small(component: object, **least: float) -> list[str]:
         for name, value in values.items()
         if value is not None and not value >= least[name]
     ]
+
+
+def unknown_names(use: Iterable[str], known: Collection[str]) -> list[str]:
+    """A mistake for each name in the field `use` that is not known, once."""
+    return [f"use: got {name!r}, wanted some of {', '.join(known)}" for name in dict.fromkeys(use) if name not in known]

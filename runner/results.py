@@ -13,6 +13,7 @@ and `host` are not.
 
 import json
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -262,9 +263,9 @@ def common_base(cells: Iterable[Mapping[str, Json]], varied: Sequence[str]) -> d
     None for cells of which some differ from these in several axes, and where fewer than four axes vary: such cells are
     told apart by all of them.
     """
-    rows = [{name: each[name] for name in varied if each.get(name) is not None} for each in cells]
     if len(varied) < _FEWEST_AXES_WITH_BASE:
         return None
+    rows = [{name: each[name] for name in varied if each.get(name) is not None} for each in cells]
     base = {name: _commonest(row[name] for row in rows if name in row) for name in varied}
     return base if all(len(changes(row, base)) <= 1 for row in rows) else None
 
@@ -280,8 +281,10 @@ def change_name(axes: Mapping[str, Json], base: Mapping[str, Json]) -> str:
 
 
 def _commonest(values: Iterable[Json]) -> Json:
+    """Of those that are equally common the first."""
     listed = list(values)
-    return max(listed, key=listed.count)
+    n = Counter(map(repr, listed))
+    return max(listed, key=lambda value: n[repr(value)])
 
 
 def _says_all_of(row: list[str | None], known: list[str | None]) -> bool:

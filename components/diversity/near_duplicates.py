@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.limits import too_small
 from components.protocols import WordTokenizer
 from components.records import Hits, Passages, Terms
 from components.text.ranking import without
@@ -33,11 +34,7 @@ class NearDuplicates:
 
     def check(self) -> list[str]:
         """Numbers out of range."""
-        mistakes = [
-            f"{name}: got {getattr(self, name)}, wanted at least 1"
-            for name in ("n", "depth")
-            if getattr(self, name) < 1
-        ]
+        mistakes = too_small(self, n=1, depth=1)
         if not 0 < self.threshold <= 1:
             mistakes.append(f"threshold: got {self.threshold}, wanted a share above 0, at most 1")
         return mistakes

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.limits import too_small
 from components.protocols import EmbedderState, WordTokenizer
 from components.records import Passages
 
@@ -26,8 +27,7 @@ class Hashing:
 
     def check(self) -> list[str]:
         """Numbers below 1."""
-        fields = {"n_dimensions": self.n_dimensions, "max_ngram": self.max_ngram}
-        return [f"{name}: got {value}, wanted at least 1" for name, value in fields.items() if value < 1]
+        return too_small(self, n_dimensions=1, max_ngram=1)
 
     def most_dimensions(self) -> int:
         """`n_dimensions`."""

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.limits import too_small
 from components.protocols import EmbedderState, WordTokenizer
 from components.records import Passages, Terms
 from components.text.counts import count_matrix
@@ -32,8 +33,7 @@ class Lsa:
 
     def check(self) -> list[str]:
         """Numbers below 1."""
-        fields = {"n_dimensions": self.n_dimensions, "min_documents": self.min_documents, "max_terms": self.max_terms}
-        return [f"{name}: got {value}, wanted at least 1" for name, value in fields.items() if value < 1]
+        return too_small(self, n_dimensions=1, min_documents=1, max_terms=1)
 
     def most_dimensions(self) -> int:
         """`n_dimensions`; a small corpus has fewer."""

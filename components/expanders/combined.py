@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.limits import unknown_names
 from components.protocols import LLM, AnyVariant, Expander
 
 
@@ -22,11 +23,7 @@ class Combined:
 
     def check(self) -> list[str]:
         """Names that are not known, or named twice, or none."""
-        mistakes = [
-            f"use: got {name!r}, wanted some of {', '.join(self.known)}"
-            for name in dict.fromkeys(self.use)
-            if name not in self.known
-        ]
+        mistakes = unknown_names(self.use, self.known)
         if not self.use or len(set(self.use)) < len(self.use):
             mistakes.append(f"use: got {list(self.use)}, wanted one name or more, each once")
         return mistakes

@@ -1,6 +1,5 @@
 """A language model that writes what is searched for."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -8,13 +7,12 @@ from typing import Any, ClassVar
 from components.asking.reply import json_values
 from components.asking.templates import chat
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.asking.written_texts import wording_mistakes
+from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Expansion, Kind, Request, Sample, ScoreState
 from components.text.languages import languages_of_prompts
 from components.text.templates import fill
-
-_PLACE = re.compile(r"{[a-z_]+}")
-_PLACES = ("{question}", "{n}")
 
 _SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -55,16 +53,8 @@ class WrittenQueries:
 
     def check(self) -> list[str]:
         """Numbers out of range, places that are missing or not known, and a reranker that is to read several texts."""
-        least = {"n_texts": 1, "n_turns": 0, "max_attempts": 1}
-        mistakes = [
-            f"{name}: got {getattr(self, name)}, wanted at least {low}"
-            for name, low in least.items()
-            if getattr(self, name) < low
-        ]
-        if "{question}" not in self.instruction:
-            mistakes.append("instruction: has no {question}")
-        unknown = [place for place in dict.fromkeys(_PLACE.findall(self.instruction)) if place not in _PLACES]
-        mistakes += [f"instruction: has {place}, wanted no place but {' and '.join(_PLACES)}" for place in unknown]
+        mistakes = too_small(self, n_texts=1, n_turns=0, max_attempts=1)
+        mistakes += wording_mistakes(self.instruction, ["{question}"], ["{n}"])
         if self.reranker_reads and not self.gives_one_query:
             mistakes.append(
                 f"reranker_reads: got true for up to {self.n_texts} queries, wanted one query: n_texts=1 or joined=true"

@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 from math import log
 from typing import ClassVar, NamedTuple
 
+from components.limits import too_small
 from components.protocols import AnswersFrom, WordTokenizer
 from components.records import Answer, AnswerState, Kind, Request
 from components.text.sentences import sentence_ends
@@ -42,8 +43,7 @@ class Extractive:
 
     def check(self) -> list[str]:
         """Mistakes of the numbers."""
-        fields = {"answer_characters": self.answer_characters, "text_characters": self.text_characters}
-        mistakes = [f"{name}: got {value}, wanted at least 1" for name, value in fields.items() if value < 1]
+        mistakes = too_small(self, answer_characters=1, text_characters=1)
         if not 0 < self.replace_overlap <= 1:
             mistakes.append(f"replace_overlap: got {self.replace_overlap}, wanted a share in (0, 1]")
         return mistakes

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.limits import unknown_names
 from components.protocols import LLM, AnyRefinement, Refiner
 
 
@@ -21,11 +22,7 @@ class Combined:
 
     def check(self) -> list[str]:
         """Names that are not known, or none."""
-        mistakes = [
-            f"use: got {name!r}, wanted some of {', '.join(self.known)}"
-            for name in dict.fromkeys(self.use)
-            if name not in self.known
-        ]
+        mistakes = unknown_names(self.use, self.known)
         return (
             mistakes if self.use else ["use: got none, wanted one name or more (for texts as they are, refiner=none)"]
         )

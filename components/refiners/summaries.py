@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from components.asking.templates import chat
 from components.asking.written_texts import wording_mistakes, written_texts
+from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import AskedText, Documents, Message, RefinedDocuments
 from components.refiners.pieces import Piece, assembled, copied
@@ -32,11 +33,7 @@ class Summaries:
 
     def check(self) -> list[str]:
         """Places that are missing or not known, and no attempt at all."""
-        attempts = [] if self.max_attempts >= 1 else [f"max_attempts: got {self.max_attempts}, wanted at least 1"]
-        return [
-            *wording_mistakes(self.instruction, ["{text}"], ["{title}"]),
-            *attempts,
-        ]
+        return [*wording_mistakes(self.instruction, ["{text}"], ["{title}"]), *too_small(self, max_attempts=1)]
 
     @property
     def steps(self) -> "tuple[Summaries]":

@@ -168,12 +168,13 @@ def show_leaderboard(
     its own, by which the cells are sorted.
     """
     axes = varying_axes(cell.axes for cell in ordered) or ["retriever"]
-    table = _leaderboard(ordered, axes, metrics, common)
+    base = common_base((cell.axes for cell in ordered), axes)
+    table = _leaderboard(ordered, axes, base, metrics, common)
     shown = list(metrics)
     unbounded = console.options.update(width=10_000)
     while len(shown) > 1 and console.measure(table, options=unbounded).maximum > console.width:
         shown.pop()
-        table = _leaderboard(ordered, axes, shown, common)
+        table = _leaderboard(ordered, axes, base, shown, common)
     console.print(f"[italic]{_title(ordered, metrics)}[/]")  # a title of the table's own would wrap at its width
     console.print(table)
     if len(ordered) > _MOST_ROWS:
@@ -189,7 +190,7 @@ def show_leaderboard(
             "[dim]A row is the mean of its draws, interval ends too. leaderboard.csv has each draw; how much they "
             "differ: python -m analysis repeats[/]"
         )
-    if base := common_base((cell.axes for cell in ordered), axes):
+    if base is not None:
         console.print(f"[dim]the base: {', '.join(f'{name}={_axis(value)}' for name, value in base.items())}[/]")
     same, along = _not_shown(ordered, axes)
     components = ", ".join(
@@ -263,10 +264,13 @@ def _finest_subsets(cell: CellResult) -> list[str]:
 
 
 def _leaderboard(
-    ordered: Sequence[CellResult], axes: Sequence[str], metrics: Sequence[str], common: CommonMeans
+    ordered: Sequence[CellResult],
+    axes: Sequence[str],
+    base: Mapping[str, Json] | None,
+    metrics: Sequence[str],
+    common: CommonMeans,
 ) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    base = common_base((cell.axes for cell in ordered), axes)
     for name in ("cell", *(axes if base is None else ["changed"])):
         table.add_column(name, no_wrap=True)
     if common.by_cell:

@@ -54,6 +54,24 @@ def summed(counts: Sequence[AskedCounts]) -> AskedCounts:
     return AskedCounts(replies, usage)
 
 
+class Asked(Protocol):
+    """What a stage made that asked a language model."""
+
+    @property
+    def replies(self) -> Mapping[str, Json]:
+        """As `reply_counts` gives them."""
+
+    @property
+    def usage(self) -> Mapping[str, int | None]:
+        """What the requests cost."""
+
+
+def counts_of_step(step: str, asked: Iterable[Asked]) -> dict[str, AskedCounts]:
+    """By the name of the step, the sum over its stages that asked a language model; {} where none did."""
+    counts = [AskedCounts(own.replies, own.usage) for own in asked]
+    return {step: summed(counts)} if counts else {}
+
+
 def model_mistakes(step: str, writes: str, models: Iterable[LLM]) -> list[str]:
     """Those that a step (by its axis) asks and that are no language models; `writes` says what they are to write."""
     return [

@@ -264,7 +264,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     original, samples = data.corpus, data.samples
     refined = refined_corpora(cell.refiner, data)
     corpus: Stage[Documents] = refined[-1] if refined else original
-    data = replace(data, corpus=corpus)
+    data, gold = replace(data, corpus=corpus), gold_in(refined, samples)
     queries: tuple[Stage[Queries], ...]
     picking = next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
     cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, data)
@@ -272,7 +272,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
     searched = Searched(data, chunks) if picking else with_headers(cell.header, data, cut_up.searched)
     if picking:
         n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
-        found: Stage[Hits] = PickedHits(picking, n, gold_in(refined, samples), corpus, chunks)
+        found: Stage[Hits] = PickedHits(picking, n, gold, corpus, chunks)
         queries = (judged_by := unasked_queries(cell.expander, data),)
         filter_told: tuple[StepReport, ...] = ()
     else:
@@ -317,7 +317,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
             (*cut, *cut_pairs(reranked.steps.values())),
             asked_orders(reranked.steps),
             (
-                *refiner_reports(refined, samples, gold_in(refined, samples)),
+                *refiner_reports(refined, samples, gold),
                 *filter_told,
                 *diversity_reports(found),
                 *reranked.reports,

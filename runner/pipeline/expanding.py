@@ -15,7 +15,7 @@ from components.records import Queries
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
-from runner.pipeline.asked_counts import AskedCounts, model_mistakes, reply_counts, summed
+from runner.pipeline.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
 from runner.pipeline.data import Data, Samples
 from runner.pipeline.queries import SampleQueries
 
@@ -111,8 +111,7 @@ def _queries(variant: AnyVariant, data: Data) -> Stage[Queries]:
 
 def asked_counts(run: Run, queries: Iterable[Stage[Queries]]) -> dict[str, AskedCounts]:
     """By EXPANDER, what the stages among these that ask a language model say of its replies, if some do."""
-    written = [run.read(stage) for stage in queries if isinstance(stage, AskedQueries)]
-    return {EXPANDER: summed([AskedCounts(own.replies, own.usage) for own in written])} if written else {}
+    return counts_of_step(EXPANDER, [run.read(stage) for stage in queries if isinstance(stage, AskedQueries)])
 
 
 def expander_mistakes(expander: Expander) -> list[str]:

@@ -18,7 +18,7 @@ from components.records import Documents, Spans, SpanTexts
 from runner.engine.codecs import Codec, Columns, Single
 from runner.engine.run import Run
 from runner.engine.stage import Stage
-from runner.pipeline.asked_counts import AskedCounts, model_mistakes, reply_counts, summed
+from runner.pipeline.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
 from runner.pipeline.data import CorpusCodec, Data
 
 PURPOSE = "headers"
@@ -184,8 +184,7 @@ def asked_headers(searched: Searched) -> tuple[AskedHeaders, ...]:
 
 def header_counts(run: Run, asked: Sequence[AskedHeaders]) -> dict[str, AskedCounts]:
     """By HEADER, what stages say of the replies of the language models that they asked, if there are some."""
-    written = [run.read(stage) for stage in asked]
-    return {HEADER: summed([AskedCounts(own.replies, own.usage) for own in written])} if written else {}
+    return counts_of_step(HEADER, map(run.read, asked))
 
 
 def header_mistakes(header: Header) -> list[str]:

@@ -24,7 +24,7 @@ from components.text.origins import joined
 from runner.engine.codecs import Codec, Columns, Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage
-from runner.pipeline.asked_counts import AskedCounts, model_mistakes, reply_counts, summed
+from runner.pipeline.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
 from runner.pipeline.data import CorpusCodec, Data, Samples, SampleSet
 from runner.pipeline.step_reports import LINE, StepReport
 
@@ -226,8 +226,7 @@ def asking_corpora(refined: Sequence[Refined]) -> tuple[AskedCorpus, ...]:
 
 def refiner_counts(run: Run, asking: Sequence[AskedCorpus]) -> dict[str, AskedCounts]:
     """By REFINER, what stages say of the replies of the language models that they asked, if there are some."""
-    written = [run.read(stage) for stage in asking]
-    return {REFINER: summed([AskedCounts(own.replies, own.usage) for own in written])} if written else {}
+    return counts_of_step(REFINER, map(run.read, asking))
 
 
 def refiner_mistakes(refiner: Refiner) -> list[str]:
