@@ -19,7 +19,7 @@ from components.statistics import (
     minimum_detectable_difference,
 )
 from runner.common_samples import CommonSamples, common_samples
-from runner.loaded import LoadedSweep, SubsetMetric, find_cell, shown, varying_axes
+from runner.loaded import BEST, LoadedSweep, SubsetMetric, shown, varying_axes
 from runner.results import OK, CellResult
 
 _DIGITS = 12
@@ -124,7 +124,8 @@ class Family:
 def compare_cells(
     sweep: LoadedSweep, metric: SubsetMetric, test: PairedTest, *, baseline: str = "", alpha: float = 0.05
 ) -> Family:
-    """Compares the cells that did not fail with `baseline` (see `find_cell`), or with the best of them if it is "".
+    """Compares the cells that did not fail with `baseline` (see `LoadedSweep.cell`), or with the best of them by this
+    metric if it is "" or "best".
 
     Raises DataError if fewer than two cells have a value, if the baseline has none, if no sample has one, or if neither
     larger nor smaller values are better.
@@ -132,7 +133,7 @@ def compare_cells(
     metric.direction()
     sound = [cell for cell in sweep.cells if cell.status == OK]
     valued = [cell for cell in sound if metric.value(cell) is not None]
-    named = find_cell(baseline, sweep.cells) if baseline else None
+    named = sweep.cell(baseline) if baseline not in ("", BEST) else None
     if named and named not in valued:
         why = f"it is {named.status}" if named.status != OK else f"it has no value of {metric}"
         raise DataError(f"--baseline {baseline}: {named.cell_id} cannot be compared with: {why}")

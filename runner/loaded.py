@@ -10,7 +10,11 @@ from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner import results
 from runner.common_samples import common_means
+from runner.ranking import headlines
 from runner.results import FAILED, OK, RESULTS_DIR, CellResult
+
+BEST = "best"
+"""A cell's name: no id, of hexadecimal digits, begins so."""
 
 _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
 
@@ -19,13 +23,15 @@ _BETWEEN_AXES = re.compile(r",(?=\s*[\w.@/]+=)")
 class LoadedSweep:
     """A sweep's folder, the results of its cells that ended, in the order of the sweep, and the ids of the others.
 
-    Of sweeps that were loaded together, `elsewhere` has the folders of the cells that lie in another one.
+    Of sweeps that were loaded together, `elsewhere` has the folders of the cells that lie in another one. `headline` is
+    what `SweepResult` says of the first of them: "" for the usual metric.
     """
 
     folder: Path
     cells: tuple[CellResult, ...]
     unfinished: tuple[str, ...] = ()
     elsewhere: Mapping[str, Path] = field(default_factory=dict)
+    headline: str = ""
 
     def __repr__(self) -> str:
         counts = f"{len(self.cells)} cells, {len(self.failed)} of them failed, {len(self.unfinished)} unfinished"
@@ -50,29 +56,42 @@ class LoadedSweep:
         return find_metric(text, self.cells)
 
     def cell(self, text: str) -> CellResult:
-        """The one cell of that id, or with those axis values, e.g. "retriever=bm25,top_k=2". Raises DataError."""
-        return find_cell(text, self.cells)
+        """The one cell of that id, or with those axis values, e.g. "retriever=bm25,top_k=2"; "best" is the first of the
+        leaderboard, "best:rouge_l" or "best:read/qa_1doc:rouge_l" that by another metric. Raises DataError.
+        """
+        name, _, metric = text.partition(":")
+        return self.best(metric) if name == BEST else find_cell(text, self.cells)
 
     def axes(self) -> list[str]:
         """Names of those that tell the cells apart."""
         return varying_axes(self.cells)
 
-    def ranked(self, metric: str) -> list[CellResult]:
-        """The cells that did not fail and have a value of "[subset:]metric", the best first: over the samples that all
-        of them have. Raises DataError.
+    def headlines(self) -> list[str]:
+        """The metrics of the leaderboard that were computed; the first ranks the cells."""
+        return headlines(self.cells, self.headline)
+
+    def ranked(self, metric: str = "") -> list[CellResult]:
+        """The cells that did not fail and have a value of "[subset:]metric", by default of the one that ranks the
+        leaderboard, the best first: over the samples that all of them have. Raises DataError.
         """
-        wanted = self.metric(metric)
+        wanted = self.metric(metric or self._headline())
         sign = 1 if wanted.direction() else -1
         common = common_means(self.cells, self.folder_of, wanted.metric, wanted.subset)
         values = {cell.cell_id: common.of(cell, wanted.metric, wanted.subset) for cell in self.cells}
         valued = [cell for cell in self.cells if cell.status == OK and values[cell.cell_id] is not None]
         return sorted(valued, key=lambda cell: -sign * (values[cell.cell_id] or 0.0))
 
-    def best(self, metric: str) -> CellResult:
+    def best(self, metric: str = "") -> CellResult:
         """The first of `ranked`; whether others are worse, `python -m analysis compare` tells. Raises DataError."""
         if not (cells := self.ranked(metric)):
-            raise DataError(f"{self.name}: no cell with a value of {metric}; did all of them fail?")
+            wanted = metric or self._headline()
+            raise DataError(f"{self.name}: no cell with a value of {wanted}; did all of them fail?")
         return cells[0]
+
+    def _headline(self) -> str:
+        if not (metrics := self.headlines()):
+            raise DataError(f"{self.name}: no cell has a value of any metric; did all of them fail?")
+        return metrics[0]
 
     def table(self, *metrics: str) -> list[dict[str, Json]]:
         """A flat record per cell: its id, its status, the axes that vary, and the value of every "[subset:]metric"."""
@@ -124,8 +143,9 @@ def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep
     """The sweep in the folder `text`, or of that id in `results_dir`, with all of its cells. Raises DataError."""
     folder = results.find_sweep(str(text), Path(results_dir))
     cells = tuple(results.read_cells(folder))
-    ids = [cell["cell_id"] for cell in results.read_sweep(folder).cells]
-    return LoadedSweep(folder, cells, tuple(sorted(set(ids) - {cell.cell_id for cell in cells})))
+    sweep = results.read_sweep(folder)
+    unfinished = {cell["cell_id"] for cell in sweep.cells} - {cell.cell_id for cell in cells}
+    return LoadedSweep(folder, cells, tuple(sorted(unfinished)), headline=sweep.headline)
 
 
 def load_together(texts: Sequence[str | Path], results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
@@ -145,6 +165,7 @@ def load_together(texts: Sequence[str | Path], results_dir: str | Path = RESULTS
         tuple(cell for cell, _ in found.values()),
         tuple(sorted(unfinished)),
         {cell_id: own for cell_id, (_, own) in found.items() if own != folder},
+        sweeps[0].headline,
     )
 
 

@@ -145,6 +145,7 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "runner.loaded",
         "runner.common_samples",
         "runner.display",
+        "runner.ranking",
         "components.records",
         "components.errors",
         "components.clusters",
@@ -159,12 +160,19 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
 FLOORS = {
     "runner.engine": (),
     "runner.pipeline": ("runner.engine",),
-    "runner.output": ("runner.common_samples", "runner.results", "runner.pipeline", "runner.engine"),
-    "runner.launch": ("runner.results", "runner.loaded", "runner.output", "runner.pipeline", "runner.engine"),
+    "runner.output": ("runner.common_samples", "runner.ranking", "runner.results", "runner.pipeline", "runner.engine"),
+    "runner.launch": (
+        "runner.ranking",
+        "runner.results",
+        "runner.loaded",
+        "runner.output",
+        "runner.pipeline",
+        "runner.engine",
+    ),
 }
 """What each package of the runner may import besides itself and components; on top are the commands."""
 
-READING = ("runner.results", "runner.loaded", "runner.common_samples", "runner.json_types")
+READING = ("runner.results", "runner.loaded", "runner.common_samples", "runner.ranking", "runner.json_types")
 """How results are written and read: for every floor above the pipeline, and for the analysis."""
 
 COMMANDS = {

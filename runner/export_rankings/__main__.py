@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m runner.export_rankings", description=__doc__)
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument(
-        "--cell", help="its id, or values of its axes, e.g. retriever=bm25,top_k=2 (default: the only one)"
+        "--cell", help="its id, values of its axes, e.g. retriever=bm25,top_k=2, or best (default: the only one)"
     )
     parser.add_argument("--format", type=Format, choices=list(Format), required=True)
     parser.add_argument("--depth", type=int, help="documents per question (default: trec all, financerag 10)")

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from components.protocols import AnswersFrom
-from runner.output.ranking import HEADLINES
 from runner.pipeline.cell import Cell
+from runner.ranking import HEADLINES
 
 
 def headline_of(cells: Sequence[Cell]) -> str:

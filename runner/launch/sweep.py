@@ -28,9 +28,9 @@ from runner.output.detectable import detectable_lines
 from runner.output.draws import over_draws
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.money import bound_lines, money_lines, spent_facts, stopped_line, unpriced_mistakes
-from runner.output.ranking import common_to_all, ranked, ranked_part
 from runner.output.tracking import SafeTracker, where_to_look
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
+from runner.ranking import common_to_all, ranked, ranked_part
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
 
 _LOGGING_AFTER_INTERRUPT_S = 30

@@ -15,13 +15,13 @@ from runner.engine.worker import read_kept
 from runner.output.answer_states import listed_errors
 from runner.output.matrices import matrix_files
 from runner.output.money import priced
-from runner.output.ranking import N_FIRST, headlines
 from runner.pipeline.expanding import EXPANDER
 from runner.pipeline.headers import HEADER
 from runner.pipeline.list_reranking import RERANKER
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.refining import REFINER
 from runner.pipeline.settings import Pictures, RunSettings
+from runner.ranking import N_FIRST, headlines
 from runner.results import FAILED, OK, CellResult
 
 Files = dict[str, bytes]

@@ -16,13 +16,13 @@ from runner.display import about
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
 from runner.output.earlier import Earlier, earlier_sweep
-from runner.output.ranking import HEADLINES
 from runner.pipeline.answer_scores import AnswerScores
 from runner.pipeline.data import Data
 from runner.pipeline.judging import JudgedScores
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.retrieval_scores import ContextScores, RankingScores
 from runner.pipeline.sample_codec import decode_samples
+from runner.ranking import HEADLINES
 
 WANTED = 0.02
 """The difference for which the line says how many samples it would want: what papers often report as a gain."""

@@ -21,7 +21,7 @@ from runner.output.mlflow_rows import UsedData, WholeRun, log_runs
 from runner.output.mlflow_text import description, run_name
 from runner.output.mlflow_view import TAG as VIEW_TAG
 from runner.output.mlflow_view import saved_view, view_link
-from runner.output.ranking import N_FIRST, common_to_all, direction_sign, ranked, ranked_part
+from runner.ranking import N_FIRST, common_to_all, direction_sign, ranked, ranked_part
 from runner.results import OK, RUNNING, CellResult, SweepResult, common_base, read_cell, read_sweep, varying_axes
 
 BEST = "best"

@@ -17,10 +17,10 @@ from runner.engine.stage import Stage
 from runner.output.cut_texts import cut_lines
 from runner.output.draws import N_DRAWS
 from runner.output.language_fit import misfits
-from runner.output.ranking import best_value, direction_sign
 from runner.pipeline.data import Data
 from runner.pipeline.planned import SweepPlan
 from runner.pipeline.step_reports import LINE
+from runner.ranking import best_value, direction_sign
 from runner.results import CellResult, change_name, common_base, larger_is_better, varying_axes
 
 _SHOWN_FROM_S = 0.1

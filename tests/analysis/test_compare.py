@@ -44,7 +44,9 @@ def text_of(found: Family, width: int = 200) -> str:
 class TestFamily:
     def test_the_best_cell_is_the_baseline_unless_one_is_named(self, complete: Path) -> None:
         assert family(complete).baseline.cell.cell_id == "b3b3b3b3b3b3"
+        assert family(complete, baseline="best") == family(complete)
         assert family(complete, baseline="retriever=bm25,top_k=2").baseline.cell.cell_id == "a1a1a1a1a1a1"
+        assert family(complete, baseline="best:hallucination").baseline.cell.cell_id == "a1a1a1a1a1a1"
 
     def test_of_a_metric_that_should_be_small_the_smallest_is_the_best(self, complete: Path) -> None:
         found = family(complete, replace(ROUGE, metric="hallucination", larger_is_better=False))

@@ -43,6 +43,20 @@ class TestSweep:
         assert loaded.best("rouge_l").axes["retriever"] == "dense"
         assert loaded.best("hallucination") is loaded.cell("retriever=bm25,top_k=2")
 
+    def test_by_default_the_best_is_that_of_the_leaderboard(self, loaded: LoadedSweep) -> None:
+        assert loaded.headlines()[:2] == ["rouge_l", "bleu"]
+        assert loaded.cell("best") is loaded.best() is loaded.best("rouge_l")
+        by_another = replace(loaded, headline="hallucination")
+        assert by_another.cell("best") is loaded.best("hallucination") is not loaded.best()
+        assert loaded.cell("best:hallucination") is loaded.best("hallucination")
+        assert loaded.cell("best:read/qa_1doc:rouge_l") is loaded.best("read/qa_1doc:rouge_l")
+
+    def test_the_best_by_a_metric_that_is_not_there(self, loaded: LoadedSweep) -> None:
+        with pytest.raises(DataError, match="no metric 'rogue_l' in overall; there are: bleu, hallucination, rouge_l"):
+            loaded.cell("best:rogue_l")
+        with pytest.raises(DataError, match="no cell has a value of any metric; did all of them fail"):
+            replace(loaded, cells=()).cell("best")
+
     def test_failed_cells_are_not_ranked(self, loaded: LoadedSweep) -> None:
         failed = replace(loaded, cells=tuple(replace(cell, status="FAILED") for cell in loaded.cells))
         assert failed.ranked("rouge_l") == []

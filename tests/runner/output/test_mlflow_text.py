@@ -7,7 +7,7 @@ import pytest
 
 from components.json_value import Json
 from runner.output.mlflow_text import description, run_name
-from runner.output.ranking import ranked
+from runner.ranking import ranked
 from runner.results import SweepResult
 from tests.runner.output.test_terminal import cell
 

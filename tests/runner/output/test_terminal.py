@@ -10,8 +10,8 @@ import pytest
 
 from runner.common_samples import CommonMeans
 from runner.display import SafeConsole
-from runner.output.ranking import HEADLINES, ranked
 from runner.output.terminal import show_failures, show_leaderboard, show_plan, show_subsets
+from runner.ranking import HEADLINES, ranked
 from runner.results import CellResult
 from tests.runner.sweeping import plan_small
 

@@ -10,8 +10,8 @@ from mlflow.utils.validation import _validate_metric_name
 
 from runner.output import mlflow_rows, mlflow_runs
 from runner.output.mlflow_runs import Tracker, metric_name
-from runner.output.ranking import HEADLINES
 from runner.output.tracking import default_uri
+from runner.ranking import HEADLINES
 from runner.results import CellResult, read_cells, read_sweep
 from runner.track import __main__ as track
 from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
