@@ -1,13 +1,14 @@
 """python -m analysis pareto: which cells no other cell beats in both quality and cost."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.markup import escape
 
 from analysis import terminal
+from analysis.costs import COSTS, PER_COST, n_samples
 from analysis.terminal import Column
 from components.errors import DataError
 from components.statistics import dominators
@@ -17,18 +18,7 @@ from runner.display import about
 from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
 
-_SECONDS: Mapping[str, tuple[str, Callable[[CellResult], float | None]]] = {
-    "seconds": ("median seconds per question", lambda cell: cell.latency_s.get("p50")),
-    "seconds_p95": ("seconds per question, 95th percentile", lambda cell: cell.latency_s.get("p95")),
-    "one_time_seconds": ("seconds once per corpus", lambda cell: cell.one_time_s),
-}
-"""Time as a pipeline in production would spend it: what loads and measures a benchmark is in none of them."""
-
-CONTEXT_TOKENS = "context_tokens"
-"""The metric, as a cost: what the passages take in a prompt, by our own tokenizer."""
-
 _PER_PRICE = 1_000_000
-_PER_COST = 1_000
 _COST_DIGITS = 4
 
 
@@ -38,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
     parser.add_argument(
         "--against",
-        choices=("tokens", CONTEXT_TOKENS, *_SECONDS, "cost"),
+        choices=COSTS,
         default="tokens",
         help="default: %(default)s",
     )
@@ -101,33 +91,18 @@ def run(options: argparse.Namespace) -> int:
 
 def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], float]]:
     """The cost per sample, over all of a cell's samples whatever the subset: its name, and how to read it."""
-    if options.against in _SECONDS:
-        head, seconds_of = _SECONDS[options.against]
-        return head, lambda cell: _or_nan(seconds_of(cell))
-    if options.against == CONTEXT_TOKENS:  # known without a language model, and the same for all of them
-        return "tokens of passages per prompt", lambda cell: _or_nan(cell.value(CONTEXT_TOKENS))
-    if options.against == "tokens":
-        return (
-            "tokens per sample",
-            lambda cell: (_tokens(cell, "prompt") + _tokens(cell, "completion")) / _n_samples(cell),
-        )
+    listed = COSTS[options.against]
     prices = {"prompt": options.price_prompt, "completion": options.price_completion}
-    if set(prices.values()) == {None}:
-        return "cost per 1,000 samples", lambda cell: _listed_cost(cell) / _n_samples(cell) * _PER_COST
+    if options.against != "cost" or set(prices.values()) == {None}:
+        return listed.head, lambda cell: _or_nan(listed.of(cell))
     if missing := [f"--price-{kind}" for kind, price in prices.items() if price is None]:
         raise DataError(f"--against cost: wanted the prices of both kinds of tokens, missing: {', '.join(missing)}")
 
     def cost(cell: CellResult) -> float:
         paid = sum(price * _tokens(cell, kind) / _PER_PRICE for kind, price in prices.items())
-        return float(paid / _n_samples(cell) * _PER_COST)
+        return float(paid / n_samples(cell) * PER_COST)
 
-    return "cost per 1,000 samples", cost
-
-
-def _listed_cost(cell: CellResult) -> float:
-    """By the price lists of the sweep; of all but the judges, which are not part of the pipeline."""
-    costs = [usage["cost"] for part, usage in cell.usage.items() if not part.startswith("judge/")]
-    return float("nan") if None in costs else float(sum(costs))
+    return listed.head, cost
 
 
 def _tokens(cell: CellResult, kind: str) -> float:
@@ -139,10 +114,6 @@ def _tokens(cell: CellResult, kind: str) -> float:
 
 def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else value
-
-
-def _n_samples(cell: CellResult) -> int:
-    return max(sum(cell.counts.values()), 1)
 
 
 def _columns(

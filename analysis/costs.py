@@ -1,0 +1,78 @@
+"""What a cell costs, in the units that it is weighed by: tokens, seconds, money."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from runner.results import CellResult
+
+CONTEXT_TOKENS = "context_tokens"
+"""The metric, as a cost: what the passages take in a prompt, by our own tokenizer."""
+
+EQUALLY_CHEAP = 1.1
+"""Cells whose tokens differ by less than this factor cost the same, and seconds decide."""
+
+PER_COST = 1_000
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A kind of cost: its name in options and records, what it is, and how a cell's is read: None if not known.
+
+    It is over all of a cell's samples, whatever subset its quality is looked at in.
+    """
+
+    name: str
+    head: str
+    of: Callable[[CellResult], float | None]
+
+
+def tokens_per_sample(cell: CellResult) -> float | None:
+    """Of the answers, and of a reranker that asks a language model; a judge is no part of the pipeline's cost. None if
+    they are not known.
+    """
+    counts = [cell.tokens.get(kind) for kind in ("prompt", "completion")]
+    counts += [cell.tokens.get(f"reranker_{kind}", 0) for kind in ("prompt", "completion")]
+    return None if None in counts else sum(filter(None, counts)) / n_samples(cell)
+
+
+def money_per_1000(cell: CellResult) -> float | None:
+    """By the price lists of the sweep; of all but the judges, which are not part of the pipeline."""
+    costs = [usage["cost"] for part, usage in cell.usage.items() if not part.startswith("judge/")]
+    return None if None in costs else float(sum(costs)) / n_samples(cell) * PER_COST
+
+
+def n_samples(cell: CellResult) -> int:
+    """Samples that a cell has answers for, at least 1."""
+    return max(sum(cell.counts.values()), 1)
+
+
+COSTS: Mapping[str, Cost] = {
+    cost.name: cost
+    for cost in (
+        Cost("tokens", "tokens per sample", tokens_per_sample),
+        Cost(CONTEXT_TOKENS, "tokens of passages per prompt", lambda cell: cell.value(CONTEXT_TOKENS)),
+        Cost("seconds", "median seconds per question", lambda cell: cell.latency_s.get("p50")),
+        Cost("seconds_p95", "seconds per question, 95th percentile", lambda cell: cell.latency_s.get("p95")),
+        Cost("one_time_seconds", "seconds once per corpus", lambda cell: cell.one_time_s),
+        Cost("cost", "cost per 1,000 samples", money_per_1000),
+    )
+}
+"""By name. Time as a pipeline in production would spend it: what loads and measures a benchmark is in none of them."""
+
+
+def known_costs(cells: Iterable[CellResult], names: Iterable[str] = COSTS) -> list[Cost]:
+    """The kinds that are known of all of the cells and not 0 in every one of them."""
+    own = list(cells)
+    found = [(COSTS[name], [COSTS[name].of(cell) for cell in own]) for name in names]
+    return [cost for cost, values in found if None not in values and any(values)]
+
+
+def cheapest(cells: Iterable[CellResult]) -> CellResult:
+    """The cell of fewest tokens, asked for or, where no model counted any, of passages; among those that take hardly
+    more the fastest, and of equally fast ones the first.
+    """
+    own = list(cells)
+    tokens = known_costs(own, ("tokens", CONTEXT_TOKENS))[:1]
+    values = [tokens[0].of(cell) or 0.0 if tokens else 0.0 for cell in own]
+    close = [cell for cell, value in zip(own, values, strict=True) if value <= min(values) * EQUALLY_CHEAP]
+    return min(close, key=lambda cell: cell.latency_s.get("p50", 0.0))

@@ -1,0 +1,38 @@
+from dataclasses import replace
+
+from analysis.costs import COSTS, cheapest, known_costs
+from runner.results import CellResult
+
+
+def cell(cell_id: str, n_context_tokens: float, seconds: float, **facts: object) -> CellResult:
+    metrics = {"overall": {"context_tokens": {"value": n_context_tokens}}}
+    return CellResult(
+        cell_id, "OK", {}, (), {}, {}, metrics=metrics, latency_s={"p50": seconds}, counts={"ok": 10}, **facts
+    )
+
+
+def test_among_hardly_dearer_cells_the_fastest_is_the_cheapest() -> None:
+    slow, fast, dear = cell("slow", 100, 2.0), cell("fast", 109, 1.0), cell("dear", 120, 0.1)
+    assert cheapest([slow, fast, dear]).cell_id == "fast"
+
+
+def test_tokens_that_a_model_counted_decide_before_those_of_passages() -> None:
+    cells = [
+        cell("short passages", 100, 1.0, tokens={"prompt": 5_000, "completion": 100}),
+        cell("few tokens", 200, 1.0, tokens={"prompt": 3_000, "completion": 100}),
+    ]
+    assert cheapest(cells).cell_id == "few tokens"
+    unknown = replace(cells[1], tokens={"prompt": None, "completion": 100})
+    assert cheapest([cells[0], unknown]).cell_id == "short passages"
+
+
+def test_a_cost_is_known_if_it_is_of_all_cells() -> None:
+    cells = [cell("a", 100, 1.0), cell("b", 100, 0.0)]
+    assert [cost.name for cost in known_costs(cells)] == ["context_tokens", "seconds"]
+    assert known_costs([*cells, CellResult("c", "OK", {}, (), {}, {})]) == []
+
+
+def test_a_judge_is_no_part_of_the_cost() -> None:
+    usage = {"answers": {"cost": 0.5}, "judge/accuracy": {"cost": 9.0}}
+    assert COSTS["cost"].of(cell("a", 1, 1.0, usage=usage)) == 50.0
+    assert COSTS["cost"].of(cell("a", 1, 1.0, usage={"answers": {"cost": None}})) is None
