@@ -123,7 +123,11 @@ def test_roles_do_not_import_each_other(module: str) -> None:
         ("components.limits", ()),
         ("components.encodings", ()),
         ("components.late_interaction", ("components.encodings", "components.records", "components.text")),
-        ("components.protocols", ("components.encodings", "components.records")),
+        *(
+            (name, ("components.encodings", "components.protocols", "components.records"))
+            for name in MODULES
+            if _is_under(name, "components.protocols")
+        ),
         ("components.text.forms", (*SHARED_BY_ROLES, TOKENIZERS)),
         *((name, ("components.statistics",)) for name in MODULES if _is_under(name, "components.statistics")),
         *(

@@ -68,7 +68,7 @@ class MetricSettings:
             *_computed_twice(self.scores, "~metrics.scores"),
             *(
                 f"scores.{name}: {type(metric).__name__} has none of score_rankings, score_contexts, "
-                "score_citations and score_answers (with `form`), wanted one: see components/protocols.py"
+                "score_citations and score_answers (with `form`), wanted one: see components/protocols/"
                 for name, metric in self.scores.items()
                 if name not in known
             ),
