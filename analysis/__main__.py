@@ -12,6 +12,7 @@ COMMANDS = {
     "effects": ("analysis.effects", "which axes the values of a metric depend on"),
     "pareto": ("analysis.pareto", "which cells no other cell beats in both quality and cost"),
     "repeats": ("analysis.repeats", "how much of a metric's noise is the samples, the answers, the judge"),
+    "report": ("analysis.report.command", "what to take, why, what it costs and where it fails, on one page"),
     "table": ("analysis.tables", "a published table beside the cells of a sweep"),
 }
 """Command -> its module, which has `add_arguments(parser)` and `run(options) -> int`; and what it is for."""

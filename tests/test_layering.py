@@ -150,6 +150,7 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "runner.common_samples",
         "runner.display",
         "runner.ranking",
+        "runner.svg",
         "components.records",
         "components.errors",
         "components.clusters",
@@ -164,7 +165,14 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
 FLOORS = {
     "runner.engine": (),
     "runner.pipeline": ("runner.engine",),
-    "runner.output": ("runner.common_samples", "runner.ranking", "runner.results", "runner.pipeline", "runner.engine"),
+    "runner.output": (
+        "runner.common_samples",
+        "runner.ranking",
+        "runner.results",
+        "runner.svg",
+        "runner.pipeline",
+        "runner.engine",
+    ),
     "runner.launch": (
         "runner.ranking",
         "runner.results",
@@ -217,7 +225,7 @@ def test_the_engine_knows_no_role_but_the_language_model() -> None:
 
 def test_every_package_of_the_runner_has_its_place() -> None:
     packages = {name for name in MODULES if name.startswith("runner.") and name.count(".") == 1}
-    alone = {"runner.display", "runner.lines_file", "runner.__main__", "runner.own_packages"}
+    alone = {"runner.display", "runner.svg", "runner.lines_file", "runner.__main__", "runner.own_packages"}
     assert packages == {*FLOORS, *COMMANDS, *READING, *alone}
 
 

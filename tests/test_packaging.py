@@ -61,7 +61,7 @@ def test_a_wheel_has_every_file_and_the_commands(source: Path, tmp_path: Path) -
         path.relative_to(source).as_posix()
         for name in PACKAGES
         for path in (source / name).rglob("*")
-        if path.suffix in (".py", ".yaml", ".jsonl", ".csv", ".typed")
+        if path.suffix in (".py", ".yaml", ".jsonl", ".csv", ".typed", ".j2", ".css", ".js")
     }
     assert kept - names == set()
     (entry_points,) = (name for name in names if name.endswith("entry_points.txt"))

@@ -1,0 +1,116 @@
+"""What charts have in common: the frame, texts, lines, colours, and a scale from values to places."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+from runner import svg
+from runner.display import printable
+
+INK = "var(--ink, #1a1d21)"
+MUTED = "var(--muted, #5a626c)"
+LINE = "var(--line, #d5d9de)"
+PAPER = "var(--paper, #ffffff)"
+ACCENT = "var(--accent, #1b6a9c)"
+SOFT = "var(--soft, #8fb4cd)"
+PALE = "var(--pale, #b9c2cb)"
+
+SERIES = tuple(
+    f"var(--series-{number}, {colour})"
+    for number, colour in enumerate(
+        ("#1b6a9c", "#b5390d", "#2b7a4b", "#7a1fa0", "#8a6d00", "#0b8389", "#c2185b", "#5f6670"), start=1
+    )
+)
+"""Colours of lines; after the last one they begin again, dashed."""
+
+FONT_SIZE = 12
+_CHARACTER = 0.58
+"""Of the font's size: about as wide is a Latin character."""
+_MOST_CHARACTERS = 60
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Places on a line of pixels for values from `low` to `high`; a single value lies in the middle."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def of(self, value: float) -> float:
+        """The place of a value, in pixels to a tenth."""
+        if self.high <= self.low:
+            return round((self.start + self.end) / 2, 1)
+        share = (value - self.low) / (self.high - self.low)
+        return round(self.start + share * (self.end - self.start), 1)
+
+    def ticks(self, n_wanted: int = 5) -> list[float]:
+        """Round values within the scale, about so many."""
+        if self.high <= self.low:
+            return [self.low]
+        step = _round_step((self.high - self.low) / max(n_wanted, 1))
+        first, last = ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9)
+        return [round(number * step, 12) for number in range(first, last + 1)]
+
+
+def _round_step(step: float) -> float:
+    """The next of 1, 2 and 5 times a power of ten."""
+    power = 10.0 ** floor(log10(step))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= step * (1 - 1e-9))
+
+
+def around(values: Iterable[float], *, margin: float = 0.05) -> tuple[float, float]:
+    """The smallest and the largest value, a little apart from both; (0, 1) without any."""
+    known = list(values)
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    room = (high - low) * margin or abs(high) * margin or 1.0
+    return low - room, high + room
+
+
+def shown(value: float) -> str:
+    """A value on an axis: as few digits as tell it from its neighbours."""
+    return f"{value:,.10g}".replace("-", "\u2212")
+
+
+def text_width(label: str, size: float = FONT_SIZE) -> int:
+    """About how wide a text is, in pixels."""
+    cells = sum(1.75 if svg.is_wide_character(character) else 1.0 for character in cut(label))
+    return round(cells * size * _CHARACTER)
+
+
+def cut(label: str) -> str:
+    """A label that is no longer than a chart has room for."""
+    return label if len(label) <= _MOST_CHARACTERS else f"{label[: _MOST_CHARACTERS - 1]}\u2026"
+
+
+def text(
+    x: float, y: float, plain: str, *, anchor: str = "start", ink: str = INK, bold: bool = False, size: int = FONT_SIZE
+) -> str:
+    """A line of text with its baseline at `y`."""
+    weight = ' font-weight="600"' if bold else ""
+    end = f' text-anchor="{anchor}"' if anchor != "start" else ""
+    small = f' font-size="{size}"' if size != FONT_SIZE else ""
+    return f'<text x="{x:g}" y="{y:g}"{end}{weight}{small} fill="{ink}">{svg.text(printable(cut(plain)))}</text>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, *, stroke: str = LINE, width: float = 1, dash: str = "") -> str:
+    """A straight line."""
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    return (
+        f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{stroke}" stroke-width="{width:g}"{dashes} '
+        'stroke-linecap="round"/>'
+    )
+
+
+def framed(width: float, height: float, title: str, parts: Sequence[str]) -> str:
+    """A whole picture, which says `title` to whoever cannot see it."""
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{svg.text(printable(title))}" '
+            f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" font-family="{svg.FONTS}" '
+            f'font-size="{FONT_SIZE}">',
+            *parts,
+            "</svg>",
+        ]
+    )

@@ -1,0 +1,96 @@
+"""Quality against cost: a point for each cell, and the front of those that no other one beats in both."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from analysis.charts.canvas import (
+    ACCENT,
+    INK,
+    LINE,
+    MUTED,
+    PALE,
+    SOFT,
+    Scale,
+    around,
+    framed,
+    line,
+    shown,
+    text,
+    text_width,
+)
+
+_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT, _BOTTOM, _RIGHT = 64, 12, 600, 280, 46, 16
+_LABEL = 15
+"""Labels are at least so far from each other, in pixels."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place with the interval of its height; those on the front are joined by a line and have their labels shown."""
+
+    label: str
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    is_on_front: bool = False
+    is_strong: bool = False
+
+
+def scatter(points: Sequence[Point], x_title: str, y_title: str, title: str) -> str:
+    """SVG with a point for each place and the front among them; the x axis begins near the smallest value."""
+    xs = Scale(*around(point.x for point in points), _LEFT, _LEFT + _PLOT_WIDTH)
+    heights = [end for point in points for end in (point.y, point.low, point.high) if end is not None]
+    ys = Scale(*around(heights), _TOP + _PLOT_HEIGHT, _TOP)
+    front = sorted((point for point in points if point.is_on_front), key=lambda point: point.x)
+    bottom = _TOP + _PLOT_HEIGHT
+    parts = [*_axes(xs, ys, bottom)]
+    parts += [_whisker(xs, ys, point) for point in points]
+    parts += [line(xs.of(a.x), ys.of(a.y), xs.of(b.x), ys.of(b.y), stroke=SOFT, width=1.5) for a, b in pairwise(front)]
+    parts += [_dot(xs, ys, point) for point in sorted(points, key=lambda point: point.is_on_front)]
+    parts += _labels(xs, ys, [point for point in points if point.is_on_front or point.is_strong])
+    parts.append(text(_LEFT + _PLOT_WIDTH / 2, bottom + 38, x_title, anchor="middle", ink=MUTED))
+    parts.append(text(_LEFT, _TOP - 1, y_title, ink=MUTED, size=11))
+    return framed(_LEFT + _PLOT_WIDTH + _RIGHT, bottom + _BOTTOM, title, parts)
+
+
+def _axes(xs: Scale, ys: Scale, bottom: float) -> list[str]:
+    parts = []
+    for value in ys.ticks():
+        y = ys.of(value)
+        parts.append(line(_LEFT, y, _LEFT + _PLOT_WIDTH, y, stroke=LINE))
+        parts.append(text(_LEFT - 6, y + 4, shown(value), anchor="end", ink=MUTED, size=11))
+    for value in xs.ticks():
+        parts.append(line(xs.of(value), bottom, xs.of(value), bottom + 4, stroke=MUTED))
+        parts.append(text(xs.of(value), bottom + 18, shown(value), anchor="middle", ink=MUTED, size=11))
+    return parts
+
+
+def _whisker(xs: Scale, ys: Scale, point: Point) -> str:
+    if point.low is None or point.high is None:
+        return ""
+    return line(xs.of(point.x), ys.of(point.low), xs.of(point.x), ys.of(point.high), stroke=PALE)
+
+
+def _dot(xs: Scale, ys: Scale, point: Point) -> str:
+    fill = ACCENT if point.is_on_front else PALE
+    radius = 5 if point.is_on_front or point.is_strong else 4
+    return f'<circle cx="{xs.of(point.x):g}" cy="{ys.of(point.y):g}" r="{radius}" fill="{fill}"/>'
+
+
+def _labels(xs: Scale, ys: Scale, points: Sequence[Point]) -> list[str]:
+    """Beside the points; where two would lie upon each other the lower one moves down."""
+    parts = []
+    taken: list[tuple[float, float, float]] = []
+    for point in sorted(points, key=lambda point: ys.of(point.y)):
+        width = text_width(point.label)
+        is_left = xs.of(point.x) + 8 + width > _LEFT + _PLOT_WIDTH + _RIGHT
+        x = xs.of(point.x) + (-8 if is_left else 8)
+        start = x - width if is_left else x
+        y = ys.of(point.y) + 4
+        while any(abs(y - other) < _LABEL and start < end and begin < start + width for begin, end, other in taken):
+            y += 1
+        taken.append((start, start + width, y))
+        parts.append(text(x, y, point.label, anchor="end" if is_left else "start", ink=INK, bold=point.is_strong))
+    return parts

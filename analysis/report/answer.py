@@ -1,0 +1,169 @@
+"""Section: the answer in a sentence, and four figures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analysis.comparison import Family
+from analysis.costs import CONTEXT_TOKENS, cheapest, known_costs
+from analysis.report.prose import Prose, count, digits_of, duration, listed, number, prose
+from analysis.report.source import Source
+from components.statistics import POWER
+from runner.display import about
+from runner.loaded import SubsetMetric
+from runner.results import OK, CellResult
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number that stands out, with what it is above and what it is over below."""
+
+    head: str
+    value: str
+    note: str
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`take` is the cell to take: the cheapest of those that may be the best; "" if no cell has a value."""
+
+    about: str
+    sentence: Prose
+    take: str
+    best: str
+    n_may_be_best: int
+    figures: tuple[Figure, ...]
+
+
+def gather(source: Source) -> Answer:
+    """From the tests of the metric that the report is about."""
+    main = source.main
+    valued = source.valued(main.metric) if main else []
+    if main is None or not valued:
+        return Answer(_about(source), _nothing(source), "", "", 0, ())
+    if main.family is None:
+        best = source.sweep.ranked(f"{main.metric.subset}:{main.metric.metric}")[0]
+        only = _only(source, main.metric, best)
+        return Answer(_about(source), only, best.cell_id, best.cell_id, 1, (_best_figure(main.metric, best),))
+    family = main.family
+    best, candidates = family.baseline.cell, may_be_best(family)
+    take = best if best is (chosen := cheapest(candidates)) else chosen
+    sentence = _first(source, family) + _others(source, family, take)
+    figures = (_best_figure(family.metric, best), _tied_figure(family, candidates), *_shown_figure(family))
+    return Answer(_about(source), sentence, take.cell_id, best.cell_id, len(candidates), figures)
+
+
+def may_be_best(family: Family) -> list[CellResult]:
+    """The best cell, those with the same values, and those that the tests cannot tell from it."""
+    standings = [family.baseline, *(row.standing for row in family.not_distinguishable)]
+    return [cell for standing in standings for cell in standing.cells]
+
+
+def _about(source: Source) -> str:
+    """What was swept over which data."""
+    sweep, cells = source.sweep, source.sweep.cells
+    levels = {axis: dict.fromkeys(str(cell.axes[axis]) for cell in cells if cell.axes.get(axis) is not None)
+              for axis in source.names.axes}  # fmt: skip
+    axes = " \u00d7 ".join(f"{axis} ({', '.join(values)})" for axis, values in levels.items())
+    data = dict.fromkeys(
+        f"{count(int(cell.dataset['n_samples']), 'sample')} of {cell.dataset.get('name')}"
+        for cell in cells
+        if "n_samples" in cell.dataset
+    )
+    n_cells = count(len(cells) + len(sweep.unfinished), "cell")
+    return " \u00b7 ".join(filter(None, [f"{n_cells} of {axes}" if axes else n_cells, *data]))
+
+
+def _nothing(source: Source) -> Prose:
+    cells = source.sweep.cells
+    if not cells:
+        return prose(f"No cell of this sweep has a result yet: {count(len(source.sweep.unfinished), 'cell')} to go.")
+    failed = [cell for cell in cells if cell.status != OK]
+    if failed:
+        return prose(
+            "No cell can be recommended: ", f"{len(failed)} of {count(len(cells), 'cell')} failed", ". "
+        ) + prose(f"The first reason: {failed[0].reason}")
+    return prose("No cell has a value of a metric that ranks cells.")
+
+
+def _only(source: Source, metric: SubsetMetric, cell: CellResult) -> Prose:
+    value = number(metric.value(cell), digits_of([metric.value(cell)]))
+    others = source.main.why_not if source.main else ""
+    return prose("", source.names.short(cell), f" has {value} by ", metric.metric, f" of {_samples(metric)}. {others}")
+
+
+def _samples(metric: SubsetMetric) -> str:
+    return str(metric).removeprefix(f"{metric.metric} of ")
+
+
+def _first(source: Source, family: Family) -> Prose:
+    metric, best = family.metric, family.baseline
+    digits = digits_of([best.mean])
+    smaller = "" if metric.direction() else " (smaller is better)"
+    return prose(
+        "By ",
+        metric.metric,
+        f"{smaller} over {_samples(metric)}, ",
+        source.names.of_several(best.cells),
+        f" comes first ({number(best.mean, digits)}).",
+    )
+
+
+def _others(source: Source, family: Family, take: CellResult) -> Prose:
+    """How many cells may be as good, and which one of them costs least."""
+    n_others, undecided = len(family.rows), family.not_distinguishable
+    if not family.rows:
+        sentence = prose(f"All {len(family.baseline.cells)} cells have the same value for every sample.")
+    elif not undecided:
+        sentence = prose("", "Every other cell is shown to be worse", ".")
+    else:
+        what = f"{len(undecided)} of the {n_others} others" if len(undecided) < n_others else "none of the others"
+        tell = "cannot be told" if len(undecided) < n_others else "can be told"
+        sentence = prose("But ", what, f" {tell} from it by these samples.")
+    if take is family.baseline.cell:
+        return sentence + prose(
+            *(["None of these is cheaper, so take ", source.names.short(take), "."] if undecided else [])
+        )
+    saved = _saved(take, family.baseline.cell)
+    return sentence + prose("The cheapest of these is ", source.names.short(take), f"{saved}.")
+
+
+def _saved(take: CellResult, best: CellResult) -> str:
+    """E.g. ": 444 instead of 1,722 tokens of passages, 4.3 ms instead of 11 ms per question"."""
+    parts = []
+    for cost in known_costs([take, best], ("tokens", CONTEXT_TOKENS))[:1]:
+        own, other = cost.of(take) or 0.0, cost.of(best) or 0.0
+        parts.append(f"{own:,.0f} instead of {other:,.0f} {cost.head}")
+    for cost in known_costs([take, best], ("seconds",)):
+        own, other = cost.of(take) or 0.0, cost.of(best) or 0.0
+        parts.append(f"{duration(own)} instead of {duration(other)} per question")
+    return f": {', '.join(parts)}" if parts else ""
+
+
+def _best_figure(metric: SubsetMetric, best: CellResult) -> Figure:
+    entry = best.metrics[metric.subset][metric.metric]
+    value = metric.value(best)
+    digits = digits_of([value])
+    low, high = entry.get("ci_low"), entry.get("ci_high")
+    interval = "" if low is None else f"95 % interval {number(low, digits)} to {number(high, digits)}, "
+    return Figure(f"Best {metric.metric}", number(value, digits), f"{interval}n = {entry['n']:,}", "#cells")
+
+
+def _tied_figure(family: Family, candidates: Sequence[CellResult]) -> Figure:
+    n_cells = sum(len(standing.cells) for standing in family.standings)
+    return Figure(
+        "May be the best",
+        f"{len(candidates)} of {count(n_cells, 'cell')}",
+        f"with {100 * (1 - family.alpha):g} % confidence the truly best one is among them",
+        "#cells",
+    )
+
+
+def _shown_figure(family: Family) -> list[Figure]:
+    """The difference that these samples can show; none where it is not known."""
+    sizes = [row.detectable for row in family.rows if row.detectable is not None]
+    if not sizes:
+        return []
+    ends = dict.fromkeys(about(size) for size in (min(sizes), max(sizes)))
+    note = f"found with {POWER:.0%} probability; n = {family.n:,} in {count(family.n_clusters, 'group')}"
+    return [Figure("Smallest difference that shows", listed(ends, "to"), note, "#trust")]

@@ -1,0 +1,76 @@
+"""The report as one HTML page, which needs no other file and no network, and says everything without JavaScript."""
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from analysis.charts.canvas import around
+from analysis.charts.dots import Dot
+from analysis.charts.interval import interval
+from analysis.report.cells import BEST, MAY_BE_BEST, CellRow, CellTable, Span, interval_text
+from analysis.report.prose import Prose, duration, number
+from analysis.report.record import Report
+from runner.display import printable
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(report: Report) -> str:
+    """HTML of the whole page. All texts are escaped; of what is data nothing is markup."""
+    return _environment().get_template("report.html.j2").render(report=report)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+    )
+    environment.filters |= {
+        "number": number,
+        "duration": duration,
+        "prose": _prose,
+        "span": _span,
+        "svg": Markup,
+        "interval": interval_text,
+        "own_file": _own_file,
+    }
+    environment.globals |= {"picture_of": _picture_of}
+    return environment
+
+
+def _finalize(value: Any) -> Any:
+    """Control characters, and those that turn the direction of writing round, are shown as Python writes them."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _own_file(name: str) -> Markup:
+    """A style sheet or script of ours."""
+    return Markup((_TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 - no data
+
+
+def _prose(sentence: Prose) -> Markup:
+    """Strong pieces in <strong>; names of cells and reasons of failures are among the pieces, and escaped."""
+    formats = (Markup("{}"), Markup("<strong>{}</strong>"))
+    pieces = [formats[place % 2].format(printable(piece)) for place, piece in enumerate(sentence.pieces)]
+    return Markup("").join(pieces)
+
+
+def _span(span: Span | None, unit: str = "tokens") -> str:
+    """One value, or the smallest and the largest of cells that share a row."""
+    if span is None:
+        return "\u2013"
+    shown = [duration(value) if unit == "seconds" else f"{value:,.0f}" for value in span]
+    return " \u2013 ".join(dict.fromkeys(shown))
+
+
+def _picture_of(row: CellRow, table: CellTable) -> Markup:
+    """The row's value and interval on the scale that the table shares."""
+    ends = [end for each in table.shown for end in (each.own_mean, each.low, each.high) if end is not None]
+    dot = Dot(row.name, row.own_mean, row.low, row.high, is_strong=row.verdict in (BEST, MAY_BE_BEST))
+    return Markup(interval(dot, *around(ends, margin=0.02)))  # noqa: S704 - numbers alone

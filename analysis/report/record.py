@@ -1,0 +1,77 @@
+"""The report as a plain record, which the page, the Markdown and the JSON file are made from."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from analysis.report import answer, beside, cells, cost, reproduce, trust
+from analysis.report.answer import Answer
+from analysis.report.beside import PublishedTable
+from analysis.report.cells import Cells
+from analysis.report.cost import QualityAgainstCost
+from analysis.report.prose import Prose
+from analysis.report.reproduce import Reproduce
+from analysis.report.source import Source
+from analysis.report.trust import WARNING, Check
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that the report says, section by section. A section is None where a sweep has nothing to say there."""
+
+    schema_version: int
+    sweep: str
+    metric: str
+    subset: str
+    cell_names: str
+    answer: Answer
+    cells: Cells
+    cost: QualityAgainstCost | None
+    published: tuple[PublishedTable, ...]
+    checks: tuple[Check, ...]
+    reproduce: Reproduce
+
+    @property
+    def warnings(self) -> tuple[Check, ...]:
+        """What the banner names."""
+        return tuple(check for check in self.checks if check.kind == WARNING)
+
+
+def gather(source: Source) -> Report:
+    """Reads and computes all that the report says."""
+    found = answer.gather(source)
+    main = source.main
+    return Report(
+        schema_version=SCHEMA_VERSION,
+        sweep=source.described.sweep_id,
+        metric=main.metric.metric if main else "",
+        subset=main.metric.subset if main else "",
+        cell_names=source.names.rule,
+        answer=found,
+        cells=cells.gather(source),
+        cost=cost.gather(source),
+        published=beside.gather(source),
+        checks=trust.gather(source),
+        reproduce=reproduce.gather(source, found),
+    )
+
+
+def as_json(report: Report) -> str:
+    """One line per value, without the pictures."""
+    return json.dumps(_plain(report), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _plain(value: object) -> Any:
+    """Records as mappings, sentences as texts."""
+    if isinstance(value, Prose):
+        return str(value)
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value) if each.name != "svg"}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(own) for name, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(own) for own in value]
+    return value

@@ -1,0 +1,74 @@
+"""Section: how to get the same numbers again, and what made these."""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from analysis.report.answer import Answer
+from analysis.report.source import Source
+from runner.results import CellResult
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line and what it is for."""
+
+    purpose: str
+    line: str
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Commands, and the data, the code and the packages that the numbers are from."""
+
+    commands: tuple[Command, ...]
+    facts: tuple[tuple[str, str], ...]
+    versions: Mapping[str, str]
+    signatures: Mapping[str, str]
+
+
+def gather(source: Source, answer: Answer) -> Reproduce:
+    """Of the sweep and of the cell that is recommended."""
+    cells, described = source.sweep.cells, source.described
+    facts = [
+        ("sweep", f"{described.sweep_id}, {described.started} to {described.finished or 'unfinished'}"),
+        ("data", _joined(f"{cell.dataset.get('name')} {cell.dataset.get('key', '')}" for cell in cells)),
+        ("code", _joined(cell.git_commit for cell in cells)),
+        ("cells", _joined(cell.cell_id for cell in cells)),
+    ]
+    return Reproduce(
+        tuple(_commands(source, answer)),
+        tuple((name, text) for name, text in facts if text.strip()),
+        _merged(cell.versions for cell in cells),
+        _merged(cell.signatures for cell in cells),
+    )
+
+
+def _commands(source: Source, answer: Answer) -> Iterable[Command]:
+    folder = shlex.quote(str(source.sweep.folder))
+    yield Command("the whole sweep again; what is in the store is not computed twice", source.described.command)
+    if source.main:
+        metric = source.main.metric
+        name = shlex.quote(f"{metric.subset}:{metric.metric}" if metric.subset != "overall" else metric.metric)
+        yield Command("the tests behind the verdicts", f"python -m analysis compare {folder} --metric {name}")
+        yield Command("this report", f"python -m analysis report {folder} --metric {name}")
+    if answer.take:
+        cell = next(cell for cell in source.sweep.cells if cell.cell_id == answer.take)
+        yield Command("the recommended cell alone", _alone(cell))
+
+
+def _alone(cell: CellResult) -> str:
+    return shlex.join(["python", "-m", "runner", *cell.overrides])
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(filter(None, texts)))
+
+
+def _merged(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """By name what the cells have, all of it where they differ."""
+    found: dict[str, dict[str, None]] = {}
+    for own in each:
+        for name, text in own.items():
+            found.setdefault(name, {})[str(text)] = None
+    return {name: " and ".join(texts) for name, texts in found.items()}

@@ -1,0 +1,92 @@
+"""What the sections of a report are made from: a sweep, the metrics it is looked at by, and the tests between cells."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from analysis import comparison
+from analysis.comparison import Family
+from analysis.report.naming import CellNames
+from components.errors import DataError
+from components.statistics import PairedTest
+from components.subsets import OVERALL
+from runner import loaded, results
+from runner.loaded import LoadedSweep, SubsetMetric
+from runner.ranking import headlines
+from runner.results import OK, CellResult, SweepResult
+
+_N_METRICS = 5
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The cells by a metric: a family of tests, or why there is none."""
+
+    metric: SubsetMetric
+    family: Family | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A sweep and how the report looks at it. `metrics` begin with the one that the report is about; there is none
+    where no cell has a value of any.
+    """
+
+    sweep: LoadedSweep
+    described: SweepResult
+    metrics: tuple[SubsetMetric, ...]
+    alpha: float = 0.05
+
+    @property
+    def test(self) -> PairedTest:
+        """That of `python -m analysis compare`."""
+        return PairedTest(confidence=1 - self.alpha)
+
+    @cached_property
+    def names(self) -> CellNames:
+        """What the cells are called."""
+        return CellNames(self.sweep.cells)
+
+    @cached_property
+    def compared(self) -> tuple[Compared, ...]:
+        """The cells by each of the metrics."""
+        return tuple(self._compare(metric) for metric in self.metrics)
+
+    @property
+    def main(self) -> Compared | None:
+        """By the metric that the report is about."""
+        return self.compared[0] if self.compared else None
+
+    def valued(self, metric: SubsetMetric) -> list[CellResult]:
+        """Cells that did not fail and have a value."""
+        return [cell for cell in self.sweep.cells if cell.status == OK and metric.value(cell) is not None]
+
+    def _compare(self, metric: SubsetMetric) -> Compared:
+        if len(self.valued(metric)) < 2:
+            return Compared(metric, why_not="A comparison needs two cells with a value.")
+        try:
+            return Compared(metric, comparison.compare_cells(self.sweep, metric, self.test, alpha=self.alpha))
+        except DataError as error:  # cells without a common sample, say: the page says so in the table's place
+            return Compared(metric, why_not=str(error))
+
+
+def open_source(text: str, metric: str = "") -> Source:
+    """A sweep's folder or id, and the "[subset:]metric" that the report is about; by default the one that ranks the
+    sweep. Raises DataError for a sweep that is not there, and for a metric that no cell has or that ranks nothing.
+    """
+    sweep = loaded.load(text)
+    described = results.read_sweep(sweep.folder)
+    return Source(sweep, described, tuple(_metrics(sweep, metric, described.headline)))
+
+
+def _metrics(sweep: LoadedSweep, wanted: str, headline: str) -> list[SubsetMetric]:
+    """The wanted metric, or else the headline one, and further headline metrics that rank cells, of the same subset."""
+    first = [sweep.metric(wanted)] if wanted else []
+    for metric in first:
+        metric.direction()
+    subset = first[0].subset if first else OVERALL
+    there = {name for cell in sweep.cells for name in cell.metrics.get(subset, {})}
+    names = [name for name in headlines(sweep.cells, headline) if name in there]
+    found = [*first, *(sweep.metric(f"{subset}:{name}") for name in names)]
+    ranking = [metric for metric in found if metric.larger_is_better is not None]
+    return list(dict.fromkeys(ranking))[:_N_METRICS]

@@ -1,0 +1,34 @@
+// Only enhances: everything is on the page without it.
+"use strict";
+
+// Tables are sorted by a click on a column's head.
+for (const table of document.querySelectorAll("table.sortable")) {
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const descending = head.getAttribute("aria-sort") === "ascending";
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+      const rows = [...table.tBodies[0].rows].map((row) => [valueOf(row.cells[column]), row]);
+      rows.sort(([a], [b]) => compare(a, b) * (descending ? -1 : 1));
+      table.tBodies[0].append(...rows.map(([, row]) => row));
+    });
+  });
+}
+
+function valueOf(cell) {
+  const text = cell.textContent.trim();
+  const found = text.replaceAll(",", "").replaceAll("\u2212", "-").match(/^[+-]?[\d.]+/);
+  const unit = /^[\d.,]+ (ms|s|min|h)\b/.exec(text);
+  const factor = unit ? { ms: 0.001, s: 1, min: 60, h: 3600 }[unit[1]] : 1;
+  return found ? Number(found[0]) * factor : text;
+}
+
+function compare(a, b) {
+  if (typeof a === typeof b) return typeof a === "number" ? a - b : a.localeCompare(b);
+  return typeof a === "number" ? -1 : 1;
+}

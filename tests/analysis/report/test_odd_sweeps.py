@@ -1,0 +1,72 @@
+"""Sweeps that a report has little to say about: it says that, and never fails."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from runner import results
+from tests.analysis import tiny_sweep
+from tests.analysis.report.pages import rendered, report_on
+from tests.analysis.tiny_sweep import CELLS, TinyCell
+
+NASTY = "</script><script>alert(1)</script> \"'`|\u202e\u200f\x1b[31m **bold** [x](javascript:1) &amp;"
+
+
+def failed(cells: Sequence[TinyCell], reason: str = "no model") -> list[TinyCell]:
+    return [replace(cell, facts={"status": "FAILED", "reason": reason, "metrics": {}}) for cell in cells]
+
+
+def test_one_cell(tmp_path: Path) -> None:
+    page, text, _ = rendered(report_on(tiny_sweep.write(tmp_path, CELLS[2:3])))
+    assert "b3b3b3b3 has 0.7250 by rouge_l of all samples. A comparison needs two cells with a value." in page.text
+    assert "b3b3b3b3 | 0.7250" in text
+
+
+def test_every_cell_failed(tmp_path: Path) -> None:
+    report = report_on(tiny_sweep.write(tmp_path, failed(CELLS)))
+    page, text, _ = rendered(report)
+    assert (report.answer.take, report.metric) == ("", "")
+    assert "No cell can be recommended: 4 of 4 cells failed . The first reason: no model" in page.text
+    assert "Cells that failed" in page.text
+    assert "no model" in text
+
+
+def test_some_cells_failed(tmp_path: Path) -> None:
+    page, _, _ = rendered(report_on(tiny_sweep.write(tmp_path, [*CELLS[:3], *failed(CELLS[3:])])))
+    assert "Cells failed (warning) 1 of 4 cells" in page.text
+
+
+def test_an_unfinished_sweep(tmp_path: Path) -> None:
+    folder = tiny_sweep.write(tmp_path)
+    (folder / CELLS[0].cell_id / "cell.json").unlink()
+    page, text, _ = rendered(report_on(folder))
+    assert "1 cell without a result yet" in page.text
+    assert f"No result yet: {CELLS[0].cell_id}" in text
+
+
+def test_no_cell_has_a_result(tmp_path: Path) -> None:
+    folder = tiny_sweep.write(tmp_path)
+    for cell in CELLS:
+        (folder / cell.cell_id / "cell.json").unlink()
+    page, _, _ = rendered(report_on(folder))
+    assert "No cell of this sweep has a result yet: 4 cells to go." in page.text
+
+
+def test_cells_that_are_all_the_same(tmp_path: Path) -> None:
+    same = [replace(cell, rouge_l=CELLS[0].rouge_l) for cell in CELLS[:2]]
+    page, _, _ = rendered(report_on(tiny_sweep.write(tmp_path, same)))
+    assert "All 2 cells have the same value for every sample." in page.text
+
+
+def test_what_comes_from_data_is_text(tmp_path: Path) -> None:
+    cells = [replace(CELLS[0], axes={"retriever": NASTY, "top_k": 2}), *failed(CELLS[1:2], NASTY), *CELLS[2:]]
+    folder = tiny_sweep.write(tmp_path, cells)
+    described = results.read_sweep(folder)
+    results.write_sweep(folder, replace(described, command=NASTY, sweep_id=NASTY))
+    page, text, _ = rendered(report_on(folder))
+    assert {tag for tag, _, _ in page.attributes} & {"x", "iframe", "img"} == set()
+    assert page.text.count("<script>alert(1)</script>") >= 4
+    assert "\u202e" not in page.text
+    assert "\\u202e" in page.text
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+    assert not [line for line in text.splitlines() if "<script>" in line and not line.startswith("    ")]
