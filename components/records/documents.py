@@ -1,0 +1,54 @@
+"""A corpus."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Documents:
+    """A corpus: lists of equal length, sorted by id (so that "ties break by id" is "ties break by position").
+
+    `metadata` are further facts by name (date, section, ...) for prompts and filters; empty where no document has any.
+    """
+
+    ids: Sequence[str]
+    titles: Sequence[str]
+    texts: Sequence[str]
+    metadata: Sequence[Mapping[str, str]] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Where the characters of refined texts come from: pieces as columns of equal length, sorted by (document, start),
+    none over another.
+
+    The characters [start, end) of the refined text of `document` (a position in the corpus) come from
+    [original_start, original_end) of its text before, one by one where `is_copy`, else each of them from all of these.
+    What lies in no piece was added. All int32, `is_copy` bool.
+    """
+
+    document: NDArray[np.int32]
+    start: NDArray[np.int32]
+    end: NDArray[np.int32]
+    original_start: NDArray[np.int32]
+    original_end: NDArray[np.int32]
+    is_copy: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+
+@dataclass(frozen=True)
+class RefinedDocuments(Documents):
+    """A corpus made of another one: as many documents with the same ids in the same order, "" in the place of a text
+    that was left out. `counts` say for the record what was done.
+    """
+
+    origins: Origins = field(kw_only=True)
+    counts: Mapping[str, int] = field(kw_only=True)
