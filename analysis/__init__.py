@@ -1,12 +1,25 @@
-"""From the results of sweeps to tables and tests."""
+"""From the results of sweeps to tables, pictures and tests."""
 
 import sys
 from pathlib import Path
 
 # The working directory may hold a `runner` of the user's. Once ours is loaded it finds the rest of us: `own_packages`.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from runner.loaded import LoadedSweep, load
+from analysis.frames.sweep import Sweep
+from runner.loaded import LoadedSweep, load_together
+from runner.results import RESULTS_DIR
 
 del sys.path[0]
 
-__all__ = ["LoadedSweep", "load"]
+__all__ = ["Sweep", "load"]
+
+
+def load(
+    sweep: str | Path | LoadedSweep, *others: str | Path | LoadedSweep, results_dir: str | Path = RESULTS_DIR
+) -> Sweep:
+    """The sweep in that folder, or of that id in `results_dir`, or what `runner.run` returned, as pandas frames.
+
+    Several sweeps are one, in which an experiment that is in more than one of them is one cell: that of the first sweep
+    in which it did not fail. Raises DataError.
+    """
+    return Sweep(load_together([sweep, *others], results_dir))

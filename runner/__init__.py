@@ -13,7 +13,8 @@ find_own_packages_first()
 
 
 def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None) -> "LoadedSweep":
-    """Runs a sweep as `python -m runner -m` does with these overrides, and returns its results as `analysis.load` does.
+    """Runs a sweep as `python -m runner -m` does with these overrides, and returns the results of its cells, of which
+    `analysis.load` makes tables.
 
     `run(["chunk.size=64,128", "top_k=2,8"])` has four cells, `run(["+sweeps=smoke"])` those of the preset, `run()` one.
     `config_dir` is a folder with options of your own, as `--config-dir`. With `run.plan_only=true` there are no cells.

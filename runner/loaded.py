@@ -1,4 +1,4 @@
-"""A sweep read back from its files, and what may be named in it: `runner.run` and `analysis.load` return it."""
+"""A sweep read back from its files, and what may be named in it: `runner.run` returns it."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,7 +74,7 @@ class LoadedSweep:
         """The cells that did not fail and have a value of "[subset:]metric", by default of the one that ranks the
         leaderboard, the best first: over the samples that all of them have. Raises DataError.
         """
-        wanted = self.metric(metric or self._headline())
+        wanted = self.metric(metric or self.headline_metric())
         sign = 1 if wanted.direction() else -1
         common = common_means(self.cells, self.folder_of, wanted.metric, wanted.subset)
         values = {cell.cell_id: common.of(cell, wanted.metric, wanted.subset) for cell in self.cells}
@@ -84,11 +84,12 @@ class LoadedSweep:
     def best(self, metric: str = "") -> CellResult:
         """The first of `ranked`; whether others are worse, `python -m analysis compare` tells. Raises DataError."""
         if not (cells := self.ranked(metric)):
-            wanted = metric or self._headline()
+            wanted = metric or self.headline_metric()
             raise DataError(f"{self.name}: no cell with a value of {wanted}; did all of them fail?")
         return cells[0]
 
-    def _headline(self) -> str:
+    def headline_metric(self) -> str:
+        """The metric that ranks the leaderboard. Raises DataError if none was computed."""
         if not (metrics := self.headlines()):
             raise DataError(f"{self.name}: no cell has a value of any metric; did all of them fail?")
         return metrics[0]
@@ -148,24 +149,24 @@ def load(text: str | Path, results_dir: str | Path = RESULTS_DIR) -> LoadedSweep
     return LoadedSweep(folder, cells, tuple(sorted(unfinished)), headline=sweep.headline)
 
 
-def load_together(texts: Sequence[str | Path], results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
-    """The cells of several sweeps as one sweep. An experiment that is in several of them is one cell: of the first that
-    it did not fail in. Raises DataError.
+def load_together(sweeps: Sequence[str | Path | LoadedSweep], results_dir: str | Path = RESULTS_DIR) -> LoadedSweep:
+    """The cells of several sweeps, at least one, as one sweep. An experiment that is in several of them is one cell: of
+    the first that it did not fail in. Raises DataError.
     """
-    sweeps = [load(text, results_dir) for text in texts]
+    loaded = [sweep if isinstance(sweep, LoadedSweep) else load(sweep, results_dir) for sweep in sweeps]
     found: dict[str, tuple[CellResult, Path]] = {}
-    for sweep in sweeps:
+    for sweep in loaded:
         for cell in sweep.cells:
             if cell.cell_id not in found or found[cell.cell_id][0].status != OK:
-                found[cell.cell_id] = cell, sweep.folder
-    folder = sweeps[0].folder
-    unfinished = {cell_id for sweep in sweeps for cell_id in sweep.unfinished} - set(found)
+                found[cell.cell_id] = cell, sweep.folder_of(cell).parent
+    first = loaded[0]
+    unfinished = {cell_id for sweep in loaded for cell_id in sweep.unfinished} - set(found)
     return LoadedSweep(
-        folder,
+        first.folder,
         tuple(cell for cell, _ in found.values()),
         tuple(sorted(unfinished)),
-        {cell_id: own for cell_id, (_, own) in found.items() if own != folder},
-        sweeps[0].headline,
+        {cell_id: own for cell_id, (_, own) in found.items() if own != first.folder},
+        first.headline,
     )
 
 

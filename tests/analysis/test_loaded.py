@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 
-import analysis
 from components.errors import DataError
 from runner.loaded import LoadedSweep, SubsetMetric, describe, find_cell, find_metric, load, varying_axes
 from runner.results import CellResult
@@ -32,10 +31,10 @@ class TestOpenSweep:
 class TestSweep:
     @pytest.fixture
     def loaded(self, sweep: Path) -> LoadedSweep:
-        return analysis.load(sweep)
+        return load(sweep)
 
     def test_is_loaded_by_folder_or_id(self, sweep: Path, loaded: LoadedSweep) -> None:
-        assert loaded == analysis.load("tiny", sweep.parent) == load(str(sweep))
+        assert loaded == load("tiny", sweep.parent) == load(str(sweep))
 
     def test_the_best_is_first_whichever_way_is_better(self, loaded: LoadedSweep) -> None:
         by_rouge = [cell.cell_id for cell in loaded.ranked("rouge_l")]

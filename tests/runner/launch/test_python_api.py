@@ -35,7 +35,7 @@ def test_runs_what_the_command_runs(results: str) -> None:
     sweep = runner.run([*CELL, results, "chunk.size=64,128", "top_k=2"])
     assert [(cell.axes["chunk.size"], cell.status) for cell in sweep.cells] == [(64, "OK"), (128, "OK")]
     assert (sweep.failed, sweep.unfinished) == ((), ())
-    assert sweep == analysis.load(sweep.folder)
+    assert sweep == analysis.load(sweep.folder).results == analysis.load(sweep).results
     written = json.loads((sweep.folder / "sweep.json").read_text(encoding="utf-8"))
     assert written["command"].startswith("python -m runner -m dataset.limit=12")
     assert repr(sweep) == f"<LoadedSweep {sweep.folder}: 2 cells, 0 of them failed, 0 unfinished>"

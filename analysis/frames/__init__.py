@@ -1,0 +1,1 @@
+"""The results of sweeps as pandas frames, for notebooks and scripts: `analysis.load`."""

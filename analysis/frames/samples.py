@@ -1,0 +1,99 @@
+"""Samples as rows: a few columns of the files of several cells, and nothing else of them is read."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.frames.metrics import labels_of, with_axes
+from components.errors import DataError
+from runner.loaded import LoadedSweep
+from runner.results import CellResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+USUAL = ("subset", "topic", "task", "question", "references", "answer", "state")
+
+
+def samples_frame(
+    sweep: LoadedSweep, cells: Sequence[CellResult], columns: Sequence[str] | None = None
+) -> "pd.DataFrame":
+    """As `Sweep.samples`, of these cells; those that failed without any sample are not in it."""
+    import pandas as pd
+
+    files = {cell.cell_id: path for cell in cells if (path := sweep.folder_of(cell) / "samples.parquet").is_file()}
+    there = {cell_id: _columns_of(path) for cell_id, path in files.items()}
+    if not files:
+        raise DataError(f"{sweep.name}: none of {len(cells)} cell(s) has samples; did all of them fail?")
+    known = list(dict.fromkeys(name for names in there.values() for name in names))
+    if columns is None:
+        columns = [name for name in (*USUAL, *(f"score/{metric}" for metric in sweep.headlines())) if name in known]
+    _check(columns, known)
+    wanted = list(dict.fromkeys(["id", *columns]))
+    labels = {cell.cell_id: labels_of(cell) for cell in cells}
+    parts = [
+        _part(path, [name for name in wanted if name in there[cell_id]], cell_id, labels[cell_id])
+        for cell_id, path in files.items()
+    ]
+    frame = pd.concat(parts, ignore_index=True)[["cell_id", *wanted]]
+    return with_axes(frame, sweep)
+
+
+def _check(columns: Iterable[str], known: Sequence[str]) -> None:
+    if isinstance(columns, str):
+        raise DataError(f"columns: got the text {columns!r}, wanted a list of names, e.g. [{columns!r}]")
+    for name in columns:
+        if name not in known:
+            close = get_close_matches(name, known, n=1, cutoff=0.6) or [
+                each for each in known if each.endswith(f"/{name}")
+            ]
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise DataError(f"columns: no cell has {name!r}; {hint}there are: {', '.join(known)}")
+
+
+def _columns_of(path: Path) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(path).names)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
+
+
+def _part(path: Path, columns: Sequence[str], cell_id: str, labels: dict[str, str]) -> "pd.DataFrame":
+    """These columns of one cell, with topics and tasks by their labels."""
+    import pandas as pd
+
+    frame = _table(path, columns).to_pandas(types_mapper=_dtypes().get)
+    for name in ("topic", "task"):
+        if name in frame:
+            frame[name] = frame[name].replace(labels)
+    frame["cell_id"] = pd.array([cell_id] * len(frame), dtype="string")
+    return frame
+
+
+def _table(path: Path, columns: Sequence[str]) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        # By this thread alone: a process that ends while one of Arrow's own threads still runs is aborted.
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            return file.read(list(columns), use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
+
+
+def _dtypes() -> dict[Any, Any]:
+    """Arrow's type -> the dtype that holds all of its values and <NA>."""
+    import pandas as pd
+    import pyarrow as pa
+
+    return {
+        pa.string(): pd.StringDtype(),
+        pa.large_string(): pd.StringDtype(),
+        pa.int64(): pd.Int64Dtype(),
+        pa.bool_(): pd.BooleanDtype(),
+    }

@@ -1,0 +1,218 @@
+"""The frames that `analysis.load` gives, of a tiny sweep whose numbers are known."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import analysis
+from analysis import Sweep
+from components.errors import DataError
+from components.statistics import PairedTest
+from runner.loaded import load
+from tests.analysis import tiny_sweep
+
+FIRST, SECOND, THIRD, FOURTH = tiny_sweep.CELLS
+IDS = [cell.cell_id for cell in tiny_sweep.CELLS]
+LABELS = {"dataset": {"name": "demo", "labels": {"funds": "基金 Funds", "extractive": "Extractive QA"}}}
+
+
+@pytest.fixture(scope="module")
+def tiny(sweep: Path) -> Sweep:
+    return analysis.load(sweep)
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Sweep:
+    return analysis.load(tiny_sweep.write(tmp_path / "labelled", [replace(FIRST, facts=LABELS), SECOND]))
+
+
+class TestLoad:
+    def test_by_folder_by_id_and_by_what_a_run_returns(self, sweep: Path, tiny: Sweep) -> None:
+        assert tiny == analysis.load("tiny", results_dir=sweep.parent) == analysis.load(load(sweep))
+        assert repr(tiny) == f"<Sweep {sweep}: 4 cells, 0 of them failed, 0 unfinished>"
+        assert tiny.folder == sweep
+
+    def test_several_are_one(self, tmp_path: Path) -> None:
+        folders = [tiny_sweep.write(tmp_path / "a", [FIRST]), tiny_sweep.write(tmp_path / "b", [FIRST, THIRD])]
+        both = analysis.load(folders[0], load(folders[1]))
+        assert set(both.cells["cell_id"]) == {FIRST.cell_id, THIRD.cell_id}
+        assert both.samples(["score/rouge_l"])["score/rouge_l"].tolist() == [*FIRST.rouge_l, *THIRD.rouge_l]
+        assert (
+            analysis.load(both.results, folders[0]).results.folder_of(both.cell("retriever=dense")).parent == folders[1]
+        )
+
+    def test_records_are_named_as_on_the_command_line(self, tiny: Sweep) -> None:
+        assert tiny.best() is tiny.ranked("rouge_l")[0] is tiny.cell("best")
+        assert tiny.metric("read:rouge_l").subset == "read"
+        assert tiny.table("rouge_l")[0]["cell_id"] == IDS[0]
+        assert tiny.failed == ()
+
+
+class TestCells:
+    def test_stand_in_the_order_of_the_leaderboard(self, tiny: Sweep) -> None:
+        assert tiny.cells["cell_id"].tolist() == [cell.cell_id for cell in tiny.ranked()]
+        assert tiny.cells["name"].tolist()[-1] == "retriever=bm25, top_k=2"
+        assert tiny.cells["rouge_l"].tolist() == [cell.value("rouge_l") for cell in tiny.ranked()]
+        assert sorted(tiny.cells["rouge_l n"].tolist()) == [7, 8, 8, 8]
+
+    def test_have_their_axes_and_what_they_took(self, tiny: Sweep) -> None:
+        row = tiny.cells.set_index("cell_id").loc[SECOND.cell_id]
+        assert (row["retriever"], row["top_k"], row["prompt_tokens"], row["n_samples"]) == ("bm25", 8, 6400, 8)
+        assert (row["latency_p50_s"], row["one_time_s"], row["n_failed"]) == (2.0, 30.0, 0)
+        kinds = tiny.cells.dtypes.astype(str)
+        assert (kinds["top_k"], kinds["retriever"], kinds["rouge_l"]) == ("Int64", "string", "float64")
+
+    def test_what_is_not_known_is_missing_and_not_0(self, tmp_path: Path) -> None:
+        failed = replace(SECOND, facts={"status": "FAILED", "reason": "no", "metrics": {}, "tokens": {"prompt": None}})
+        closed_book = replace(FIRST, axes={"retriever": "closed_book"}, facts={"latency_s": {}, "tokens": {}})
+        cells = analysis.load(tiny_sweep.write(tmp_path / "s", [failed, closed_book, THIRD, FOURTH])).cells
+        assert cells["status"].tolist() == ["OK", "OK", "OK", "FAILED"]
+        assert (cells["reason"][3], np.isnan(cells["rouge_l"][3])) == ("no", True)
+        assert cells[["prompt_tokens", "latency_p50_s", "top_k"]].isna().to_numpy().tolist()[2:] == [
+            [True, True, True],
+            [True, False, False],
+        ]
+
+    def test_of_changes_of_a_base_are_named_by_what_they_change(self, tmp_path: Path) -> None:
+        base = {"a": 1, "b": 1, "c": 1, "d": 1}
+        changed = [base, {**base, "a": 2}, {**base, "b": 2}, {**base, "c": 2}, {**base, "d": [2, 3]}]
+        cells = [replace(FIRST, cell_id=f"c{number}", axes=axes) for number, axes in enumerate(changed)]
+        frame = analysis.load(tiny_sweep.write(tmp_path / "s", cells)).cells
+        assert frame["name"].tolist() == ["the base", "a=2", "b=2", "c=2", "d=[2, 3]"]
+        assert frame["d"].tolist() == [1, 1, 1, 1, "[2, 3]"]
+
+
+class TestMetrics:
+    def test_every_value_is_a_row(self, tiny: Sweep) -> None:
+        found = tiny.metrics.query("subset == 'read/qa_1doc' and metric == 'rouge_l'")
+        assert found["cell_id"].tolist() == IDS
+        assert found["value"].tolist() == [cell.value("rouge_l", "read/qa_1doc") for cell in tiny.results.cells]
+        assert found[["n", "n_excluded"]].to_numpy().tolist() == [[4, 0], [4, 0], [4, 0], [3, 1]]
+        n_values = sum(len(entries) for cell in tiny.results.cells for entries in cell.metrics.values())
+        assert len(tiny.metrics) == n_values
+
+    def test_directions(self, tiny: Sweep) -> None:
+        by_metric = tiny.metrics.groupby("metric")["larger_is_better"].first()
+        assert by_metric.to_dict() == {"bleu": True, "hallucination": False, "rouge_l": True}
+
+    def test_topics_have_their_labels(self, labelled: Sweep) -> None:
+        topics = labelled.metrics.query("subset == 'topic/funds'")["topic"].unique().tolist()
+        assert topics == ["基金 Funds", "funds"]
+        assert labelled.metrics.query("subset == 'overall'")[["topic", "task"]].isna().all(axis=None)
+
+
+class TestSamples:
+    def test_only_what_is_asked_for(self, tiny: Sweep) -> None:
+        frame = tiny.samples(["score/rouge_l"], cells="retriever=dense,top_k=2")
+        assert list(frame.columns) == ["cell_id", "retriever", "top_k", "id", "score/rouge_l"]
+        assert frame["score/rouge_l"].tolist() == THIRD.rouge_l
+        assert frame["retriever"].unique().tolist() == ["dense"]
+
+    def test_of_all_cells_by_default(self, tiny: Sweep) -> None:
+        frame = tiny.samples()
+        assert frame["cell_id"].tolist() == [cell_id for cell_id in IDS for _ in range(8)]
+        assert {"question", "topic", "score/rouge_l", "score/bleu"} < set(frame.columns)
+        assert frame["score/rouge_l"].isna().sum() == 1
+
+    def test_of_some_cells_each_once(self, tiny: Sweep) -> None:
+        frame = tiny.samples([], cells=["best:hallucination", "retriever=bm25,top_k=2", tiny.results.cells[2]])
+        assert frame["cell_id"].unique().tolist() == [FIRST.cell_id, THIRD.cell_id]
+        assert len(frame) == 16
+
+    def test_topics_have_their_labels(self, labelled: Sweep) -> None:
+        assert labelled.samples(["topic"])["topic"].dropna().tolist() == ["基金 Funds", "funds"]
+
+    def test_a_column_that_only_one_cell_has(self, tmp_path: Path) -> None:
+        folder = tiny_sweep.write(tmp_path / "s", [FIRST, SECOND])
+        path = folder / SECOND.cell_id / "samples.parquet"
+        pd.read_parquet(path).assign(note="seen").to_parquet(path)
+        notes = analysis.load(folder).samples(["note"])["note"]
+        assert notes.isna().tolist() == [True] * 8 + [False] * 8
+
+    def test_an_unknown_column(self, tiny: Sweep) -> None:
+        with pytest.raises(
+            DataError, match=r"columns: no cell has 'rouge_l'; did you mean 'score/rouge_l'\? there are: id, "
+        ):
+            tiny.samples(["rouge_l"])
+        with pytest.raises(DataError, match=r"columns: got the text 'id', wanted a list of names, e\.g\. \['id'\]"):
+            tiny.samples("id")
+
+    def test_without_any_file(self, tmp_path: Path) -> None:
+        folder = tiny_sweep.write(tmp_path / "s", [FIRST])
+        (folder / FIRST.cell_id / "samples.parquet").unlink()
+        with pytest.raises(DataError, match=r"none of 1 cell\(s\) has samples; did all of them fail\?"):
+            analysis.load(folder).samples()
+
+    def test_a_damaged_file(self, tmp_path: Path) -> None:
+        folder = tiny_sweep.write(tmp_path / "s", [FIRST])
+        (folder / FIRST.cell_id / "samples.parquet").write_bytes(b"no parquet")
+        with pytest.raises(DataError, match=r"samples\.parquet: cannot be read"):
+            analysis.load(folder).samples()
+
+
+class TestCompare:
+    def test_is_the_comparison_of_the_command(self, tiny: Sweep) -> None:
+        found = tiny.compare("rouge_l", baseline="retriever=bm25,top_k=2")
+        family = analysis.comparison.compare_cells(
+            tiny.results, tiny.metric("rouge_l"), PairedTest(), baseline="retriever=bm25,top_k=2"
+        )
+        assert found["verdict"].tolist() == ["baseline", *(row.verdict for row in family.rows)]
+        assert found["p_adjusted"].tolist()[1:] == [row.p_adjusted for row in family.rows]
+        assert found["difference"].tolist()[1:] == [row.comparison.difference for row in family.rows]
+        assert found["n"].tolist() == [7] * 4
+
+    def test_the_best_stands_first(self, tiny: Sweep) -> None:
+        found = tiny.compare()
+        assert (found["cell_id"][0], found["verdict"][0]) == (THIRD.cell_id, "best")
+        assert found["n_left_out"].tolist()[1] == "1 answer_error"
+
+
+class TestMatrix:
+    @pytest.fixture
+    def with_matrix(self, tmp_path: Path) -> Sweep:
+        def entry(value: float, **more: float) -> dict[str, dict[str, object]]:
+            return {"rouge_l": {"value": value, "n": 2, "n_excluded": {}, **more}}
+
+        metrics = {
+            "overall": entry(0.5),
+            "topic/funds": entry(0.1),
+            "topic/bonds": entry(0.2),
+            "task/extractive": entry(0.3),
+            "matrix/funds/extractive": entry(0.4, pooled=0.45),
+        }
+        return analysis.load(tiny_sweep.write(tmp_path / "m", [replace(FIRST, facts={**LABELS, "metrics": metrics})]))
+
+    def test_has_labels_and_the_means_of_rows_and_columns(self, with_matrix: Sweep) -> None:
+        matrix = with_matrix.matrix("rouge_l", FIRST.cell_id)
+        assert (matrix.index.name, matrix.columns.name) == ("topic", "task")
+        assert matrix.loc["基金 Funds"].tolist() == [0.4, 0.1]
+        assert matrix["All"].tolist()[:2] == [0.1, 0.2]
+        assert matrix.loc["All", "Extractive QA"] == 0.3
+        assert np.isnan([matrix.loc["bonds", "Extractive QA"], matrix.loc["All", "All"]]).all()
+
+    def test_of_another_field(self, with_matrix: Sweep) -> None:
+        assert with_matrix.matrix(field="pooled").loc["基金 Funds", "Extractive QA"] == 0.45
+        assert with_matrix.matrix(field="n").loc["bonds", "All"] == 2
+        with pytest.raises(DataError, match="field: got 'mean', wanted one of: value, ci_low"):
+            with_matrix.matrix(field="mean")
+
+    def test_of_data_without_tasks(self, tiny: Sweep) -> None:
+        with pytest.raises(DataError, match="its data have no topics and tasks"):
+            tiny.matrix("rouge_l")
+
+    def test_of_a_subset(self, tiny: Sweep) -> None:
+        with pytest.raises(DataError, match=r"read:rouge_l: a matrix is over all samples; name the metric alone"):
+            tiny.matrix("read:rouge_l")
+
+
+def test_loading_a_sweep_does_not_load_pandas(sweep: Path) -> None:
+    """Every command of `python -m analysis` does it."""
+    import subprocess
+    import sys
+
+    code = f"import sys, analysis; analysis.load({str(sweep)!r}); print('pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
