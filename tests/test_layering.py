@@ -151,6 +151,9 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "runner.display",
         "runner.ranking",
         "runner.svg",
+        "runner.hit_texts",
+        "runner.sample_verdicts",
+        "components.forensics",
         "components.records",
         "components.errors",
         "components.clusters",
@@ -184,7 +187,15 @@ FLOORS = {
 }
 """What each package of the runner may import besides itself and components; on top are the commands."""
 
-READING = ("runner.results", "runner.loaded", "runner.common_samples", "runner.ranking", "runner.json_types")
+READING = (
+    "runner.results",
+    "runner.loaded",
+    "runner.common_samples",
+    "runner.hit_texts",
+    "runner.json_types",
+    "runner.ranking",
+    "runner.sample_verdicts",
+)
 """How results are written and read: for every floor above the pipeline, and for the analysis."""
 
 COMMANDS = {

@@ -11,8 +11,7 @@ from components.means import combine_mean, mean_scores
 from components.metrics.references import require_texts_of
 from components.records import Sample, Scores, ScoreState, TextsWithUnits
 from components.text.containing import contains, form_to_search
-
-PHRASES = ("insufficient information", "信息不足")
+from components.text.refusals import ABSTENTIONS
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Abstention:
     Questions that can be answered are NOT_APPLICABLE. Source: Chen et al. 2024, RGB, rejection rate.
     """
 
-    phrases: tuple[str, ...] = PHRASES
+    phrases: tuple[str, ...] = ABSTENTIONS
 
     version: ClassVar[int] = 1
     larger_is_better: ClassVar[bool | None] = True

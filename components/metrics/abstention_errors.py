@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.means import combine_mean
-from components.metrics.abstention import PHRASES, phrase_mistakes, shares_of, which_abstain
+from components.metrics.abstention import phrase_mistakes, shares_of, which_abstain
 from components.metrics.references import require_texts_of
 from components.records import Sample, Scores, TextsWithUnits
+from components.text.refusals import ABSTENTIONS
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class AbstentionErrors:
     Tokenizer: none. References are not read. Questions of the other sort are NOT_APPLICABLE.
     """
 
-    phrases: tuple[str, ...] = PHRASES
+    phrases: tuple[str, ...] = ABSTENTIONS
 
     version: ClassVar[int] = 1
     larger_is_better: ClassVar[bool | None] = False

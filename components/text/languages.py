@@ -72,14 +72,15 @@ def _of_latin(texts: Iterable[str]) -> str:
     words = Counter(word for text in texts for word in _LATIN_WORD.findall(text))
     total = words.total()
     shares = {
-        language: sum(words[word] for word in stop_words) / total for language, stop_words in _function_words().items()
+        language: sum(words[word] for word in stop_words) / total for language, stop_words in function_words().items()
     }
     best = max(shares, key=shares.__getitem__)
     return best if shares[best] >= _FEWEST_STOP_WORDS else UNKNOWN
 
 
 @cache
-def _function_words() -> Mapping[str, frozenset[str]]:
+def function_words() -> Mapping[str, frozenset[str]]:
+    """The commonest words of each language in Latin script, which say little by themselves."""
     from bm25s import stopwords
 
     return {

@@ -45,6 +45,7 @@ def collect_cell(
         "dataset": {
             "name": cell.request.cell.dataset.name,
             "key": data.key,
+            "corpus": data.corpus.key,
             "n_documents": data.n_documents,
             "n_samples": data.n_samples,
             **data.notes,

@@ -77,6 +77,7 @@ from runner.pipeline.filtering import FilteredDocuments, filter_reports, filtere
 from runner.pipeline.fusing import Ranking, joined_hits
 from runner.pipeline.generating import GeneratedAnswers, GeneratedInSteps, draw_mistakes, generations
 from runner.pipeline.headers import Searched, asked_headers, header_mistakes, with_headers
+from runner.pipeline.hit_ranks import HitRanks, RankingOfArm, names_of_arms
 from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.list_reranking import asked_orders
 from runner.pipeline.original_places import gold_in, ranking_in_original, told_in_original
@@ -275,10 +276,17 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
         found: Stage[Hits] = PickedHits(picking, n, gold, corpus, chunks)
         queries = (judged_by := unasked_queries(cell.expander, data),)
         filter_told: tuple[StepReport, ...] = ()
+        arms: tuple[RankingOfArm, ...] = ()
     else:
         queries, judged_by = searched_queries(cell.expander, data), reranking_queries(cell.expander, data)
         allowed = filtered_documents(cell.filter, data, cut_up.searched)
-        hits_searched = _searched(cell, *searched, queries, allowed)
+        arms = _rankings(cell, *searched, queries, allowed)
+        hits_searched = joined_hits(
+            cell.retriever.fusion,
+            cell.retriever.depth,
+            [arm.ranking for arm in arms],
+            is_one_query_each=gives_one_query(cell.expander),
+        )
         filter_told = filter_reports(data, allowed, hits_searched)
         found = cut_up.hits_to_read(hits_searched)
     cut = () if picking else cut_texts(cell.retriever, *searched, queries)
@@ -324,22 +332,27 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
             ),
             asking_corpora(refined),
             asked_headers(searched),
+            HitRanks(
+                arms,
+                () if cut_up.searched is chunks else (cut_up.searched, chunks),
+                () if hits is found else (found,),
+            ),
         ),
         tuple(scorings),
         reported,
     )
 
 
-def _searched(
+def _rankings(
     cell: Cell,
     data: Data,
     chunks: Stage[Spans],
     queries: Iterable[Stage[Queries]],
     allowed: FilteredDocuments | None,
-) -> Stage[Hits]:
-    """Every arm searches for every variant of the query among the allowed documents; then all rankings are fused."""
+) -> tuple[RankingOfArm, ...]:
+    """Every arm searches for every variant of the query among the allowed documents."""
     retriever, rankings = cell.retriever, []
-    for arm in retriever.arms:
+    for arm, names in zip(retriever.arms, names_of_arms(retriever), strict=True):
         for variant in queries:
             if isinstance(arm, DenseArm):
                 search: Search = dense_hits(arm, data, chunks, variant, retriever.depth)
@@ -348,8 +361,9 @@ def _searched(
             else:
                 assert isinstance(arm, EncodedArm), "an arm that picks is the only one, and was asked for its hits"
                 search = encoded_hits(arm, data, chunks, variant, retriever.depth)
-            rankings.append(Ranking(filtered_hits(search, variant, allowed, chunks), variant))
-    return joined_hits(retriever.fusion, retriever.depth, rankings, is_one_query_each=gives_one_query(cell.expander))
+            ranking = Ranking(filtered_hits(search, variant, allowed, chunks), variant)
+            rankings.append(RankingOfArm(names, ranking))
+    return tuple(rankings)
 
 
 def _closed_book(cell: Cell, data: Data) -> _Found:

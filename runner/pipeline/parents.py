@@ -63,7 +63,7 @@ class ParentHits(Stage[Hits]):
     def make(self, run: Run) -> Hits:
         """Puts parents in the place of their children."""
         hits = run.read(self.hits)
-        parent_of = np.append(_parents_of(run.read(self.children), run.read(self.parents)), -1)
+        parent_of = np.append(parents_of(run.read(self.children), run.read(self.parents)), -1)
         parents = parent_of[hits.chunk]  # -1 takes the last
         found = empty_hits(*parents.shape)
         for row, own in enumerate(parents):
@@ -74,7 +74,7 @@ class ParentHits(Stage[Hits]):
         return found
 
 
-def _parents_of(children: Spans, parents: Spans) -> NDArray[np.int32]:
+def parents_of(children: Spans, parents: Spans) -> NDArray[np.int32]:
     """The first parent that holds each child, int32[n_children]. No parent lies inside another, so their ends are
     sorted as they are.
     """

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from components.clusters import clusters_of
 from components.fields import added_later
+from components.found_gold import GoldPlaces
 from components.gold_copies import GoldCopies
 from components.json_value import Json
 from components.records import (
@@ -36,28 +37,21 @@ from runner.pipeline.data import Samples
 from runner.pipeline.expanding import asked_counts
 from runner.pipeline.generating import Generation
 from runner.pipeline.headers import AskedHeaders, header_counts
+from runner.pipeline.hit_columns import (
+    FOUND_GOLD_TYPE,
+    RETRIEVED_TYPE,
+    gold_column,
+    gold_columns,
+    hit_table,
+    retrieved_column,
+)
+from runner.pipeline.hit_ranks import HitRanks
 from runner.pipeline.judge_counts import judge_counts
 from runner.pipeline.judging import JudgedScores
 from runner.pipeline.list_reranking import HitOrders
 from runner.pipeline.refining import AskedCorpus, refiner_counts
 from runner.pipeline.scores import Scoring
 from runner.pipeline.step_reports import StepReport
-
-_HITS_TYPE = pa.list_(
-    pa.struct(
-        [
-            ("document_id", pa.string()),
-            ("start", pa.int32()),
-            ("end", pa.int32()),
-            ("score", pa.float32()),
-            ("in_context", pa.bool_()),
-        ]
-    )
-)
-
-_GOLD_TYPE = pa.list_(
-    pa.struct([("document_id", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("grade", pa.int32())])
-)
 
 
 @dataclass(frozen=True)
@@ -88,6 +82,7 @@ class Retrieved(StageGroup):
     corpora: tuple[AskedCorpus, ...] = added_later(())
     headers: tuple[AskedHeaders, ...] = added_later(())
     """Those that language models wrote."""
+    ranks: HitRanks = added_later(HitRanks())
 
     def asked(self, run: Run) -> dict[str, AskedCounts]:
         """How well a language model was understood that wrote documents, headers or queries, or put hits in order."""
@@ -115,18 +110,30 @@ class Retrieved(StageGroup):
         return [run.read(stage) for stage in self.cut]
 
     def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
-        """`query`: what was searched for, several in lines of their own; `retrieved`: all hits of a sample, best first,
-        each with place, score and whether it is in the context.
+        """`query`: what was searched for, several in lines of their own; `retrieved`, `gold`, `found_gold`: all hits of
+        a sample, best first, and what of the gold they hold.
         """
         texts: list[list[str]] = [[] for _ in samples]
         for stage in self.queries:
             queries = run.read(stage)
             for text, sample in zip(queries.texts, queries.sample.tolist(), strict=True):
                 texts[sample].append(text)
-        found = _hit_lists(run.read(self.hits), run.read(self.chunks), run.read(self.corpus), run.read(self.context))
         query = pa.array(["\n".join(own) for own in texts], pa.string())
         told = {name: column for report in self.reports for name, column in report.columns(run).items()}
-        return {"query": query, "retrieved": found, **told}
+        return {"query": query, **self._found(run, samples), **told}
+
+    def _found(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
+        hits, chunks, context = run.read(self.hits), run.read(self.chunks), run.read(self.context)
+        documents = run.read(self.corpus)
+        table = hit_table(hits, chunks)
+        places = GoldPlaces(samples, documents, run.read(self.copies))
+        gold = gold_columns(samples, places, table, chunks, context)
+        ranks = self.ranks.columns(run, table)
+        return {
+            "gold": gold.gold(),
+            "retrieved": retrieved_column(table, hits, chunks, documents, context, gold.grades(), ranks),
+            "found_gold": gold.found(),
+        }
 
 
 @dataclass(frozen=True)
@@ -150,10 +157,13 @@ class NothingRetrieved(StageGroup):
         return []
 
     def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
-        """The question stands for the query, and there are no hits."""
+        """The question stands for the query, there are no hits, and `found_gold` is null: nothing was looked for."""
+        unknown = [None] * sum(len(sample.gold) for sample in samples)
         return {
             "query": pa.array([sample.question for sample in samples], pa.string()),
-            "retrieved": pa.array([[]] * len(samples), _HITS_TYPE),
+            "gold": gold_column(samples, unknown, unknown),
+            "retrieved": pa.array([[]] * len(samples), RETRIEVED_TYPE),
+            "found_gold": pa.nulls(len(samples), FOUND_GOLD_TYPE),
         }
 
 
@@ -162,7 +172,7 @@ class Result(Stage[Summary]):
     """All that a cell found."""
 
     kind: ClassVar[str] = "result"
-    version: ClassVar[int] = 15
+    version: ClassVar[int] = 16
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Summary]] = Columns(Summary)
 
@@ -297,7 +307,6 @@ def _slugs(samples: Iterable[Sample]) -> list[str]:
 
 
 def _sample_columns(samples: Sequence[Sample]) -> dict[str, pa.Array]:
-    gold = [[asdict(unit) for unit in sample.gold] for sample in samples]
     history = [json.dumps([vars(turn) for turn in sample.history], ensure_ascii=False) for sample in samples]
     return {
         "id": pa.array([sample.id for sample in samples], pa.string()),
@@ -310,32 +319,8 @@ def _sample_columns(samples: Sequence[Sample]) -> dict[str, pa.Array]:
         "references": pa.array([list(sample.references) for sample in samples], pa.list_(pa.string())),
         "answer_parts": pa.array([sample.answer_parts for sample in samples], pa.list_(pa.list_(pa.string()))),
         "answerable": pa.array([sample.answerable for sample in samples], pa.bool_()),
-        "gold": pa.array(gold, _GOLD_TYPE),
         "cluster": pa.array(clusters_of(samples), pa.int64()),
     }
-
-
-def _hit_lists(hits: Hits, chunks: Spans, documents: Documents, context: Context) -> pa.Array:
-    found = hits.chunk >= 0
-    chunk = hits.chunk[found]
-    rows = np.nonzero(found)[0]
-    in_context = np.zeros(hits.chunk.shape, dtype=bool)
-    for column in context.chunk.T:
-        in_context |= (hits.chunk == column[:, None]) & found
-    struct = pa.StructArray.from_arrays(
-        [
-            pa.DictionaryArray.from_arrays(
-                chunks.document[chunk], pa.array(documents.ids, pa.string())
-            ).dictionary_decode(),
-            pa.array(chunks.start[chunk]),
-            pa.array(chunks.end[chunk]),
-            pa.array(hits.score[found]),
-            pa.array(in_context[found]),
-        ],
-        fields=list(_HITS_TYPE.value_type),
-    )
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(hits)))]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), struct)
 
 
 def _answer_columns(answers: Sequence[Answer]) -> dict[str, pa.Array]:

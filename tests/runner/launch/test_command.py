@@ -134,7 +134,11 @@ class TestSampleTable:
     def test_hits_are_sorted_and_say_what_was_in_the_prompt(self, rows: list[dict[str, Any]]) -> None:
         for row in rows:
             hits = row["retrieved"]
-            assert set(hits[0]) == {"document_id", "start", "end", "score", "in_context"}
+            assert set(hits[0]) == {
+                "document_id", "start", "end", "score", "in_context", "rank", "gold_grade", "rank_dense", "rank_sparse",
+                "rank_before_rerank",
+            }  # fmt: skip
+            assert [hit["rank"] for hit in hits] == list(range(1, len(hits) + 1))
             assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
             assert [hit["in_context"] for hit in hits] == [True] * 5 + [False] * (len(hits) - 5)
 

@@ -16,10 +16,10 @@ def test_gold_keeps_its_places_and_grades(tmp_path: Path) -> None:
     assert run_small(tmp_path, [*own_data(tmp_path, TEXTS, SAMPLES), "llm=none", *RANKING_ONLY]) == 0
     assert [row["gold"] for row in samples_in(tmp_path)] == [
         [
-            {"document_id": "a", "start": None, "end": None, "grade": 3},
-            {"document_id": "b", "start": None, "end": None, "grade": 1},
+            {"document_id": "a", "start": None, "end": None, "grade": 3, "n_characters": 15, "n_in_context": 15},
+            {"document_id": "b", "start": None, "end": None, "grade": 1, "n_characters": 15, "n_in_context": 15},
         ],
-        [{"document_id": "b", "start": 4, "end": 14, "grade": 2}],
+        [{"document_id": "b", "start": 4, "end": 14, "grade": 2, "n_characters": 10, "n_in_context": 10}],
     ]
 
 

@@ -1,0 +1,38 @@
+"""The verdicts on all samples of a cell as a table."""
+
+from typing import TYPE_CHECKING
+
+from components.forensics.stages import THETA
+from runner.loaded import LoadedSweep
+from runner.results import CellResult
+from runner.sample_verdicts import sample_verdicts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) -> "pd.DataFrame":
+    """A row per sample, in the order of `samples.parquet`: id, subset, topic, task, stage, outcome, failure ("" where
+    nothing failed), is_uncertain (bool), doubts (why it is, "" where it is not), rank_needed (Int64: the rank down to
+    which the hits hold the evidence, missing where all of them do not).
+
+    `theta` is the share of a gold unit's characters that is enough of it. Raises DataError for a cell without a table
+    of samples, or with one of an earlier version.
+    """
+    import pandas as pd
+
+    found = sample_verdicts(sweep, cell, theta)
+    return pd.DataFrame(
+        {
+            "id": [own.id for own in found],
+            "subset": [own.subset for own in found],
+            "topic": [own.topic for own in found],
+            "task": [own.task for own in found],
+            "stage": [own.verdict.stage.value for own in found],
+            "outcome": [own.verdict.outcome.value for own in found],
+            "failure": [own.verdict.failure.value for own in found],
+            "is_uncertain": [bool(own.verdict.doubts) for own in found],
+            "doubts": ["; ".join(own.verdict.doubts) for own in found],
+            "rank_needed": pd.array([own.verdict.rank_needed for own in found], dtype="Int64"),
+        }
+    )

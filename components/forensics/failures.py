@@ -1,0 +1,60 @@
+"""The class of a failure, from how far the evidence came and what became of the answer."""
+
+from enum import StrEnum
+
+from components.forensics.outcomes import Outcome
+from components.forensics.sources import Use
+from components.forensics.stages import BROKEN, Stage
+
+
+class Failure(StrEnum):
+    """Why a sample failed; NONE: it did not.
+
+    The names of stages: the evidence was lost there. ERROR, EMPTY, REFUSED, TRUNCATED: how the answer ended, whatever
+    its evidence (a refusal by words only with the evidence in the prompt: without, it is honest). DISTRACTED, UNUSED,
+    WRONG_WITH_EVIDENCE, PARTLY, LOW: with the evidence in the prompt. UNEXPLAINED: an answer that is not right where
+    no evidence is named, or nothing was searched. FALSE_ANSWER: a question that cannot be answered was.
+    """
+
+    NONE = ""
+    NOT_IN_CORPUS = "not_in_corpus"
+    NOT_RETRIEVED = "not_retrieved"
+    CUT = "cut"
+    RANKED_LOW = "ranked_low"
+    DROPPED = "dropped"
+    DISTRACTED = "distracted"
+    UNUSED = "unused"
+    WRONG_WITH_EVIDENCE = "wrong_with_evidence"
+    PARTLY = "partly"
+    LOW = "low"
+    FALSE_ANSWER = "false_answer"
+    UNEXPLAINED = "unexplained"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    EMPTY = "empty"
+    ERROR = "error"
+
+
+_OF_ANY_EVIDENCE = {Outcome.ERROR: Failure.ERROR, Outcome.EMPTY: Failure.EMPTY, Outcome.TRUNCATED: Failure.TRUNCATED}
+_WITH_EVIDENCE = {Outcome.REFUSED: Failure.REFUSED, Outcome.PARTLY: Failure.PARTLY, Outcome.LOW: Failure.LOW}
+
+
+def failure_of(stage: Stage, outcome: Outcome, use: Use | None, *, answerable: bool, is_filtered: bool) -> Failure:
+    """The class of one sample. `use` is known for wrong answers with evidence in the prompt (None elsewhere);
+    `is_filtered` for an answer that the model's provider refused, whatever was in the prompt.
+    """
+    if outcome in (Outcome.RIGHT, Outcome.TYPICAL):
+        return Failure.NONE
+    if is_filtered:
+        return Failure.REFUSED
+    if outcome in _OF_ANY_EVIDENCE:
+        return _OF_ANY_EVIDENCE[outcome]
+    if not answerable:
+        return Failure.NONE if outcome is Outcome.NOT_JUDGED else Failure.FALSE_ANSWER
+    if stage in BROKEN:
+        return Failure(stage.value)
+    if outcome is Outcome.NOT_JUDGED:
+        return Failure.NONE
+    if stage is not Stage.IN_CONTEXT:
+        return Failure.REFUSED if outcome is Outcome.REFUSED else Failure.UNEXPLAINED
+    return _WITH_EVIDENCE.get(outcome) or Failure(use or Use.WRONG_WITH_EVIDENCE)

@@ -1,0 +1,138 @@
+"""How far the evidence of a sample came on its way into the prompt.
+
+Evidence is counted in characters, as passage coverage is: whatever the chunks, a unit of gold has arrived if chunks
+hold `theta` of its characters between them. Only the sets of what is within a rank and what is in the context count, so
+that the order of hits inside top_k changes nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+THETA = 0.8
+"""The share of a gold unit's characters that is enough of it."""
+
+
+class Stage(StrEnum):
+    """Where the evidence was lost, in the order of the pipeline; IN_CONTEXT: nowhere. NO_GOLD: the sample names no
+    evidence; NOT_SEARCHED: the cell retrieves nothing.
+    """
+
+    NOT_IN_CORPUS = "not_in_corpus"
+    NOT_RETRIEVED = "not_retrieved"
+    CUT = "cut"
+    RANKED_LOW = "ranked_low"
+    DROPPED = "dropped"
+    IN_CONTEXT = "in_context"
+    NO_GOLD = "no_gold"
+    NOT_SEARCHED = "not_searched"
+
+
+BROKEN = (Stage.NOT_IN_CORPUS, Stage.NOT_RETRIEVED, Stage.CUT, Stage.RANKED_LOW, Stage.DROPPED)
+"""Those that keep evidence out of the prompt, the earliest first."""
+
+_ORDER = {stage: place for place, stage in enumerate((*BROKEN, Stage.IN_CONTEXT))}
+
+
+@dataclass(frozen=True)
+class FoundPiece:
+    """The characters [start, end) of a gold unit, which the hit at `rank` (from 1) holds, in place or as a copy."""
+
+    rank: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class GoldUnit:
+    """One unit of a sample's gold: how many characters it has (None if its document is not in the corpus), how many of
+    them are in the context, and what of it was found. `is_document` if it is a whole document.
+    """
+
+    n_characters: int | None
+    n_in_context: int = 0
+    found: Sequence[FoundPiece] = ()
+    is_document: bool = False
+
+
+@dataclass(frozen=True)
+class UnitStage:
+    """How far one unit came, and the rank down to which the hits hold enough of it; None if all hits do not."""
+
+    stage: Stage
+    rank_needed: int | None
+
+
+@dataclass(frozen=True)
+class SampleStage:
+    """How far the evidence of a sample came: as far as its unit that was lost first. `rank_needed` is the rank down to
+    which the hits hold enough of every unit, None if all hits do not. `is_uncertain` if a whole document decided: who
+    labels documents rarely means every sentence of them.
+    """
+
+    stage: Stage
+    rank_needed: int | None
+    is_uncertain: bool = False
+
+
+def stage_of(units: Sequence[GoldUnit], top_k: int, theta: float = THETA) -> SampleStage:
+    """The stage of a sample of a cell that searches. All units are needed, as all count in passage coverage; of units
+    without a character there is nothing to find, and they do not count.
+    """
+    counted = [unit for unit in units if unit.n_characters != 0]
+    if not counted:
+        return SampleStage(Stage.NO_GOLD, None)
+    stages = [_stage_of_unit(unit, top_k, theta) for unit in counted]
+    earliest = min(range(len(stages)), key=lambda place: _ORDER[stages[place].stage])
+    stage = stages[earliest].stage
+    ranks = [own.rank_needed for own in stages if own.rank_needed is not None]
+    return SampleStage(
+        stage,
+        max(ranks) if len(ranks) == len(stages) else None,
+        counted[earliest].is_document and _is_partly_there(stage, stages),
+    )
+
+
+def _is_partly_there(stage: Stage, stages: Iterable[UnitStage]) -> bool:
+    """Whether something of the evidence was lost that may not have been needed: part of a document, or one of several
+    documents.
+    """
+    return stage in (Stage.CUT, Stage.RANKED_LOW, Stage.DROPPED) or (
+        stage in BROKEN and any(own.stage is not stage for own in stages)
+    )
+
+
+def _stage_of_unit(unit: GoldUnit, top_k: int, theta: float) -> UnitStage:
+    if unit.n_characters is None:
+        return UnitStage(Stage.NOT_IN_CORPUS, None)
+    enough = theta * unit.n_characters
+    rank_needed = _rank_needed(unit.found, enough)
+    return UnitStage(_lost_at(unit, top_k, enough, rank_needed), rank_needed)
+
+
+def _lost_at(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None) -> Stage:
+    if unit.n_in_context and unit.n_in_context >= enough:
+        return Stage.IN_CONTEXT  # also by chunks around the hits, where nothing else holds it
+    if not unit.found:
+        return Stage.NOT_RETRIEVED
+    if rank_needed is not None and rank_needed <= top_k:
+        return Stage.DROPPED
+    is_begun = any(piece.rank <= top_k for piece in unit.found)
+    ranks = {piece.rank for piece in unit.found}
+    is_whole = any(_n_covered(piece for piece in unit.found if piece.rank == rank) >= enough for rank in ranks)
+    return Stage.CUT if is_begun and not is_whole else Stage.RANKED_LOW
+
+
+def _rank_needed(found: Sequence[FoundPiece], enough: float) -> int | None:
+    """The first rank down to which the pieces hold enough characters."""
+    ranks = sorted({piece.rank for piece in found})
+    return next((rank for rank in ranks if _n_covered(piece for piece in found if piece.rank <= rank) >= enough), None)
+
+
+def _n_covered(pieces: Iterable[FoundPiece]) -> int:
+    """Characters in the union of pieces."""
+    n_covered = covered_until = 0
+    for start, end in sorted((piece.start, piece.end) for piece in pieces):
+        n_covered += max(0, end - max(start, covered_until))
+        covered_until = max(covered_until, end)
+    return n_covered

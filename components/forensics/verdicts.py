@@ -1,0 +1,115 @@
+"""The verdict on one sample of a cell: how far its evidence came, what became of its answer, and why it failed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from components.forensics.failures import Failure, failure_of
+from components.forensics.outcomes import AnsweredSample, JudgedOutcome, Outcome, outcome_of
+from components.forensics.sources import RUN, Use, shares_of, use_of
+from components.forensics.stages import BROKEN, THETA, FoundPiece, GoldUnit, SampleStage, Stage, stage_of
+from components.json_value import Json
+from components.records import AnswerState, Kind
+
+COLUMNS = (
+    "kind",
+    "question",
+    "references",
+    "answer_parts",
+    "answerable",
+    "gold",
+    "found_gold",
+    "answer",
+    "state",
+)
+"""Of the table of samples: what a verdict is made of."""
+
+
+@dataclass(frozen=True)
+class PromptTexts:
+    """The passages of a prompt: those that hold some of the gold, and the others."""
+
+    gold: Sequence[str]
+    others: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one sample. `doubts` say why the class is uncertain; empty where nothing does. `rank_needed` is
+    the rank down to which the hits hold enough of all evidence, None if all of them do not.
+    """
+
+    stage: Stage
+    outcome: Outcome
+    failure: Failure
+    rank_needed: int | None
+    doubts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A sample whose stage and outcome are known; a verdict may need the texts of its prompt besides."""
+
+    sample: AnsweredSample
+    stage: SampleStage
+    judged: JudgedOutcome
+
+    @property
+    def needs_texts(self) -> bool:
+        """Whether what the answer was taken from decides: it is wrong, and the evidence was in the prompt."""
+        is_wrong = self.judged.outcome is Outcome.WRONG and self.sample.answerable
+        return is_wrong and self.stage.stage is Stage.IN_CONTEXT
+
+    def verdict(self, texts: PromptTexts | None = None) -> Verdict:
+        """The verdict; without the texts where they are needed, it says no more than that the evidence was there."""
+        use, doubt = self._use(texts) if self.needs_texts else (None, "")
+        failure = failure_of(
+            self.stage.stage,
+            self.judged.outcome,
+            use,
+            answerable=self.sample.answerable,
+            is_filtered=self.sample.state is AnswerState.REFUSED,
+        )
+        of_stage = "whole document" if self.stage.is_uncertain and failure in _OF_STAGES else ""
+        doubts = dict.fromkeys(filter(None, (of_stage, self.judged.doubt, doubt)))
+        return Verdict(self.stage.stage, self.judged.outcome, failure, self.stage.rank_needed, tuple(doubts))
+
+    def _use(self, texts: PromptTexts | None) -> tuple[Use, str]:
+        if texts is None:
+            return Use.WRONG_WITH_EVIDENCE, "texts not kept"
+        is_short = len("".join(self.sample.answer.split())) < RUN
+        return use_of(shares_of(self.sample.answer, texts.gold, texts.others)), "short answer" if is_short else ""
+
+
+_OF_STAGES = frozenset(stage.value for stage in BROKEN)
+
+
+def examine(
+    row: Mapping[str, Json], top_k: int, score: float | None, low_below: float | None, theta: float = THETA
+) -> Examined:
+    """What is known of a row of the table of samples (`COLUMNS` of it). `score` and `low_below` as in
+    `AnsweredSample`.
+    """
+    sample = AnsweredSample(
+        Kind(row["kind"]),
+        row["question"],
+        tuple(row["references"]),
+        tuple(map(tuple, row["answer_parts"])),
+        row["answerable"],
+        AnswerState(row["state"]),
+        row["answer"],
+        score,
+        low_below,
+    )
+    is_searched = row["found_gold"] is not None
+    stage = stage_of(_units(row), top_k, theta) if is_searched else SampleStage(Stage.NOT_SEARCHED, None)
+    return Examined(sample, stage, outcome_of(sample))
+
+
+def _units(row: Mapping[str, Json]) -> list[GoldUnit]:
+    found: list[list[FoundPiece]] = [[] for _ in row["gold"]]
+    for piece in row["found_gold"]:
+        found[piece["gold"]].append(FoundPiece(piece["rank"], piece["start"], piece["end"]))
+    return [
+        GoldUnit(unit["n_characters"], unit["n_in_context"], own, is_document=unit["start"] is None)
+        for unit, own in zip(row["gold"], found, strict=True)
+    ]

@@ -1,0 +1,106 @@
+"""Which characters of the gold chunks hold: of its own documents, and of copies of them that count as gold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.gold_copies import GoldCopies, gold_units
+from components.metrics.gold_spans import gold_positions
+from components.records import Documents, Sample
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SpansOfSamples:
+    """Spans of documents as columns of equal length, int64: `sample` is the position of the sample that they belong to,
+    `document` that of their document in the corpus, `start` and `end` are characters of it.
+    """
+
+    sample: Ints
+    document: Ints
+    start: Ints
+    end: Ints
+
+
+@dataclass(frozen=True)
+class GoldPieces:
+    """Characters of gold that spans hold, as columns of equal length, int64.
+
+    `span` is a position among the spans, non-decreasing; `gold` one among the gold units of all samples in a row.
+    `start` and `end` are characters of the unit, from 0.
+    """
+
+    span: Ints
+    gold: Ints
+    start: Ints
+    end: Ints
+
+    def n_characters(self, n_units: int) -> Ints:
+        """How many characters of each unit the spans hold between them, int64[n_units]: each counts once."""
+        order = np.lexsort((self.start, self.gold))
+        gold, start, end = self.gold[order], self.start[order], self.end[order]
+        # Units are laid end to end on one number line, so that one running maximum serves all of them.
+        base = gold * (int(end.max(initial=0)) + 1)
+        covered = np.append(0, np.maximum.accumulate(base + end)[:-1]) if len(gold) else base
+        n_new = np.maximum(base + end - np.maximum(base + start, covered), 0)
+        counts: Ints = np.bincount(gold, weights=n_new, minlength=n_units).astype(np.int64)
+        return counts
+
+
+class GoldPlaces:
+    """Where the gold of samples stands in a corpus."""
+
+    def __init__(self, samples: Sequence[Sample], documents: Documents, copies: GoldCopies) -> None:
+        """`copies` are those of these samples in these documents."""
+        positions = gold_positions(samples, documents)
+        number = {unit: i for i, unit in enumerate(gold_units(samples))}
+        units = [(row, unit) for row, sample in enumerate(samples) for unit in sample.gold]
+        self._length: list[int | None] = []
+        own: list[tuple[int, ...]] = []
+        first_of: dict[int, list[int]] = {}
+        for gold, (row, unit) in enumerate(units):
+            place = positions.get(unit.document_id)
+            start = unit.start or 0
+            end = start if place is None else len(documents.texts[place]) if unit.end is None else unit.end
+            self._length.append(None if place is None else end - start)
+            if place is not None:
+                own.append((row, gold, place, start, end, 0))
+            first_of.setdefault(number[unit.document_id, unit.start, unit.end], []).append(gold)
+        copied = [
+            (units[gold][0], gold, copy, copy_start, copy_start + length, gold_start - (units[gold][1].start or 0))
+            for unit, copy, copy_start, gold_start, length in zip(
+                copies.unit.tolist(),
+                copies.copy.tolist(),
+                copies.copy_start.tolist(),
+                copies.gold_start.tolist(),
+                copies.length.tolist(),
+                strict=True,
+            )
+            for gold in first_of.get(unit, ())
+        ]
+        rows = np.array([*own, *copied], dtype=np.int64).reshape(-1, 6)
+        self._n_documents = len(documents)
+        self._places = rows[np.lexsort((rows[:, 1], rows[:, 2], rows[:, 0]))]
+
+    @property
+    def lengths(self) -> Sequence[int | None]:
+        """Characters of each gold unit of all samples in a row; None for one whose document is not in the corpus."""
+        return self._length
+
+    def held_by(self, spans: SpansOfSamples) -> GoldPieces:
+        """What of its sample's gold each span holds."""
+        places = self._places
+        keys = places[:, 0] * self._n_documents + places[:, 2]
+        wanted = spans.sample * self._n_documents + spans.document
+        first = np.searchsorted(keys, wanted, side="left")
+        n = np.searchsorted(keys, wanted, side="right") - first
+        span = np.repeat(np.arange(len(wanted)), n)
+        place = places[np.arange(len(span)) + np.repeat(first - np.cumsum(n) + n, n)]
+        start = np.maximum(spans.start[span], place[:, 3])
+        end = np.minimum(spans.end[span], place[:, 4])
+        shift = place[:, 5] - place[:, 3]
+        is_held = start < end
+        return GoldPieces(*(column[is_held] for column in (span, place[:, 1], start + shift, end + shift)))

@@ -1,0 +1,95 @@
+"""Where the hits of a cell stood in the rankings before: in that of each search, and before the reranker."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from components.protocols import Arm, DenseArm, EncodedDenseArm, EncodedSparseArm, Retriever, SparseArm
+from components.records import Hits, Spans
+from runner.engine.run import Run
+from runner.engine.stage import Stage, StageGroup
+from runner.pipeline.fusing import Ranking
+from runner.pipeline.hit_columns import HitTable
+from runner.pipeline.parents import parents_of
+
+DENSE, SPARSE = "dense", "sparse"
+BEFORE_RERANK = "before_rerank"
+
+Ranks = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RankingOfArm(StageGroup):
+    """One ranking of a search, for one variant of the query, and the names under which its ranks are told."""
+
+    names: tuple[str, ...]
+    ranking: Ranking
+
+
+@dataclass(frozen=True)
+class HitRanks(StageGroup):
+    """The rankings before. `family` are the chunks that were searched and those that are read, where these differ;
+    `before_reranker` is what the reranker read, if there is one.
+    """
+
+    arms: tuple[RankingOfArm, ...] = ()
+    family: tuple[Stage[Spans], ...] = ()
+    before_reranker: tuple[Stage[Hits], ...] = ()
+
+    def columns(self, run: Run, table: HitTable) -> dict[str, pa.Array]:
+        """By name of a ranking, the rank of every hit in it, from 1; null where it is not in it. Of several variants of
+        the query, and of several searches with one name, the best counts, and of a chunk its best part.
+        """
+        found: dict[str, Ranks] = {name: np.zeros(len(table.row), dtype=np.int64) for name in (DENSE, SPARSE)}
+        for arm in self.arms:
+            for hits in self._as_read(run, arm.ranking.by_sample(run)):
+                ranks = _ranks_in(hits, table)
+                for name in arm.names:
+                    found[name] = _better(found[name], ranks) if name in found else ranks
+        found[BEFORE_RERANK] = np.zeros(len(table.row), dtype=np.int64)
+        for stage in self.before_reranker:  # one at most
+            found[BEFORE_RERANK] = _ranks_in(run.read(stage), table)
+        return {name: pa.array(ranks, pa.int32(), mask=ranks == 0) for name, ranks in found.items()}
+
+    def _as_read(self, run: Run, rankings: Iterable[Hits]) -> Iterator[Hits]:
+        """By the chunks that are read."""
+        if not self.family:
+            yield from rankings
+            return
+        searched, read = (run.read(stage) for stage in self.family)
+        parents = np.append(parents_of(searched, read), -1)
+        yield from (Hits(parents[hits.chunk], hits.score) for hits in rankings)
+
+
+def names_of_arms(retriever: Retriever) -> list[tuple[str, ...]]:
+    """Of each search the sort that it is of, and its own name where the retriever gives it one."""
+    searches = getattr(retriever, "searches", {})
+    own = {id(arm): name for name, arm in searches.items()} if isinstance(searches, Mapping) else {}
+    named = [(_sort_of(arm), own.get(id(arm), "")) for arm in retriever.arms]
+    return [tuple(dict.fromkeys(filter(None, names))) for names in named]
+
+
+def _sort_of(arm: Arm) -> str:
+    if isinstance(arm, DenseArm | EncodedDenseArm):
+        return DENSE
+    return SPARSE if isinstance(arm, SparseArm | EncodedSparseArm) else "late_interaction"
+
+
+def _ranks_in(hits: Hits, table: HitTable) -> Ranks:
+    """int64 of every hit of the table: its rank among these hits of its sample, 0 where it is none of them."""
+    row, column = np.nonzero(hits.chunk >= 0)
+    n_chunks = 1 + max(int(hits.chunk.max(initial=-1)), int(table.chunk.max(initial=-1)))
+    keys = row * n_chunks + hits.chunk[row, column]
+    order = np.argsort(keys, kind="stable")  # of a chunk that stands there twice the first is found
+    wanted = table.row * n_chunks + table.chunk
+    if not len(keys):
+        return np.zeros(len(wanted), dtype=np.int64)
+    place = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
+    return np.where(keys[place] == wanted, column[place] + 1, 0)
+
+
+def _better(one: Ranks, other: Ranks) -> Ranks:
+    return np.where((one == 0) | ((other > 0) & (other < one)), other, one)

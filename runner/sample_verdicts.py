@@ -1,0 +1,113 @@
+"""Why each sample of a cell failed: what the cell kept of it, held against the rules of `components.forensics`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from components.errors import DataError
+from components.forensics.outcomes import RELATIVE_KINDS
+from components.forensics.stages import THETA
+from components.forensics.verdicts import COLUMNS, Examined, PromptTexts, Verdict, examine
+from components.json_value import Json
+from runner.hit_texts import corpus_texts, read_hits, texts_of
+from runner.loaded import LoadedSweep
+from runner.results import CellResult, larger_is_better, read_samples
+
+_METRICS_OF_LONG_TEXTS = ("rouge_l", "bert_score_f1", "rouge_l_omnieval", "f1", "bleu")
+"""By the first of them that a sweep has, long texts are told apart."""
+
+
+@dataclass(frozen=True)
+class SampleVerdict:
+    """The verdict on one sample, and whose it is."""
+
+    id: str
+    subset: str
+    topic: str | None
+    task: str | None
+    verdict: Verdict
+
+
+def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) -> list[SampleVerdict]:
+    """One per sample of a cell of the sweep, in the order of its table. Answers that are long texts are compared with
+    those of the sweep's other cells. Raises DataError for a cell without a table of samples, or with one of another
+    version.
+    """
+    folder = sweep.folder_of(cell)
+    metric = metric_of_long_texts(sweep.cells)
+    scored = [f"score/{metric}"] if metric in cell.larger_is_better else []
+    rows = _read(folder, ["id", "subset", "topic", "task", *COLUMNS, *scored])
+    low_below = _lower_quartiles(tuple(_folders_with(metric, sweep)), metric) if scored else {}
+    top_k = top_k_of(cell)
+    examined = [
+        examine(row, top_k, row[scored[0]] if scored else None, low_below.get(row["subset"]), theta) for row in rows
+    ]
+    texts = _prompt_texts(examined, rows, cell, folder)
+    return [
+        SampleVerdict(row["id"], row["subset"], row["topic"], row["task"], own.verdict(texts.get(place)))
+        for place, (row, own) in enumerate(zip(rows, examined, strict=True))
+    ]
+
+
+def top_k_of(cell: CellResult) -> int:
+    """How many hits the prompts of a cell hold, at most."""
+    return int(cell.config.get("top_k", 0))
+
+
+def metric_of_long_texts(cells: Iterable[CellResult]) -> str:
+    """By which answers that are long texts are told apart; "" where a sweep has none."""
+    cells = tuple(cells)
+    return next((name for name in _METRICS_OF_LONG_TEXTS if larger_is_better(name, cells)), "")
+
+
+def _read(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
+    rows = read_samples(folder, columns)
+    if rows and (
+        "found_gold" not in rows[0] or any("n_in_context" not in unit for row in rows for unit in row["gold"])
+    ):
+        raise DataError(
+            f"{folder / 'samples.parquet'}: was written by a version that did not keep what became of the gold; give "
+            "the sweep's command again: all but the last stage of each cell is kept"
+        )
+    return rows
+
+
+def _folders_with(metric: str, sweep: LoadedSweep) -> list[Path]:
+    return [sweep.folder_of(cell) for cell in sweep.cells if metric in cell.larger_is_better]
+
+
+@lru_cache(maxsize=8)
+def _lower_quartiles(folders: tuple[Path, ...], metric: str) -> Mapping[str, float]:
+    """By subset, of all samples of these cells whose answers are long texts. Cells that ended do not change."""
+    scores: dict[str, list[float]] = {}
+    score = f"score/{metric}"
+    for folder in folders:
+        for row in read_samples(folder, ["subset", "kind", score]):
+            if row["kind"] in RELATIVE_KINDS and row[score] is not None:
+                scores.setdefault(row["subset"], []).append(row[score])
+    return {subset: float(np.quantile(own, 0.25)) for subset, own in scores.items()}
+
+
+def _prompt_texts(
+    examined: Sequence[Examined], rows: Sequence[Mapping[str, Json]], cell: CellResult, folder: Path
+) -> dict[int, PromptTexts]:
+    """By place of the sample, for those that need them; none where the texts are not kept any more."""
+    wanted = [place for place, own in enumerate(examined) if own.needs_texts]
+    if not wanted:
+        return {}
+    try:
+        corpus = corpus_texts(cell, folder.parent)
+    except DataError:
+        return {}  # verdicts without them say so
+    texts = {}
+    for place, hits in zip(wanted, read_hits(folder, wanted), strict=True):
+        shown = [hit for hit in hits if hit["in_context"]]
+        holds_gold = {piece["rank"] for piece in rows[place]["found_gold"]}
+        texts[place] = PromptTexts(
+            texts_of([hit for hit in shown if hit["rank"] in holds_gold], corpus),
+            texts_of([hit for hit in shown if hit["rank"] not in holds_gold], corpus),
+        )
+    return texts

@@ -1,0 +1,70 @@
+"""The class of a failure."""
+
+import pytest
+
+from components.forensics.failures import Failure, failure_of
+from components.forensics.outcomes import Outcome
+from components.forensics.sources import Use
+from components.forensics.stages import BROKEN, Stage
+
+
+def failure(stage: Stage, outcome: Outcome, use: Use | None = None, **known: bool) -> Failure:
+    return failure_of(stage, outcome, use, **{"answerable": True, "is_filtered": False, **known})
+
+
+@pytest.mark.parametrize("stage", Stage)
+@pytest.mark.parametrize("outcome", [Outcome.RIGHT, Outcome.TYPICAL])
+def test_who_answers_well_has_not_failed_whatever_was_found(stage: Stage, outcome: Outcome) -> None:
+    assert failure(stage, outcome) is Failure.NONE
+
+
+@pytest.mark.parametrize("stage", BROKEN)
+@pytest.mark.parametrize("outcome", [Outcome.WRONG, Outcome.PARTLY, Outcome.LOW, Outcome.REFUSED, Outcome.NOT_JUDGED])
+def test_evidence_that_was_lost_is_the_reason(stage: Stage, outcome: Outcome) -> None:
+    assert failure(stage, outcome) == stage.value
+
+
+@pytest.mark.parametrize("stage", Stage)
+@pytest.mark.parametrize("outcome", [Outcome.ERROR, Outcome.EMPTY, Outcome.TRUNCATED])
+def test_an_answer_that_did_not_come_fails_by_itself(stage: Stage, outcome: Outcome) -> None:
+    assert failure(stage, outcome) == outcome.value
+
+
+def test_so_does_one_that_the_provider_kept_back() -> None:
+    assert failure(Stage.NOT_RETRIEVED, Outcome.REFUSED, is_filtered=True) is Failure.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("outcome", "use", "expected"),
+    [
+        (Outcome.WRONG, Use.DISTRACTED, Failure.DISTRACTED),
+        (Outcome.WRONG, Use.UNUSED, Failure.UNUSED),
+        (Outcome.WRONG, Use.WRONG_WITH_EVIDENCE, Failure.WRONG_WITH_EVIDENCE),
+        (Outcome.WRONG, None, Failure.WRONG_WITH_EVIDENCE),
+        (Outcome.PARTLY, None, Failure.PARTLY),
+        (Outcome.LOW, None, Failure.LOW),
+        (Outcome.REFUSED, None, Failure.REFUSED),
+        (Outcome.NOT_JUDGED, None, Failure.NONE),
+    ],
+)
+def test_with_the_evidence_in_the_prompt_the_answer_is_the_reason(
+    outcome: Outcome, use: Use | None, expected: Failure
+) -> None:
+    assert failure(Stage.IN_CONTEXT, outcome, use) is expected
+
+
+@pytest.mark.parametrize("stage", [Stage.NO_GOLD, Stage.NOT_SEARCHED])
+def test_without_evidence_nothing_explains_a_wrong_answer(stage: Stage) -> None:
+    assert failure(stage, Outcome.WRONG) is Failure.UNEXPLAINED
+    assert failure(stage, Outcome.REFUSED) is Failure.REFUSED
+    assert failure(stage, Outcome.NOT_JUDGED) is Failure.NONE
+
+
+def test_answering_what_cannot_be_answered_is_a_failure_of_its_own() -> None:
+    assert failure(Stage.NO_GOLD, Outcome.WRONG, answerable=False) is Failure.FALSE_ANSWER
+    assert failure(Stage.NOT_RETRIEVED, Outcome.WRONG, answerable=False) is Failure.FALSE_ANSWER
+    assert failure(Stage.NO_GOLD, Outcome.NOT_JUDGED, answerable=False) is Failure.NONE
+
+
+def test_every_class_has_a_name_of_its_own_and_every_use_and_lost_stage_is_one() -> None:
+    assert {use.value for use in Use} | {stage.value for stage in BROKEN} <= {own.value for own in Failure}

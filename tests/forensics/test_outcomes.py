@@ -1,0 +1,139 @@
+"""What became of an answer."""
+
+from dataclasses import replace
+
+import pytest
+
+from components.forensics.outcomes import AnsweredSample, JudgedOutcome, Outcome, outcome_of
+from components.records import AnswerState, Kind
+
+ASKED = AnsweredSample(
+    Kind.QA, "Who built the red bridge, and when?", ["Ada Stone built it in 1887."], (), True, AnswerState.OK, ""
+)
+CHINESE = replace(ASKED, question="公司2023年的营业收入是多少？", references=["营业收入为12.5亿元，同比增长8%。"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ("Ada Stone built the red bridge in 1887.", Outcome.RIGHT),
+        ("In 1887, by ADA STONE", Outcome.RIGHT),
+        ("Ada Stone built it.", Outcome.WRONG),  # without its only number
+        ("Somebody else built it in 1887.", Outcome.WRONG),
+        ("One Stone, in 1887", Outcome.PARTLY),
+        ("The red bridge", Outcome.WRONG),
+    ],
+)
+def test_an_answer_is_held_against_what_the_reference_adds(answer: str, outcome: Outcome) -> None:
+    assert outcome_of(replace(ASKED, answer=answer)).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ("2023年营业收入为12.5亿元,同比增长8%", Outcome.RIGHT),
+        ("营业收入为１２．５亿元，同比增长８％", Outcome.RIGHT),
+        ("公司营业收入为12.5亿元", Outcome.PARTLY),
+        ("公司2023年的营业收入是3.1亿元", Outcome.WRONG),
+        ("公司2023年的营业收入", Outcome.WRONG),
+    ],
+)
+def test_so_is_a_chinese_one(answer: str, outcome: Outcome) -> None:
+    assert outcome_of(replace(CHINESE, answer=answer)).outcome is outcome
+
+
+def test_numbers_of_the_question_need_not_be_said_again() -> None:
+    sample = replace(CHINESE, references=["2023年为12亿元"], answer="12亿元")
+    assert outcome_of(sample).outcome is Outcome.RIGHT
+
+
+def test_a_reference_that_adds_nothing_is_wanted_as_a_whole() -> None:
+    sample = replace(ASKED, question="Is it red or blue?", references=["Blue"])
+    assert outcome_of(replace(sample, answer="It is blue.")).outcome is Outcome.RIGHT
+    assert outcome_of(replace(sample, answer="It is red.")).outcome is Outcome.WRONG
+
+
+def test_so_is_one_whose_only_number_is_in_the_question() -> None:
+    sample = replace(ASKED, question="Was it 1887?", references=["1887"])
+    assert outcome_of(replace(sample, answer="In 1887")).outcome is Outcome.RIGHT
+    assert outcome_of(replace(sample, answer="Never")).outcome is Outcome.WRONG
+
+
+def test_the_best_of_several_references_counts() -> None:
+    sample = replace(ASKED, references=["Nobody knows", "Ada Stone"], answer="Ada Stone")
+    assert outcome_of(sample).outcome is Outcome.RIGHT
+
+
+def test_parts_that_an_answer_must_contain_decide_where_there_are_any() -> None:
+    sample = replace(ASKED, references=["unlike anything"], answer_parts=[["Ada", "Mrs Stone"], ["1887"]])
+    assert outcome_of(replace(sample, answer="Mrs Stone, 1887")).outcome is Outcome.RIGHT
+    assert outcome_of(replace(sample, answer="Mrs Stone")).outcome is Outcome.PARTLY
+    assert outcome_of(replace(sample, answer="Mr Wood")).outcome is Outcome.WRONG
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome"),
+    [
+        (AnswerState.ERROR, Outcome.ERROR),
+        (AnswerState.EMPTY, Outcome.EMPTY),
+        (AnswerState.REFUSED, Outcome.REFUSED),
+        (AnswerState.NOT_ASKED, Outcome.NOT_JUDGED),
+    ],
+)
+def test_an_answer_that_did_not_come_has_the_outcome_of_its_state(state: AnswerState, outcome: Outcome) -> None:
+    assert outcome_of(replace(ASKED, state=state)) == JudgedOutcome(outcome)
+
+
+def test_an_answer_that_was_cut_off_may_be_right_all_the_same() -> None:
+    cut_off = replace(ASKED, state=AnswerState.TRUNCATED)
+    assert outcome_of(replace(cut_off, answer="Ada Stone, in 1887. The bridge")).outcome is Outcome.RIGHT
+    assert outcome_of(replace(cut_off, answer="The red")).outcome is Outcome.TRUNCATED
+
+
+@pytest.mark.parametrize(
+    "answer", ["I cannot answer this from the context.", "根据所给资料无法回答该问题。", "信息不足"]
+)
+def test_a_refusal_by_words_is_one(answer: str) -> None:
+    assert outcome_of(replace(ASKED, answer=answer)).outcome is Outcome.REFUSED
+
+
+def test_a_reference_that_sounds_like_a_refusal_can_be_given() -> None:
+    sample = replace(CHINESE, references=["公司没有提供担保"], answer="公司没有提供任何担保")
+    assert outcome_of(sample).outcome is Outcome.RIGHT
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [("Insufficient information.", Outcome.RIGHT), ("资料中没有提到。", Outcome.RIGHT), ("In 1887.", Outcome.WRONG)],
+)
+def test_where_nothing_can_be_answered_to_say_so_is_right(answer: str, outcome: Outcome) -> None:
+    assert outcome_of(replace(ASKED, answerable=False, references=[], answer=answer)).outcome is outcome
+
+
+def test_writing_nothing_about_such_a_question_is_right_and_failing_is_not() -> None:
+    unanswerable = replace(ASKED, answerable=False, references=[])
+    assert outcome_of(replace(unanswerable, state=AnswerState.EMPTY)).outcome is Outcome.RIGHT
+    assert outcome_of(replace(unanswerable, state=AnswerState.REFUSED)).outcome is Outcome.RIGHT
+    assert outcome_of(replace(unanswerable, state=AnswerState.ERROR)).outcome is Outcome.ERROR
+
+
+def test_long_texts_are_told_apart_by_a_metric_and_never_surely() -> None:
+    story = replace(ASKED, kind=Kind.CONTINUATION, answer="Once upon a time", low_below=0.2)
+    assert outcome_of(replace(story, score=0.1)) == JudgedOutcome(Outcome.LOW, "long text")
+    assert outcome_of(replace(story, score=0.2)) == JudgedOutcome(Outcome.TYPICAL, "long text")
+    assert outcome_of(story).outcome is Outcome.NOT_JUDGED
+
+
+def test_what_may_be_a_paraphrase_is_uncertain() -> None:
+    assert (
+        outcome_of(replace(ASKED, references=["It was made of fine red bricks"], answer="Bricks")).doubt == "paraphrase"
+    )
+    assert outcome_of(replace(ASKED, references=["It was made of fine red bricks"], answer="Wood")).doubt == ""
+    assert outcome_of(replace(ASKED, answer="Somebody, in 1650")).doubt == ""
+    long = " ".join(f"word{i}" for i in range(40))
+    assert outcome_of(replace(ASKED, references=[long], answer=long)) == JudgedOutcome(Outcome.RIGHT, "long text")
+
+
+def test_without_a_reference_nothing_is_known() -> None:
+    assert outcome_of(replace(ASKED, references=[], answer="Yes")).outcome is Outcome.NOT_JUDGED
+    assert outcome_of(replace(ASKED, references=["..."], answer="Yes")).outcome is Outcome.NOT_JUDGED

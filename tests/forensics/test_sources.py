@@ -1,0 +1,40 @@
+"""Which passages an answer was taken from."""
+
+import pytest
+
+from components.forensics.sources import Shares, Use, shares_of, use_of
+
+GOLD, OTHER = "The red bridge was built in 1887.", "A blue tower fell down in 1650."
+
+
+def test_an_answer_is_taken_from_what_it_shares_runs_with() -> None:
+    shares = shares_of("the answer: blue tower fell down", [GOLD], [OTHER])
+    assert shares.gold == 0.0
+    assert shares.others == pytest.approx(17 / 27)
+
+
+def test_white_space_does_not_matter_and_chinese_has_none() -> None:
+    assert shares_of("大桥 于一八八\n七年建成", ["红色的大桥于一八八七年建成。"], []) == Shares(1.0, 0.0)
+
+
+def test_a_short_answer_is_looked_for_as_a_whole() -> None:
+    assert shares_of("1650", [GOLD], [OTHER]) == Shares(0.0, 1.0)
+    assert shares_of("", [GOLD], [OTHER]) == Shares(0.0, 0.0)
+
+
+def test_runs_do_not_go_from_one_passage_into_the_next() -> None:
+    assert shares_of("abcdefgh", ["abcd"], ["efgh"]) == Shares(0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("gold", "others", "use"),
+    [
+        (0.0, 0.3, Use.DISTRACTED),
+        (0.5, 0.5, Use.WRONG_WITH_EVIDENCE),
+        (0.05, 0.29, Use.UNUSED),
+        (0.1, 0.2, Use.WRONG_WITH_EVIDENCE),
+        (0.6, 0.7, Use.DISTRACTED),
+    ],
+)
+def test_what_became_of_the_evidence(gold: float, others: float, use: Use) -> None:
+    assert use_of(Shares(gold, others)) is use

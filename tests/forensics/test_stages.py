@@ -1,0 +1,96 @@
+"""How far the evidence of a sample came."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from components.forensics.stages import FoundPiece, GoldUnit, SampleStage, Stage, stage_of
+
+TOP_K = 2
+
+
+def unit(*found: tuple[int, int, int], n_in_context: int = 0, n_characters: int | None = 100) -> GoldUnit:
+    """A unit of which pieces (rank, start, end) were found."""
+    return GoldUnit(n_characters, n_in_context, [FoundPiece(*piece) for piece in found])
+
+
+@pytest.mark.parametrize(
+    ("gold", "stage", "rank_needed"),
+    [
+        (unit(n_characters=None), Stage.NOT_IN_CORPUS, None),
+        (unit(), Stage.NOT_RETRIEVED, None),
+        (unit((1, 0, 50)), Stage.CUT, None),
+        (unit((1, 0, 50), (2, 50, 79)), Stage.CUT, None),
+        (unit((2, 0, 50), (7, 50, 100)), Stage.CUT, 7),
+        (unit((1, 0, 50), (7, 0, 90)), Stage.RANKED_LOW, 7),
+        (unit((3, 0, 100)), Stage.RANKED_LOW, 3),
+        (unit((3, 0, 40), (9, 40, 70)), Stage.RANKED_LOW, None),
+        (unit((1, 0, 50), (2, 40, 80)), Stage.DROPPED, 2),
+        (unit((1, 0, 100), n_in_context=79), Stage.DROPPED, 1),
+        (unit((1, 0, 100), n_in_context=80), Stage.IN_CONTEXT, 1),
+        (unit((9, 0, 100), n_in_context=100), Stage.IN_CONTEXT, 9),  # read as a neighbour of a hit
+    ],
+)
+def test_a_unit_is_lost_where_the_rule_says(gold: GoldUnit, stage: Stage, rank_needed: int | None) -> None:
+    assert stage_of([gold], TOP_K) == SampleStage(stage, rank_needed)
+
+
+def test_a_sample_is_lost_where_its_first_unit_is() -> None:
+    arrived, low = unit((1, 0, 100), n_in_context=100), unit((5, 0, 100))
+    assert stage_of([arrived, low], TOP_K) == SampleStage(Stage.RANKED_LOW, 5)
+    assert stage_of([arrived, low, unit()], TOP_K) == SampleStage(Stage.NOT_RETRIEVED, None)
+    assert stage_of([low, unit(n_characters=None)], TOP_K) == SampleStage(Stage.NOT_IN_CORPUS, None)
+    assert stage_of([arrived, arrived], TOP_K) == SampleStage(Stage.IN_CONTEXT, 1)
+
+
+def test_without_gold_nothing_is_lost() -> None:
+    assert stage_of([], TOP_K).stage is Stage.NO_GOLD
+    assert stage_of([unit(n_characters=0)], TOP_K).stage is Stage.NO_GOLD
+
+
+def test_how_much_is_enough_can_be_chosen() -> None:
+    half = unit((1, 0, 50), n_in_context=50)
+    assert stage_of([half], TOP_K, theta=0.5).stage is Stage.IN_CONTEXT
+    assert stage_of([half], TOP_K).stage is Stage.CUT
+
+
+def test_part_of_a_whole_document_is_uncertain() -> None:
+    part = GoldUnit(1_000, 0, [FoundPiece(1, 0, 200)], is_document=True)
+    assert stage_of([part], TOP_K) == SampleStage(Stage.CUT, None, is_uncertain=True)
+    lost = GoldUnit(1_000, 0, [], is_document=True)
+    assert stage_of([lost], TOP_K) == SampleStage(Stage.NOT_RETRIEVED, None)
+    assert stage_of([part, lost], TOP_K) == SampleStage(Stage.NOT_RETRIEVED, None, is_uncertain=True)
+
+
+def test_the_order_of_hits_inside_top_k_changes_no_stage() -> None:
+    """For any pieces, and any order of the first `top_k` hits: what is in the context goes with the hits."""
+    draw = random.Random(7)
+    seen = set()
+    for _ in range(400):
+        top_k = draw.randint(1, 6)
+        pieces = [_random_piece(draw) for _ in range(draw.randint(0, 8))]
+        in_context = {rank for rank in range(1, top_k + 1) if draw.random() < 0.8}
+        order = list(range(1, top_k + 1))
+        draw.shuffle(order)
+        moved = dict(enumerate(order, 1))
+        stage = stage_of([_unit_of(pieces, in_context)], top_k)
+        other = stage_of(
+            [_unit_of([(moved.get(rank, rank), *own) for rank, *own in pieces], {moved[rank] for rank in in_context})],
+            top_k,
+        )
+        assert other.stage is stage.stage
+        if stage.rank_needed is None or stage.rank_needed > top_k:
+            assert other.rank_needed == stage.rank_needed
+        seen.add(stage.stage)
+    assert len(seen) == 5, "the draws reach every stage of gold that is in the corpus"
+
+
+def _random_piece(draw: random.Random) -> tuple[int, int, int]:
+    start = draw.choice([0, 10, 40])
+    return draw.randint(1, 10), start, draw.choice([start + 5, 50, 90, 100])
+
+
+def _unit_of(pieces: Sequence[tuple[int, int, int]], in_context: set[int]) -> GoldUnit:
+    held = {place for rank, start, end in pieces if rank in in_context for place in range(start, end)}
+    return unit(*pieces, n_in_context=len(held))
