@@ -4,21 +4,19 @@ A metric may have no value for a sample of one cell (an answer that failed, an a
 cell has. Means over different samples then differ although no cell is better.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import DataError
 from components.records import ScoreState
-from components.subsets import BY_CONVERSATION, MACRO, OVERALL, TURN, subsets_of
-from components.turns import conversation_turns
+from components.subsets import OVERALL
 from runner.results import OK, CellResult, combiner, read_cell
+from runner.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 FolderOf = Callable[[CellResult], Path]
@@ -114,22 +112,46 @@ def most_samples_first(cells: Sequence[CellResult], metric: str, subset: str) ->
     return [most, *(cell for cell in cells if cell is not most)]
 
 
-Key = tuple[Any, ...]
-"""What makes a sample the same one: its data set, its id and its question."""
-
-
 @dataclass(frozen=True)
-class _Scored:
-    """What a metric made of the samples of one cell in a subset: rows of `statistics` by key, and their states."""
+class SampleReader:
+    """The samples of cells, each from the folder that `folder_of` says, with what `metric` made of them: every file is
+    read once, however many subsets are asked for.
+    """
 
-    cell: CellResult
-    rows: dict[Key, int]
-    statistics: NDArray[np.float64]
-    states: list[str]
-    table: Any
+    folder_of: FolderOf
+    metric: str
+    _tables: dict[tuple[str, bool], ScoredSamples] = field(default_factory=dict, repr=False)
 
-    def valued(self) -> set[Key]:
-        return {key for key, row in self.rows.items() if self.states[row] == ScoreState.VALUE}
+    def common(self, cells: Sequence[CellResult], subset: str) -> CommonSamples:
+        """As `common_samples`."""
+        of_a_corpus = is_of_a_corpus(self.folder_of(cells[0]), self.metric)
+        scored = [self._scored(cell, subset, of_a_corpus=of_a_corpus) for cell in cells]
+        together, common = _together(scored)
+        kept = [(cells[place], scored[place]) for place in sorted(together)]
+        first = scored[0]
+        order = [key for key in first.rows if key in common]
+        statistics = [own.statistics[[own.rows[key] for key in order]] for _, own in kept]
+        known = dict.fromkeys(key for _, own in kept for key in own.rows)
+        places = [first.rows[key] for key in order]
+        return CommonSamples(
+            cells=tuple(cell for cell, _ in kept),
+            statistics=np.stack(statistics, axis=1),
+            clusters=first.clusters[places],
+            strata=first.strata(subset, places),
+            combine=combiner(cells[0], self.metric) if of_a_corpus else None,
+            n_known=len(known),
+            left_out=tuple(_left_out(own, known) for _, own in kept),
+            apart=tuple(cell for place, cell in enumerate(cells) if place not in together),
+        )
+
+    def _scored(self, cell: CellResult, subset: str, *, of_a_corpus: bool) -> ScoredSamples:
+        place = cell.cell_id, is_of_turns(subset)
+        if place not in self._tables:
+            folder = self.folder_of(cell)
+            self._tables[place] = read_scored(
+                cell, folder, self.metric, of_a_corpus=of_a_corpus, with_history=is_of_turns(subset)
+            )
+        return self._tables[place].within(subset)
 
 
 def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str, subset: str) -> CommonSamples:
@@ -139,25 +161,7 @@ def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str
     of the others, those with the most values come first where not all have samples in common. Raises DataError if a
     file cannot be read or lacks the metric.
     """
-    of_a_corpus = is_of_a_corpus(folder_of(cells[0]), metric)
-    scored = [_scored(cell, folder_of(cell), metric, subset, of_a_corpus) for cell in cells]
-    together, common = _together(scored)
-    kept = [scored[place] for place in sorted(together)]
-    first = scored[0]
-    order = [key for key in first.rows if key in common]
-    statistics = [own.statistics[[own.rows[key] for key in order]] for own in kept]
-    known = dict.fromkeys(key for own in kept for key in own.rows)
-    table = first.table.take([first.rows[key] for key in order])
-    return CommonSamples(
-        cells=tuple(own.cell for own in kept),
-        statistics=np.stack(statistics, axis=1),
-        clusters=table["cluster"].to_numpy(),
-        strata=_strata(table, subset),
-        combine=combiner(first.cell, metric) if of_a_corpus else None,
-        n_known=len(known),
-        left_out=tuple(_left_out(own, known) for own in kept),
-        apart=tuple(own.cell for place, own in enumerate(scored) if place not in together),
-    )
+    return SampleReader(folder_of, metric).common(cells, subset)
 
 
 def is_of_a_corpus(folder: Path, metric: str) -> bool:
@@ -170,7 +174,7 @@ def is_of_a_corpus(folder: Path, metric: str) -> bool:
         raise DataError(f"{folder.name}: samples.parquet cannot be read ({error})") from error
 
 
-def _together(scored: Sequence[_Scored]) -> tuple[set[int], set[Key]]:
+def _together(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:
     """Places of the cells that have samples in common, the first among them, and these samples."""
     valued = [own.valued() for own in scored]
     common, together = valued[0], {0}
@@ -180,71 +184,6 @@ def _together(scored: Sequence[_Scored]) -> tuple[set[int], set[Key]]:
     return together, common
 
 
-def _left_out(own: _Scored, known: dict[Key, None]) -> Counter[str]:
+def _left_out(own: ScoredSamples, known: dict[Key, None]) -> Counter[str]:
     states = (own.states[own.rows[key]] if key in own.rows else NOT_THERE for key in known)
     return Counter(str(state) for state in states if state != ScoreState.VALUE)
-
-
-def _scored(cell: CellResult, folder: Path, metric: str, subset: str, of_a_corpus: bool) -> _Scored:
-    column = f"score_statistics/{metric}" if of_a_corpus else f"score/{metric}"
-    table = _read(folder / "samples.parquet", subset, [column, f"score_state/{metric}", "cluster"])
-    ids = table["id"].to_pylist()
-    if len(set(ids)) < len(ids):
-        raise DataError(f"{cell.cell_id}: ids of samples occur twice in samples.parquet, wanted unique ones")
-    name = cell.dataset.get("name")
-    rows = {(name, *key): row for row, key in enumerate(zip(ids, table["question"].to_pylist(), strict=True))}
-    values = table[column].to_pylist()
-    values = values if of_a_corpus else [[0.0 if value is None else value] for value in values]
-    statistics = np.array(values, dtype=np.float64).reshape(len(ids), -1 if ids else 1)
-    return _Scored(cell, rows, statistics, table[f"score_state/{metric}"].to_pylist(), table)
-
-
-def _read(path: Path, subset: str, wanted: Sequence[str]) -> Any:
-    """Rows of the subset, with what the metric made of them. Raises DataError."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        columns = pq.read_schema(path).names
-        if missing := [column for column in wanted if column not in columns]:
-            raise DataError(f"{path}: has no column {missing[0]!r}; was it written by another version?")
-        names = ["id", "question", "subset", "topic", "task", *(["history"] if _is_of_turns(subset) else []), *wanted]
-        # By this thread alone: a process that ends while one of pq.read_table's threads still runs is aborted.
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            table = file.read(names, use_threads=False)
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
-    return table.filter(pa.array(_in_subset(table, subset)))
-
-
-def _in_subset(table: Any, subset: str) -> list[bool]:
-    """Whether each sample counts in the subset; in "macro" all do."""
-    if _is_of_turns(subset):
-        turns = conversation_turns(_asked(table))
-        return [turn is not None and subset in (f"{TURN}/{turn.number}", BY_CONVERSATION) for turn in turns]
-    groups = zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)
-    return [subset == MACRO or subset in subsets_of(*group) for group in groups]
-
-
-def _is_of_turns(subset: str) -> bool:
-    return subset.partition("/")[0] == TURN
-
-
-def _asked(table: Any) -> list[list[str]]:
-    """Per sample the questions of its conversation so far."""
-    rows = zip(table["history"].to_pylist(), table["question"].to_pylist(), strict=True)
-    return [[*(turn["question"] for turn in json.loads(history)), own] for history, own in rows]
-
-
-def _strata(table: Any, subset: str) -> NDArray[np.int64]:
-    """The subset of each sample in the macro mean, or its conversation in the mean over these; for other means all
-    samples are in one.
-    """
-    if subset == BY_CONVERSATION:
-        names = [asked[0] for asked in _asked(table)]
-    elif subset == MACRO:
-        names = table["subset"].to_pylist()
-    else:
-        return np.zeros(len(table), dtype=np.int64)
-    _, strata = np.unique(names, return_inverse=True)
-    return strata.astype(np.int64)

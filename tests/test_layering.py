@@ -195,6 +195,7 @@ READING = (
     "runner.json_types",
     "runner.ranking",
     "runner.sample_verdicts",
+    "runner.scored_samples",
 )
 """How results are written and read: for every floor above the pipeline, and for the analysis."""
 

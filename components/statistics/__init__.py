@@ -5,6 +5,7 @@ chance         how far apart chance drives cells that are equally good
 paired         two cells on the same samples: difference, interval, p-value
 multiplicity   many comparisons with one baseline
 best           which cells may be the best of all
+contrasts      levels of an axis against each other, interactions: the largest of many at once
 noise          what chance adds to the metrics of all cells
 power          the smallest difference that a sample size can show
 planning       the same for a sweep that is not run yet
@@ -13,9 +14,10 @@ front          the cells that no other cell beats in both quality and cost
 """
 
 from components.statistics.best import BestCells, best_cells
-from components.statistics.contributions import Combine, SampleScores, contributions
+from components.statistics.contrasts import Contrasts, Tail, best_levels, contrasts, pairs, share_as_far
+from components.statistics.contributions import Combine, Contributions, SampleScores, contributions
 from components.statistics.front import dominators, pareto_front
-from components.statistics.multiplicity import holm
+from components.statistics.multiplicity import benjamini_hochberg, holm, selected_level
 from components.statistics.noise import SamplingErrors, sampling_errors
 from components.statistics.paired import Comparison, PairedTest
 from components.statistics.planning import Precision, assumed_precision, measured_precision
@@ -32,15 +34,21 @@ __all__ = [
     "BestCells",
     "Combine",
     "Comparison",
+    "Contrasts",
+    "Contributions",
     "PairedTest",
     "Precision",
     "SampleScores",
     "SamplingErrors",
     "Share",
+    "Tail",
     "Term",
     "VarianceShares",
     "assumed_precision",
+    "benjamini_hochberg",
     "best_cells",
+    "best_levels",
+    "contrasts",
     "contributions",
     "critical_value",
     "critical_value_of_any_two",
@@ -49,7 +57,10 @@ __all__ = [
     "holm",
     "measured_precision",
     "minimum_detectable_difference",
+    "pairs",
     "pareto_front",
     "sampling_errors",
+    "selected_level",
+    "share_as_far",
     "variance_shares",
 ]

@@ -1,5 +1,6 @@
 """Which cells may be the best, when the same samples pick the best and test it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -23,6 +24,18 @@ class BestCells(NamedTuple):
     critical: float | None
 
 
+class Measure(Protocol):
+    """Sizes of differences between cells in standard errors, and what chance makes of them."""
+
+    def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Of the differences between `others` and a cell, float64[n]."""
+        ...
+
+    def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The same in every resample, float64[n_resamples, n]."""
+        ...
+
+
 def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_resamples: int, seed: int) -> BestCells:
     """Cells with p at most alpha are not the best. The probability that any truly best cell is among them is at most
     alpha, however many cells are equally good, and although none was named beforehand.
@@ -38,38 +51,39 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
     n_cells = len(found.values)
     if not scores.n_samples:
         return BestCells(np.full(n_cells, np.nan), None)
-    measures: list[_Measure] = [_BySignChanges(found, n_resamples, seed)]
+    measures: list[Measure] = [_BySignChanges(found, n_resamples, seed)]
     if chance.can_be_studentised(found):
         measures.append(_ByRedrawing(found, min(n_resamples, _MOST_STUDENTISED), seed))
     ahead = found.values if larger_is_better else -found.values
+    return may_be_best(ahead, measures, alpha)
+
+
+def may_be_best(ahead: NDArray[np.float64], measures: Sequence[Measure], alpha: float | None) -> BestCells:
+    """Of cells that lie so far `ahead`, float64[n_cells], by distances that are measured in several ways, of which the
+    one with the larger p counts.
+
+    Without an alpha the cells with the smallest p are set aside in each round, down to the last: p is then right for
+    every alpha, and the smallest one answers whether all cells are equally good. There is no `critical` then.
+    """
+    n_cells = len(ahead)
     is_behind = ahead[np.newaxis, :] > ahead[:, np.newaxis]
     behind = [np.where(is_behind, _distances(measure, n_cells), 0.0) for measure in measures]
     p, least, critical, left = np.ones(n_cells), 0.0, None, np.arange(n_cells)
     while len(left):
         largest = [_largest_by_chance(measure, left) for measure in measures]
-        if critical is None:  # that of the first round, over all cells: what a reader may apply to any difference
+        if (
+            alpha is not None and critical is None
+        ):  # that of the first round, over all cells: what a reader may apply to any difference
             critical = max(float(np.quantile(own, 1 - alpha, method="higher")) for own in largest)
         worst = [own[np.ix_(left, left)].max(axis=1) for own in behind]
         # With fewer cells left, chance explains less. A cell that outlasts others must not get a smaller p than theirs.
         p[left] = np.max([np.full(len(left), least), *map(_p, worst, largest)], axis=0)
-        falls = p[left] <= alpha
+        falls = p[left] <= (p[left].min() if alpha is None else alpha)
         if not falls.any():
             break
         least = p[left][falls].max()
         left = left[~falls]
     return BestCells(p, critical)
-
-
-class _Measure(Protocol):
-    """Sizes of differences between cells in standard errors, and what chance makes of them."""
-
-    def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of the differences between `others` and a cell, float64[n]."""
-        ...
-
-    def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The same in every resample, float64[n_resamples, n]."""
-        ...
 
 
 class _BySignChanges:
@@ -101,12 +115,12 @@ class _ByRedrawing:
         return chance.after_redrawing(self._found.against(cell, others), self._draws, self._swaps)
 
 
-def _distances(measure: _Measure, n_cells: int) -> NDArray[np.float64]:
+def _distances(measure: Measure, n_cells: int) -> NDArray[np.float64]:
     """Of all cells from each other, float64[n_cells, n_cells]."""
     return np.array([measure.sizes(cell, np.arange(n_cells)) for cell in range(n_cells)])
 
 
-def _largest_by_chance(measure: _Measure, left: NDArray[np.int64]) -> NDArray[np.float64]:
+def _largest_by_chance(measure: Measure, left: NDArray[np.int64]) -> NDArray[np.float64]:
     """The largest difference between any two of the cells in each resample, float64[n_resamples]."""
     # Cell by cell, because an array of all pairs in all resamples would not fit into memory for large grids.
     largest: NDArray[np.float64] = measure.by_chance(int(left[0]), left[:1]).max(axis=1)

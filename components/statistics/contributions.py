@@ -73,6 +73,18 @@ class Contributions:
         """Those of some cells."""
         return replace(self, values=self.values[cells], total=self.total[:, cells], centred=self.centred[:, cells])
 
+    def combined(self, weights: NDArray[np.float64]) -> "Contributions":
+        """Those of sums of the cells, each times its weight: float64[n_cells, n] gives n sums. What is left of
+        contributions that cancel is none.
+        """
+        sizes = np.abs(weights)
+        values, total, centred = self.values @ weights, self.total @ weights, self.centred @ weights
+        noise = _ROUNDING * (np.abs(self.total) @ sizes).max(axis=0, initial=0.0)
+        total[np.abs(total) <= noise] = 0.0
+        centred[np.abs(centred) <= noise] = 0.0
+        values[np.abs(values) <= _ROUNDING * (np.abs(self.values) @ sizes)] = 0.0
+        return replace(self, values=values, total=total, centred=centred)
+
     def against(self, cell: int, others: Sequence[int] | NDArray[np.int64]) -> "Contributions":
         """Of the differences between `others` and one cell; what differs by rounding alone is equal."""
         rows = np.asarray(others, dtype=np.int64)

@@ -20,3 +20,35 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     n_left = np.arange(len(rows), 0, -1)
     adjusted[rows] = np.minimum(np.maximum.accumulate(raw[rows] * n_left), 1.0)
     return adjusted
+
+
+def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
+    """P-values adjusted for the share of false findings, float64[n], none smaller than before or larger than 1.
+
+    If what has an adjusted p of at most alpha is called a finding, at most a share alpha of the findings is false on
+    average (the false discovery rate, 0 where nothing is found), for independent p-values and for those that depend on
+    each other positively. Where nothing is there to be found, the probability of any finding is therefore at most
+    alpha. NaN marks a test that could not be made: it stays NaN and does not count.
+    Source: Benjamini & Hochberg 1995; Benjamini & Yekutieli 2001, Annals of Statistics 29(4) (positive dependence).
+    """
+    raw = np.asarray(p, dtype=np.float64)
+    adjusted = np.full(raw.shape, np.nan)
+    rows = np.flatnonzero(~np.isnan(raw))
+    rows = rows[np.argsort(-raw[rows], kind="stable")]
+    # The largest p stays, the next is multiplied by n / (n - 1), ...; the running minimum keeps their order.
+    ranks = np.arange(len(rows), 0, -1)
+    adjusted[rows] = np.minimum.accumulate(raw[rows] * len(rows) / ranks)
+    return adjusted
+
+
+def selected_level(p: ArrayLike, alpha: float) -> float:
+    """The level at which each finding of `benjamini_hochberg` may be looked into further: alpha times the share of
+    findings among the tests; 0 without findings.
+
+    If every finding is a family of claims, and the probability of any false claim in a family is at most this level,
+    then of the families that are looked into at most a share alpha has a false claim on average.
+    Source: Benjamini & Bogomolov 2014, Journal of the Royal Statistical Society B 76(1).
+    """
+    adjusted = benjamini_hochberg(p)
+    n_tests = int((~np.isnan(adjusted)).sum())
+    return alpha * int((adjusted <= alpha).sum()) / n_tests if n_tests else 0.0

@@ -1,4 +1,4 @@
-"""A sweep of four cells with eight samples each, written as the runner writes one."""
+"""A sweep of four cells with eight samples each, written as the runner writes one, and others like it."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -11,17 +11,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from components.clusters import connected
+from components.subsets import MACRO, subsets_of
 from runner.results import CellResult, SweepResult, write_cell, write_sweep
 
 SUBSETS = ["read/qa_1doc"] * 4 + ["read/qa_2docs"] * 2 + ["create"] * 2
 DOCUMENTS = [["d1"], ["d1"], ["d2"], ["d3"], ["d4"], ["d5"], [], []]
+TOPICS = ["funds", *[None] * 7]
+TASKS = ["extractive", *[None] * 7]
 VALUE = "value"
 BLEU_STATISTICS = [9.0, 9.0, 8.0, 7.0, 6.0, 5.0, 9.0, 8.0, 7.0, 6.0]
 
 
 @dataclass(frozen=True)
 class TinyCell:
-    """A cell with a ROUGE-L per sample, None where its answer failed; `facts` go into the result as they are."""
+    """A cell with a ROUGE-L per sample, None where its answer failed; `facts` go into the result as they are. The
+    result has the subsets that are `measured`.
+    """
 
     cell_id: str
     axes: Mapping[str, Any]
@@ -29,6 +34,16 @@ class TinyCell:
     facts: Mapping[str, Any] = field(default_factory=dict)
     ids: Sequence[str] = tuple(f"s{i}" for i in range(8))
     question: str = "What happened?"
+    subsets: Sequence[str] = tuple(SUBSETS)
+    documents: Sequence[Sequence[str]] = tuple(DOCUMENTS)
+    topics: Sequence[str | None] = tuple(TOPICS)
+    tasks: Sequence[str | None] = tuple(TASKS)
+    measured: Sequence[str] = ("overall", "macro", "read", "read/qa_1doc", "read/qa_2docs", "create", "topic/funds")
+
+    def groups(self) -> list[list[str]]:
+        """Of every sample the subsets that it is in."""
+        rows = zip(self.subsets, self.topics, self.tasks, self.rouge_l, strict=False)
+        return [[MACRO, *subsets_of(*row[:3])] for row in rows]
 
 
 CELLS = (
@@ -52,8 +67,7 @@ def write(folder: Path, cells: Sequence[TinyCell] = CELLS) -> Path:
 
 def _result(cell: TinyCell) -> CellResult:
     metrics = {
-        subset: {name: _entry(cell.rouge_l, subset) for name in ("rouge_l", "hallucination")}
-        for subset in ("overall", "macro", "read", "read/qa_1doc", "read/qa_2docs", "create", "topic/funds")
+        subset: {name: _entry(cell, subset) for name in ("rouge_l", "hallucination")} for subset in cell.measured
     }
     metrics["overall"]["bleu"] = {"value": sum(value or 0 for value in cell.rouge_l), "n": 8, "n_excluded": {}}
     n_asked = len(cell.rouge_l)
@@ -78,12 +92,9 @@ def _result(cell: TinyCell) -> CellResult:
     return CellResult(cell.cell_id, **{**facts, **cell.facts})
 
 
-def _entry(values: Sequence[float | None], subset: str) -> dict[str, Any]:
-    rows = [
-        i
-        for i, name in enumerate(SUBSETS[: len(values)])
-        if subset in ("overall", "macro") or f"{name}/".startswith(f"{subset}/")
-    ]
+def _entry(cell: TinyCell, subset: str) -> dict[str, Any]:
+    values = cell.rouge_l
+    rows = [i for i, groups in enumerate(cell.groups()) if subset in groups]
     scored = [value for i in rows if (value := values[i]) is not None]
     n_left_out = len(rows) - len(scored)
     return {
@@ -102,10 +113,10 @@ def _samples(cell: TinyCell) -> bytes:
         {
             "id": list(cell.ids),
             "question": [f"{cell.question} {sample_id}" for sample_id in cell.ids],
-            "subset": SUBSETS[:n],
-            "topic": pa.array(["funds", None, *[None] * (n - 2)], pa.string()),
-            "task": pa.array(["extractive", *[None] * (n - 1)], pa.string()),
-            "cluster": connected(DOCUMENTS[:n]),
+            "subset": list(cell.subsets[:n]),
+            "topic": pa.array(cell.topics[:n], pa.string()),
+            "task": pa.array(cell.tasks[:n], pa.string()),
+            "cluster": connected(cell.documents[:n]),
             "score/rouge_l": pa.array(list(cell.rouge_l), pa.float64()),
             "score_state/rouge_l": states,
             "score/hallucination": pa.array(list(cell.rouge_l), pa.float64()),

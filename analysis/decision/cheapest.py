@@ -1,0 +1,53 @@
+"""Which of several levels, or cells, is the cheapest: by tokens, and by seconds where tokens are about equal."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.costs import CONTEXT_TOKENS, EQUALLY_CHEAP, known_costs
+from runner.results import CellResult
+
+
+class MeanCost(NamedTuple):
+    """Tokens and median seconds per question; None where not known."""
+
+    tokens: float | None
+    seconds: float | None
+
+
+def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64]) -> list[MeanCost]:
+    """Of groups of cells: float64[n_cells, n] of weights gives n.
+
+    Tokens are those that the provider counted, where it counted any, or else those of the passages in a prompt: all
+    costs are of one kind.
+    """
+    used = [cell for cell, row in zip(cells, weights, strict=True) if row.any()]
+    own = weights[weights.any(axis=1)]
+    tokens = _means(("tokens", CONTEXT_TOKENS), used, own)
+    return [MeanCost(*pair) for pair in zip(tokens, _means(("seconds",), used, own), strict=True)]
+
+
+def _means(kinds: Sequence[str], cells: Sequence[CellResult], weights: NDArray[np.float64]) -> list[float | None]:
+    """Of the first kind that is known of all cells."""
+    known = known_costs(cells, kinds)
+    if not known:
+        return [None] * weights.shape[1]
+    values = np.array([known[0].of(cell) for cell in cells], dtype=np.float64)
+    means: list[float | None] = (values @ weights).tolist()
+    return means
+
+
+def cheapest(of: Sequence[MeanCost]) -> int | None:
+    """The place of the cheapest: fewest tokens, all with hardly more counted as equal; of these the fastest, and of
+    those the first. None where no cost is known.
+    """
+    tokens = [cost.tokens for cost in of]
+    known = [value for value in tokens if value is not None]
+    most = min(known, default=0.0) * EQUALLY_CHEAP
+    places = [place for place, value in enumerate(tokens) if value is None or value <= most]
+    seconds = {place: value for place in places if (value := of[place].seconds) is not None}
+    if seconds:
+        return min(seconds, key=lambda place: seconds[place])
+    return places[0] if known else None

@@ -1,0 +1,129 @@
+"""Which cells stand for which level of an axis, so that levels are compared over the same values of all other axes.
+
+A cell that does not use an axis is the same cell for every value of it: closed-book answers stand beside every chunk
+size, and say nothing about chunk sizes. Where a cell is missing (it failed, or was never asked for), the combinations
+of the other axes are left out that not all levels have.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Levels = Mapping[str, Sequence[str | None]]
+"""Per axis the level of every cell, None where a cell does not use the axis."""
+
+_Pattern = tuple[str | None, ...]
+"""The levels of the other axes."""
+
+
+@dataclass(frozen=True)
+class LevelDesign:
+    """The levels of an axis that can be compared, over `n_combinations` combinations of the other axes of the
+    `n_possible` in which two levels or more have a cell. `weights` float64[n_cells, n_levels] make of cells the mean of
+    a level. `apart` are levels without a combination that all others have too.
+    """
+
+    axis: str
+    levels: tuple[str, ...]
+    weights: NDArray[np.float64]
+    n_combinations: int
+    n_possible: int
+    apart: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tetrad:
+    """Two levels of each of two axes: `with_c` float64[n_cells] are the weights of cells in what level `b` instead of
+    `a` of the first axis brings with level `c` of the second one, `with_d` those in what it brings with `d`, over the
+    combinations of the other axes that all four have.
+    """
+
+    axes: tuple[str, str]
+    a: str
+    b: str
+    c: str
+    d: str
+    with_c: NDArray[np.float64]
+    with_d: NDArray[np.float64]
+    n_combinations: int
+
+
+def level_design(axis: str, levels: Levels) -> LevelDesign | None:
+    """None for an axis of which no two levels can be compared."""
+    stands = _stands_for((axis,), levels)
+    names = list(dict.fromkeys(level for level in levels[axis] if level is not None))
+    covered = {pattern: [name for name in names if (name,) in own] for pattern, own in stands.items()}
+    possible = [pattern for pattern, own in covered.items() if len(own) > 1]
+    if not possible:
+        return None
+    chosen = max(possible, key=lambda pattern: (len(covered[pattern]), _n_with(covered[pattern], covered)))
+    kept = covered[chosen]
+    shared = [pattern for pattern, own in covered.items() if set(kept) <= set(own)]
+    n_cells = len(levels[axis])
+    weights = [_mean_of_means([stands[pattern][(name,)] for pattern in shared], n_cells) for name in kept]
+    apart = tuple(name for name in names if name not in kept)
+    return LevelDesign(axis, tuple(kept), np.column_stack(weights), len(shared), len(possible), apart)
+
+
+def _n_with(names: Sequence[str], covered: Mapping[_Pattern, Sequence[str]]) -> int:
+    """Combinations that have all of these levels."""
+    return sum(set(names) <= set(own) for own in covered.values())
+
+
+def tetrads(first: str, second: str, levels: Levels) -> list[Tetrad]:
+    """All pairs of levels of one axis with all pairs of the other one that have cells for it."""
+    stands = _stands_for((first, second), levels)
+    n_cells = len(levels[first])
+    firsts, seconds = ([each for each in dict.fromkeys(levels[axis]) if each is not None] for axis in (first, second))
+    found = []
+    for a, b in combinations(firsts, 2):
+        for c, d in combinations(seconds, 2):
+            corners = [(b, c), (a, c), (b, d), (a, d)]
+            shared = [own for own in stands.values() if all(corner in own for corner in corners)]
+            if shared:
+                bc, ac, bd, ad = (_mean_of_means([own[corner] for own in shared], n_cells) for corner in corners)
+                found.append(Tetrad((first, second), a, b, c, d, bc - ac, bd - ad, len(shared)))
+    return found
+
+
+def _stands_for(axes: Sequence[str], levels: Levels) -> dict[_Pattern, dict[tuple[str, ...], list[int]]]:
+    """For every combination of the other axes the places of the cells that stand for each combination of these axes."""
+    others = [name for name in levels if name not in axes]
+    n_cells = len(levels[axes[0]])
+    own = [tuple(levels[axis][place] for axis in axes) for place in range(n_cells)]
+    using = [place for place in range(n_cells) if None not in own[place]]
+    pattern_of = {place: tuple(levels[name][place] for name in others) for place in using}
+    found: dict[_Pattern, dict[tuple[str, ...], list[int]]] = {}
+    for pattern in _most_specific(list(dict.fromkeys(pattern_of.values()))):
+        corners = found.setdefault(pattern, {})
+        for place in using:
+            if _stands_beside(pattern_of[place], pattern):
+                corners.setdefault(tuple(map(str, own[place])), []).append(place)
+    return found
+
+
+def _most_specific(patterns: Sequence[_Pattern]) -> list[_Pattern]:
+    """Without those that say less than another one, and nothing else."""
+    return [
+        one
+        for one in patterns
+        if None not in one or not any(other != one and _stands_beside(one, other) for other in patterns)
+    ]
+
+
+def _stands_beside(pattern: _Pattern, wanted: _Pattern) -> bool:
+    """Whether a cell with this pattern is the one for the wanted combination: it has the same levels, save for axes
+    that it does not use.
+    """
+    return all(own is None or own == other for own, other in zip(pattern, wanted, strict=True))
+
+
+def _mean_of_means(groups: Sequence[Sequence[int]], n_cells: int) -> NDArray[np.float64]:
+    """Weights of cells that make the mean over groups of the means within them, float64[n_cells]."""
+    weights = np.zeros(n_cells)
+    for places in groups:
+        weights[list(places)] += 1 / len(places) / len(groups)
+    return weights

@@ -1,0 +1,139 @@
+"""Pairs of axes of which one buys more or less with the levels of the other."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.decision.design import Tetrad, tetrads
+from analysis.decision.scenarios import FEWEST_CLUSTERS, Scored
+from components.statistics import Contrasts, Tail, contrasts, share_as_far
+from runner.display import about
+
+_N_DRAWS, _SEED = 4_999, 0
+_AT_ONCE = 200
+"""Tetrads: what chance makes of them is held in memory together."""
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """Of two axes the clearest example: level `better` of the first axis instead of `worse` gains by `difference` more
+    with level `more_with` of the second axis than with `less_with`, averaged over `n_combinations` of the other axes.
+    `gain_more` and `gain_less` are the two gains.
+
+    Of all such differences of all pairs of axes (`n_looked_at`), this is the one that lies farthest from zero for its
+    pair, in standard errors; `p` and the interval are corrected for all of them, so that of all that `is_shown` in a
+    scenario none is made by chance with probability 1 - alpha. A gain is an improvement, whether larger or smaller
+    values of the metric are better.
+    """
+
+    axes: tuple[str, str]
+    better: str
+    worse: str
+    more_with: str
+    less_with: str
+    difference: float
+    low: float | None
+    high: float | None
+    p: float
+    is_shown: bool
+    gain_more: float
+    gain_less: float
+    n_combinations: int
+    n_looked_at: int
+
+    def text(self) -> str:
+        """As a sentence."""
+        first, second = self.axes
+        instead = f"{first}={self.better} instead of {self.worse}"
+        if not self.difference:
+            return f"{instead} gains the same with {second}={self.more_with} and with {self.less_with}"
+        more, less = about(self.difference), about(-self.gain_less)
+        if self.gain_less >= 0:
+            return f"{instead} gains {more} more with {second}={self.more_with} than with {self.less_with}"
+        return (
+            f"{instead} gains {about(self.gain_more)} with {second}={self.more_with} and loses {less} with "
+            f"{self.less_with}"
+        )
+
+
+@dataclass(frozen=True)
+class _Example:
+    """A tetrad, how far it is from zero in every way of measuring, its error, and how many of its pair there are."""
+
+    tetrad: Tetrad
+    value: float
+    error: float
+    sizes: tuple[float, ...]
+
+
+def find_interactions(scored: Scored, alpha: float) -> tuple[Interaction, ...]:
+    """One of every pair of axes that have cells for it, the clearest first; none with too few groups of samples."""
+    if scored.n_clusters < FEWEST_CLUSTERS:
+        return ()
+    examples: list[_Example] = []
+    largest: list[NDArray[np.float64]] = []
+    n_looked_at = df = 0
+    for first, second in combinations(scored.axes, 2):
+        best: _Example | None = None
+        for some in _in_blocks(tetrads(first, second, scored.levels)):
+            weights = np.column_stack([each.with_c - each.with_d for each in some])
+            found = contrasts(scored.contributions, weights, _N_DRAWS, _SEED)
+            own = [(way.drawn * way.unit).max(axis=1) for way in found.ways]
+            largest = [np.maximum(*pair) for pair in zip(largest, own, strict=True)] if largest else own
+            n_looked_at, df = n_looked_at + len(some), found.df
+            best = max(filter(None, (best, _clearest(some, found))), key=lambda each: min(each.sizes))
+        if best:
+            examples.append(best)
+    if not examples or not df:
+        return ()
+    tail = Tail(tuple(map(np.sort, largest)), df)
+    found_all = [_interaction(scored, each, tail, alpha, n_looked_at) for each in examples]
+    return tuple(sorted(found_all, key=lambda one: one.p))
+
+
+def _in_blocks(found: Sequence[Tetrad]) -> Iterator[list[Tetrad]]:
+    waiting = iter(found)
+    while some := list(islice(waiting, _AT_ONCE)):
+        yield some
+
+
+def _clearest(some: Sequence[Tetrad], found: Contrasts) -> _Example:
+    sizes = np.min([way.sizes * way.unit for way in found.ways], axis=0)
+    place = int(np.argmax(sizes))
+    own = tuple(float(way.sizes[place] * way.unit[place]) for way in found.ways)
+    return _Example(some[place], float(found.values[place]), float(found.errors[place]), own)
+
+
+def _interaction(scored: Scored, example: _Example, tail: Tail, alpha: float, n_looked_at: int) -> Interaction:
+    """Turned so that both the difference and the larger of the two gains are positive."""
+    tetrad, sign = example.tetrad, 1.0 if scored.larger_is_better else -1.0
+    p = max(float(share_as_far(own, np.array(size))) for own, size in zip(tail.largest, example.sizes, strict=True))
+    half = example.error * tail.critical(alpha) if example.error else 0.0
+    has_interval = scored.contributions.has_spread and np.isfinite(half)
+    with_c, with_d = (sign * float(scored.contributions.values @ own) for own in (tetrad.with_c, tetrad.with_d))
+    better, worse, more_with, less_with = tetrad.b, tetrad.a, tetrad.c, tetrad.d
+    if with_c < with_d:
+        more_with, less_with, with_c, with_d = less_with, more_with, with_d, with_c
+    if with_c <= 0:  # both lose: seen from the other level both gain, and the one that lost more gains more
+        better, worse, more_with, less_with, with_c, with_d = worse, better, less_with, more_with, -with_d, -with_c
+    difference = with_c - with_d
+    low, high = (difference - half, difference + half) if has_interval else (None, None)
+    return Interaction(
+        tetrad.axes,
+        better,
+        worse,
+        more_with,
+        less_with,
+        difference,
+        low,
+        high,
+        p,
+        p <= alpha,
+        with_c,
+        with_d,
+        tetrad.n_combinations,
+        n_looked_at,
+    )

@@ -1,0 +1,263 @@
+"""What to take of each axis in each scenario: the levels that may be the best, where a difference is shown at all."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
+from analysis.decision.design import LevelDesign, level_design
+from analysis.decision.scenarios import FEWEST_CLUSTERS, FEWEST_SAMPLES, Scenario, Scored, Scores
+from components.statistics import (
+    POWER,
+    PairedTest,
+    Tail,
+    benjamini_hochberg,
+    best_levels,
+    contrasts,
+    minimum_detectable_difference,
+    pairs,
+    selected_level,
+)
+from runner.display import about
+from runner.loaded import LoadedSweep, SubsetMetric
+
+SHOWN, NOT_SHOWN, SAME, TOO_FEW = "shown", "not shown", "same", "too few"
+"""What a recommendation may be: some levels are shown not to be the best; no difference is shown; there is none in any
+sample; there are too few samples to name anything.
+"""
+
+ALPHA = 0.05
+_N_DRAWS = 9_999
+_DRAWS_BEYOND = 4
+"""Draws that lie beyond the smallest level at which a difference may have to be shown."""
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of an axis: the mean over its cells, and the p-value of its being the best (None without a test)."""
+
+    value: str
+    mean: float
+    p: float | None
+    may_be_best: bool
+    cost: MeanCost
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """Of one axis in one scenario, over the `n` samples that all cells have, in `n_clusters` groups.
+
+    `levels` are the better ones first, over `n_combinations` combinations of the other axes of `n_possible`; levels
+    `apart` could not be compared with them. `best` are the levels to choose from if the `verdict` is SHOWN, and
+    `cheapest` the cheapest of these, or of all levels otherwise (None where no cost is known). `p` is that of the
+    question whether all levels are equally good, `p_adjusted` is it after Benjamini and Hochberg's correction;
+    `detectable` is the true difference that would have been shown with probability `POWER` (None where none would).
+    """
+
+    scenario: Scenario
+    axis: str
+    verdict: str
+    levels: tuple[Level, ...]
+    best: tuple[str, ...]
+    cheapest: str | None
+    p: float | None
+    p_adjusted: float | None
+    detectable: float | None
+    n: int
+    n_clusters: int
+    n_combinations: int
+    n_possible: int
+    apart: tuple[str, ...]
+
+    def text(self) -> str:
+        """E.g. "256 or 512", or "no difference shown; cheapest 64; would show ±0.012"."""
+        cheap = [] if self.cheapest is None else [f"cheapest {self.cheapest}"]
+        if self.verdict == SHOWN:
+            return "; ".join([" or ".join(self.best), *(cheap if len(self.best) > 1 else [])])
+        if self.verdict == SAME:
+            return "; ".join(["the same in every sample", *cheap])
+        if self.verdict == TOO_FEW:
+            return f"too few samples to name one (n = {self.n}, {self.n_clusters} groups)"
+        size = "too few groups to show any" if self.detectable is None else f"would show ±{about(self.detectable)}"
+        return "; ".join(["no difference shown", *cheap, size])
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**asdict(self), "levels": [_level_record(level) for level in self.levels], "text": self.text()}
+
+
+def _level_record(level: Level) -> dict[str, Any]:
+    return {**asdict(level), "cost": level.cost._asdict()}
+
+
+@dataclass(frozen=True)
+class Recommendations:
+    """By scenario and axis. Of the entries that are SHOWN, at most a share `alpha` leaves out a level that is truly the
+    best, on average; where no axis makes any difference in any scenario, the probability that any entry is SHOWN is at
+    most `alpha`. `n_tested` entries are in the correction; in those that are SHOWN levels were tested at `level`.
+    """
+
+    metric: SubsetMetric
+    alpha: float
+    level: float
+    n_tested: int
+    entries: tuple[Recommendation, ...]
+
+    def of(self, subset: str, axis: str) -> Recommendation | None:
+        """The entry of a scenario and axis; None where levels cannot be compared."""
+        return next((one for one in self.entries if (one.scenario.subset, one.axis) == (subset, axis)), None)
+
+    def scenarios(self) -> list[Scenario]:
+        """In their order."""
+        return list(dict.fromkeys(entry.scenario for entry in self.entries))
+
+    def axes(self) -> list[str]:
+        """In their order."""
+        return list(dict.fromkeys(entry.axis for entry in self.entries))
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "metric": self.metric.metric,
+            "subset": self.metric.subset,
+            "larger_is_better": self.metric.larger_is_better,
+            "alpha": self.alpha,
+            "power": POWER,
+            "correction": "Benjamini-Hochberg over scenario x axis; within an axis the largest difference of any two",
+            "n_tested": self.n_tested,
+            "level_of_shown": self.level,
+            "fewest_samples": FEWEST_SAMPLES,
+            "fewest_clusters": FEWEST_CLUSTERS,
+            "entries": [entry.as_record() for entry in self.entries],
+        }
+
+
+def recommendations(
+    sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: Scores | None = None
+) -> Recommendations:
+    """Of "[subset:]metric", in every scenario of the sweep; `scores` are those that were read already. Raises
+    DataError if fewer than two cells have a value, or neither larger nor smaller values are better.
+    """
+    read = scores or Scores.read(sweep, metric)
+    asked = [
+        (scored, design)
+        for scored in read.scenarios()
+        for axis in scored.axes
+        if (design := level_design(axis, scored.levels))
+    ]
+    n_draws = max(_N_DRAWS, int(_DRAWS_BEYOND * len(asked) / alpha))
+    tested = [_tested(scored, design, n_draws) for scored, design in asked]
+    p = np.array([np.nan if one.p is None else one.p.min() for one in tested], dtype=np.float64)
+    adjusted, level = benjamini_hochberg(p), selected_level(p, alpha)
+    entries = [
+        _entry(one, float(own), level, _level_for(place, p, alpha), alpha)
+        for place, (one, own) in enumerate(zip(tested, adjusted, strict=True))
+    ]
+    return Recommendations(read.metric, alpha, level, int((~np.isnan(p)).sum()), tuple(entries))
+
+
+def _level_for(place: int, p: NDArray[np.float64], alpha: float) -> float:
+    """The level that this p-value would have to meet, the others being what they are."""
+    if np.isnan(p[place]):
+        return 0.0
+    return selected_level(np.where(np.arange(len(p)) == place, 0.0, p), alpha)
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """An axis in a scenario: `means` and `p` float64[n_levels] (None without a test), the largest standard error of a
+    difference between two levels, and what chance makes of the largest difference.
+    """
+
+    scored: Scored
+    design: LevelDesign
+    means: NDArray[np.float64]
+    p: NDArray[np.float64] | None = None
+    error: float = 0.0
+    tail: Tail | None = None
+    smallest_p: float = 0.0
+
+
+def _tested(scored: Scored, design: LevelDesign, n_draws: int) -> _Tested:
+    found = scored.contributions
+    means = found.values @ design.weights
+    if not scored.is_enough:
+        return _Tested(scored, design, means)
+    differences = contrasts(found, between_levels(design.weights), n_draws, _SEED)
+    return _Tested(
+        scored,
+        design,
+        means,
+        best_levels(scored.ahead(means), differences),
+        float(differences.errors.max()) if differences.has_spread else float("nan"),
+        differences.tail(),
+        PairedTest(n_resamples=n_draws).smallest_p(found.n_clusters),
+    )
+
+
+def between_levels(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of all pairs of levels the weights of the cells in their difference, float64[n_cells, n_pairs]."""
+    return np.column_stack([weights[:, b] - weights[:, a] for a, b in pairs(weights.shape[1])])
+
+
+def _entry(tested: _Tested, adjusted: float, level: float, own_level: float, alpha: float) -> Recommendation:
+    scored, design = tested.scored, tested.design
+    order = np.argsort(-scored.ahead(tested.means), kind="stable").tolist()
+    of_levels = mean_costs(scored.cells, design.weights)
+    verdict = _verdict(tested, adjusted, alpha)
+    p = tested.p if tested.p is not None else [None] * len(order)
+    levels = [
+        Level(
+            design.levels[place],
+            float(tested.means[place]),
+            None if p[place] is None else float(p[place]),
+            may_be_best=verdict != SHOWN or float(p[place]) > level,
+            cost=of_levels[place],
+        )
+        for place in order
+    ]
+    candidates = [one for one in levels if one.may_be_best]
+    place = cheapest([one.cost for one in candidates])
+    return Recommendation(
+        scored.scenario,
+        design.axis,
+        verdict,
+        tuple(levels),
+        tuple(one.value for one in candidates) if verdict == SHOWN else (),
+        None if place is None else candidates[place].value,
+        None if tested.p is None else float(tested.p.min()),
+        None if tested.p is None else adjusted,
+        _detectable(tested, own_level),
+        scored.n,
+        scored.n_clusters,
+        design.n_combinations,
+        design.n_possible,
+        design.apart,
+    )
+
+
+def _verdict(tested: _Tested, adjusted: float, alpha: float) -> str:
+    if tested.p is None:
+        return TOO_FEW
+    if tested.error == 0.0 and not np.ptp(tested.means):
+        return SAME
+    return SHOWN if adjusted <= alpha else NOT_SHOWN
+
+
+def _detectable(tested: _Tested, level: float) -> float | None:
+    """Of any two levels: by the pair whose difference is known worst."""
+    if tested.tail is None or not tested.error > 0.0 or tested.smallest_p > level:
+        return None
+    critical = tested.tail.critical(level)
+    if not np.isfinite(critical):
+        return None
+    return minimum_detectable_difference(tested.error, tested.tail.df, critical=critical)
+
+
+def verdicts(entries: Sequence[Recommendation]) -> dict[str, int]:
+    """How many entries have each verdict."""
+    return {verdict: sum(one.verdict == verdict for one in entries) for verdict in (SHOWN, NOT_SHOWN, SAME, TOO_FEW)}

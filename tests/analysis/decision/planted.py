@@ -1,0 +1,53 @@
+"""Sweeps in which it is known which levels are better, and by how much."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.analysis import tiny_sweep
+from tests.analysis.tiny_sweep import TinyCell
+
+N = 60
+
+
+def write(
+    folder: Path,
+    axes: Mapping[str, Sequence[Any]],
+    effects: Mapping[str, Mapping[Any, float]],
+    *,
+    n: int = N,
+    same: Sequence[str] = (),
+    seed: int = 0,
+) -> Path:
+    """A cell per combination of `axes`; a level adds its effect (0 unless named). Cells that differ only in axes that
+    are the `same` have the same values. The cost in tokens grows with k, the seconds fall with the size.
+    """
+    random = np.random.default_rng(seed)
+    hard = 0.4 + random.normal(0, 0.15, n)
+    noise: dict[tuple[Any, ...], Any] = {}
+    cells = []
+    for place, levels in enumerate(product(*axes.values())):
+        named = dict(zip(axes, levels, strict=True))
+        key = tuple(level for axis, level in named.items() if axis not in same)
+        if key not in noise:
+            noise[key] = random.normal(0, 0.05, n)
+        added = sum(effects.get(axis, {}).get(level, 0.0) for axis, level in named.items())
+        values = np.clip(hard + noise[key] + added, 0, 1).tolist()
+        facts = {
+            "tokens": {"prompt": 100 * n * int(named.get("k", 1)), "completion": 0},
+            "latency_s": {"p50": 1 / float(named.get("size", 1))},
+        }
+        samples = {
+            "ids": [f"s{i}" for i in range(n)],
+            "documents": [[f"d{i}"] for i in range(n)],
+            "subsets": [("read/qa_1doc", "create")[i % 2] for i in range(n)],
+            "topics": [("funds", "bonds", None)[i % 3] for i in range(n)],
+            "tasks": [("extractive", "long_form")[i % 2] for i in range(n)],
+        }
+        cell = TinyCell(f"{place:012x}", named, values, facts, **samples)
+        cells.append(replace(cell, measured=list(dict.fromkeys(name for own in cell.groups() for name in own))))
+    return tiny_sweep.write(folder, cells)

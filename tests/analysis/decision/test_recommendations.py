@@ -1,0 +1,68 @@
+"""What is recommended, on sweeps whose best level is known."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from analysis.decision import Recommendations, axis_effects, recommendations
+from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW
+from components.errors import DataError
+from runner.loaded import load
+from tests.analysis import tiny_sweep
+from tests.analysis.decision.planted import write
+
+
+def of(folder: Path, metric: str = "rouge_l") -> Recommendations:
+    return recommendations(load(folder), metric)
+
+
+def test_too_few_samples_name_nothing(sweep: Path) -> None:
+    found = of(sweep)
+    assert {entry.verdict for entry in found.entries} == {TOO_FEW}
+    assert found.n_tested == 0
+    assert found.entries[0].text() == "too few samples to name one (n = 7, 6 groups)"
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sizes 256 and 512 are better than 64 by .1; top_k changes nothing."""
+    effects = {"64": 0.0, "256": 0.1, "512": 0.1}
+    return write(tmp_path_factory.mktemp("planted"), {"size": ["64", "256", "512"], "k": [2, 8]}, {"size": effects})
+
+
+def test_levels_that_are_truly_the_best_are_named_and_the_others_are_not(planted: Path) -> None:
+    found = of(planted).of("overall", "size")
+    assert found is not None
+    assert (found.verdict, set(found.best)) == (SHOWN, {"256", "512"})
+    assert [level.may_be_best for level in found.levels] == [True, True, False]
+    assert found.text() in ("256 or 512; cheapest 512", "512 or 256; cheapest 512")
+
+
+def test_where_nothing_is_shown_the_cheapest_and_the_size_that_would_show_are_said(planted: Path) -> None:
+    found = of(planted).of("overall", "k")
+    assert found is not None
+    assert (found.verdict, found.best, found.cheapest) == (NOT_SHOWN, (), "2")
+    assert found.detectable is not None
+    assert found.text().startswith("no difference shown; cheapest 2; would show ±0.0")
+
+
+def test_records_are_plain(planted: Path) -> None:
+    record = json.loads(json.dumps(of(planted).as_record(), allow_nan=False))
+    assert record["entries"][0]["text"] == of(planted).entries[0].text()
+    effects = json.loads(json.dumps(axis_effects(load(planted), "rouge_l").as_record(), allow_nan=False))
+    assert [axis["axis"] for axis in effects["axes"]] == ["size", "k"]
+    assert "gains" in effects["interactions"][0]["text"]
+
+
+def test_levels_that_are_the_same_in_every_sample_are_said_to_be(tmp_path: Path) -> None:
+    folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {}, same=("k",))
+    entry = of(folder).of("overall", "k")
+    assert entry is not None
+    assert (entry.verdict, entry.text()) == (SAME, "the same in every sample; cheapest 2")
+
+
+def test_one_cell_is_too_few(tmp_path: Path) -> None:
+    folder = tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:1])
+    with pytest.raises(DataError, match="fewer than two cells with a value of rouge_l of all samples"):
+        of(folder)
