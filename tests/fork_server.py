@@ -6,14 +6,18 @@ errors, and a socket that brings the order, a line of JSON, and takes the comman
 each. When the socket is closed this process ends; commands that still run go on.
 """
 
+import atexit
+import contextlib
 import gc
 import importlib
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import sys
+import threading
 from typing import Any
 
 PRELOADED = (
@@ -39,20 +43,11 @@ PRELOADED = (
 
 
 def main() -> None:
-    """Waits for orders. Returns in the process of a command, at its end, so that it ends as any other Python does."""
+    """Waits for orders. Returns in the process of a command, if that ends otherwise than with an exit code."""
     _load()
-    orders = socket.socket(fileno=os.dup(0))
-    while True:
-        byte, files, _, _ = socket.recv_fds(orders, 1, 3)
-        if not byte:
-            return
-        if os.fork() == 0:
-            break
-        for file in files:
-            os.close(file)
-        _reap()
-    orders.close()
-    _run(*files)
+    files = _serve(socket.socket(fileno=os.dup(0)))
+    if files:
+        _run(*files)
 
 
 def _load() -> None:
@@ -61,9 +56,11 @@ def _load() -> None:
     from components.tokenizers.cl100k import Cl100k
     from components.tokenizers.jieba_words import JiebaWords
     from runner.engine.executors.contexts import fork_or_spawn
-    from runner.launch.compose import compose_config
+    from runner.launch.axes import axes_of
+    from tests.runner.sweeping import small_graph
 
-    compose_config(["top_k=2"])
+    small_graph("top_k=2")
+    axes_of({}, {}, ())
     for tokenizer in (JiebaWords(), Cl100k()):
         tokenizer.token_ends(["词 word"])
     context = fork_or_spawn().get_start_method()
@@ -71,25 +68,56 @@ def _load() -> None:
     gc.freeze()  # no child looks through all this again
 
 
-def _reap() -> None:
-    """Of the processes that wait for a command, those that are done."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        pass
-
-
-def _run(output: int, errors: int, talk: int) -> None:
-    """In a process between: it waits for the command, which is its child, and tells how it ended."""
-    with socket.socket(fileno=talk) as channel, channel.makefile("rw") as lines:
-        order: dict[str, Any] = json.loads(lines.readline())
+def _serve(orders: socket.socket) -> tuple[int, int, socket.socket] | None:
+    """Forks a command for each order: in its process this returns its files, and None in ours when no more comes."""
+    ended, wake = socket.socketpair()
+    wake.setblocking(False)
+    signal.set_wakeup_fd(wake.fileno())
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)  # with no handler nothing would be written to `wake`
+    commands: dict[int, socket.socket] = {}
+    while True:
+        ready, _, _ = select.select([orders, ended], [], [])
+        if ended in ready:
+            ended.recv(1024)
+            _tell_ends(commands)
+            continue
+        byte, files, _, _ = socket.recv_fds(orders, 1, 3)
+        if not byte:
+            return None
+        output, errors, talk = files
+        channel = socket.socket(fileno=talk)
         command = os.fork()
-        if command:
-            print(command, file=lines, flush=True)
-            code = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
-            print(code, file=lines, flush=True)
-            os._exit(0)
+        if command == 0:
+            break
+        for file in (output, errors):
+            os.close(file)
+        _tell(channel, command)
+        commands[command] = channel
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for others in (orders, ended, wake, *commands.values()):
+        others.close()
+    return output, errors, channel
+
+
+def _tell_ends(commands: dict[int, socket.socket]) -> None:
+    """Of the commands that have ended, how they did."""
+    while commands:
+        command, status = os.waitpid(-1, os.WNOHANG)
+        if not command:
+            return
+        with commands.pop(command) as channel:
+            _tell(channel, os.waitstatus_to_exitcode(status))
+
+
+def _tell(channel: socket.socket, number: int) -> None:
+    with contextlib.suppress(BrokenPipeError):  # the test is over, and waits for it no more
+        channel.sendall(f"{number}\n".encode())
+
+
+def _run(output: int, errors: int, talk: socket.socket) -> None:
+    with talk, talk.makefile() as lines:
+        order: dict[str, Any] = json.loads(lines.readline())
     nothing = os.open(os.devnull, os.O_RDONLY)
     for file, place in ((nothing, 0), (output, 1), (errors, 2)):
         os.dup2(file, place)
@@ -101,7 +129,24 @@ def _run(output: int, errors: int, talk: int) -> None:
     sys.path[0] = order["folder"]
     sys.argv = [order["module"], *order["arguments"]]
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if not isinstance(ended.code, int | None):
+            raise
+        _leave(ended.code or 0)
+    _leave(0)
+
+
+def _leave(code: int) -> None:
+    """Ends as Python does, save that what was loaded is not taken down piece by piece, which takes longer than to fork
+    and most of what commands do.
+    """
+    threading._shutdown()  # waits for threads that are no daemons
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

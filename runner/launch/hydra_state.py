@@ -1,6 +1,6 @@
 """Hydra's settings of the process, which a user's program may have made before it calls us."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,24 @@ def own_hydra(config_dir: str | Path | None = None) -> Iterator[Hydra]:
         for kind in _OF_A_RUN:
             instances.pop(kind, None)
         instances.update(before)
+
+
+@contextmanager
+def mode_from_flags(arguments: Sequence[str]) -> Iterator[None]:
+    """For a command with these arguments: Hydra composes no configuration just to see whether `hydra.mode` in it makes
+    it a sweep, which takes as long as all else before the plan. With -m it is one anyhow. Without, only an override of
+    Hydra's settings or a configuration of the user's own could say so: then Hydra looks.
+    """
+    is_sweep = "-m" in arguments or "--multirun" in arguments
+    if not is_sweep and any(argument.startswith("-") or "hydra" in argument for argument in arguments):
+        yield
+        return
+    look_for_mode = Hydra.get_mode
+    Hydra.get_mode = lambda hydra, config_name, overrides: None
+    try:
+        yield
+    finally:
+        Hydra.get_mode = look_for_mode
 
 
 def _search_path(config_dir: str | Path | None) -> Any:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from runner.launch.command import multirun_first
+from runner.launch.hydra_state import mode_from_flags, own_hydra
 from runner.launch.sweep import EXIT_OK
 from runner.output import terminal
 from runner.results import read_cells
@@ -195,6 +196,30 @@ class TestExitCodes:
 )
 def test_the_flag_may_stand_anywhere(arguments: list[str], expected: list[str]) -> None:
     assert multirun_first(arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_looked_for"),
+    [
+        (["top_k=2"], False),
+        (["-m", "top_k=2"], False),
+        (["--multirun", "--config-dir", "mine"], False),
+        (["hydra.mode=MULTIRUN"], True),
+        (["hydra.searchpath=[file://mine]"], True),
+        (["--config-dir=mine"], True),
+        (["-cd", "mine"], True),
+    ],
+)
+def test_nothing_is_composed_to_look_for_a_mode_that_nothing_can_set(arguments: list[str], is_looked_for: bool) -> None:
+    with mode_from_flags(arguments), own_hydra() as hydra:
+        found = hydra.get_mode("config", ["hydra.mode=MULTIRUN"])
+    assert (found is not None) == is_looked_for
+
+
+def test_a_sweep_may_be_asked_for_by_hydras_mode(tmp_path: Path) -> None:
+    done = run_command(tmp_path, *SMALL, *QUIET, "hydra.mode=MULTIRUN", "top_k=2,4", "run.plan_only=true")
+    assert done.returncode == 0, done.stderr
+    assert "2 cells" in done.stdout
 
 
 def test_a_reader_of_the_help_that_stops_early_is_no_error(tmp_path: Path) -> None:
