@@ -11,6 +11,7 @@ COMMANDS = {
     "compare": ("analysis.compare", "which cells differ from the best one, or from a baseline, and by how much"),
     "effects": ("analysis.effects", "which axes the values of a metric depend on"),
     "pareto": ("analysis.pareto", "which cells no other cell beats in both quality and cost"),
+    "plot": ("analysis.plot", "a metric over the levels of an axis, as a picture"),
     "repeats": ("analysis.repeats", "how much of a metric's noise is the samples, the answers, the judge"),
     "report": ("analysis.report.command", "what to take, why, what it costs and where it fails, on one page"),
     "table": ("analysis.tables", "a published table beside the cells of a sweep"),

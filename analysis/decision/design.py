@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 Levels = Mapping[str, Sequence[str | None]]
 """Per axis the level of every cell, None where a cell does not use the axis."""
 
+Corner = tuple[str, ...]
+"""A level of each of some axes."""
+
 _Pattern = tuple[str | None, ...]
 """The levels of the other axes."""
 
@@ -51,26 +54,47 @@ class Tetrad:
     n_combinations: int
 
 
+@dataclass(frozen=True)
+class CornerDesign:
+    """Combinations of levels of some axes that can be compared, as of a LevelDesign."""
+
+    corners: tuple[Corner, ...]
+    weights: NDArray[np.float64]
+    n_combinations: int
+    n_possible: int
+    apart: tuple[Corner, ...]
+
+
 def level_design(axis: str, levels: Levels) -> LevelDesign | None:
     """None for an axis of which no two levels can be compared."""
-    stands = _stands_for((axis,), levels)
-    names = list(dict.fromkeys(level for level in levels[axis] if level is not None))
-    covered = {pattern: [name for name in names if (name,) in own] for pattern, own in stands.items()}
-    possible = [pattern for pattern, own in covered.items() if len(own) > 1]
+    found = corner_design((axis,), levels)
+    if found is None:
+        return None
+    kept, apart = (tuple(level for (level,) in corners) for corners in (found.corners, found.apart))
+    return LevelDesign(axis, kept, found.weights, found.n_combinations, found.n_possible, apart)
+
+
+def corner_design(axes: Sequence[str], levels: Levels) -> CornerDesign | None:
+    """Of all combinations of levels of these axes that a cell has; None where no two can be compared."""
+    stands = _stands_for(axes, levels)
+    n_cells = len(levels[axes[0]])
+    own = (tuple(levels[axis][place] for axis in axes) for place in range(n_cells))
+    names = [tuple(map(str, corner)) for corner in dict.fromkeys(own) if None not in corner]
+    covered = {pattern: [name for name in names if name in corners] for pattern, corners in stands.items()}
+    possible = [pattern for pattern, corners in covered.items() if len(corners) > 1]
     if not possible:
         return None
     chosen = max(possible, key=lambda pattern: (len(covered[pattern]), _n_with(covered[pattern], covered)))
     kept = covered[chosen]
-    shared = [pattern for pattern, own in covered.items() if set(kept) <= set(own)]
-    n_cells = len(levels[axis])
-    weights = [_mean_of_means([stands[pattern][(name,)] for pattern in shared], n_cells) for name in kept]
+    shared = [pattern for pattern, corners in covered.items() if set(kept) <= set(corners)]
+    weights = [_mean_of_means([stands[pattern][name] for pattern in shared], n_cells) for name in kept]
     apart = tuple(name for name in names if name not in kept)
-    return LevelDesign(axis, tuple(kept), np.column_stack(weights), len(shared), len(possible), apart)
+    return CornerDesign(tuple(kept), np.column_stack(weights), len(shared), len(possible), apart)
 
 
-def _n_with(names: Sequence[str], covered: Mapping[_Pattern, Sequence[str]]) -> int:
-    """Combinations that have all of these levels."""
-    return sum(set(names) <= set(own) for own in covered.values())
+def _n_with(corners: Sequence[Corner], covered: Mapping[_Pattern, Sequence[Corner]]) -> int:
+    """Combinations of the other axes that have all of these."""
+    return sum(set(corners) <= set(own) for own in covered.values())
 
 
 def tetrads(first: str, second: str, levels: Levels) -> list[Tetrad]:
@@ -89,14 +113,14 @@ def tetrads(first: str, second: str, levels: Levels) -> list[Tetrad]:
     return found
 
 
-def _stands_for(axes: Sequence[str], levels: Levels) -> dict[_Pattern, dict[tuple[str, ...], list[int]]]:
+def _stands_for(axes: Sequence[str], levels: Levels) -> dict[_Pattern, dict[Corner, list[int]]]:
     """For every combination of the other axes the places of the cells that stand for each combination of these axes."""
     others = [name for name in levels if name not in axes]
     n_cells = len(levels[axes[0]])
     own = [tuple(levels[axis][place] for axis in axes) for place in range(n_cells)]
     using = [place for place in range(n_cells) if None not in own[place]]
     pattern_of = {place: tuple(levels[name][place] for name in others) for place in using}
-    found: dict[_Pattern, dict[tuple[str, ...], list[int]]] = {}
+    found: dict[_Pattern, dict[Corner, list[int]]] = {}
     for pattern in _most_specific(list(dict.fromkeys(pattern_of.values()))):
         corners = found.setdefault(pattern, {})
         for place in using:

@@ -1,0 +1,154 @@
+"""Values over the levels of an axis, a line for each group, with their intervals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log
+from textwrap import wrap
+
+from analysis.charts.canvas import (
+    INK,
+    LINE,
+    MUTED,
+    PAPER,
+    SERIES,
+    Scale,
+    around,
+    framed,
+    line,
+    shown,
+    text,
+    text_width,
+)
+
+Level = str | float
+
+_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT, _ROW, _RIGHT = 72, 30, 440, 260, 18, 16
+_NOTE_ROW, _NOTE_CHARACTERS = 15, 59
+_INSET, _BETWEEN_LABELS, _APART = 24, 14, 5
+_FEWEST_FOR_LOG, _LEAST_FACTOR = 3, 1.9
+
+
+@dataclass(frozen=True)
+class LinePoint:
+    """A value at a level of the axis, and its interval, if there is one."""
+
+    level: Level
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class PlotLine:
+    """The points of a group, in the order of the axis; `label` is "" for the only one."""
+
+    label: str
+    points: Sequence[LinePoint]
+
+
+def line_plot(drawn: Sequence[PlotLine], x_title: str, y_title: str, *, notes: Sequence[str] = ()) -> str:
+    """SVG with a line for each of `drawn`, whiskers for intervals, a legend at the right where lines have labels, and
+    `notes` below.
+
+    Levels that are all numbers lie to scale, on a logarithmic one where there are three or more and each is about
+    twice the one before (64, 128, 256); others lie evenly apart, in the order in which they first come.
+    """
+    levels = list(dict.fromkeys(point.level for each in drawn for point in each.points))
+    axis = _Axis.of(levels)
+    ends = [end for each in drawn for point in each.points for end in (point.value, point.low, point.high)]
+    bottom = _TOP + _PLOT_HEIGHT
+    ys = Scale(*around(end for end in ends if end is not None), bottom, _TOP)
+    right = _LEFT + axis.width
+    parts = [f'<rect width="100%" height="100%" fill="{PAPER}"/>', text(8, 18, y_title, ink=INK)]
+    for value in ys.ticks():
+        parts.append(line(_LEFT, ys.of(value), right, ys.of(value), stroke=LINE))
+        parts.append(text(_LEFT - 6, ys.of(value) + 4, shown(value), anchor="end", ink=MUTED, size=11))
+    parts += _level_labels(axis, bottom)
+    parts.append(text((_LEFT + right) / 2, bottom + 38, x_title, anchor="middle", ink=MUTED))
+    for number, each in enumerate(drawn):
+        parts += _drawn(each, axis, ys, number, shift=(number - (len(drawn) - 1) / 2) * _APART)
+    labels = [each.label for each in drawn]
+    parts += _legend(labels, right + _RIGHT)
+    rows = [row for note in notes for row in wrap(note, _NOTE_CHARACTERS)]
+    parts += [text(8, bottom + 62 + _NOTE_ROW * place, row, ink=MUTED, size=11) for place, row in enumerate(rows)]
+    width = max(
+        right + _RIGHT + (38 + max(map(text_width, labels)) if any(labels) else 0),
+        8 + max(map(text_width, (y_title, *rows))),
+    )
+    height = max(bottom + 48 + _NOTE_ROW * len(rows) + (8 if rows else 0), _TOP + _ROW * len(drawn) + 8)
+    return framed(width, height, f"{y_title}, by {x_title}", parts)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Where the levels of the x axis lie."""
+
+    places: dict[Level, float]
+    width: int
+
+    @classmethod
+    def of(cls, levels: Sequence[Level]) -> "_Axis":
+        if not levels or any(isinstance(level, str) for level in levels):
+            widest = max((text_width(str(level), 11) for level in levels), default=0)
+            width = max(_PLOT_WIDTH, len(levels) * (widest + _BETWEEN_LABELS))
+            step = width / max(len(levels), 1)
+            return cls({level: _LEFT + step * (place + 0.5) for place, level in enumerate(levels)}, round(width))
+        numbers = sorted(float(level) for level in levels)
+        is_log = _is_log(numbers)
+        ends = (log(numbers[0]), log(numbers[-1])) if is_log else (numbers[0], numbers[-1])
+        scale = Scale(*ends, _LEFT + _INSET, _LEFT + _PLOT_WIDTH - _INSET)
+        return cls({number: scale.of(log(number) if is_log else number) for number in numbers}, _PLOT_WIDTH)
+
+
+def _is_log(numbers: Sequence[float]) -> bool:
+    return (
+        len(numbers) >= _FEWEST_FOR_LOG and numbers[0] > 0 and all(b >= a * _LEAST_FACTOR for a, b in pairwise(numbers))
+    )
+
+
+def _level_labels(axis: _Axis, bottom: float) -> list[str]:
+    """All ticks, and of the labels those that do not lie upon the one before."""
+    parts = []
+    end = float("-inf")
+    for level, x in sorted(axis.places.items(), key=lambda item: item[1]):
+        label = level if isinstance(level, str) else shown(level)
+        half = text_width(label, 11) / 2
+        parts.append(line(x, bottom, x, bottom + 4, stroke=MUTED))
+        if x - half > end:
+            parts.append(text(x, bottom + 18, label, anchor="middle", ink=MUTED, size=11))
+            end = x + half
+    return parts
+
+
+def _drawn(each: PlotLine, axis: _Axis, ys: Scale, number: int, shift: float) -> list[str]:
+    """A line, its whiskers and its dots, a little beside those of the other lines."""
+    stroke, dash = _stroke(number)
+    points = sorted(each.points, key=lambda point: axis.places[point.level])
+    xs = [round(axis.places[point.level] + shift, 1) for point in points]
+    parts = [
+        line(x1, ys.of(a.value), x2, ys.of(b.value), stroke=stroke, width=2, dash=dash)
+        for (x1, a), (x2, b) in pairwise(zip(xs, points, strict=True))
+    ]
+    for x, point in zip(xs, points, strict=True):
+        if point.low is not None and point.high is not None:
+            parts.append(line(x, ys.of(point.low), x, ys.of(point.high), stroke=stroke))
+        parts.append(f'<circle cx="{x:g}" cy="{ys.of(point.value):g}" r="3.5" fill="{stroke}"/>')
+    return parts
+
+
+def _legend(labels: Sequence[str], x: float) -> list[str]:
+    if not any(labels):
+        return []
+    parts = []
+    for number, label in enumerate(labels):
+        stroke, dash = _stroke(number)
+        y = _TOP + 8 + number * _ROW
+        parts.append(line(x, y, x + 22, y, stroke=stroke, width=3, dash=dash))
+        parts.append(text(x + 30, y + 4, label))
+    return parts
+
+
+def _stroke(number: int) -> tuple[str, str]:
+    """Colour and dashes: after the last colour they begin again, dashed."""
+    return SERIES[number % len(SERIES)], "5 4" if number >= len(SERIES) else ""

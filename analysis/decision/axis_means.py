@@ -1,0 +1,119 @@
+"""The mean of each level of an axis, alone or for each level of a second one, with its interval."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.decision.design import CornerDesign, corner_design
+from components.errors import DataError
+from components.statistics import SampleScores, contributions, critical_value
+from runner.common_samples import CommonSamples, common_samples, most_samples_first
+from runner.loaded import LoadedSweep, SubsetMetric, axis_levels, varying_axes
+from runner.results import OK, CellResult
+
+
+@dataclass(frozen=True)
+class LevelMean:
+    """The mean of the cells with a level of the axis and one of `by` ("" without a second axis), and its interval: None
+    with too few groups of samples.
+    """
+
+    level: str | float
+    by: str
+    mean: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class AxisMeans:
+    """Means over the `n` samples that all cells have, in `n_clusters` groups, and over the same `n_combinations` of
+    `other_axes` at every level. `apart` are combinations of level and `by` without these. Levels are float64 where all
+    of them are numbers, else text.
+    """
+
+    axis: str
+    by: str
+    metric: SubsetMetric
+    means: tuple[LevelMean, ...]
+    n: int
+    n_clusters: int
+    n_combinations: int
+    other_axes: tuple[str, ...]
+    apart: tuple[tuple[str, ...], ...]
+
+
+def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alpha: float = 0.05) -> AxisMeans:
+    """Of "[subset:]metric" over the levels of an axis that varies. A level for which a single cell stands has the value
+    and the interval of its `cell.json`, where all cells have the same samples.
+
+    Raises DataError if the axis does not vary, or if no two of its levels can be compared.
+    """
+    wanted = sweep.metric(metric)
+    valued = [cell for cell in sweep.cells if cell.status == OK and wanted.value(cell) is not None]
+    if not valued:
+        raise DataError(f"{sweep.name}: no cell with a value of {wanted}; did all of them fail?")
+    found = common_samples(
+        most_samples_first(valued, wanted.metric, wanted.subset), sweep.folder_of, wanted.metric, wanted.subset
+    )
+    varying = varying_axes(found.cells)
+    for option, name, others in (("axis", axis, varying), ("by", by, [each for each in varying if each != axis])):
+        if name and name not in others:
+            raise DataError(f"--{option} {name}: wanted one of the axes that vary: {', '.join(others) or 'none does'}")
+    axes = tuple(name for name in (axis, by) if name)
+    all_levels = axis_levels(found.cells)
+    design = corner_design(axes, {name: all_levels[name] for name in varying})
+    if design is None:
+        raise DataError(f"{sweep.name}: no two levels of {axis} have cells that differ in nothing else")
+    return AxisMeans(
+        axis,
+        by,
+        wanted,
+        tuple(_means(found, design, wanted, axis, alpha)),
+        found.n,
+        len(np.unique(found.clusters)),
+        design.n_combinations,
+        tuple(name for name in varying if name not in axes),
+        design.apart,
+    )
+
+
+def _means(
+    found: CommonSamples, design: CornerDesign, metric: SubsetMetric, axis: str, alpha: float
+) -> list[LevelMean]:
+    scores = SampleScores(found.statistics, found.clusters, found.strata, found.combine)
+    means = contributions(scores).combined(design.weights)
+    half = np.full(len(means.values), np.inf)
+    if means.has_spread:
+        half = np.sqrt((means.centred**2).sum(axis=0)) * critical_value(means.df, alpha)
+    own = [None if found.left_out_differ else _only(found.cells, column) for column in design.weights.T]
+    is_number = _are_numbers([cell.axes.get(axis) for cell in found.cells])
+    is_share = found.combine is None and bool(((found.statistics >= 0) & (found.statistics <= 1)).all())
+    rows = []
+    for corner, cell, value, width in zip(design.corners, own, means.values.tolist(), half.tolist(), strict=True):
+        level: str | float = float(corner[0]) if is_number else corner[0]
+        by = corner[1] if len(corner) > 1 else ""
+        if cell is not None:
+            entry = cell.metrics[metric.subset][metric.metric]
+            rows.append(LevelMean(level, by, entry["value"], entry.get("ci_low"), entry.get("ci_high")))
+        elif np.isinf(width):
+            rows.append(LevelMean(level, by, value, None, None))
+        else:
+            low, high = value - width, value + width  # no mean of shares is beyond 0 and 1
+            rows.append(
+                LevelMean(level, by, value, max(low, 0.0) if is_share else low, min(high, 1.0) if is_share else high)
+            )
+    return rows
+
+
+def _only(cells: Sequence[CellResult], weights: NDArray[np.float64]) -> CellResult | None:
+    """The cell that stands for a level alone."""
+    places = np.flatnonzero(weights)
+    return cells[places[0]] if len(places) == 1 else None
+
+
+def _are_numbers(values: Sequence[object]) -> bool:
+    known = [value for value in values if value is not None]
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)

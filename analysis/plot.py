@@ -1,0 +1,88 @@
+"""python -m analysis plot: a metric over the levels of an axis, as a table and as a picture."""
+
+import argparse
+import re
+from pathlib import Path
+
+from rich.markup import escape
+
+from analysis import terminal
+from analysis.charts.canvas import shown
+from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
+from analysis.decision.axis_means import AxisMeans, LevelMean, axis_means
+from analysis.terminal import UNKNOWN, Column
+from runner import loaded
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("sweep", nargs="+", help="a sweep's folder, or its id in results/; several are one")
+    parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
+    parser.add_argument("--axis", required=True, help="what varies from left to right, e.g. chunk.size")
+    parser.add_argument("--by", default="", metavar="AXIS", help="a line for each of its levels, e.g. retriever")
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE.svg", help="the picture (default: plot_... in the sweep's folder)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints the means and writes the picture; returns 0. Raises DataError."""
+    sweep = loaded.load_together(options.sweep)
+    found = axis_means(sweep, options.metric, options.axis, options.by)
+    digits = terminal.n_digits(row.mean for row in found.means)
+    console = terminal.make_console()
+    terminal.show_table(console, _title(found), _columns(found, digits))
+    for note in _notes(found):
+        console.print(f"[dim]{escape(note)}[/]")
+    output = options.output or sweep.folder / _file_name(found)
+    terminal.write_text(output, plot(found))
+    console.print(f"picture: {escape(str(output))}")
+    return 0
+
+
+def plot(found: AxisMeans) -> str:
+    """SVG with a line for each level of the second axis."""
+    groups: dict[str, list[LinePoint]] = {}
+    for row in found.means:
+        groups.setdefault(row.by, []).append(LinePoint(row.level, row.mean, row.low, row.high))
+    lines = [PlotLine(f"{found.by}={by}" if by else "", points) for by, points in groups.items()]
+    return line_plot(lines, found.axis, _title(found), notes=_notes(found))
+
+
+def _title(found: AxisMeans) -> str:
+    direction = {True: " (larger is better)", False: " (smaller is better)", None: ""}
+    return f"{found.metric}{direction[found.metric.larger_is_better]}"
+
+
+def _columns(found: AxisMeans, digits: int) -> list[Column]:
+    levels = [row.level if isinstance(row.level, str) else shown(row.level) for row in found.means]
+    second = [Column(found.by, [escape(row.by) for row in found.means], is_number=False)] if found.by else []
+    return [
+        *second,
+        Column(found.axis, list(map(escape, levels)), is_number=not isinstance(found.means[0].level, str)),
+        Column("mean", [terminal.number(row.mean, digits) for row in found.means]),
+        Column("95% interval", [_interval(row, digits) for row in found.means]),
+    ]
+
+
+def _interval(row: LevelMean, digits: int) -> str:
+    if row.low is None or row.high is None:
+        return UNKNOWN
+    return f"{terminal.number(row.low, digits)} {terminal.number(row.high, digits)}"
+
+
+def _notes(found: AxisMeans) -> list[str]:
+    """What the means are over, and what their intervals do not say."""
+    notes = [f"over the {found.n} samples that every cell has, in {found.n_clusters} groups that belong together"]
+    if found.other_axes:
+        notes.append(
+            f"averaged over {', '.join(found.other_axes)}: {found.n_combinations} combination(s), the same everywhere"
+        )
+    if found.apart:
+        notes.append(f"left out, as they lack these: {', '.join(' '.join(corner) for corner in found.apart)}")
+    return [*notes, "intervals are of each mean; `best` and `compare` test differences, on the same questions"]
+
+
+def _file_name(found: AxisMeans) -> str:
+    name = "_".join(filter(None, ("plot", found.metric.subset, found.metric.metric, found.axis, found.by)))
+    return re.sub(r"[^\w.@-]+", "_", name) + ".svg"

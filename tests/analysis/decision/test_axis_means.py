@@ -1,0 +1,97 @@
+"""Means of levels, over the same combinations of the other axes, with the intervals that cells have."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analysis.decision.axis_means import axis_means
+from components.errors import DataError
+from runner.loaded import LoadedSweep, load
+from tests.analysis.decision import planted
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> LoadedSweep:
+    axes = {"size": [1, 2, 4], "retriever": ["bm25", "dense"], "k": [1, 2]}
+    effects = {"size": {2: 0.1, 4: 0.15}, "retriever": {"dense": 0.05}}
+    return load(planted.write(tmp_path_factory.mktemp("means") / "grid", axes, effects))
+
+
+def test_a_level_is_the_mean_of_its_cells(grid: LoadedSweep) -> None:
+    found = axis_means(grid, "rouge_l", "size")
+    assert [row.level for row in found.means] == [1.0, 2.0, 4.0]
+    for row in found.means:
+        cells = [cell.value("rouge_l") for cell in grid.cells if cell.axes["size"] == row.level]
+        assert row.mean == pytest.approx(np.mean([value for value in cells if value is not None]))
+        assert row.low is not None
+        assert row.high is not None
+        assert row.low < row.mean < row.high
+    assert (found.n, found.n_combinations, found.other_axes) == (planted.N, 4, ("retriever", "k"))
+
+
+def test_an_interval_is_students_t_of_the_means_of_samples(grid: LoadedSweep) -> None:
+    """Here every sample is a group of its own."""
+    from scipy.stats import t, tstd
+
+    from runner.common_samples import common_samples
+
+    cells = [cell for cell in grid.cells if cell.axes["size"] == 2]
+    values = common_samples(cells, grid.folder_of, "rouge_l", "overall").statistics[:, :, 0].mean(axis=1)
+    row = axis_means(grid, "rouge_l", "size").means[1]
+    half = t.ppf(0.975, planted.N - 1) * tstd(values) / np.sqrt(planted.N)
+    assert row.high == pytest.approx(values.mean() + half, rel=1e-6)
+
+
+def test_for_each_level_of_a_second_axis(grid: LoadedSweep) -> None:
+    found = axis_means(grid, "rouge_l", "size", "retriever")
+    assert {(row.level, row.by) for row in found.means} == {(s, r) for s in (1.0, 2.0, 4.0) for r in ("bm25", "dense")}
+    assert (found.n_combinations, found.other_axes, found.apart) == (2, ("k",), ())
+
+
+def test_where_a_cell_is_missing_the_others_leave_its_combination_out(grid: LoadedSweep) -> None:
+    lost = grid.cell("size=4,retriever=dense,k=2")
+    partial = replace(grid, cells=tuple(cell for cell in grid.cells if cell is not lost))
+    found = axis_means(partial, "rouge_l", "size")
+    assert found.n_combinations == 3
+    kept = [
+        cell
+        for cell in grid.cells
+        if cell.axes["size"] == 1 and (cell.axes["retriever"], cell.axes["k"]) != ("dense", 2)
+    ]
+    assert found.means[0].mean == pytest.approx(np.mean([cell.value("rouge_l") or 0.0 for cell in kept]))
+
+
+def test_a_single_cell_keeps_the_numbers_of_its_own(grid: LoadedSweep) -> None:
+    cells = [cell for cell in grid.cells if (cell.axes["retriever"], cell.axes["k"]) == ("bm25", 1)]
+    for cell in cells:
+        cell.metrics["overall"]["rouge_l"].update(ci_low=0.123, ci_high=0.987)  # type: ignore[union-attr]
+    found = axis_means(replace(grid, cells=tuple(cells)), "rouge_l", "size")
+    assert [(row.mean, row.low, row.high) for row in found.means] == [
+        (cell.value("rouge_l"), 0.123, 0.987) for cell in cells
+    ]
+
+
+def test_a_metric_that_ranks_nothing_can_be_looked_at_too(grid: LoadedSweep) -> None:
+    cells = tuple(replace(cell, larger_is_better={}) for cell in grid.cells)
+    assert len(axis_means(replace(grid, cells=cells), "rouge_l", "k").means) == 2
+
+
+@pytest.mark.parametrize(
+    ("axis", "by", "message"),
+    [
+        ("sise", "", "--axis sise: wanted one of the axes that vary: size, retriever, k"),
+        ("size", "size", "--by size: wanted one of the axes that vary: retriever, k"),
+    ],
+)
+def test_an_axis_that_does_not_vary(grid: LoadedSweep, axis: str, by: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        axis_means(grid, "rouge_l", axis, by)
+
+
+def test_levels_of_which_no_two_can_be_compared(grid: LoadedSweep) -> None:
+    """Each has the combinations of the others that no other one has."""
+    ones, twos = (("bm25", 1), ("dense", 2)), (("bm25", 2), ("dense", 1))
+    names = [f"size={size},retriever={r},k={k}" for size, pairs in ((1, ones), (2, twos)) for r, k in pairs]
+    with pytest.raises(DataError, match="no two levels of size have cells that differ in nothing else"):
+        axis_means(replace(grid, cells=tuple(map(grid.cell, names))), "rouge_l", "size")

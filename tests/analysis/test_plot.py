@@ -1,0 +1,39 @@
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from analysis.__main__ import main
+
+
+def test_prints_the_means_and_draws_them(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "plot.svg"
+    words = ["plot", str(sweep), "--metric", "rouge_l", "--axis", "top_k", "--by", "retriever", "--output", str(output)]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert "rouge_l of all samples (larger is better)" in printed
+    assert "over the 7 samples that every cell has, in 6 groups" in printed
+    assert [line.split()[:3] for line in printed.splitlines()[2:6]] == [
+        ["bm25", "2", "0.2286"],
+        ["bm25", "8", "0.3000"],
+        ["dense", "2", "0.7000"],
+        ["dense", "8", "0.7000"],
+    ]
+    texts = [text.text for text in ElementTree.parse(output).iter("{http://www.w3.org/2000/svg}text")]
+    assert {"retriever=bm25", "retriever=dense", "top_k"} <= set(texts)
+
+
+def test_the_picture_lies_with_the_sweep_unless_a_file_is_named(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = Path(shutil.copytree(sweep, tmp_path / "own"))
+    assert main(["plot", str(own), "--metric", "read/qa_1doc:rouge_l", "--axis", "retriever"]) == 0
+    (picture,) = own.glob("*.svg")
+    assert picture.name == "plot_read_qa_1doc_rouge_l_retriever.svg"
+    assert str(picture) in capsys.readouterr().out
+
+
+def test_an_axis_that_is_not_there_ends_with_a_message(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plot", str(sweep), "--metric", "rouge_l", "--axis", "chunk"]) == 2
+    assert "--axis chunk: wanted one of the axes that vary: retriever, top_k" in capsys.readouterr().err
