@@ -306,6 +306,8 @@ class Sweep:
             )
         elif self._tracker.enabled:
             self._console.print(f"MLflow:   {where_to_look(self._tracker.uri, self._tracker.page)}", soft_wrap=True)
+            if self._tracker.samples:
+                self._console.print(self._tracker.samples, soft_wrap=True, markup=False)
 
 
 def _made(results_dir: Path) -> Path:

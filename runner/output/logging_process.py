@@ -1,9 +1,10 @@
 """The process that logs a sweep to MLflow: python -m runner.output.logging_process
 
 Standard input has one order per line, a JSON list: ["start", uri, experiment, folder of the sweep], ["cell", folder],
-["finish"]. At the end there is JSON on standard output: {"page": the address of what was logged, "error": ""}, or what
-went wrong as the error. The end of the input before
-"finish" means that the sweep is gone; the cells at hand are logged to their end, and then this process ends too.
+["finish", how many samples to trace: a number or "all"]. At the end there is JSON on standard output: {"page": the
+address of what was logged, "samples": that of its traces or "", "told": a line about these or "", "error": ""}, or what
+went wrong as the error. The end of the input before "finish" means that the sweep is gone; the cells at hand are logged
+to their end, and then this process ends too.
 """
 
 import gc
@@ -31,8 +32,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the sweep decides what Ctrl-C means
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as answer:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the answer alone goes there, nothing of MLflow
-        page, error = _log()
-        json.dump({"page": page, "error": error}, answer)
+        json.dump(_log(), answer)
     return 0
 
 
@@ -42,10 +42,10 @@ def _leave(code: int) -> None:
     os._exit(code)
 
 
-def _log() -> tuple[str, str]:
-    """Obeys all orders; returns the page that shows the sweep once it is finished, and what ended it early, or ""."""
+def _log() -> dict[str, str]:
+    """Obeys all orders; returns the answer."""
     tracker = None
-    page = ""
+    answer = {"page": "", "samples": "", "told": "", "error": ""}
     try:
         for order, *words in _orders():
             if order == "start":
@@ -54,10 +54,16 @@ def _log() -> tuple[str, str]:
             elif order == "cell" and tracker:
                 tracker.log_cells([Path(folder) for folder in words])
             elif order == "finish" and tracker:
-                page = tracker.finish()
+                logged = tracker.finish(n_traces(words[0]))
+                answer |= {"page": logged.pages.cells, "samples": logged.pages.samples, "told": str(logged.traced)}
     except Exception as error:  # noqa: BLE001 - whatever MLflow raises; the sweep shows it at its end
-        return "", told(error)
-    return page, ""
+        return answer | {"error": told(error)}
+    return answer
+
+
+def n_traces(text: str) -> int | None:
+    """What is meant by a number, or by "all": None. Raises ValueError."""
+    return None if text == "all" else int(text)
 
 
 def told(error: Exception) -> str:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from components.json_value import Json
 from components.subsets import GROUPINGS, OVERALL, UNNAMED
@@ -18,20 +19,33 @@ from runner.output.artifacts import Client, Content, log_files
 from runner.output.leaderboard_figure import leaderboard_figure
 from runner.output.mlflow_database import database_file, open_client, tracking_lock
 from runner.output.mlflow_rows import UsedData, WholeRun, log_runs
-from runner.output.mlflow_text import description, run_name
+from runner.output.mlflow_text import Pages, description, run_name
+from runner.output.mlflow_traces import TraceLog
 from runner.output.mlflow_view import TAG as VIEW_TAG
-from runner.output.mlflow_view import saved_view, view_link
-from runner.ranking import N_FIRST, common_to_all, direction_sign, ranked, ranked_part
+from runner.output.mlflow_view import samples_link, saved_view, view_link
+from runner.output.standings import Standings, find_standings
+from runner.output.sweep_traces import TracedSweep, log_traces
+from runner.output.traces.choice import traced_cells
+from runner.ranking import N_FIRST, direction_sign, ranked_part
 from runner.results import OK, RUNNING, CellResult, SweepResult, common_base, read_cell, read_sweep, varying_axes
 
 BEST = "best"
 """In place of a subset: the best cell's values over all samples, at the parent run."""
+
+_SAMPLES_TAG = "samples_page"
 
 _STATUS = {OK: "FINISHED", RUNNING: "RUNNING"}
 _LONGEST_NAME = 250
 _HASH_DIGITS = 12
 CELLS_TOGETHER = 20
 """As many cells are written at once: more of them take no less time each, and are held in memory."""
+
+
+class Logged(NamedTuple):
+    """Where a sweep is shown, and what was done about its traces."""
+
+    pages: Pages
+    traced: TracedSweep
 
 
 def metric_name(subset: str, metric: str) -> str:
@@ -67,10 +81,12 @@ class Tracker:
         self._lock = tracking_lock(uri, sweep_dir.parent)
         self._cells: dict[str, CellResult] = {}
         self._logged: dict[str, tuple[str, str]] = {}
+        self._samples_page = ""
         with self._lock:
             self._client = open_client(uri)
             self._experiment_id = self._experiment(uri, experiment)
             self._place = self._client.get_experiment(self._experiment_id)
+            self._traces = TraceLog(self._client, self._experiment_id)
             self._parent = self._start(read_sweep(sweep_dir))
 
     def _experiment(self, uri: str, name: str) -> str:
@@ -93,6 +109,7 @@ class Tracker:
         query = f"tags.sweep_id = '{sweep.sweep_id}' and tags.role = 'sweep'"
         if found := self._client.search_runs([self._experiment_id], query, max_results=1):
             self._logged = dict(self._whole_children(found[0].info.run_id))
+            self._samples_page = found[0].data.tags.get(_SAMPLES_TAG, "")
             return found[0]
         swept = " x ".join(self._axes) or "one configuration"
         what = swept if self._base is None else f"one of {len(self._axes)} axes changed at a time"
@@ -125,6 +142,7 @@ class Tracker:
             status, earlier = self._logged.get(cell.cell_id, ("", ""))
             if status != cell.status:
                 if earlier:
+                    self._traces.remove(earlier)
                     self._client.delete_run(earlier)
                 yield self._run_of(folder, cell)
 
@@ -140,45 +158,59 @@ class Tracker:
             state=_STATUS.get(cell.status, "FAILED"),
         )
 
-    def finish(self) -> str:
-        """The parent run: the leaderboard as a table and a plot, the sweep's description, the best cell's metrics.
-
-        Returns the address of the page that shows the sweep.
+    def finish(self, n_traces: int | None = 0) -> Logged:
+        """The parent run: the leaderboard as a table and a plot, the sweep's description, the best cell's metrics. Then
+        traces of `n_traces` samples (None: all), those that are there not again: of the best cell, of the sweep's first
+        one, and of up to two that may be as good as the best.
         """
+        sweep = read_sweep(self._sweep_dir)
+        standings = find_standings(self._cells_of(sweep), self._sweep_dir, sweep.headline)
+        axes = varying_axes(cell.axes for cell in standings.ordered) or ["retriever"]
+        with self._lock:
+            chosen = traced_cells(standings, sweep.cells[0]["cell_id"]) if n_traces != 0 else []
+            run_ids = self._run_ids(chosen)
+            samples = samples_link(self._uri, self._experiment_id, run_ids) if run_ids else self._samples_page
+            pages = Pages(self._show(sweep, axes, standings), samples)
+            self._log_parent(sweep, standings, axes, pages)
+            return Logged(
+                pages, log_traces(self._traces, self._sweep_dir, chosen, run_ids, standings.metrics, n_traces)
+            )
+
+    def _run_ids(self, cells: Sequence[CellResult]) -> list[str]:
+        if not all(cell.cell_id in self._logged for cell in cells):  # other processes logged some
+            self._logged = dict(self._whole_children(self._parent.info.run_id))
+        return [self._logged[cell.cell_id][1] for cell in cells]
+
+    def _log_parent(self, sweep: SweepResult, standings: Standings, axes: list[str], pages: Pages) -> None:
         from mlflow.entities import Metric, RunTag
 
-        sweep = read_sweep(self._sweep_dir)
-        cells = self._cells_of(sweep)
-        common = common_to_all(cells, self._sweep_dir, sweep.headline)
-        metrics, ordered = ranked(cells, sweep.headline, common)
-        axes = varying_axes(cell.axes for cell in cells) or ["retriever"]
-        is_ranked = bool(ordered and metrics and ordered[0].status == OK)
-        best = {}
+        now, parent_id = int(time.time() * 1000), self._parent.info.run_id
+        tags = {
+            "status": sweep.status,
+            "n_cells": str(len(standings.ordered)),
+            "mlflow.note.content": description(sweep, self._sweep_dir, standings, axes, pages),
+            **({_SAMPLES_TAG: pages.samples} if pages.samples else {}),
+        }
+        metrics = []
+        if standings.best:
+            tags["best_cell"] = standings.best.cell_id
+            values = {name: standings.best.value(name) for name in standings.metrics}
+            metrics = [
+                Metric(metric_name(BEST, name), value, now, 0) for name, value in values.items() if value is not None
+            ]
         files: dict[str, Content] = {"sweep.json": self._sweep_dir / "sweep.json"}
-        tags = {"status": sweep.status, "n_cells": str(len(cells))}
-        if is_ranked:
-            files |= _leaderboard(ordered, axes, metrics)
-        if is_ranked and direction_sign(metrics[0], cells):  # of cells that nothing ranks none is the best
-            best = {name: value for name in metrics if (value := ordered[0].value(name)) is not None}
-            tags["best_cell"] = ordered[0].cell_id
-        with self._lock:
-            parent_id = self._parent.info.run_id
-            link = self._show(sweep, axes, metrics if is_ranked else [], cells)
-            tags["mlflow.note.content"] = description(
-                sweep, self._sweep_dir, ordered, axes, metrics if is_ranked else [], link
-            )
-            log_files(self._client, self._parent, files)
-            now = int(time.time() * 1000)
-            logged = [Metric(metric_name(BEST, name), value, now, 0) for name, value in best.items()]
-            self._client.log_batch(parent_id, logged, tags=[RunTag(name, value) for name, value in tags.items()])
-            self._client.set_terminated(parent_id, _STATUS.get(sweep.status, "FAILED"))
-        return link
+        if standings.metrics:
+            files |= _leaderboard(standings.ordered, axes, standings.metrics)
+        log_files(self._client, self._parent, files)
+        self._client.log_batch(parent_id, metrics, tags=[RunTag(name, value) for name, value in tags.items()])
+        self._client.set_terminated(parent_id, _STATUS.get(sweep.status, "FAILED"))
 
-    def _show(self, sweep: SweepResult, axes: list[str], metrics: list[str], cells: list[CellResult]) -> str:
+    def _show(self, sweep: SweepResult, axes: list[str], standings: Standings) -> str:
         """Keeps the view of this sweep; returns its address."""
         parent_id = self._parent.info.run_id
+        metrics = standings.metrics
         shown = [metric_name(OVERALL, name) for name in metrics[:N_FIRST]]
-        largest_first = not metrics or direction_sign(metrics[0], cells) >= 0
+        largest_first = not metrics or direction_sign(metrics[0], standings.ordered) >= 0
         now = int(time.time() * 1000)
         view = saved_view(f"Sweep {sweep.sweep_id}", now, parent_id, axes, shown, largest_first=largest_first)
         self._client.set_experiment_tag(self._experiment_id, VIEW_TAG + sweep.sweep_id, view)
@@ -202,7 +234,7 @@ def _used_data(facts: Mapping[str, Json]) -> UsedData:
     )
 
 
-def _leaderboard(cells: list[CellResult], axes: list[str], metrics: list[str]) -> dict[str, Content]:
+def _leaderboard(cells: Sequence[CellResult], axes: list[str], metrics: Sequence[str]) -> dict[str, Content]:
     """As a table that the UI shows, and as a picture."""
     rows = [
         [c.cell_id, c.status, *(table_cell(c.axes.get(axis)) for axis in axes), *(c.value(m) for m in metrics)]

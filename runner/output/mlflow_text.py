@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from components.json_value import Json
 from components.subsets import OVERALL
 from runner.display import printable
+from runner.output.standings import ALPHA, Standings
 from runner.results import OK, CellResult, SweepResult, change_name, common_base, larger_is_better
+
+REPORT = "report.html"
+"""What `python -m analysis report` writes into the sweep's folder, with others of that name."""
 
 _MOST_ROWS = 10
 _LONGEST = 5000
@@ -27,31 +32,33 @@ def _named(axis: str, value: Json) -> str:
     return str(value) if is_component else f"{axis.rpartition('.')[2]}={value}"
 
 
-def description(
-    sweep: SweepResult,
-    folder: Path,
-    cells: Sequence[CellResult],
-    axes: Sequence[str],
-    metrics: Sequence[str],
-    link: str,
-) -> str:
-    """Markdown: what was swept, how it ended, and which cells come first by the first of `metrics`, if there is one.
+class Pages(NamedTuple):
+    """Addresses in MLflow: of all cells as a table, and of the best cell's samples beside another's, "" without."""
 
-    `cells` are in the order of the leaderboard; `folder` is the sweep's, `link` its page in MLflow.
+    cells: str
+    samples: str = ""
+
+
+def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Sequence[str], pages: Pages) -> str:
+    """Markdown: what was swept, how it ended, which cell is best and by how much, and which may be as good.
+
+    `folder` is the sweep's; a report that lies in it is named.
     """
+    cells = standings.ordered
     base = common_base((cell.axes for cell in cells), axes)
     n_complete = sum(cell.status == OK for cell in cells)
     swept = "; ".join(f"{axis} = {_values(sweep, axis)}" for axis in axes)
+    table = f"**[All cells as a table]({pages.cells})**: {n_complete} of {len(cells)} complete."
+    samples = f" **[Samples of the first cells side by side]({pages.samples})**." if pages.samples else ""
+    here = _plain(str(folder))
+    report = "**report.html** among the artifacts: what to take for which task, what it costs, where it fails."
     parts = [
-        *(
-            [_best(cells, axes, metrics[0], base)]
-            if metrics and larger_is_better(metrics[0], cells) is not None
-            else []
-        ),
-        f"**[All cells as a table]({link})**: {n_complete} of {len(cells)} complete.",
+        *_best(standings, axes, base),
+        table + samples,
+        report if (folder / REPORT).is_file() else f"A report of all this: `python -m analysis report {here}`",
         f"Swept: {_plain(swept)}",
-        *([_first_rows(cells, axes, metrics[0], base)] if metrics else []),
-        f"Which differences are more than noise: `python -m analysis compare {_plain(str(folder))}`",
+        *([_first_rows(cells, axes, standings.metrics[0], base)] if standings.metrics else []),
+        f"Which differences are more than noise: `python -m analysis compare {here}`",
         f"The command: `{_plain(sweep.command)}`",
     ]
     return "\n\n".join(parts)[:_LONGEST]
@@ -63,9 +70,33 @@ def _values(sweep: SweepResult, axis: str) -> str:
     return ", ".join(dict.fromkeys(str(value) for value in values if value is not None))
 
 
-def _best(cells: Sequence[CellResult], axes: Sequence[str], metric: str, base: Mapping[str, Json] | None) -> str:
-    name = _plain(run_name(cells[0].axes, axes, base))
-    return f"Best by {_plain(metric)}: **{name}** ({cells[0].cell_id}), {_value(cells[0], metric)}"
+def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | None) -> list[str]:
+    """The best cell, how far it is ahead, and which others may be the best."""
+    best, cells = standings.best, standings.ordered
+    if best is None:
+        return []
+    metric = standings.metrics[0]
+    value = standings.common.of(best, metric)
+    lines = [f"Best by {_plain(metric)}: **{_name(best, axes, base)}** ({best.cell_id}), {_value(best, metric)}"]
+    for cell in cells[1:]:
+        other = standings.common.of(cell, metric)
+        if value is not None and other is not None and cell.status == OK and other != value:
+            lines[0] += f"; {abs(value - other):.4f} ahead of the next, {_name(cell, axes, base)}"
+            break
+    if standings.tied:
+        named = ", ".join(_name(cell, axes, base) for cell in standings.tied[:_MOST_ROWS])
+        more = f" and {len(standings.tied) - _MOST_ROWS} more" if len(standings.tied) > _MOST_ROWS else ""
+        lines.append(
+            f"Not told apart from it by these samples ({1 - ALPHA:.0%} sure that the truly best one is among them): "
+            f"{named}{more}"
+        )
+    elif standings.may_be_best:
+        lines.append(f"Better than the other {len(standings.may_be_best) - 1} by more than chance explains.")
+    return lines
+
+
+def _name(cell: CellResult, axes: Sequence[str], base: Mapping[str, Json] | None) -> str:
+    return _plain(run_name(cell.axes, axes, base)) or cell.cell_id
 
 
 def _first_rows(cells: Sequence[CellResult], axes: Sequence[str], metric: str, base: Mapping[str, Json] | None) -> str:

@@ -21,8 +21,18 @@ _SECTION = "headline-metrics"
 
 def view_link(uri: str, experiment_id: str, view_id: str) -> str:
     """The page of a saved view: at the tracking server, or where `mlflow ui` will serve."""
-    server = uri.rstrip("/") if uri.startswith(("http://", "https://")) else DEFAULT_SERVER
-    return f"{server}/#/experiments/{experiment_id}/runs?viewStateShareKey={view_id}"
+    return f"{_server(uri)}/#/experiments/{experiment_id}/runs?viewStateShareKey={view_id}"
+
+
+def samples_link(uri: str, experiment_id: str, run_ids: Sequence[str]) -> str:
+    """The page with the traces of the first run, sample by sample beside those of the second if there is one."""
+    names = ("selectedRunUuid", "compareToRunUuid")
+    runs = "&".join(f"{name}={run_id}" for name, run_id in zip(names, run_ids, strict=False))
+    return f"{_server(uri)}/#/experiments/{experiment_id}/evaluation-runs?{runs}"
+
+
+def _server(uri: str) -> str:
+    return uri.rstrip("/") if uri.startswith(("http://", "https://")) else DEFAULT_SERVER
 
 
 def saved_view(

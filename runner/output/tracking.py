@@ -12,8 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
-from components.json_value import Json
-
 if TYPE_CHECKING:  # the process is started before the pipeline is loaded
     from runner.pipeline.settings import TrackingSettings
 
@@ -32,6 +30,11 @@ def where_to_look(uri: str, page: str) -> str:
     if uri.startswith(("http://", "https://")):
         return page
     return f"mlflow ui --backend-store-uri {shlex.quote(uri)}\n          then open {page}"
+
+
+def samples_line(page: str, told: str) -> str:
+    """Where samples are shown step by step."""
+    return f"samples:  {page}\n          {told}"
 
 
 class _LoggingProcess:
@@ -62,7 +65,8 @@ def load_early() -> None:
 
 class SafeTracker:
     """A tracker that never costs a result: the first failure is kept in `error`, and nothing is logged after it. When
-    it has finished without one, `page` is the address of what it logged.
+    it has finished without one, `page` is the address of what it logged, and `samples` that of samples with traces,
+    with a line about them; "" without.
 
     It only says which folders are complete; `runner.output.logging_process` reads and logs them. That process ends
     after the cell at hand if this one is gone, and leaves Ctrl-C to this one.
@@ -74,6 +78,8 @@ class SafeTracker:
         self.uri = settings.uri or default_uri(sweep_dir.parent)
         self.error = ""
         self.page = ""
+        self.samples = ""
+        self._n_traces = "all" if settings.traces is None else str(settings.traces)
         self._arguments = [self.uri, experiment, str(sweep_dir.resolve())]
         self._logging: _LoggingProcess | None = None
         self._is_finishing = False
@@ -96,23 +102,24 @@ class SafeTracker:
         """One child run from a cell's folder, in time."""
         self._send("cell", str(folder.resolve()))
 
-    def ask_to_finish(self) -> None:
+    def ask_to_finish(self, *, with_traces: bool = True) -> None:
         """Says that no cell comes any more and `sweep.json` is final; the caller may do other things meanwhile."""
         if not self._is_finishing:
             self._is_finishing = True
-            self._send("finish")
+            self._send("finish", self._n_traces if with_traces else "0")
 
     def finish(self, limit_s: float | None = None, announce: Callable[[str], None] = lambda line: None) -> None:
         """Waits until all is logged, at most `limit_s`; a Ctrl-C meanwhile ends the logging, not the caller. `announce`
         is told if it takes long, as with a server that answers nothing.
         """
-        self.ask_to_finish()
+        self.ask_to_finish(with_traces=limit_s is None)
         if self._logging is None:
             return
         try:
             answer = self._answer(limit_s, announce)
-            self.page, error = _told(answer, self._logging.process.returncode, self._logging.said)
-            self.error = self.error or error
+            told = _told(answer, self._logging.process.returncode, self._logging.said)
+            self.page, self.error = told.get("page", ""), self.error or told["error"]
+            self.samples = samples_line(told["samples"], told["told"]) if told.get("samples") else ""
         except (KeyboardInterrupt, subprocess.TimeoutExpired):
             self._logging.process.terminate()
             self.error = "interrupted before all cells were logged"
@@ -156,14 +163,14 @@ def _started(said: IO[str]) -> "subprocess.Popen[str]":
     )
 
 
-def _told(answer: str, code: int, said: IO[str]) -> tuple[str, str]:
-    """The page that it made, and the error or "": the process's own account; without one, how it died."""
+def _told(answer: str, code: int, said: IO[str]) -> dict[str, str]:
+    """The process's own account; without one, how it died as the error."""
     if answer:
-        told: dict[str, Json] = json.loads(answer)
-        return str(told["page"]), str(told["error"])
+        told: dict[str, str] = json.loads(answer)
+        return told
     said.seek(0)
     last = ([line.strip() for line in said if line.strip()] or [""])[-1]
-    return "", f"its process ended with exit code {code}" + (f": {last}" if last else "")
+    return {"error": f"its process ended with exit code {code}" + (f": {last}" if last else "")}
 
 
 def _end(process: "subprocess.Popen[str]", said: IO[str]) -> None:

@@ -121,16 +121,24 @@ class LanguageSettings:
 class TrackingSettings:
     """Where results are logged besides the results folder.
 
-    An empty `uri` is a local SQLite file, mlflow.db in the folder that holds `run.results_dir`.
+    An empty `uri` is a local SQLite file, mlflow.db in the folder that holds `run.results_dir`. `traces` is the number
+    of samples that are logged step by step at the end of the sweep, None for all: see `runner.output.traces.choice`.
     """
 
     enabled: bool
     uri: str
+    traces: int | None = 0
 
     is_axis: ClassVar[bool] = False
 
     def check(self) -> list[str]:
-        """A password, which would end up in the results."""
+        """A password, which would end up in the results; a number of traces that is none."""
+        mistakes = self._password()
+        if self.traces is not None and self.traces < 0:
+            mistakes.append(f"traces: got {self.traces}, wanted a number of samples, or null for all")
+        return mistakes
+
+    def _password(self) -> list[str]:
         parts = urlsplit(self.uri)
         names = [name.lower() for name, _ in parse_qsl(f"{parts.query}&{parts.fragment}", keep_blank_values=True)]
         if "@" not in parts.netloc and not any(word in name for name in names for word in _SECRET):

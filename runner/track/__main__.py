@@ -1,14 +1,15 @@
 """python -m runner.track SWEEP_FOLDER: logs a sweep to MLflow from its results files."""
 
 import argparse
+import contextlib
 import sys
 
 from components.errors import DataError
 from runner import results
 from runner.display import say_error
-from runner.output.logging_process import told
+from runner.output.logging_process import n_traces, told
 from runner.output.mlflow_runs import Tracker
-from runner.output.tracking import default_uri, where_to_look
+from runner.output.tracking import default_uri, samples_line, where_to_look
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -19,6 +20,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument(
         "--uri", default="", help="tracking URI (default: mlflow.db in the folder that holds the results)"
+    )
+    parser.add_argument(
+        "--traces",
+        type=_n_traces,
+        default=0,
+        metavar="N",
+        help="samples that are logged step by step, the same ones of the best cell, of the first one and of up to two "
+        "that may be as good as the best: a number, e.g. 100, or all (default: none)",
     )
     options = parser.parse_args(arguments)
     try:
@@ -32,12 +41,23 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         tracker = Tracker(uri, sweep.name, folder)
         tracker.log_cells(cells)
-        page = tracker.finish()
+        pages, traced = tracker.finish(options.traces)
     except Exception as error:  # noqa: BLE001 - whatever MLflow raises
         say_error(f"{uri}: could not be logged to: {told(error)}")
         return 2
-    print(f"logged {len(cells)} cell(s)\nMLflow:   {where_to_look(uri, page)}")
+    print(f"logged {len(cells)} cell(s)\nMLflow:   {where_to_look(uri, pages.cells)}")
+    if options.traces != 0:
+        nothing = "samples:  none has traces, as no cell has a result that ranks it"
+        print(samples_line(pages.samples, str(traced)) if traced.n_samples else nothing)
     return 0
+
+
+def _n_traces(text: str) -> int | None:
+    with contextlib.suppress(ValueError):
+        n = n_traces(text)
+        if n is None or n >= 0:
+            return n
+    raise argparse.ArgumentTypeError(f"got {text!r}, wanted a number of samples, e.g. 100, or all")
 
 
 if __name__ == "__main__":

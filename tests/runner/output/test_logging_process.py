@@ -102,7 +102,7 @@ def test_it_ends_when_the_sweep_is_gone(sweep: Path) -> None:
     assert process.stdin is not None
     process.stdin.write(json.dumps(start_order(sweep)) + "\n")
     answer, _ = process.communicate(timeout=60)  # closes its input
-    assert json.loads(answer) == {"page": "", "error": ""}
+    assert json.loads(answer) == {"page": "", "samples": "", "told": "", "error": ""}
     assert process.returncode == 0
 
 
@@ -171,7 +171,7 @@ def test_nothing_but_the_answer_is_printed_and_no_model_library_is_loaded(sweep:
         "print(sorted({'torch', 'transformers', 'faiss', 'hydra'} & set(sys.modules)), file=sys.stderr)"
     )
     orders = "\n".join(
-        json.dumps(order) for order in (start_order(sweep), ["cell", str(sweep / "a1a1a1a1a1a1")], ["finish"])
+        json.dumps(order) for order in (start_order(sweep), ["cell", str(sweep / "a1a1a1a1a1a1")], ["finish", "0"])
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=REPOSITORY, input=orders + "\n", capture_output=True, text=True, check=False)

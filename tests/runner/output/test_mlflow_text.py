@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from components.json_value import Json
-from runner.output.mlflow_text import description, run_name
+from runner.output.mlflow_text import Pages, description, run_name
+from runner.output.standings import Standings
 from runner.ranking import ranked
 from runner.results import SweepResult
 from tests.runner.output.test_terminal import cell
@@ -27,24 +28,57 @@ def test_runs_are_named_after_what_varies(axes: dict[str, Json], expected: str) 
     assert run_name(axes, list(axes)) == expected
 
 
-def described(*values: float | None, command: str = "python -m runner -m retriever=a,b") -> str:
+def described(
+    *values: float | None,
+    command: str = "python -m runner -m retriever=a,b",
+    folder: Path = FOLDER,
+    samples: str = "",
+    may_be_best: dict[str, bool] | None = None,
+) -> str:
     cells = [
         replace(cell(f"cell{n}", value), status="FAILED" if value is None else "OK") for n, value in enumerate(values)
     ]
     raw = tuple({"cell_id": each.cell_id, "axes": each.axes} for each in cells)
     sweep = SweepResult("a-sweep", "test", "OK", command, (), "", "", raw, {})
     metrics, ordered = ranked(cells)
-    has_best = ordered[0].status == "OK"
-    return description(sweep, FOLDER, ordered, ["retriever", "top_k"], metrics if has_best else [], "http://here")
+    standings = Standings(ordered, metrics if ordered[0].status == "OK" else [], may_be_best=may_be_best or {})
+    return description(sweep, folder, standings, ["retriever", "top_k"], Pages("http://here", samples))
 
 
 def test_a_description_begins_with_the_best_cell() -> None:
     text = described(0.25, 0.5, None)
-    assert text.startswith("Best by accuracy: **cell1 top_k=5** (cell1), 0.5000 [0.5000, 0.5000]\n\n")
+    assert text.startswith(
+        "Best by accuracy: **cell1 top_k=5** (cell1), 0.5000 [0.5000, 0.5000]; "
+        "0.2500 ahead of the next, cell0 top_k=5\n\n"
+    )
     assert "[All cells as a table](http://here)**: 2 of 3 complete." in text
     assert "Swept: retriever = cell0, cell1, cell2; top_k = 5" in text
     assert "| cell1 top_k=5 | cell1 | 0.5000 [0.5000, 0.5000] |\n| cell0 top_k=5 | cell0 | 0.2500" in text
     assert "python -m analysis compare results/a-sweep" in text
+
+
+def test_cells_that_may_be_as_good_are_named() -> None:
+    text = described(0.25, 0.5, 0.5, 0.1, may_be_best={"cell0": True, "cell1": True, "cell2": True, "cell3": False})
+    assert "Not told apart from it by these samples" in text
+    assert "best one is among them): cell2 top_k=5, cell0 top_k=5\n\n" in text
+
+
+def test_a_cell_that_is_better_than_all_others_is_said_to_be() -> None:
+    text = described(0.25, 0.5, may_be_best={"cell0": False, "cell1": True})
+    assert "Better than the other 1 by more than chance explains." in text
+
+
+def test_nothing_is_said_of_cells_that_were_not_tested() -> None:
+    assert "chance" not in described(0.25, 0.5)
+
+
+def test_samples_and_a_report_are_pointed_at_where_there_are_some(tmp_path: Path) -> None:
+    assert f"`python -m analysis report {tmp_path}`" in (text := described(0.5, folder=tmp_path))
+    assert "side by side" not in text
+    (tmp_path / "report.html").touch()
+    text = described(0.5, folder=tmp_path, samples="http://there")
+    assert "**report.html** among the artifacts" in text
+    assert "[Samples of the first cells side by side](http://there)" in text
 
 
 def test_words_from_outside_are_words() -> None:
@@ -62,7 +96,7 @@ def test_of_cells_that_nothing_ranks_none_is_best() -> None:
     """A length, say: neither longer nor shorter answers are better."""
     cells = [replace(cell(f"cell{n}", n / 4), larger_is_better={}) for n in range(2)]
     sweep = SweepResult("a-sweep", "test", "OK", "python -m runner", (), "", "", (), {})
-    assert "Best" not in description(sweep, FOLDER, cells, ["retriever"], ["accuracy"], "http://here")
+    assert "Best" not in description(sweep, FOLDER, Standings(cells, ["accuracy"]), ["retriever"], Pages("http://here"))
 
 
 def test_a_long_leaderboard_is_cut_and_says_so() -> None:

@@ -1,0 +1,106 @@
+"""Which cells and samples have traces."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from runner.output.standings import Standings
+from runner.output.traces.choice import chosen_samples, traced_cells
+from runner.results import CellResult
+
+Values = Sequence[float | None]
+
+
+def cell(cell_id: str, value: float | None, status: str = "OK") -> CellResult:
+    entry = {"value": value, "n_excluded": {}, "n": 1}
+    return CellResult(
+        cell_id, status, {}, (), {}, {}, metrics={"overall": {"f1": entry}}, larger_is_better={"f1": True, "wer": False}
+    )
+
+
+def ids_of(cells: Sequence[CellResult]) -> list[str]:
+    return [each.cell_id for each in cells]
+
+
+def standings(*cells: CellResult, tied: str = "") -> Standings:
+    return Standings(cells, ["f1"], may_be_best={each.cell_id: each.cell_id in f"a{tied}" for each in cells})
+
+
+def test_the_best_the_baseline_and_two_tied_cells_are_traced() -> None:
+    cells = [cell("a", 0.9), cell("b", 0.8), cell("c", 0.7), cell("d", 0.6), cell("e", 0.5)]
+    assert ids_of(traced_cells(standings(*cells, tied="bcd"), "e")) == ["a", "e", "b", "c"]
+    assert ids_of(traced_cells(standings(*cells), "e")) == ["a", "e"]
+    assert ids_of(traced_cells(standings(*cells, tied="b"), "a")) == ["a", "b"]
+
+
+def test_cells_of_equal_value_come_after_others() -> None:
+    cells = [cell("a", 0.9), cell("b", 0.9), cell("c", 0.8), cell("d", 0.8), cell("e", 0.7)]
+    assert ids_of(traced_cells(standings(*cells, tied="bcde"), "a")) == ["a", "c", "e"]
+    assert ids_of(traced_cells(standings(*cells[:2], tied="b"), "a")) == ["a", "b"]
+
+
+def test_cells_that_failed_are_not_traced() -> None:
+    cells = [cell("a", 0.9), cell("b", 0.8, "FAILED")]
+    assert ids_of(traced_cells(standings(*cells), "b")) == ["a"]
+    assert traced_cells(Standings(cells, []), "a") == []
+
+
+def written(folder: Path, cell_id: str, f1: Values, states: dict[int, str] | None = None, n: int = 0) -> CellResult:
+    """A cell with samples s00, s01, ... of which every tenth is of the small subset."""
+    n = n or len(f1)
+    ids = [f"s{place:02}" for place in range(n)]
+    rows = {
+        "id": ids,
+        "subset": ["small" if place % 10 == 9 else "large" for place in range(n)],
+        "topic": pa.array([None] * n, pa.string()),
+        "task": pa.array([None] * n, pa.string()),
+        "score/f1": pa.array([*f1[:n]], pa.float64()),
+        "score_state/f1": [(states or {}).get(place, "value") for place in range(n)],
+    }
+    (folder / cell_id).mkdir()
+    pq.write_table(pa.table(rows), folder / cell_id / "samples.parquet")
+    return cell(cell_id, 0.5)
+
+
+@pytest.mark.parametrize("n", [None, 40, 50])
+def test_all_samples_if_so_many_are_wanted(tmp_path: Path, n: int | None) -> None:
+    cells = [written(tmp_path, "a", [0.5] * 40)]
+    assert chosen_samples(cells, tmp_path, ["f1"], n) == [f"s{place:02}" for place in range(40)]
+
+
+def test_the_worst_and_those_in_which_cells_differ_are_among_them(tmp_path: Path) -> None:
+    best = [0.9] * 40
+    other = [0.9] * 40
+    best[7], best[8], best[9] = 0.1, 0.2, 0.3
+    other[7], other[8], other[9] = 0.1, 0.2, 0.3
+    other[20], other[21] = 0.0, 0.5
+    cells = [written(tmp_path, "a", best), written(tmp_path, "b", other)]
+    chosen = chosen_samples(cells, tmp_path, ["f1"], 12)
+    assert len(chosen) == 12
+    assert {"s07", "s08", "s09", "s20", "s21"} <= {*chosen}
+    assert chosen == sorted(chosen)
+
+
+def test_a_sample_without_an_answer_is_worst_and_one_that_does_not_count_is_not(tmp_path: Path) -> None:
+    values: list[float | None] = [0.5 + place / 100 for place in range(40)]
+    values[30], values[31] = None, None
+    cells = [written(tmp_path, "a", values, {30: "answer_error", 31: "not_applicable"})]
+    alone = chosen_samples(cells, tmp_path, ["f1"], 4)
+    assert "s30" in alone
+    assert len(alone) == 4
+
+
+def test_half_stand_for_all_by_their_shares(tmp_path: Path) -> None:
+    cells = [written(tmp_path, "a", [None] * 40, dict.fromkeys(range(40), "not_applicable"))]
+    chosen = chosen_samples(cells, tmp_path, ["f1"], 20)
+    assert Counter("small" if an_id[2] == "9" else "large" for an_id in chosen) == {"large": 18, "small": 2}
+    assert chosen_samples(cells, tmp_path, ["f1"], 20) == chosen
+
+
+def test_only_samples_that_all_cells_have(tmp_path: Path) -> None:
+    cells = [written(tmp_path, "a", [0.5] * 40), written(tmp_path, "b", [0.5] * 10)]
+    assert chosen_samples(cells, tmp_path, ["f1"], None) == [f"s{place:02}" for place in range(10)]

@@ -1,0 +1,171 @@
+"""What is told of a sample in a cell."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from runner.output.traces.content import sample_trace
+from runner.output.traces.texts import DocumentText, shown
+from runner.results import CellResult
+
+DOCUMENTS = {"d1": DocumentText("A title", "0123456789abcdef"), "d2": DocumentText("", "other text")}
+CELL = CellResult(
+    cell_id="c1",
+    status="OK",
+    axes={"retriever": "bm25", "reranker": "none", "top_k": 1, "llm": "gpt", "context": "packed"},
+    overrides=(),
+    config={"llm": {"model": "gpt-x"}},
+    dataset={"n_samples": 2},
+    seconds={"sparse_hits": 1.0, "context": 0.5, "reranked_hits": 0.25},
+    latency_s={"batched": 1.0},
+    larger_is_better={"ndcg@10": True, "f1": True, "bleu": True, "grade": True, "em": True, "context_tokens": None},
+)
+
+
+def hit(document_id: str, start: int, end: int, in_context: bool, **more: Any) -> dict[str, Any]:
+    place = {"document_id": document_id, "start": start, "end": end}
+    return {**place, "score": 0.5, "in_context": in_context, **more}
+
+
+ROW: dict[str, Any] = {
+    "id": "s1",
+    "subset": "qa",
+    "kind": "qa",
+    "topic": None,
+    "task": "facts",
+    "question": "What?",
+    "history": "[]",
+    "references": ["this"],
+    "answerable": True,
+    "gold": [{"document_id": "d1", "start": 8, "end": 12, "grade": 1}],
+    "query": "what\nwhich",
+    "retrieved": [hit("d2", 0, 5, False), hit("d1", 4, 10, True), hit("d9", 0, 3, False)],
+    "prompt": "Answer: What?",
+    "state": "ok",
+    "answer": "that",
+    "error": "",
+    "thoughts": "",
+    "n_prompt_tokens": 7,
+    "n_completion_tokens": 3,
+    "latency_s": 2.0,
+    "score/ndcg@10": 0.5,
+    "score_state/ndcg@10": "value",
+    "score/bleu": None,
+    "score_state/bleu": "value",
+    "score/f1": None,
+    "score_state/f1": "answer_error",
+    "score/em": None,
+    "score_state/em": "not_applicable",
+    "score/grade": 1.0,
+    "score_state/grade": "value",
+    "judge/grade": "well said",
+    "score/context_tokens": 12.0,
+    "score_state/context_tokens": "value",
+}
+
+
+def test_steps_stand_in_their_order_with_their_times() -> None:
+    spans = sample_trace(ROW, CELL, DOCUMENTS).spans
+    assert [(span.name, span.kind, span.seconds) for span in spans] == [
+        ("query", "TASK", 0.0),
+        ("retrieve", "RETRIEVER", 0.625),
+        ("context", "TOOL", 0.25),
+        ("generate", "LLM", 2.0),
+    ]
+    assert spans[0].outputs == ["what", "which"]
+    assert spans[2].attributes["context_tokens"] == 12.0
+    assert spans[3].attributes["mlflow.chat.tokenUsage"] == {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+    assert spans[3].attributes["mlflow.llm.model"] == "gpt-x"
+    assert (spans[3].inputs, spans[3].outputs) == ("Answer: What?", "that")
+
+
+def test_passages_are_documents_with_rank_score_and_gold() -> None:
+    _, retrieve, context, _ = sample_trace(ROW, CELL, DOCUMENTS).spans
+    assert [passage["page_content"] for passage in retrieve.outputs] == [
+        "other",
+        "456789",
+        "(the document's text is not kept)",
+    ]
+    assert retrieve.outputs[1] == {
+        "page_content": "456789",
+        "id": "d1[4:10]",
+        "metadata": {
+            "doc_uri": "d1[4:10]",
+            "title": "A title",
+            "rank": 2,
+            "score": 0.5,
+            "gold": True,
+            "in_context": True,
+        },
+    }
+    assert [passage["metadata"]["gold"] for passage in retrieve.outputs] == [False, True, False]
+    assert [passage["id"] for passage in context.outputs] == ["d1[4:10]"]
+
+
+def test_many_hits_are_told_down_to_the_last_in_the_context() -> None:
+    hits = [hit("d1", n, n + 1, n == 11) for n in range(14)]
+    _, retrieve, context, _ = sample_trace({**ROW, "retrieved": hits}, CELL, DOCUMENTS).spans
+    assert (len(retrieve.outputs), len(context.outputs)) == (12, 1)
+    assert retrieve.attributes["n_found"] == 14
+
+
+def test_a_reranker_has_a_step_of_its_own() -> None:
+    ranks = {"d2": 3, "d1": 1, "d9": 2}
+    hits = [{**own, "rank_before_rerank": ranks[own["document_id"]]} for own in ROW["retrieved"]]
+    cell = replace(CELL, axes={**CELL.axes, "reranker": "lexical"})
+    spans = sample_trace({**ROW, "retrieved": hits}, cell, DOCUMENTS).spans
+    assert [span.name for span in spans] == ["query", "retrieve", "rerank", "context", "generate"]
+    assert [passage["id"].partition("[")[0] for passage in spans[1].outputs] == ["d1", "d9", "d2"]
+    assert [passage["id"].partition("[")[0] for passage in spans[2].outputs] == ["d2", "d1", "d9"]
+    assert (spans[1].seconds, spans[2].seconds) == (0.625, 0.125)
+
+
+def test_only_steps_that_the_cell_has() -> None:
+    closed_book = replace(CELL, seconds={"answers": 1.0})
+    assert [span.name for span in sample_trace({**ROW, "retrieved": []}, closed_book, {}).spans] == ["generate"]
+    unasked = {**ROW, "state": "not_asked", "answer": "", "latency_s": None, "prompt": ""}
+    trace = sample_trace(unasked, CELL, DOCUMENTS)
+    assert [span.name for span in trace.spans] == ["query", "retrieve", "context"]
+
+
+def test_a_score_is_a_value_or_says_why_there_is_none() -> None:
+    feedback = {each.name: each for each in sample_trace(ROW, CELL, DOCUMENTS).feedback}
+    assert set(feedback) == {"ndcg_at_10", "f1", "grade"}
+    assert (feedback["ndcg_at_10"].value, feedback["ndcg_at_10"].error) == (0.5, "")
+    assert (feedback["f1"].value, feedback["f1"].error) == (None, "answer_error")
+    assert (feedback["grade"].judge, feedback["grade"].rationale) == ("grade", "well said")
+
+
+def test_inputs_hold_what_tells_samples_apart() -> None:
+    history = '[{"question": "Who?", "answer": "she"}]'
+    assert sample_trace({**ROW, "history": history}, CELL, {}).inputs == {
+        "question": "What?",
+        "history": [{"question": "Who?", "answer": "she"}],
+        "id": "s1",
+    }
+
+
+def test_an_answer_that_failed_is_an_error() -> None:
+    trace = sample_trace({**ROW, "state": "error", "answer": "", "error": "timed out"}, CELL, DOCUMENTS)
+    assert trace.error == trace.spans[-1].error == "timed out"
+
+
+def test_what_is_expected() -> None:
+    assert sample_trace(ROW, CELL, {}).expectations == {"expected_response": "this", "gold": ["d1[8:12]"]}
+    several = sample_trace({**ROW, "references": ["a", "b"], "gold": [], "answerable": False}, CELL, {})
+    assert several.expectations == {"expected_response": ["a", "b"], "answerable": False}
+    assert sample_trace({**ROW, "references": [], "gold": []}, CELL, {}).expectations == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("<b>", "<b>"), ("\u202egnp", "\\u202egnp"), ("a\x00\udcff", "a\\x00\\udcff"), ("line\nline", "line\nline")],
+)
+def test_texts_hold_nothing_that_a_page_or_a_database_obeys(text: str, expected: str) -> None:
+    assert shown(text) == expected
+
+
+def test_a_long_text_is_cut_and_says_so() -> None:
+    text = shown("x" * 100_000)
+    assert text.startswith("x" * 10_000 + "\n[cut: 10,000 of 100,000 characters")
