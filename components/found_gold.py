@@ -1,14 +1,13 @@
 """Which characters of the gold chunks hold: of its own documents, and of copies of them that count as gold."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.gold_copies import GoldCopies, gold_units
-from components.metrics.gold_spans import gold_positions
-from components.records import Documents, Sample
+from components.records import Sample
 
 Ints = NDArray[np.int64]
 
@@ -53,9 +52,12 @@ class GoldPieces:
 class GoldPlaces:
     """Where the gold of samples stands in a corpus."""
 
-    def __init__(self, samples: Sequence[Sample], documents: Documents, copies: GoldCopies) -> None:
-        """`copies` are those of these samples in these documents."""
-        positions = gold_positions(samples, documents)
+    def __init__(
+        self, samples: Sequence[Sample], positions: Mapping[str, int], lengths: NDArray[np.int32], copies: GoldCopies
+    ) -> None:
+        """`positions` are those of gold documents that are in the corpus, by id; `lengths` int32[n_documents] are the
+        characters of all documents; `copies` are those of these samples' gold.
+        """
         number = {unit: i for i, unit in enumerate(gold_units(samples))}
         units = [(row, unit) for row, sample in enumerate(samples) for unit in sample.gold]
         self._length: list[int | None] = []
@@ -64,7 +66,7 @@ class GoldPlaces:
         for gold, (row, unit) in enumerate(units):
             place = positions.get(unit.document_id)
             start = unit.start or 0
-            end = start if place is None else len(documents.texts[place]) if unit.end is None else unit.end
+            end = start if place is None else int(lengths[place]) if unit.end is None else unit.end
             self._length.append(None if place is None else end - start)
             if place is not None:
                 own.append((row, gold, place, start, end, 0))
@@ -82,7 +84,7 @@ class GoldPlaces:
             for gold in first_of.get(unit, ())
         ]
         rows = np.array([*own, *copied], dtype=np.int64).reshape(-1, 6)
-        self._n_documents = len(documents)
+        self._n_documents = len(lengths)
         self._places = rows[np.lexsort((rows[:, 1], rows[:, 2], rows[:, 0]))]
 
     @property

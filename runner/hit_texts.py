@@ -9,7 +9,7 @@ import numpy as np
 
 from components.errors import DataError
 from components.json_value import Json
-from runner.results import CellResult
+from runner.results import CellResult, open_samples
 
 
 class CorpusTexts:
@@ -58,15 +58,8 @@ def texts_of(hits: Sequence[Mapping[str, Json]], corpus: CorpusTexts) -> list[st
 
 def read_hits(cell_folder: Path, rows: Sequence[int] | None = None) -> list[list[dict[str, Json]]]:
     """The column `retrieved` of some of a cell's samples, by their places; of all for None. Raises DataError."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path = cell_folder / "samples.parquet"
-    try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            column = file.read(["retrieved"], use_threads=False)["retrieved"]
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
+    with open_samples(cell_folder) as file:
+        column = file.read(["retrieved"], use_threads=False)["retrieved"]
     taken = column if rows is None else column.take(np.asarray(rows, dtype=np.int64))
     hits: list[list[dict[str, Json]]] = taken.to_pylist()
     return hits

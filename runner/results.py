@@ -2,6 +2,7 @@
 
     <results_dir>/<sweep id>/sweep.json              what was asked for, and how each cell ended
     <results_dir>/<sweep id>/leaderboard.csv         its cells, the best first
+    <results_dir>/<sweep id>/documents_<corpus>.parquet   the documents of a corpus that cells search
     <results_dir>/<sweep id>/<cell id>/cell.json     one experiment: axes, configuration, metrics
     <results_dir>/<sweep id>/<cell id>/samples.parquet
     <results_dir>/<sweep id>/<cell id>/matrix_<metric>.csv, and .svg of some
@@ -15,10 +16,11 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from filelock import FileLock
@@ -34,6 +36,7 @@ T = TypeVar("T")
 RESULTS_DIR = Path("results")
 SCHEMA_VERSION = 2
 _N_SWEEPS_LISTED = 10
+_N_CHARACTERS_OF_KEY = 12
 _FEWEST_AXES_WITH_BASE = 4
 DRAWS = ("repeat", "judge_repeat")
 """Axes that number draws: cells that differ in nothing else are one configuration."""
@@ -132,6 +135,11 @@ def write_cell(sweep_dir: Path, result: CellResult, files: Mapping[str, bytes]) 
     return folder
 
 
+def documents_file(sweep_dir: Path, corpus: str) -> Path:
+    """Where a sweep lists the documents of a corpus (`dataset.corpus` of a cell): `id`, `title`, `n_characters`."""
+    return sweep_dir / f"documents_{corpus[:_N_CHARACTERS_OF_KEY]}.parquet"
+
+
 def write_leaderboard(sweep_dir: Path, content: bytes) -> None:
     """Writes `leaderboard.csv`."""
     _write(sweep_dir / "leaderboard.csv", content)
@@ -213,17 +221,32 @@ def cell_folders(sweep_dir: Path) -> Iterator[Path]:
 
 def read_samples(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
     """These columns of the rows of a cell's `samples.parquet`. Raises DataError."""
+    with open_samples(folder) as file:
+        rows: list[dict[str, Json]] = file.read(list(columns), use_threads=False).to_pylist()
+    return rows
+
+
+def columns_of(folder: Path) -> list[str]:
+    """Names of the columns of a cell's `samples.parquet`. Raises DataError."""
+    with open_samples(folder) as file:
+        names: list[str] = file.schema_arrow.names
+    return names
+
+
+@contextmanager
+def open_samples(folder: Path) -> Iterator[Any]:
+    """A cell's `samples.parquet`, as PyArrow's ParquetFile, whose `read` wants `use_threads=False`: a process that ends
+    while one of Arrow's own threads still runs is aborted. Raises DataError.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = folder / "samples.parquet"
     try:
-        # By this thread alone: a process that ends while one of Arrow's own threads still runs is aborted.
         with pq.ParquetFile(path, pre_buffer=False) as file:
-            rows: list[dict[str, Json]] = file.read(list(columns), use_threads=False).to_pylist()
+            yield file
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
-    return rows
 
 
 def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:

@@ -14,7 +14,7 @@ from components.forensics.verdicts import COLUMNS, Examined, PromptTexts, Verdic
 from components.json_value import Json
 from runner.hit_texts import corpus_texts, read_hits, texts_of
 from runner.loaded import LoadedSweep
-from runner.results import CellResult, larger_is_better, read_samples
+from runner.results import CellResult, columns_of, larger_is_better, read_samples
 
 _METRICS_OF_LONG_TEXTS = ("rouge_l", "bert_score_f1", "rouge_l_omnieval", "f1", "bleu")
 """By the first of them that a sweep has, long texts are told apart."""
@@ -64,15 +64,13 @@ def metric_of_long_texts(cells: Iterable[CellResult]) -> str:
 
 
 def _read(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
-    rows = read_samples(folder, columns)
-    if rows and (
-        "found_gold" not in rows[0] or any("n_in_context" not in unit for row in rows for unit in row["gold"])
-    ):
+    path = folder / "samples.parquet"
+    if "found_gold" not in columns_of(folder):
         raise DataError(
-            f"{folder / 'samples.parquet'}: was written by a version that did not keep what became of the gold; give "
-            "the sweep's command again: all but the last stage of each cell is kept"
+            f"{path}: does not say what became of the gold: another version wrote it. Wanted one of this version: give "
+            "the sweep's command again (all but the last stage of each cell is kept)"
         )
-    return rows
+    return read_samples(folder, columns)
 
 
 def _folders_with(metric: str, sweep: LoadedSweep) -> list[Path]:

@@ -40,7 +40,12 @@ class MultiArm:
     @property
     def arms(self) -> tuple[SearchArm, ...]:
         """The searches that have a weight."""
-        return tuple(arm for name, arm in self.searches.items() if self._weight(name))
+        return tuple(self.searches[name] for name in self.arm_names)
+
+    @property
+    def arm_names(self) -> tuple[str, ...]:
+        """Names of the arms, in their order: results tell the rank of each hit in each of them."""
+        return tuple(name for name in self.searches if self._weight(name))
 
     @property
     def fusion(self) -> Fusion:

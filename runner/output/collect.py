@@ -20,9 +20,10 @@ from runner.pipeline.headers import HEADER
 from runner.pipeline.list_reranking import RERANKER
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.refining import REFINER
+from runner.pipeline.result import Retrieved
 from runner.pipeline.settings import Pictures, RunSettings
 from runner.ranking import N_FIRST, headlines
-from runner.results import FAILED, OK, CellResult
+from runner.results import FAILED, OK, CellResult, documents_file
 
 Files = dict[str, bytes]
 
@@ -62,6 +63,7 @@ def collect_cell(
         return CellResult(**facts, status=FAILED, reason=run.error), {"error.txt": run.trace.encode()}
     summary = read_kept(cell.graph.result, store, partial(_summary, folder))
     facts["dataset"] |= {**summary["notes"], "labels": summary["labels"]}
+    _list_documents(cell, store, folder.parent)
     reasons = [*_too_many_failures(summary, settings.max_failure_rate), *_too_many_unread(summary, settings)]
     reason = "; ".join(reasons)
     facts["latency_s"] = with_answers(facts["latency_s"]["batched"], summary["latency_s"])
@@ -80,6 +82,14 @@ def _summary(folder: Path, result: Entry) -> dict[str, Json]:
     result.put_file("samples.parquet", folder / "samples.parquet")
     summary: dict[str, Json] = result.part("summary")
     return summary
+
+
+def _list_documents(cell: PlannedCell, store: Store, sweep_folder: Path) -> None:
+    """Once for all cells of the sweep that search a corpus."""
+    retrieved = cell.graph.result.retrieved
+    path = documents_file(sweep_folder, cell.graph.data.corpus.key)
+    if isinstance(retrieved, Retrieved) and not path.exists():
+        read_kept(retrieved.listing, store, lambda entry: entry.put_file("documents.parquet", path))
 
 
 def _drawn(result: CellResult, pictures: Pictures, headline: str) -> Container[str]:

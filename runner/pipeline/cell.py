@@ -80,6 +80,7 @@ from runner.pipeline.headers import Searched, asked_headers, header_mistakes, wi
 from runner.pipeline.hit_ranks import HitRanks, RankingOfArm, names_of_arms
 from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.list_reranking import asked_orders
+from runner.pipeline.listing import ListedDocuments
 from runner.pipeline.original_places import gold_in, ranking_in_original, told_in_original
 from runner.pipeline.own_history import answered_in_turns
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
@@ -318,6 +319,7 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
         Retrieved(
             queries,
             original,
+            ListedDocuments(original),
             told.chunks,
             told.hits,
             told.context,

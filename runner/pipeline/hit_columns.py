@@ -8,7 +8,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from components.found_gold import GoldPieces, GoldPlaces, SpansOfSamples
-from components.records import ChunkOrigins, Context, Documents, Hits, Sample, Spans
+from components.records import ChunkOrigins, Context, Hits, Sample, Spans
+from runner.pipeline.listing import DocumentList
 
 GOLD_TYPE = pa.list_(
     pa.struct(
@@ -81,7 +82,7 @@ def retrieved_column(
     table: HitTable,
     hits: Hits,
     chunks: Spans,
-    documents: Documents,
+    listed: DocumentList,
     context: Context,
     grades: pa.Array,
     ranks: Mapping[str, pa.Array],
@@ -93,7 +94,7 @@ def retrieved_column(
     in_context = np.zeros(hits.chunk.shape, dtype=bool)
     for column in context.chunk.T:
         in_context |= (hits.chunk == column[:, None]) & is_found
-    document_ids = pa.array(documents.ids, pa.string())
+    document_ids = listed.documents["id"].combine_chunks()
     columns = {
         "document_id": pa.DictionaryArray.from_arrays(chunks.document[table.place], document_ids).dictionary_decode(),
         "start": pa.array(chunks.start[table.place], pa.int32()),

@@ -1,6 +1,6 @@
 """Where the hits of a cell stood in the rankings before: in that of each search, and before the reranker."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,10 +65,9 @@ class HitRanks(StageGroup):
 
 
 def names_of_arms(retriever: Retriever) -> list[tuple[str, ...]]:
-    """Of each search the sort that it is of, and its own name where the retriever gives it one."""
-    searches = getattr(retriever, "searches", {})
-    own = {id(arm): name for name, arm in searches.items()} if isinstance(searches, Mapping) else {}
-    named = [(_sort_of(arm), own.get(id(arm), "")) for arm in retriever.arms]
+    """Of each search the sort that it is of, and its own name where the retriever gives it one in `arm_names`."""
+    own: Sequence[str] = getattr(retriever, "arm_names", [""] * len(retriever.arms))
+    named = zip(map(_sort_of, retriever.arms), own, strict=True)
     return [tuple(dict.fromkeys(filter(None, names))) for names in named]
 
 
@@ -80,15 +79,15 @@ def _sort_of(arm: Arm) -> str:
 
 def _ranks_in(hits: Hits, table: HitTable) -> Ranks:
     """int64 of every hit of the table: its rank among these hits of its sample, 0 where it is none of them."""
-    row, column = np.nonzero(hits.chunk >= 0)
-    n_chunks = 1 + max(int(hits.chunk.max(initial=-1)), int(table.chunk.max(initial=-1)))
-    keys = row * n_chunks + hits.chunk[row, column]
-    order = np.argsort(keys, kind="stable")  # of a chunk that stands there twice the first is found
-    wanted = table.row * n_chunks + table.chunk
+    n_chunks = 2 + max(int(hits.chunk.max(initial=-1)), int(table.chunk.max(initial=-1)))
+    order = np.argsort(hits.chunk, axis=1, kind="stable")  # of a chunk that stands there twice the first is found
+    first_keys = np.arange(len(hits))[:, None] * n_chunks + 1
+    keys = (first_keys + np.take_along_axis(hits.chunk, order, axis=1)).ravel()  # sorted: what pads a row comes first
+    wanted = table.row * n_chunks + 1 + table.chunk
     if not len(keys):
         return np.zeros(len(wanted), dtype=np.int64)
-    place = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
-    return np.where(keys[place] == wanted, column[place] + 1, 0)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, order.ravel()[place] + 1, 0)
 
 
 def _better(one: Ranks, other: Ranks) -> Ranks:

@@ -49,6 +49,7 @@ from runner.pipeline.hit_ranks import HitRanks
 from runner.pipeline.judge_counts import judge_counts
 from runner.pipeline.judging import JudgedScores
 from runner.pipeline.list_reranking import HitOrders
+from runner.pipeline.listing import ListedDocuments
 from runner.pipeline.refining import AskedCorpus, refiner_counts
 from runner.pipeline.scores import Scoring
 from runner.pipeline.step_reports import StepReport
@@ -71,6 +72,7 @@ class Retrieved(StageGroup):
 
     queries: tuple[Stage[Queries], ...]
     corpus: Stage[Documents]
+    listing: ListedDocuments
     chunks: Stage[Spans]
     hits: Stage[Hits]
     context: Stage[Context]
@@ -124,14 +126,14 @@ class Retrieved(StageGroup):
 
     def _found(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
         hits, chunks, context = run.read(self.hits), run.read(self.chunks), run.read(self.context)
-        documents = run.read(self.corpus)
-        table = hit_table(hits, chunks)
-        places = GoldPlaces(samples, documents, run.read(self.copies))
+        listed, table = run.read(self.listing), hit_table(hits, chunks)
+        lengths = listed.documents["n_characters"].to_numpy()
+        places = GoldPlaces(samples, listed.positions(samples), lengths, run.read(self.copies))
         gold = gold_columns(samples, places, table, chunks, context)
         ranks = self.ranks.columns(run, table)
         return {
             "gold": gold.gold(),
-            "retrieved": retrieved_column(table, hits, chunks, documents, context, gold.grades(), ranks),
+            "retrieved": retrieved_column(table, hits, chunks, listed, context, gold.grades(), ranks),
             "found_gold": gold.found(),
         }
 

@@ -1,0 +1,100 @@
+"""Why samples fail, from a sweep in which each fails in a way of its own."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyarrow.parquet import read_table
+
+from components.errors import DataError
+from components.forensics.failures import Failure
+from components.forensics.stages import Stage
+from components.forensics.verdicts import Verdict
+from runner.hit_texts import corpus_texts
+from runner.loaded import LoadedSweep, load
+from runner.results import documents_file, read_samples
+from runner.sample_verdicts import sample_verdicts
+from tests.analysis import tiny_sweep
+from tests.conftest import MakeOnce
+from tests.forensics.planted import CASES, FROM_CONTEXT, FROM_QUESTION, OVERRIDES, TEXTS
+from tests.runner.sweeping import FEW_METRICS, SWEEP_ID, run_small
+
+
+@pytest.fixture(scope="session")
+def planted(make_once: MakeOnce) -> LoadedSweep:
+    """A cell whose model repeats what it reads, and one whose model repeats the question."""
+
+    def fill(folder: Path) -> None:
+        cells = [(*OVERRIDES, *FEW_METRICS, reply) for reply in (FROM_CONTEXT, FROM_QUESTION)]
+        assert run_small(folder, *cells) == 0
+
+    return load(make_once("planted", fill) / "results" / SWEEP_ID)
+
+
+def verdicts_of(sweep: LoadedSweep, place: int) -> dict[str, Verdict]:
+    return {own.id: own.verdict for own in sample_verdicts(sweep, sweep.cells[place])}
+
+
+def test_every_sample_has_the_class_that_it_was_planted_for(planted: LoadedSweep) -> None:
+    expected = {case.sample.id: (case.from_context, case.from_question) for case in CASES}
+    found = [verdicts_of(planted, place) for place in range(2)]
+    got = {an_id: tuple(own[an_id].failure.value for own in found) for an_id in expected}
+    assert got == expected
+
+
+def test_no_class_is_missing(planted: LoadedSweep) -> None:
+    found = {own.failure for place in range(2) for own in verdicts_of(planted, place).values()}
+    assert found == set(Failure)
+
+
+def test_the_rank_that_would_be_needed_is_told(planted: LoadedSweep) -> None:
+    found = verdicts_of(planted, 0)
+    assert [found[an_id].rank_needed for an_id in ("right", "dropped", "low", "hidden", "absent")] == [
+        1,
+        2,
+        3,
+        None,
+        None,
+    ]
+
+
+def test_what_arrived_is_what_passage_coverage_counts(planted: LoadedSweep) -> None:
+    cell = planted.cells[0]
+    n_seen = 0
+    for row in read_samples(planted.folder_of(cell), ["gold", "score/passage_coverage"]):
+        units = [unit for unit in row["gold"] if unit["n_characters"]]
+        if row["score/passage_coverage"] is not None:
+            share = sum(unit["n_in_context"] for unit in units) / sum(unit["n_characters"] for unit in units)
+            assert share == pytest.approx(row["score/passage_coverage"])
+            n_seen += 0 < share < 1
+    assert n_seen, "a unit that arrived in part is among them"
+
+
+def test_how_much_is_enough_can_be_chosen(planted: LoadedSweep) -> None:
+    half = {own.id: own.verdict for own in sample_verdicts(planted, planted.cells[0], theta=0.4)}
+    assert half["cut"].stage is Stage.IN_CONTEXT
+
+
+def test_without_the_texts_a_wrong_answer_is_not_explained_further(planted: LoadedSweep, tmp_path: Path) -> None:
+    folder = shutil.copytree(planted.folder, tmp_path / "moved")
+    cell = planted.cells[0]
+    gone = replace(cell, config={**cell.config, "run": {"store_dir": str(tmp_path / "none")}})
+    verdict = {own.id: own.verdict for own in sample_verdicts(LoadedSweep(folder, (gone,)), gone)}["distracted"]
+    assert (verdict.failure, verdict.doubts) == (Failure.WRONG_WITH_EVIDENCE, ("texts not kept",))
+    with pytest.raises(DataError, match=r"not kept.*Give the sweep's command again"):
+        corpus_texts(gone, folder)
+
+
+def test_the_documents_that_were_searched_are_listed_once(planted: LoadedSweep) -> None:
+    (path,) = planted.folder.glob("documents_*.parquet")
+    assert path == documents_file(planted.folder, planted.cells[0].dataset["corpus"])
+    assert read_table(path).to_pylist() == [
+        {"id": an_id, "title": f"About {an_id}", "n_characters": len(TEXTS[an_id])} for an_id in sorted(TEXTS)
+    ]
+
+
+def test_samples_of_an_earlier_version_are_told(tmp_path: Path) -> None:
+    sweep = load(tiny_sweep.write(tmp_path / "tiny"))
+    with pytest.raises(DataError, match=r"samples.parquet.*give the sweep's command again"):
+        sample_verdicts(sweep, sweep.cells[0])

@@ -1,0 +1,62 @@
+"""What of the gold spans hold."""
+
+import numpy as np
+
+from components.found_gold import GoldPlaces, SpansOfSamples
+from components.gold_copies import GoldCopies, no_copies
+from components.records import Evidence, Kind, Sample
+
+POSITIONS = {"a": 0, "c": 2}
+LENGTHS = np.array([100, 50, 80], dtype=np.int32)
+
+
+def sample(*gold: Evidence) -> Sample:
+    return Sample("s", "all", Kind.QA, "?", (), gold)
+
+
+SAMPLES = [
+    sample(Evidence("a", 10, 30), Evidence("c")),
+    sample(),
+    sample(Evidence("a", 10, 30), Evidence("elsewhere", 0, 9)),
+]
+
+
+def spans(*rows: tuple[int, int, int, int]) -> SpansOfSamples:
+    """Of (sample, document, start, end)."""
+    return SpansOfSamples(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+
+
+def pieces(places: GoldPlaces, *rows: tuple[int, int, int, int]) -> list[tuple[int, ...]]:
+    """As (span, gold, start, end)."""
+    held = places.held_by(spans(*rows))
+    return sorted(zip(*(column.tolist() for column in (held.span, held.gold, held.start, held.end)), strict=True))
+
+
+def test_units_have_their_lengths_and_those_outside_the_corpus_have_none() -> None:
+    assert list(GoldPlaces(SAMPLES, POSITIONS, LENGTHS, no_copies()).lengths) == [20, 80, 20, None]
+
+
+def test_spans_hold_the_gold_of_their_own_sample_alone() -> None:
+    places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, no_copies())
+    assert pieces(places, (0, 0, 0, 15), (0, 0, 15, 100), (0, 2, 70, 80), (1, 0, 0, 100), (2, 0, 20, 25)) == [
+        (0, 0, 0, 5),
+        (1, 0, 5, 20),
+        (2, 1, 70, 80),
+        (4, 2, 10, 15),
+    ]
+    assert pieces(places, (0, 0, 30, 100), (0, 0, 0, 10), (0, 1, 0, 50)) == []
+    assert pieces(places) == []
+
+
+def test_what_stands_in_a_copy_counts_as_what_it_copies() -> None:
+    # Of the first unit, characters 12 to 22 of document 0 stand at 40 in document 1.
+    copies = GoldCopies(*(np.array([value], dtype=np.int32) for value in (0, 0, 12, 1, 40, 10)))
+    places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, copies)
+    assert pieces(places, (0, 1, 45, 50), (2, 1, 0, 42)) == [(0, 0, 7, 12), (1, 2, 2, 4)]
+
+
+def test_a_character_that_several_spans_hold_counts_once() -> None:
+    places = GoldPlaces(SAMPLES, POSITIONS, LENGTHS, no_copies())
+    held = places.held_by(spans((0, 0, 0, 15), (0, 0, 12, 20), (0, 0, 13, 14), (0, 2, 0, 5), (2, 0, 0, 100)))
+    assert held.n_characters(4).tolist() == [10, 5, 20, 0]
+    assert places.held_by(spans()).n_characters(4).tolist() == [0, 0, 0, 0]
