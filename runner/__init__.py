@@ -8,6 +8,7 @@ from runner.own_packages import find_own_packages_first
 
 if TYPE_CHECKING:
     from runner.loaded import LoadedSweep
+    from runner.serving.pipeline import Pipeline
 
 find_own_packages_first()
 
@@ -26,3 +27,13 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None) 
     from runner.launch.python_api import run_overrides
 
     return run_overrides(overrides, config_dir)
+
+
+def load_pipeline(folder: str | Path) -> "Pipeline":
+    """The pipeline of a cell, from the folder that `python -m runner.export` wrote: `load_pipeline("DIR").answer("?")`.
+
+    Raises RagGridError if the folder cannot be used.
+    """
+    from runner.serving import pipeline
+
+    return pipeline.load_pipeline(folder)

@@ -184,6 +184,7 @@ FLOORS = {
         "runner.pipeline",
         "runner.engine",
     ),
+    "runner.serving": ("runner.json_types", "runner.launch", "runner.pipeline", "runner.engine"),
 }
 """What each package of the runner may import besides itself and components; on top are the commands."""
 
@@ -201,6 +202,7 @@ READING = (
 
 COMMANDS = {
     "runner.datasets",
+    "runner.export",
     "runner.export_rankings",
     "runner.judge_agreement",
     "runner.models",

@@ -34,8 +34,11 @@ OWN_METRIC = "answered"
 
 TIMEOUT_S = 280
 
-NOT_RUN = ("python -m pip ", "mlflow ui ")
-"""Setting up, which is what CI begins with, and a server."""
+NOT_RUN = ("python -m pip ", "mlflow ui ", "mlflow models serve ")
+"""Setting up, which is what CI begins with, and servers."""
+
+EXPORTED = "python winner/pipeline.py "
+"""How commands begin that an exported folder brings."""
 
 
 def commands(*pages: str) -> list[str]:
@@ -151,10 +154,19 @@ def test_every_command_is_run_here() -> None:
         "analysis",
         *(
             f"runner.{name}"
-            for name in ("datasets", "export_rankings", "judge_agreement", "models", "score", "store", "track")
+            for name in (
+                "datasets",
+                "export",
+                "export_rankings",
+                "judge_agreement",
+                "models",
+                "score",
+                "store",
+                "track",
+            )
         ),
     )
-    known = tuple(f"python -m {name} " for name in run_here)
+    known = (*(f"python -m {name} " for name in run_here), EXPORTED)
     assert [command for command in commands() if not f"{command} ".startswith((*known, *NOT_RUN))] == []
 
 
@@ -246,6 +258,24 @@ def test_rankings_for_other_tools(sweep: Path, tmp_path: Path) -> None:
     done = run(["runner.export_rankings", *words], sweep)
     assert done.returncode == 0, done.stderr
     assert len({line.split()[0] for line in (tmp_path / "run.txt").read_text("utf-8").splitlines()}) == 60
+
+
+def test_the_winner_is_exported_and_answers(sweep: Path) -> None:
+    (arguments,) = with_module("runner.export")
+    done = run(["runner.export", *arguments], sweep)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("exported ")
+    assert done.stderr == ""
+    model = (sweep / "winner" / "model" / "MLmodel").read_text(encoding="utf-8")
+    assert "task: agent/v1/responses" in model
+    assert "/tmp" not in model
+    check, question = (shlex.split(command)[1:] for command in commands() if command.startswith(EXPORTED))
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    for words, wanted in ((check, "60 of 60 answers equal, 60 of 60 rankings equal ("), (question, "[1] ")):
+        command = [sys.executable, *words]
+        told = subprocess.run(command, cwd=sweep, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
+        assert told.returncode == 0, told.stderr + told.stdout
+        assert wanted in told.stdout
 
 
 @pytest.mark.parametrize("arguments", without_own_metric(with_module("analysis")), ids=" ".join)

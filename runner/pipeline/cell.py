@@ -150,18 +150,23 @@ class Cell:
 
 @dataclass(frozen=True)
 class Graph:
-    """The stages of one cell: all others are upstream of `result`. `used` are the fields of the cell that count."""
+    """The stages of one cell: all others are upstream of `result`. `passages` are what the prompts hold, `used` the
+    fields of the cell that count.
+    """
 
     data: Data
     result: Result
+    passages: PromptPassages
     used: frozenset[str]
 
 
 def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
     """All stages of a cell; `pool` is the loaded data set of its examples, None if it shows none."""
     recorder = _Recorder(cell)
-    result = _result(recorder, data, pool)  # type: ignore[arg-type]  # it reads as the cell does
-    return Graph(data, result, frozenset(recorder.used()))
+    read: Cell = recorder  # type: ignore[assignment]  # it reads as the cell does
+    found = _retrieved(read, data) if read.retriever.arms else _closed_book(read, data)
+    result = _result(read, data, found, pool)
+    return Graph(data, result, found.passages, frozenset(recorder.used()))
 
 
 @dataclass(frozen=True)
@@ -178,8 +183,7 @@ class _Found:
     """The samples, with a mark on those that count in no aggregate."""
 
 
-def _result(cell: Cell, data: Data, pool: Data | None) -> Result:
-    found = _retrieved(cell, data) if cell.retriever.arms else _closed_book(cell, data)
+def _result(cell: Cell, data: Data, found: _Found, pool: Data | None) -> Result:
     prompts, answers = _answered(cell, data, found, pool)
     interval = cell.metrics.interval
     # A metric that needs a model is a stage of its own, so that adding one leaves the scores of the others as they are.

@@ -330,9 +330,9 @@ class Store:
         """Removes a stage's workspace, if there is one."""
         shutil.rmtree(self.workspace_path(key), ignore_errors=True)
 
-    def entries(self) -> Iterator[Entry]:
-        """All results, those with an unreadable manifest left out."""
-        for path in sorted((self.root / "entries").glob(f"*/*/*/{_MANIFEST}")):
+    def entries(self, kind: str = "*") -> Iterator[Entry]:
+        """All results, or those of one kind; those with an unreadable manifest are left out."""
+        for path in sorted((self.root / "entries").glob(f"{kind}/*/*/{_MANIFEST}")):
             if entry := self._entry(path.parent):
                 yield entry
 

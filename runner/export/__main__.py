@@ -1,0 +1,49 @@
+"""python -m runner.export: the pipeline of one cell of a sweep, as a folder that answers questions."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from components.errors import RagGridError
+from runner.display import printable, say_error
+from runner.export.cell import ExportedCell, exported_cell
+from runner.export.folder import write_folder
+from runner.loaded import load
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit code: 0, or 2 after one clear message if anything cannot be used; nothing is written then."""
+    options = _parser().parse_args(arguments)
+    try:
+        sweep = load(options.sweep)
+        cell = exported_cell(sweep, sweep.cell(options.cell), options.store)
+        n_bytes = write_folder(cell, options.out)
+    except RagGridError as error:
+        say_error(error)
+        return 2
+    _say(cell, options.out, n_bytes)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m runner.export", description=__doc__)
+    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser.add_argument("cell", help="its id, or values of its axes, e.g. retriever=bm25,top_k=2")
+    parser.add_argument("--out", type=Path, required=True, help="the folder to write; an earlier export is replaced")
+    parser.add_argument("--store", type=Path, help="the sweep's store (default: the one that it was run with)")
+    return parser
+
+
+def _say(cell: ExportedCell, out: Path, n_bytes: int) -> None:
+    print(printable(f"exported {cell.result.cell_id} to {out} ({n_bytes / 1e6:,.1f} MB)"))
+    print(printable(f'next: python {out / "pipeline.py"} --check     or: python {out / "pipeline.py"} "a question"'))
+    for variable in cell.key_variables:
+        print(
+            printable(f"it asks a server with the key in the environment variable {variable}, which is not part of it")
+        )
+    for model in cell.hub_models:
+        print(printable(f"it loads the model {model} from the Hugging Face hub, which is not part of it"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""Writing an exported folder: whole or not at all."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+
+from components.errors import DataError, StoreError
+from runner.engine.linking import link_or_copy
+from runner.engine.store.files import read_table
+from runner.export.cell import ExportedCell
+from runner.export.code import copy_code
+from runner.export.mlflow_model import write_model
+from runner.export.readme import readme
+from runner.export.requirements import requirements
+from runner.serving.check import write_check
+from runner.serving.description import CHECK, CODE, PIPELINE, is_export, write_description
+
+_SCRIPT = '''\
+"""Answers questions as cell {cell_id} of the sweep {sweep_id} did: see README.md.
+
+    python pipeline.py "a question"
+    python pipeline.py --check
+"""
+
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER / {code!r}))  # the code that came with this folder, whatever else is installed
+
+from runner.serving.command import main  # noqa: E402
+from runner.serving.pipeline import Pipeline  # noqa: E402
+
+
+def load_pipeline(folder: str | Path = FOLDER) -> Pipeline:
+    """The pipeline, for programs: `load_pipeline().answer("a question")`."""
+    from runner.serving.pipeline import load_pipeline as load
+
+    return load(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main(FOLDER))
+'''
+
+
+def write_folder(cell: ExportedCell, out: Path) -> int:
+    """Writes the folder `out` in one step, in the place of an earlier export; returns its size in bytes.
+
+    Raises DataError if something else is there, StoreError if it cannot be written.
+    """
+    if out.exists() and not is_export(out) and (not out.is_dir() or any(out.iterdir())):
+        raise DataError(f"--out: {out} is there, and no exported folder; name one that is new or empty")
+    try:
+        with _in_place_of(out) as folder:
+            _write(cell, folder)
+            return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    except OSError as error:
+        raise StoreError(f"--out: cannot write {out}: {error.strerror or error} ({error.filename})") from error
+
+
+@contextmanager
+def _in_place_of(out: Path) -> Iterator[Path]:
+    """A folder that takes the place of `out` once it is whole. What a killed process leaves of it has a hidden name."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    try:
+        folder = temporary / "new"
+        folder.mkdir()
+        yield folder
+        if out.exists():
+            out.replace(temporary / "old")
+        folder.replace(out)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write(cell: ExportedCell, folder: Path) -> None:
+    pipeline = folder / PIPELINE
+    pipeline.mkdir(parents=True)
+    for files, entry in zip(cell.description.kept, cell.entries, strict=True):
+        place = pipeline / files.folder
+        place.mkdir(parents=True, exist_ok=True)
+        for name in files.files:
+            link_or_copy(entry.folder / name, place / name)
+    for name, path in cell.models.items():
+        shutil.copytree(path, pipeline / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+    write_description(pipeline, cell.description)
+    copy_code(cell.description.plugins, folder / CODE)
+    needed = requirements(cell.parts, folder / CODE)
+    (folder / "requirements.txt").write_text(needed.text, encoding="utf-8")
+    write_model(folder, needed, cell.sweep.finished)
+    write_check(folder / CHECK, cell.samples, read_table(cell.folder / "samples.parquet"), cell.earlier)
+    ids = {"cell_id": cell.result.cell_id, "sweep_id": cell.description.sweep_id, "code": CODE.as_posix()}
+    (folder / "pipeline.py").write_text(_SCRIPT.format(**ids), encoding="utf-8")
+    (folder / "README.md").write_text(readme(cell), encoding="utf-8")

@@ -1,0 +1,92 @@
+"""What a sweep's store holds of a cell."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from components.errors import DataError
+from components.json_value import Json
+from components.protocols import Examples
+from components.records import Sample
+from runner.engine.identity import key_of
+from runner.engine.stage import Stage
+from runner.engine.store import Entry, Store
+from runner.pipeline.data import load_data
+from runner.pipeline.sample_codec import decode_samples
+from runner.results import CellResult
+from runner.serving.description import DataFacts
+from runner.serving.kept import KeptFiles, made_by
+
+
+class ExportStore:
+    """The store that a cell's sweep was run with."""
+
+    def __init__(self, result: CellResult, sweep_dir: Path, store_dir: Path | None) -> None:
+        """`store_dir` None is for the one that the configuration names, or the one beside the sweep. Raises DataError
+        if there is none.
+        """
+        named = Path(result.config["run"]["store_dir"])
+        tried = [store_dir] if store_dir else [named, sweep_dir.parent / named.name]
+        root = next((path for path in tried if (path / "store.json").is_file()), None)
+        if root is None:
+            raise DataError(
+                f"{' and '.join(dict.fromkeys(map(str, tried)))}: no store is there; name the sweep's by --store"
+            )
+        self._store = Store(root)
+        self._result = result
+        self._again = shlex.join(["python", "-m", "runner", *result.overrides])
+
+    def data(self) -> tuple[DataFacts, tuple[Sample, ...]]:
+        """The data set: facts, and samples. Raises DataError if it is not kept."""
+        name, key = str(self._result.dataset["name"]), self._result.dataset["key"]
+        for entry in self._store.entries("data"):
+            content = self._read(entry, "content")
+            if key_of([content["documents"], content["samples"]]) == key:
+                return facts_of(name, content), decode_samples(self._read(entry, "samples"))
+        raise self._missing("data")
+
+    def pool(self, examples: Examples) -> DataFacts | None:
+        """The data set of the examples in prompts; None if there are none. Raises DataError."""
+        if not examples or not examples.n or not examples.dataset:
+            return None
+        data = load_data(examples.dataset, self._store)
+        entry = self._store.find(data.loaded.kind, data.loaded.key)
+        assert entry is not None, "it was loaded"
+        return facts_of(examples.dataset.name, self._read(entry, "content"))
+
+    def kept(self, stage: Stage[Any]) -> tuple[KeptFiles, Entry]:
+        """The result of a stage. Raises DataError if it is missing or damaged."""
+        entry = self._store.find(stage.kind, stage.key)
+        if entry is None:
+            raise self._missing(stage.kind)
+        if damages := entry.damages():
+            raise self._damaged(entry, "; ".join(damages))
+        files = {name: list(told) for name, told in sorted(entry.manifest.files.items())}
+        return KeptFiles(f"stages/{stage.kind}-{entry.manifest.key[:12]}", stage.kind, made_by(stage), files), entry
+
+    def _read(self, entry: Entry, part: str) -> Json:
+        return entry.part(part)
+
+    def _missing(self, kind: str) -> DataError:
+        return DataError(
+            f"{self._store.root}: stage '{kind}' of cell {self._result.cell_id} is not kept; it was pruned, or made by "
+            f"another version of the project. Make it anew: {self._again}"
+        )
+
+    def _damaged(self, entry: Entry, why: str) -> DataError:
+        return DataError(f"{entry.folder}: is damaged ({why}). It is made anew by: {self._again}")
+
+
+def facts_of(name: str, content: Mapping[str, Json]) -> DataFacts:
+    """Of a data set, from what its stage keeps of its content."""
+    return DataFacts(
+        name,
+        content["documents"],
+        content["samples"],
+        content["n_documents"],
+        content["n_samples"],
+        tuple(content["corpus_prefixes"]),
+        content["language"],
+        tuple(content["n_by_turn"]),
+    )

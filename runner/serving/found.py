@@ -1,0 +1,94 @@
+"""What a pipeline found for one question, as passages with their places in the documents."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from components.json_value import Json
+from components.records import ChunkOrigins, Documents, Spans, SpanTexts
+from runner.engine.run import Run
+from runner.serving.graph import Found
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text as the model reads it, with where it is from: `start` and `end` are character offsets in the document as
+    it was loaded, None for a text of which nothing stands there (a refiner wrote all of it). `score` is that of its
+    best hit; None for one that is read with a hit beside it. `metadata` are those of the document, and what is known of
+    the place, such as its section.
+    """
+
+    document_id: str
+    title: str
+    text: str
+    start: int | None
+    end: int | None
+    score: float | None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+def told_hits(found: Found, run: Run) -> list[dict[str, Json]]:
+    """All hits as the table of a sweep's samples tells them: place in the original document, score, and whether they
+    are in the context.
+    """
+    documents, chunks = run.read(found.corpus), run.read(found.chunks)
+    hits, in_context = run.read(found.hits), set(run.read(found.context).chunk[0].tolist())
+    return [
+        {
+            "document_id": documents.ids[chunks.document[chunk]],
+            "start": int(chunks.start[chunk]),
+            "end": int(chunks.end[chunk]),
+            "score": score,
+            "in_context": chunk in in_context,
+        }
+        for chunk, score in zip(hits.chunk[0].tolist(), hits.score[0].tolist(), strict=True)
+        if chunk >= 0
+    ]
+
+
+def found_passages(found: Found, run: Run, n: int) -> tuple[Passage, ...]:
+    """The `n` best hits."""
+    ranking = run.read(found.ranking)
+    hits = [(chunk, score) for chunk, score in zip(ranking.chunk[0].tolist(), ranking.score[0].tolist(), strict=True)]
+    passages = _Passages(found, run)
+    return tuple(passages.of((chunk,), score) for chunk, score in hits[:n] if chunk >= 0)
+
+
+def prompt_passages(found: Found, run: Run) -> tuple[Passage, ...]:
+    """What the prompt holds, in its order."""
+    ranking = run.read(found.ranking)
+    score = dict(zip(ranking.chunk[0].tolist(), ranking.score[0].tolist(), strict=True))
+    passages = _Passages(found, run)
+    (own,) = found.read.chunks_of(run)
+    return tuple(passages.of(chunks, max((score[c] for c in chunks if c in score), default=None)) for chunks in own)
+
+
+class _Passages:
+    """Makes passages of chunks."""
+
+    def __init__(self, found: Found, run: Run) -> None:
+        self._documents: Documents = run.read(found.read.corpus)
+        self._texts = SpanTexts(self._documents.texts, run.read(found.read.chunks))
+        self._facts = next((run.read(stage) for stage in found.read.facts), None)
+        self._places = run.read(found.chunks)
+
+    def of(self, chunks: Sequence[int], score: float | None) -> Passage:
+        document = int(self._texts.spans.document[chunks[0]])
+        metadata = self._documents.metadata[document] if self._documents.metadata else {}
+        facts = self._facts[chunks[0]] if self._facts else {}
+        return Passage(
+            self._documents.ids[document],
+            self._documents.titles[document],
+            self._texts.joined(chunks),
+            *_range(self._places, chunks),
+            score,
+            {**metadata, **facts},
+        )
+
+
+def _range(places: Spans, chunks: Sequence[int]) -> tuple[int | None, int | None]:
+    """From the first to the last character that chunks come from."""
+    rows = np.flatnonzero(np.isin(places.chunk, chunks)) if isinstance(places, ChunkOrigins) else np.array(chunks)
+    own = rows[places.end[rows] > places.start[rows]]
+    return (int(places.start[own].min()), int(places.end[own].max())) if len(own) else (None, None)

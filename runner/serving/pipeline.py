@@ -1,0 +1,157 @@
+"""The pipeline of one cell, loaded from the folder that it was exported to."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from components.errors import DataError, LLMError
+from components.json_value import Json
+from components.pretrained.load_once import say_needed
+from components.protocols import AnswersFrom
+from components.records import AnswerState, Sample
+from runner.pipeline.cell import Cell
+from runner.pipeline.data import SampleSet
+from runner.serving.description import PIPELINE, Description, data_facts, read_description
+from runner.serving.found import Passage, found_passages, prompt_passages
+from runner.serving.graph import ServedGraph, cell_of, served_graph
+from runner.serving.in_memory import QuestionRun
+from runner.serving.kept import KeptStages, needed_stages
+from runner.serving.nodes import with_model_folders
+from runner.serving.question import Choices, Question, as_sample
+
+
+@dataclass(frozen=True)
+class PipelineAnswer:
+    """An answer, with the passages that the model read, in their order, and what was searched for.
+
+    `state` is "ok", or "truncated", "empty" or "refused" (see `components.records.AnswerState`). Tokens are those that
+    the model's provider counted, None where it counted none.
+    """
+
+    text: str
+    state: str
+    passages: tuple[Passage, ...]
+    queries: tuple[str, ...]
+    thoughts: str
+    n_prompt_tokens: int | None
+    n_completion_tokens: int | None
+
+    def as_record(self) -> dict[str, Json]:
+        """For JSON."""
+        return asdict(self)
+
+
+class Pipeline:
+    """Answers one question at a time, whatever the number of threads that ask."""
+
+    def __init__(self, folder: Path, description: Description) -> None:
+        """`folder` holds the kept stages. Raises RagGridError for one that cannot be used as it is."""
+        self.description = description
+        nodes = with_model_folders(description.components, description.model_folders, folder)
+        data, pool = data_facts(description.data), description.pool
+        self._cell = cell_of(nodes, description.plugins)
+        chosen: Mapping[str, str | None] = description.rerankers or {"": None}
+        self._graphs = {
+            subset: served_graph(self._cell, data, data_facts(pool) if pool else None, reranker)
+            for subset, reranker in chosen.items()
+        }
+        needed = needed_of_all(list(self._graphs.values()))
+        self._kept = KeptStages(folder, needed, description.kept)
+        self._choices = Choices(
+            [subset for subset in self._graphs if subset], data.corpus_prefixes, _reads_conditions(self._cell)
+        )
+        self._lock = threading.Lock()
+        # Models are those of all stages: none makes room for another.
+        say_needed({model for graph in self._graphs.values() for model in _models(graph)})
+
+    @property
+    def has_model(self) -> bool:
+        """False for one that searches and does not answer (llm=none)."""
+        return self._cell.llm.answers_from is not AnswersFrom.NOTHING
+
+    def answer(self, question: str | Question, **options: Any) -> PipelineAnswer:
+        """Answers a question; `options` are the fields of `Question`: `answer("And who?", history=[(q, a)])`.
+
+        Raises DataError for a question or options that cannot be used, LLMError if the model gave no answer, and
+        whatever a component raises.
+        """
+        return self.answer_sample(self._as_sample(question, options))
+
+    def search(self, question: str | Question, n: int | None = None, **options: Any) -> tuple[Passage, ...]:
+        """The passages that are found for a question, best first: as many as the prompt holds, or `n`.
+
+        Raises DataError for a question or options that cannot be used, and whatever a component raises.
+        """
+        if n is not None and n < 1:
+            raise DataError(f"n: got {n}, wanted at least 1 passage")
+        sample = self._as_sample(question, options)
+        graph = self._graph(sample)
+        if graph.found is None:
+            raise DataError("this pipeline searches for nothing (retriever=closed_book); ask it for an answer")
+        with self._lock:
+            return found_passages(graph.found, self._run(graph, sample), n or self._cell.top_k)
+
+    def answer_sample(self, sample: Sample) -> PipelineAnswer:
+        """As `answer`, of a question that is a sample already."""
+        if not self.has_model:
+            raise DataError("this pipeline has no language model (llm=none): it searches, and does not answer")
+        graph = self._graph(sample)
+        with self._lock:
+            run = self._run(graph, sample)
+            (answer,) = run.read(graph.answers)
+            if answer.state is AnswerState.ERROR:
+                raise LLMError(f"the language model gave no answer: {answer.error}")
+            passages = prompt_passages(graph.found, run) if graph.found else ()
+            queries = [text for stage in graph.found.queries for text in run.read(stage).texts] if graph.found else []
+        return PipelineAnswer(
+            answer.text,
+            answer.state.value,
+            passages,
+            tuple(queries),
+            answer.thoughts,
+            answer.n_prompt_tokens,
+            answer.n_completion_tokens,
+        )
+
+    def run_of(self, sample: Sample) -> tuple[ServedGraph, QuestionRun]:
+        """The stages for a sample, and where they are made: for who compares their results."""
+        graph = self._graph(sample)
+        return graph, self._run(graph, sample)
+
+    def _as_sample(self, question: str | Question, options: Mapping[str, Any]) -> Sample:
+        try:
+            asked = question if isinstance(question, Question) else Question(question, **options)
+        except TypeError as error:
+            raise DataError(f"a question has no such option ({error}); wanted some of {_OPTIONS}") from error
+        return as_sample(asked, self.description.question_defaults, self._choices)
+
+    def _graph(self, sample: Sample) -> ServedGraph:
+        return self._graphs.get(sample.subset.split("/")[0]) or self._graphs[""]
+
+    def _run(self, graph: ServedGraph, sample: Sample) -> QuestionRun:
+        return QuestionRun(self._kept, {graph.samples.key: SampleSet((sample,), {})})
+
+
+_OPTIONS = ", ".join(name for name in Question.__dataclass_fields__ if name != "text")
+
+
+def load_pipeline(folder: str | Path) -> Pipeline:
+    """The pipeline that `python -m runner.export` wrote into a folder. Raises RagGridError if it cannot be used."""
+    root = Path(folder) / PIPELINE
+    return Pipeline(root, read_description(root))
+
+
+def needed_of_all(graphs: Sequence[ServedGraph]) -> list[Any]:
+    """The kept stages that any of the graphs needs, each once."""
+    found = {stage.key: stage for graph in graphs for stage in needed_stages(graph.wanted, graph.samples)}
+    return list(found.values())
+
+
+def _models(graph: ServedGraph) -> set[tuple[str, str]]:
+    return {model for wanted in graph.wanted for stage in wanted.upstream() for model in stage.models}
+
+
+def _reads_conditions(cell: Cell) -> bool:
+    return bool(cell.filter) and not cell.filter.is_open

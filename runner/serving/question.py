@@ -1,0 +1,124 @@
+"""What is asked: a text, and what a benchmark would say about it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from components.errors import DataError
+from components.json_value import Json
+from components.records import Condition, Kind, Sample, Turn
+
+_ID = "question"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question to a pipeline.
+
+    `history` are the earlier turns of a conversation, each a question and its answer. `kind` chooses among prompts that
+    differ by kind of task; None for what `Defaults` says. `subset` is the set of the benchmark that the question is
+    like, for a pipeline that has a reranker for each; `corpus` how the ids of the documents begin that are searched,
+    where a pipeline has several corpora side by side. `where` are conditions on the metadata of documents: by name a
+    value, a list of values, or {"at_least", "at_most"}.
+    """
+
+    text: str
+    kind: str | None = None
+    history: Sequence[tuple[str, str]] = ()
+    subset: str = ""
+    corpus: str = ""
+    where: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What a served question is taken for, told by the samples of the sweep: `kind`, or `kind_in_conversation` where it
+    has a history.
+    """
+
+    kind: str
+    kind_in_conversation: str
+
+
+def defaults_of(samples: Sequence[Sample]) -> Defaults:
+    """A question and answer, if the samples have any or are of several other kinds; else the kind that they have."""
+    alone = _usual([sample.kind for sample in samples if not sample.history], Kind.QA)
+    in_turns = _usual([sample.kind for sample in samples if sample.history], Kind.CONVERSATION)
+    return Defaults(alone.value, in_turns.value)
+
+
+def _usual(kinds: Sequence[Kind], preferred: Kind) -> Kind:
+    return kinds[0] if len(set(kinds)) == 1 else preferred
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What may be said of a question to one pipeline."""
+
+    subsets: Sequence[str]
+    """Those with a reranker of their own."""
+    corpora: Sequence[str]
+    has_filter: bool
+
+
+def as_sample(question: Question, defaults: Defaults, choices: Choices) -> Sample:
+    """The question as a sample of a benchmark. Raises DataError with all that is wrong with it."""
+    mistakes = [*_mistakes(question, choices)]
+    kind = question.kind or (defaults.kind_in_conversation if question.history else defaults.kind)
+    if kind not in [known.value for known in Kind]:
+        mistakes.append(f"kind: got {kind!r}, wanted one of {', '.join(known.value for known in Kind)}")
+    history = tuple(Turn(*turn) for turn in question.history if _is_turn(turn))
+    if len(history) < len(question.history):
+        mistakes.append("history: wanted a question and its answer for each turn, both texts")
+    conditions = []
+    for name, asked in question.where.items():
+        try:
+            conditions.append((name, _condition(asked)))
+        except TypeError:
+            wanted = 'a value, a list of values, or {"at_least": ..., "at_most": ...}'
+            mistakes.append(f"where.{name}: got {asked!r}, wanted {wanted}")
+    if mistakes:
+        raise DataError("; ".join(mistakes))
+    return Sample(
+        _ID,
+        question.subset,
+        Kind(kind),
+        question.text,
+        (),
+        history=history,
+        corpus_prefix=question.corpus,
+        conditions=tuple(conditions),
+    )
+
+
+def _mistakes(question: Question, choices: Choices) -> list[str]:
+    mistakes = []
+    if not question.text.strip():
+        mistakes.append("question: is empty")
+    if any(choices.corpora) and question.corpus not in choices.corpora:
+        mistakes.append(f"corpus: got {question.corpus!r}, wanted one of {', '.join(choices.corpora)}")
+    if question.corpus and not any(choices.corpora):
+        mistakes.append(f"corpus: got {question.corpus!r}, but there is one corpus alone")
+    if question.subset and choices.subsets and question.subset not in choices.subsets:
+        mistakes.append(f"subset: got {question.subset!r}, wanted one of {', '.join(choices.subsets)}, or none")
+    if question.where and not choices.has_filter:
+        mistakes.append("where: this pipeline has no filter that reads conditions (filter=metadata)")
+    return mistakes
+
+
+def _is_turn(turn: object) -> bool:
+    return isinstance(turn, list | tuple) and len(turn) == 2 and all(isinstance(text, str) for text in turn)
+
+
+def _condition(asked: Json) -> Condition:
+    """Raises TypeError for what is none."""
+    if not isinstance(asked, Mapping):
+        values = asked if isinstance(asked, list | tuple) else [asked]
+        asked = {"equals": tuple(values)}
+    named = {**asked, "equals": tuple(asked.get("equals", ()))}
+    bounds = [value for name in ("at_least", "at_most") if (value := asked.get(name)) is not None]
+    if not all(isinstance(value, str | int | float) for value in (*named["equals"], *bounds)):
+        raise TypeError("no value")
+    condition = Condition(**named)
+    if condition == Condition():
+        raise TypeError("says nothing")
+    return condition

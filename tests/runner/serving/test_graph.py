@@ -1,0 +1,106 @@
+"""What a cell answers in a sweep, its pipeline answers one by one, without a store."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.protocols import PickingArm
+from components.records import Sample, Turn
+from components.sparse_indexes.bm25 import Bm25
+from runner.engine.stage import Stage
+from runner.engine.store import Store
+from runner.engine.worker import find_or_make
+from runner.export.kept import facts_of
+from runner.pipeline.cell import Cell, Graph
+from runner.pipeline.data import Data, SampleSet, load_data
+from runner.serving.found import told_hits
+from runner.serving.graph import ServedGraph, served_graph, unevaluated
+from runner.serving.in_memory import QuestionRun
+from runner.serving.kept import KeptFiles, KeptStages, made_by, needed_stages
+from tests.runner.pipeline.fixed import CELLS, fixed_cell, graph_in, run_all
+
+SEARCHING = [
+    name
+    for name, fields in CELLS.items()
+    if not any(isinstance(arm, PickingArm) for arm in fixed_cell(**fields).retriever.arms)
+]
+
+
+def facts(data: Data, store: Store) -> Any:
+    return facts_of("fixed", find_or_make(data.loaded, store).part("content"))
+
+
+def kept_in(store: Store, stages: list[Stage[Any]]) -> KeptStages:
+    files = []
+    for stage in stages:
+        entry = store.find(stage.kind, stage.key)
+        assert entry is not None, f"{stage.kind} is not what the sweep kept"
+        files.append(KeptFiles(str(entry.folder), stage.kind, made_by(stage), dict(entry.manifest.files)))
+    return KeptStages(Path("/"), stages, files)
+
+
+def without_alarm(cell: Cell) -> Cell:
+    """A question alone may find nothing."""
+    index = getattr(cell.retriever, "sparse_index", None)
+    if not isinstance(index, Bm25):
+        return cell
+    quiet: Any = replace(cell.retriever, sparse_index=replace(index, max_share_without_hits=1.0))  # type: ignore[type-var]
+    return replace(cell, retriever=quiet)
+
+
+class Answered:
+    """A fixed cell as a sweep answers it, and a way to ask it questions one by one."""
+
+    def __init__(self, store: Store, cell: Cell) -> None:
+        self.graph: Graph = graph_in(store, cell)
+        run_all(store, self.graph.result)
+        summary = find_or_make(self.graph.result, store)
+        self.rows: list[dict[str, Any]] = summary.part("samples").to_pylist()
+        steps = summary.part("summary").get("steps", {}).get("reranker", {})
+        self.samples = cell.dataset.load().samples
+        pool = cell.examples.dataset and facts(load_data(cell.examples.dataset, store), store)
+        chosen = {name: own["chosen"] for name, own in steps.get("sets", {"": {"chosen": None}}).items()}
+        self.graphs = {
+            name: served_graph(unevaluated(without_alarm(cell)), facts(self.graph.data, store), pool, reranker)
+            for name, reranker in chosen.items()
+        }
+        self.kept = {
+            name: kept_in(store, needed_stages(graph.wanted, graph.samples)) for name, graph in self.graphs.items()
+        }
+
+    def ask(self, sample: Sample) -> tuple[ServedGraph, QuestionRun]:
+        name = sample.subset if sample.subset in self.graphs else ""
+        graph = self.graphs[name]
+        return graph, QuestionRun(self.kept[name], {graph.samples.key: SampleSet((sample,), {})})
+
+
+@pytest.mark.parametrize("name", SEARCHING)
+def test_one_by_one_as_all_together(name: str, tmp_path: Path) -> None:
+    answered = Answered(Store(tmp_path), fixed_cell(**CELLS[name]))
+    n_found = 0
+    for sample, row in zip(answered.samples, answered.rows, strict=True):
+        if row["state"] == "error":
+            continue
+        before = {own["question"]: own["answer"] for own in answered.rows}
+        if name == "a conversation of its own":  # whose answers were the model's own
+            sample = replace(sample, history=tuple(Turn(t.question, before[t.question]) for t in sample.history))
+        graph, run = answered.ask(sample)
+        (answer,) = run.read(graph.answers)
+        assert (answer.text, answer.state) == (row["answer"], row["state"])
+        if graph.found:
+            hits = told_hits(graph.found, run)
+            assert len(hits) == len(row["retrieved"])
+            assert all(hit.items() <= kept.items() for hit, kept in zip(hits, row["retrieved"], strict=True))
+            n_found += len(hits)
+    assert n_found or name == "closed book"
+
+
+def test_nothing_that_evaluates_is_needed(tmp_path: Path) -> None:
+    cell = fixed_cell(**CELLS["the best of two rerankers"])
+    answered = Answered(Store(tmp_path), cell)
+    kinds = {stage.kind for graph in answered.graphs.values() for stage in needed_stages(graph.wanted, graph.samples)}
+    assert kinds == {"corpus", "chunks", "terms", "sparse_index"}
+    used = frozenset[str]().union(*(graph.used for graph in answered.graphs.values()))
+    assert not used & {"prices", "tracking", "run", "embedder"}
