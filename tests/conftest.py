@@ -10,11 +10,15 @@ import ipaddress
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
 
 from tests.forked import stop_server
+
+if TYPE_CHECKING:
+    from runner.loaded import LoadedSweep
 
 MakeOnce = Callable[[str, Callable[[Path], None]], Path]
 
@@ -44,6 +48,21 @@ def make_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
         return folder
 
     return make
+
+
+@pytest.fixture(scope="session")
+def planted(make_once: MakeOnce) -> "LoadedSweep":
+    """The sweep of `tests.forensics.planted`: a cell whose model repeats what it reads, one that repeats the question.
+    No test may change it.
+    """
+    from runner.loaded import load
+    from tests.forensics.planted import FROM_CONTEXT, FROM_QUESTION, OVERRIDES
+    from tests.runner.sweeping import FEW_METRICS, SWEEP_ID, run_small
+
+    def fill(folder: Path) -> None:
+        assert run_small(folder, *((*OVERRIDES, *FEW_METRICS, reply) for reply in (FROM_CONTEXT, FROM_QUESTION))) == 0
+
+    return load(make_once("planted", fill) / "results" / SWEEP_ID)
 
 
 @pytest.fixture(scope="session", autouse=True)

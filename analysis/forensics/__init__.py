@@ -1,5 +1,6 @@
 """Where the samples of cells fail, and why: tables of what `components.forensics` says of each."""
 
-from analysis.forensics.verdicts import verdicts
+from analysis.forensics.tables import evidence_depth, failure_counts, transitions
+from analysis.forensics.verdicts import all_verdicts, verdicts
 
-__all__ = ["verdicts"]
+__all__ = ["all_verdicts", "evidence_depth", "failure_counts", "transitions", "verdicts"]

@@ -1,10 +1,12 @@
 """The verdicts on all samples of a cell as a table."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from components.errors import DataError
 from components.forensics.stages import THETA
 from runner.loaded import LoadedSweep
-from runner.results import CellResult
+from runner.results import OK, CellResult
 from runner.sample_verdicts import sample_verdicts
 
 if TYPE_CHECKING:
@@ -36,3 +38,18 @@ def verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) -> "pd.
             "rank_needed": pd.array([own.verdict.rank_needed for own in found], dtype="Int64"),
         }
     )
+
+
+def all_verdicts(sweep: LoadedSweep, cells: Iterable[CellResult] | None = None, theta: float = THETA) -> "pd.DataFrame":
+    """The verdicts on the samples of several cells, one cell after the other, `cell_id` first: of all that did not fail
+    as a whole if none are named. Raises DataError as `verdicts` does, and where there is no such cell.
+    """
+    import pandas as pd
+
+    chosen = [cell for cell in sweep.cells if cell.status == OK] if cells is None else list(cells)
+    if not chosen:
+        raise DataError(f"{sweep.name}: no cell to look at; did all of them fail?")
+    tables = [verdicts(sweep, cell, theta) for cell in chosen]
+    for cell, table in zip(chosen, tables, strict=True):
+        table.insert(0, "cell_id", cell.cell_id)
+    return pd.concat(tables, ignore_index=True)

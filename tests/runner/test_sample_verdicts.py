@@ -16,20 +16,7 @@ from runner.loaded import LoadedSweep, load
 from runner.results import documents_file, read_samples
 from runner.sample_verdicts import sample_verdicts
 from tests.analysis import tiny_sweep
-from tests.conftest import MakeOnce
-from tests.forensics.planted import CASES, FROM_CONTEXT, FROM_QUESTION, OVERRIDES, TEXTS
-from tests.runner.sweeping import FEW_METRICS, SWEEP_ID, run_small
-
-
-@pytest.fixture(scope="session")
-def planted(make_once: MakeOnce) -> LoadedSweep:
-    """A cell whose model repeats what it reads, and one whose model repeats the question."""
-
-    def fill(folder: Path) -> None:
-        cells = [(*OVERRIDES, *FEW_METRICS, reply) for reply in (FROM_CONTEXT, FROM_QUESTION)]
-        assert run_small(folder, *cells) == 0
-
-    return load(make_once("planted", fill) / "results" / SWEEP_ID)
+from tests.forensics.planted import CASES, TEXTS
 
 
 def verdicts_of(sweep: LoadedSweep, place: int) -> dict[str, Verdict]:
