@@ -22,6 +22,7 @@ NAMES = (
     "again",
     "cells",
     "many_cells",
+    "report",
     "memory",
     "rank_bm25",
     "quantised",

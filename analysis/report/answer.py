@@ -1,10 +1,10 @@
 """Section: the answer in a sentence, and four figures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analysis.comparison import Family
-from analysis.costs import CONTEXT_TOKENS, cheapest, known_costs
+from analysis.costs import CONTEXT_TOKENS, EQUALLY_CHEAP, cheapest, known_costs
 from analysis.report.prose import Prose, count, digits_of, duration, listed, number, prose
 from analysis.report.source import Source
 from components.statistics import POWER
@@ -51,6 +51,15 @@ def gather(source: Source) -> Answer:
     sentence = _first(source, family) + _others(source, family, take)
     figures = (_best_figure(family.metric, best), _tied_figure(family, candidates), *_shown_figure(family))
     return Answer(_about(source), sentence, take.cell_id, best.cell_id, len(candidates), figures)
+
+
+def with_losses(answer: Answer, n_lost: int, n_with_gold: int) -> Answer:
+    """The answer with a figure of how many samples of the cell to take never had their gold in a prompt."""
+    if not n_with_gold:
+        return answer
+    note = f"{n_lost:,} of {n_with_gold:,} samples of the cell to take"
+    figure = Figure("The gold never reached the prompt", f"{n_lost / n_with_gold:.0%}", note, "#failures")
+    return replace(answer, figures=(*answer.figures, figure))
 
 
 def may_be_best(family: Family) -> list[CellResult]:
@@ -117,9 +126,7 @@ def _others(source: Source, family: Family, take: CellResult) -> Prose:
     elif not undecided:
         sentence = prose("", "Every other cell is shown to be worse", ".")
     else:
-        what = f"{len(undecided)} of the {n_others} others" if len(undecided) < n_others else "none of the others"
-        tell = "cannot be told" if len(undecided) < n_others else "can be told"
-        sentence = prose("But ", what, f" {tell} from it by these samples.")
+        sentence = prose("But these samples cannot tell ", _how_many(len(undecided), n_others), " from it.")
     if take is family.baseline.cell:
         return sentence + prose(
             *(["None of these is cheaper, so take ", source.names.short(take), "."] if undecided else [])
@@ -128,12 +135,19 @@ def _others(source: Source, family: Family, take: CellResult) -> Prose:
     return sentence + prose("The cheapest of these is ", source.names.short(take), f"{saved}.")
 
 
+def _how_many(n: int, n_others: int) -> str:
+    if n < n_others:
+        return f"{n} of the {n_others} others"
+    return "the other one" if n == 1 else f"any of the {n} others"
+
+
 def _saved(take: CellResult, best: CellResult) -> str:
     """E.g. ": 444 instead of 1,722 tokens of passages, 4.3 ms instead of 11 ms per question"."""
     parts = []
     for cost in known_costs([take, best], ("tokens", CONTEXT_TOKENS))[:1]:
         own, other = cost.of(take) or 0.0, cost.of(best) or 0.0
-        parts.append(f"{own:,.0f} instead of {other:,.0f} {cost.head}")
+        is_same = max(own, other) <= min(own, other) * EQUALLY_CHEAP
+        parts.append(f"about as many {cost.head}" if is_same else f"{own:,.0f} instead of {other:,.0f} {cost.head}")
     for cost in known_costs([take, best], ("seconds",)):
         own, other = cost.of(take) or 0.0, cost.of(best) or 0.0
         parts.append(f"{duration(own)} instead of {duration(other)} per question")

@@ -10,8 +10,10 @@ from analysis.charts.canvas import around
 from analysis.charts.dots import Dot
 from analysis.charts.interval import interval
 from analysis.report.cells import BEST, MAY_BE_BEST, CellRow, CellTable, Span, interval_text
+from analysis.report.classes import CLASSES
 from analysis.report.prose import Prose, duration, number
 from analysis.report.record import Report
+from analysis.report.samples import MOST_CHARACTERS
 from runner.display import printable
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -19,7 +21,17 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 def render(report: Report) -> str:
     """HTML of the whole page. All texts are escaped; of what is data nothing is markup."""
-    return _environment().get_template("report.html.j2").render(report=report)
+    rows = report.failures.rows if report.failures else ()
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            classes=CLASSES,
+            names_of={row.cell_id: row.name for row in rows},
+            most_characters=MOST_CHARACTERS,
+        )
+    )
 
 
 def _environment() -> Environment:

@@ -5,13 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from analysis.report import answer, beside, cells, cost, reproduce, trust
+from analysis.report import answer, axes, beside, cells, cost, failures, matrix, reproduce, samples, scenarios, trust
 from analysis.report.answer import Answer
+from analysis.report.axes import ScenarioEffects
 from analysis.report.beside import PublishedTable
 from analysis.report.cells import Cells
 from analysis.report.cost import QualityAgainstCost
+from analysis.report.failures import Failures
+from analysis.report.matrix import Matrix
 from analysis.report.prose import Prose
 from analysis.report.reproduce import Reproduce
+from analysis.report.samples import Samples
+from analysis.report.scenarios import Scenarios
 from analysis.report.source import Source
 from analysis.report.trust import WARNING, Check
 
@@ -28,8 +33,14 @@ class Report:
     subset: str
     cell_names: str
     answer: Answer
+    scenarios: Scenarios | None
     cells: Cells
+    axes: tuple[ScenarioEffects, ...]
     cost: QualityAgainstCost | None
+    matrices: tuple[Matrix, ...]
+    failures: Failures | None
+    why_no_failures: str
+    samples: Samples | None
     published: tuple[PublishedTable, ...]
     checks: tuple[Check, ...]
     reproduce: Reproduce
@@ -43,6 +54,7 @@ class Report:
 def gather(source: Source) -> Report:
     """Reads and computes all that the report says."""
     found = answer.gather(source)
+    failed = failures.gather(source, found)
     main = source.main
     return Report(
         schema_version=SCHEMA_VERSION,
@@ -50,9 +62,15 @@ def gather(source: Source) -> Report:
         metric=main.metric.metric if main else "",
         subset=main.metric.subset if main else "",
         cell_names=source.names.rule,
-        answer=found,
+        answer=answer.with_losses(found, failed.n_lost, failed.n_with_gold) if isinstance(failed, Failures) else found,
+        scenarios=scenarios.gather(source),
         cells=cells.gather(source),
+        axes=axes.gather(source),
         cost=cost.gather(source),
+        matrices=matrix.gather(source, found),
+        failures=failed if isinstance(failed, Failures) else None,
+        why_no_failures=failed if isinstance(failed, str) else "",
+        samples=samples.gather(source, found),
         published=beside.gather(source),
         checks=trust.gather(source),
         reproduce=reproduce.gather(source, found),

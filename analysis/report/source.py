@@ -1,10 +1,14 @@
 """What the sections of a report are made from: a sweep, the metrics it is looked at by, and the tests between cells."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from analysis import comparison
 from analysis.comparison import Family
+from analysis.decision import Scores
+from analysis.forensics import verdicts
+from analysis.report.classes import class_of
 from analysis.report.naming import CellNames
 from components.errors import DataError
 from components.statistics import PairedTest
@@ -13,6 +17,9 @@ from runner import loaded, results
 from runner.loaded import LoadedSweep, SubsetMetric
 from runner.ranking import headlines
 from runner.results import OK, CellResult, SweepResult
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _N_METRICS = 5
 
@@ -36,6 +43,7 @@ class Source:
     described: SweepResult
     metrics: tuple[SubsetMetric, ...]
     alpha: float = 0.05
+    _verdicts: "dict[str, pd.DataFrame]" = field(default_factory=dict, repr=False)
 
     @property
     def test(self) -> PairedTest:
@@ -51,6 +59,32 @@ class Source:
     def compared(self) -> tuple[Compared, ...]:
         """The cells by each of the metrics."""
         return tuple(self._compare(metric) for metric in self.metrics)
+
+    @cached_property
+    def scores(self) -> Scores | None:
+        """What the main metric made of all samples, by scenario; None where no two cells can be compared."""
+        main = self.main
+        return Scores.read(self.sweep, main.metric) if main and main.family else None
+
+    @cached_property
+    def ordered(self) -> list[CellResult]:
+        """The cells with a value of the main metric, the best first; those with equal values stay together."""
+        main = self.main
+        if main is None:
+            return []
+        if main.family is None:
+            return self.sweep.ranked(f"{main.metric.subset}:{main.metric.metric}")
+        return [cell for standing in main.family.by_means() for cell in standing.cells]
+
+    def verdicts(self, cell: CellResult) -> "pd.DataFrame":
+        """Why each sample of a cell failed, as `analysis.forensics.verdicts` has it, with its `class` (`classes`) and
+        the `cell_id`. Raises DataError for a cell that an earlier version wrote.
+        """
+        if cell.cell_id not in self._verdicts:
+            found = verdicts(self.sweep, cell)
+            names = [class_of(*own) for own in zip(found["failure"], found["outcome"], found["stage"], strict=True)]
+            self._verdicts[cell.cell_id] = found.assign(cell_id=cell.cell_id, **{"class": names})
+        return self._verdicts[cell.cell_id]
 
     @property
     def main(self) -> Compared | None:

@@ -32,3 +32,29 @@ function compare(a, b) {
   if (typeof a === typeof b) return typeof a === "number" ? a - b : a.localeCompare(b);
   return typeof a === "number" ? -1 : 1;
 }
+
+// Samples are filtered, searched and put in another order.
+const filters = document.querySelector("form.filters");
+if (filters) {
+  const list = document.querySelector(".samples");
+  const selected = [...list.children];
+  const orders = {
+    low: (a, b) => number(a.dataset.score) - number(b.dataset.score),
+    apart: (a, b) => number(b.dataset.apart) - number(a.dataset.apart),
+  };
+  const number = (text) => (text === "" ? Infinity : Number(text));
+  const update = () => {
+    const { class: name, order, words } = filters.elements;
+    const wanted = words.value.trim().toLowerCase();
+    const fits = (item) =>
+      (!name.value || item.dataset.class === name.value) &&
+      item.querySelector(".question").textContent.toLowerCase().includes(wanted);
+    const shown = selected.filter(fits);
+    if (order.value) shown.sort(orders[order.value]);
+    list.replaceChildren(...shown);
+    filters.querySelector("output").value = `${shown.length} of ${selected.length} shown`;
+  };
+  filters.hidden = false;
+  filters.addEventListener("input", update);
+  filters.addEventListener("submit", (event) => event.preventDefault());
+}

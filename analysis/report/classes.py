@@ -1,0 +1,63 @@
+"""The classes that samples fall into: their names for a reader, what they mean, and their colours."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components.forensics.outcomes import Outcome
+from components.forensics.stages import BROKEN
+
+
+@dataclass(frozen=True)
+class SampleClass:
+    """A class of samples. `fill` and `ink` are colours of its bars and of what is written on them."""
+
+    name: str
+    label: str
+    meaning: str
+    fill: str
+    ink: str
+
+
+RIGHT, RIGHT_WITHOUT, TYPICAL, REACHED = "right", "right_without_evidence", "typical", "reached"
+
+_DARK, _LIGHT = "#1a1d21", "#ffffff"
+_ON_LIGHT = {"#d3a51f", "#c9b79c", "#8fb8d0", "#b8bec6", "#d3dbe1", "#a5cfb4", "#86ad93"}
+
+_TABLE = (
+    ("not_in_corpus", "not in the corpus", "the gold document is absent", "#4a148c"),
+    ("not_retrieved", "not retrieved", "no hit touches the gold, however deep one looks", "#7a1fa0"),
+    ("cut", "cut by a chunk border", "a border between chunks goes through the gold", "#a8320a"),
+    ("ranked_low", "ranked below top_k", "the gold was found, but too far down", "#bd5510"),
+    ("dropped", "dropped from the prompt", "the gold was within top_k, but the prompt was full", "#806500"),
+    ("distracted", "answered from another passage", "the gold was in the prompt, the answer is not from it", "#d3a51f"),
+    ("unused", "gold in the prompt, not used", "nothing of the answer is taken from the gold", "#c9b79c"),
+    ("wrong_with_evidence", "gold used, still wrong", "the gold was in the prompt and used", "#66758a"),
+    ("partly", "partly right", "says some of what the reference says", "#8fb8d0"),
+    ("low", "long text, low score", "in the lowest quarter of its subset, which says nothing absolute", "#b8bec6"),
+    ("false_answer", "answered what has no answer", "the documents do not answer the question", "#ad1457"),
+    ("unexplained", "wrong, no gold named", "not right, and nothing tells why", "#6b6b6b"),
+    ("refused", "refused", "the model declined to answer", "#5d4037"),
+    ("truncated", "cut off", "the answer reached its longest length", "#6d4c41"),
+    ("empty", "empty", "nothing was answered", "#455a64"),
+    ("error", "no reply", "the model's server failed", "#37474f"),
+    (TYPICAL, "long text, usual score", "above the lowest quarter of its subset", "#d3dbe1"),
+    (REACHED, "gold in the prompt", "whether the answer is right is not told", "#a5cfb4"),
+    (RIGHT_WITHOUT, "right without the gold", "the gold was not in the prompt, the answer is right anyway", "#86ad93"),
+    (RIGHT, "right", "says what the reference says", "#23683f"),
+)
+"""Name, label, meaning and colour: in the order of the pipeline, then of the answer; what went well comes last."""
+
+CLASSES: Mapping[str, SampleClass] = {
+    name: SampleClass(name, label, meaning, fill, _DARK if fill in _ON_LIGHT else _LIGHT)
+    for name, label, meaning, fill in _TABLE
+}
+"""By name."""
+
+
+def class_of(failure: str, outcome: str, stage: str) -> str:
+    """The name of the class of a sample, from what its verdict says."""
+    if failure:
+        return failure
+    if outcome == Outcome.RIGHT:
+        return RIGHT_WITHOUT if stage in BROKEN else RIGHT
+    return TYPICAL if outcome == Outcome.TYPICAL else REACHED

@@ -1,0 +1,106 @@
+"""Section: what to take for each scenario, axis by axis."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.decision import Recommendation, recommendations
+from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW
+from analysis.report.prose import digits_of, number
+from analysis.report.source import Source
+from runner.display import about
+
+_KINDS = {"all": "", "subset": "Subsets", "task": "Tasks", "topic": "Topics"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to take of an axis: `head` names it or says that no difference is shown, `note` by how much it is better, or
+    what is cheapest and how large a difference would have been shown.
+    """
+
+    verdict: str
+    head: str
+    note: str
+
+
+@dataclass(frozen=True)
+class ScenarioRow:
+    """A scenario with a choice for each axis that can be compared in it."""
+
+    subset: str
+    label: str
+    n: int
+    n_clusters: int
+    choices: Mapping[str, Choice]
+
+
+@dataclass(frozen=True)
+class ScenarioGroup:
+    """Scenarios of a kind: all samples, subsets, tasks, topics."""
+
+    head: str
+    rows: tuple[ScenarioRow, ...]
+
+
+@dataclass(frozen=True)
+class Scenarios:
+    """By kind of scenario; `recommendations` is what `analysis.decision` says, with p-values and costs."""
+
+    axes: tuple[str, ...]
+    groups: tuple[ScenarioGroup, ...]
+    n_shown: int
+    n_tested: int
+    alpha: float
+    recommendations: dict[str, Any]
+
+
+def gather(source: Source) -> Scenarios | None:
+    """By the metric that the report is about; None where no two cells can be compared or nothing varies."""
+    scores = source.scores
+    if scores is None:
+        return None
+    found = recommendations(source.sweep, scores.metric, alpha=source.alpha, scores=scores)
+    if not found.entries:
+        return None
+    groups: dict[str, list[ScenarioRow]] = {}
+    for scenario in found.scenarios():
+        own = [entry for entry in found.entries if entry.scenario == scenario]
+        choices = {entry.axis: _choice(entry) for entry in own}
+        row = ScenarioRow(scenario.subset, scenario.label, own[0].n, own[0].n_clusters, choices)
+        groups.setdefault(_KINDS.get(scenario.kind, scenario.kind), []).append(row)
+    return Scenarios(
+        tuple(found.axes()),
+        tuple(ScenarioGroup(head, tuple(rows)) for head, rows in groups.items()),
+        sum(entry.verdict == SHOWN for entry in found.entries),
+        found.n_tested,
+        found.alpha,
+        found.as_record(),
+    )
+
+
+def _choice(entry: Recommendation) -> Choice:
+    cheap = "" if entry.cheapest is None else f"cheapest: {entry.cheapest}"
+    if entry.verdict == SHOWN:
+        names = [f"{_margin(entry)} {_over(entry)}", *([cheap] if len(entry.best) > 1 and cheap else [])]
+        return Choice(SHOWN, " or ".join(entry.best), "; ".join(names))
+    if entry.verdict == SAME:
+        return Choice(SAME, "the same in every sample", cheap)
+    if entry.verdict == TOO_FEW:
+        return Choice(TOO_FEW, "too few samples", "")
+    size = "too few groups to show any" if entry.detectable is None else f"would show \u00b1{about(entry.detectable)}"
+    return Choice(NOT_SHOWN, "no difference shown", "; ".join(filter(None, [cheap, size])))
+
+
+def _margin(entry: Recommendation) -> str:
+    """The best level's mean less that of the best one that is ruled out."""
+    difference = entry.levels[0].mean - _next(entry).mean
+    return number(difference, min(digits_of([entry.levels[0].mean]), 3), "+")
+
+
+def _over(entry: Recommendation) -> str:
+    return f"over {_next(entry).value}"
+
+
+def _next(entry: Recommendation) -> Any:
+    return next(level for level in entry.levels if not level.may_be_best)
