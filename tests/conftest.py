@@ -3,6 +3,7 @@
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("NUMBA_OPT", "0")  # what is compiled here runs for a moment: a quick compilation is what counts
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of the hundreds of commands would compile the project anew
 
 import gc
@@ -19,6 +20,28 @@ from tests.forked import stop_server
 
 if TYPE_CHECKING:
     from runner.loaded import LoadedSweep
+
+LOADING = (
+    "chunkers/test_llama_index.py",
+    "embedders",
+    "llms/test_llama_index.py",
+    "llms/test_transformers",
+    "metrics/test_bert_score.py",
+    "metrics/test_text2vec.py",
+    "pretrained",
+    "rerankers/test_cross_encoder.py",
+    "rerankers/test_flag_embedding.py",
+    "rerankers/test_late_interaction.py",
+    "runner/judge_agreement/test_agreement.py",
+    "runner/models",
+    "runner/output/test_logging_process.py",
+    "runner/output/test_mlflow",
+    "runner/output/test_tracking.py",
+    "statistics/test_multiplicity.py",
+    "statistics/test_paired.py",
+    "statistics/test_variance.py",
+)
+"""Tests that load packages for seconds which others do not need: torch, MLflow, llama-index, statsmodels, ..."""
 
 MakeOnce = Callable[[str, Callable[[Path], None]], Path]
 
@@ -78,7 +101,12 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that need a GPU, the network or another's server are off unless `-m` asks for them."""
+    """Tests that need a GPU, the network or another's server are off unless `-m` asks for them.
+
+    `LOADING` comes first, which keeps it in one process: pytest-xdist gives each worker a part from the beginning to
+    the end, and one that has no more takes over what stands at the end of another's.
+    """
+    items.sort(key=lambda item: not item.nodeid.removeprefix("tests/").startswith(LOADING))
     for item in items:
         for mark in ("gpu", "network", "server"):
             if item.get_closest_marker(mark) and mark not in config.option.markexpr:

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ThinkingBlock
 
 from components.errors import ComponentError
 from components.llms.llama_index import LlamaIndexChat
@@ -216,6 +215,8 @@ def test_arguments_that_the_class_refuses() -> None:
 
 
 def read(raw: Any, *, content: str = "so", **others: Any) -> Answer:
+    from llama_index.core.base.llms.types import ChatMessage, ChatResponse
+
     return read_reply(ChatResponse(message=ChatMessage(role="assistant", content=content), raw=raw, **others), "q", 0.5)
 
 
@@ -259,6 +260,8 @@ def test_tokens(raw: Any, others: dict[str, Any], counts: tuple[int | None, int 
 
 
 def test_thoughts_are_apart() -> None:
+    from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ThinkingBlock
+
     in_text = read(None, content="<think>hm</think>so")
     message = ChatMessage(role="assistant", content="so")
     message.blocks.insert(0, ThinkingBlock(content="hm"))

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
-from statsmodels.stats.multitest import multipletests
 
 from components.statistics import benjamini_hochberg, holm, selected_level
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 60])
 def test_equals_statsmodels(n: int) -> None:
+    from statsmodels.stats.multitest import multipletests
+
     p = np.random.default_rng(n).random(n) ** 3
     np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1], rtol=1e-12)
     np.testing.assert_allclose(benjamini_hochberg(p), multipletests(p, method="fdr_bh")[1], rtol=1e-12)

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -128,6 +127,8 @@ class TestStandardError:
         assert compare(values, np.arange(N)).standard_error == pytest.approx(stats.sem(values), rel=1e-12)
 
     def test_with_clusters_equals_statsmodels(self) -> None:
+        import statsmodels.api as sm
+
         values = differences(6) + np.random.default_rng(0).normal(size=20)[CLUSTERS]
         fit = sm.OLS(values, np.ones(N)).fit(cov_type="cluster", cov_kwds={"groups": CLUSTERS})
         assert compare(values).standard_error == pytest.approx(fit.bse[0], rel=1e-10)

@@ -2,12 +2,9 @@ from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 import pytest
-import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy import stats
-from statsmodels.formula.api import ols
 
 from components.statistics import VarianceShares, determined_axes, sampling_errors, variance_shares
 from tests.statistics.cells import scores_of
@@ -33,8 +30,12 @@ def shares_of(values: NDArray[np.float64], axes: dict[str, list[Any]]) -> Varian
 
 @pytest.mark.parametrize("drop", [0, 1, 4])
 def test_equal_statsmodels_type_2(drop: int) -> None:
+    import pandas as pd
+    from statsmodels.formula.api import ols
+    from statsmodels.stats.anova import anova_lm
+
     axes, values = grid(drop)
-    table = sm.stats.anova_lm(ols("y ~ (a + b + c) ** 2", pd.DataFrame({"y": values, **axes})).fit(), typ=2)
+    table = anova_lm(ols("y ~ (a + b + c) ** 2", pd.DataFrame({"y": values, **axes})).fit(), typ=2)
     total = ((values - values.mean()) ** 2).sum()
     expected = {name.replace(":", " "): row for name, row in table.iterrows()}
     found = shares_of(values, axes)

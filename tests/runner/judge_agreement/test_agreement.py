@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from runner.judge_agreement import agreement
 from runner.judge_agreement.agreement import Measure, agree
@@ -24,6 +23,8 @@ def raters() -> tuple[list[str], list[str]]:
 
 
 def test_values_are_those_of_scikit_learn(raters: tuple[list[str], list[str]]) -> None:
+    from sklearn.metrics import cohen_kappa_score, confusion_matrix
+
     labels, judged = raters
     found = agree(labels, judged, range(150))
     assert found.kappa.value == pytest.approx(cohen_kappa_score(labels, judged))
@@ -33,6 +34,8 @@ def test_values_are_those_of_scikit_learn(raters: tuple[list[str], list[str]]) -
 
 
 def test_intervals_are_those_of_drawing_items_where_there_are_many(raters: tuple[list[str], list[str]]) -> None:
+    from sklearn.metrics import cohen_kappa_score
+
     labels, judged = (np.array(one) for one in raters)
     found = agree(labels.tolist(), judged.tolist(), range(150))
     random = np.random.default_rng(1)

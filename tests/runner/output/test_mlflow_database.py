@@ -2,7 +2,6 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from mlflow.store.db import utils
 
 from components.errors import DataError
 from runner.output.mlflow_database import database_file, open_client, tracking_lock
@@ -40,7 +39,9 @@ def test_one_that_was_interrupted_while_it_was_made_is_made_anew(
 ) -> None:
     file = tmp_path / "mlflow.db"
     with monkeypatch.context() as interrupted:
-        interrupted.setattr(utils, "_upgrade_db", _interrupt)  # the first tables are there, the others not
+        interrupted.setattr(
+            "mlflow.store.db.utils._upgrade_db", _interrupt
+        )  # the first tables are there, the others not
         with pytest.raises(KeyboardInterrupt):
             open_client(f"sqlite:///{file}")
     assert not file.exists()

@@ -5,13 +5,15 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mlflow import MlflowClient
 
 from runner.output import mlflow_rows
 from runner.output.mlflow_rows import UsedData, WholeRun, log_runs
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 METRICS = {f"topic/{n}/rouge_l": n / 3 for n in range(1200)} | {"overall/length": 1e9, "overall/mrr": -0.0}
 RUN = WholeRun(
@@ -29,17 +31,19 @@ pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWar
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> MlflowClient:
+def client(tmp_path_factory: pytest.TempPathFactory) -> "MlflowClient":
+    from mlflow import MlflowClient
+
     return MlflowClient(f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}")
 
 
 @pytest.fixture
-def experiment(client: MlflowClient, tmp_path: Path) -> Any:
+def experiment(client: "MlflowClient", tmp_path: Path) -> Any:
     artifacts = (tmp_path / "artifacts").as_uri()
     return client.get_experiment(client.create_experiment(tmp_path.name, artifact_location=artifacts))
 
 
-def rows_of(client: MlflowClient, experiment_id: str) -> dict[str, list[tuple[object, ...]]]:
+def rows_of(client: "MlflowClient", experiment_id: str) -> dict[str, list[tuple[object, ...]]]:
     """Every row that belongs to an experiment, by table; what is made by chance, and the times, are left out."""
     of_runs = f"select run_uuid from runs where experiment_id = {experiment_id}"
     wanted = dict.fromkeys(("metrics", "latest_metrics", "params", "tags"), f"run_uuid in ({of_runs})")
@@ -72,7 +76,7 @@ def _known(value: object, names: dict[str, str]) -> object:
 
 
 def test_both_ways_give_the_same_rows_of_all_tables(
-    client: MlflowClient, experiment: Any, monkeypatch: pytest.MonkeyPatch
+    client: "MlflowClient", experiment: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = experiment.experiment_id
     assert len(set(log_runs(client, experiment, [RUN, OTHER]))) == 2
@@ -95,13 +99,13 @@ def test_both_ways_give_the_same_rows_of_all_tables(
     }  # fmt: skip
 
 
-def test_the_fast_way_is_open(client: MlflowClient) -> None:
+def test_the_fast_way_is_open(client: "MlflowClient") -> None:
     """MLflow's tables are those that this project knows; if not, sweeps are logged slowly, as the client does it."""
     assert set(mlflow_rows._tables()) == set(mlflow_rows._COLUMNS) != set()
     assert mlflow_rows._store(client).engine is not None
 
 
-def test_several_runs_at_once_are_kept_apart(client: MlflowClient, experiment: Any) -> None:
+def test_several_runs_at_once_are_kept_apart(client: "MlflowClient", experiment: Any) -> None:
     runs = [
         replace(RUN, params={"top_k": str(n)}, metrics={"overall/f1": n / 7, f"only/{n}": 1.0}, last_tags={"n": str(n)})
         for n in range(3)
@@ -114,7 +118,7 @@ def test_several_runs_at_once_are_kept_apart(client: MlflowClient, experiment: A
         assert [each.path for each in client.list_artifacts(run_id, "tables")] == ["tables/matrix.json"]
 
 
-def test_files_of_one_run_are_held_at_a_time(client: MlflowClient, experiment: Any, tmp_path: Path) -> None:
+def test_files_of_one_run_are_held_at_a_time(client: "MlflowClient", experiment: Any, tmp_path: Path) -> None:
     n_there = []
 
     def runs() -> Iterator[WholeRun]:
@@ -127,21 +131,21 @@ def test_files_of_one_run_are_held_at_a_time(client: MlflowClient, experiment: A
     assert [run.files for run in logged.values()] == [{}, {}, {}]
 
 
-def test_it_is_all_or_nothing(client: MlflowClient, experiment: Any) -> None:
+def test_it_is_all_or_nothing(client: "MlflowClient", experiment: Any) -> None:
     impossible: Any = {"overall/f1": None}
     with pytest.raises(Exception, match="NOT NULL constraint failed"):
         log_runs(client, experiment, [RUN, replace(RUN, metrics=impossible)])
     assert not any(rows_of(client, experiment.experiment_id).values())
 
 
-def test_a_found_run_can_be_queried_by_its_metrics(client: MlflowClient, experiment: Any) -> None:
+def test_a_found_run_can_be_queried_by_its_metrics(client: "MlflowClient", experiment: Any) -> None:
     run_ids = list(log_runs(client, experiment, [replace(RUN, metrics={"overall/f1": 0.123456})]))
     query = "metrics.`overall/f1` > 0.1234 and params.retriever = 'bm25'"
     assert [each.info.run_id for each in client.search_runs([experiment.experiment_id], query)] == run_ids
 
 
 def test_files_that_are_kept_elsewhere_go_through_the_client(
-    client: MlflowClient, experiment: Any, monkeypatch: pytest.MonkeyPatch
+    client: "MlflowClient", experiment: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mlflow_rows, "local_folder", lambda uri: None)
     (run_id,) = log_runs(client, experiment, [RUN])

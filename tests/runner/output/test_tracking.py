@@ -2,11 +2,9 @@ import csv
 import json
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mlflow import MlflowClient
-from mlflow.entities import Run
-from mlflow.utils.validation import _validate_metric_name
 
 from runner.output import mlflow_rows, mlflow_runs
 from runner.output.mlflow_runs import Tracker, metric_name
@@ -16,22 +14,31 @@ from runner.results import CellResult, read_cells, read_sweep
 from runner.track import __main__ as track
 from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, only_sweep, run_command
 
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
 EXPERIMENT = "rag-grid"
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own queries
 
 
-def runs_in(uri: str) -> list[Run]:
-    client = MlflowClient(uri)
+def client_of(uri: str) -> Any:
+    from mlflow import MlflowClient
+
+    return MlflowClient(uri)
+
+
+def runs_in(uri: str) -> "list[Run]":
+    client = client_of(uri)
     experiment = client.get_experiment_by_name(EXPERIMENT)
     return list(client.search_runs([experiment.experiment_id])) if experiment else []
 
 
-def parents(runs: list[Run]) -> list[Run]:
+def parents(runs: "list[Run]") -> "list[Run]":
     return [run for run in runs if run.data.tags["role"] == "sweep"]
 
 
-def children(runs: list[Run]) -> dict[str, Run]:
+def children(runs: "list[Run]") -> "dict[str, Run]":
     return {run.data.tags["cell_id"]: run for run in runs if run.data.tags["role"] == "cell"}
 
 
@@ -41,7 +48,7 @@ def uri(tracked_run: Path) -> str:
 
 
 @pytest.fixture
-def runs(uri: str) -> list[Run]:
+def runs(uri: str) -> "list[Run]":
     return runs_in(uri)
 
 
@@ -55,8 +62,8 @@ def bm25(cells: dict[str, CellResult]) -> CellResult:
     return next(cell for cell in cells.values() if (cell.axes["retriever"], cell.axes["top_k"]) == ("bm25", 2))
 
 
-def artifacts(uri: str, run: Run, folder: str | None = None) -> set[str]:
-    return {Path(each.path).name for each in MlflowClient(uri).list_artifacts(run.info.run_id, folder)}
+def artifacts(uri: str, run: "Run", folder: str | None = None) -> set[str]:
+    return {Path(each.path).name for each in client_of(uri).list_artifacts(run.info.run_id, folder)}
 
 
 @pytest.mark.parametrize(
@@ -72,13 +79,15 @@ def test_metric_names(subset: str, metric: str, expected: str) -> None:
     assert metric_name(subset, metric) == expected
 
 
-def test_metrics_of_all_samples_come_first_by_the_alphabet(runs: list[Run], bm25: CellResult) -> None:
+def test_metrics_of_all_samples_come_first_by_the_alphabet(runs: "list[Run]", bm25: CellResult) -> None:
     groups = list(dict.fromkeys(name.split("/")[0] for name in sorted(children(runs)[bm25.cell_id].data.metrics)))
     assert groups == ["overall", "run", "subset", "task", "topic"]
 
 
 @pytest.mark.parametrize("n_characters", [200, 240, 600])
 def test_names_of_metrics_are_what_mlflow_takes_and_stay_apart(n_characters: int) -> None:
+    from mlflow.utils.validation import _validate_metric_name
+
     topics = [f"topic/{'long_' * (n_characters // 5)}{end}" for end in ("one", "other")]
     names = {metric_name(topic, "ndcg@10") for topic in topics}
     assert len(names) == 2
@@ -99,7 +108,7 @@ def test_labels_in_tables_are_neither_formulas_nor_tags(tmp_path: Path) -> None:
 
 
 class TestParent:
-    def test_is_one_per_sweep_and_says_what_was_run(self, tracked_run: Path, runs: list[Run]) -> None:
+    def test_is_one_per_sweep_and_says_what_was_run(self, tracked_run: Path, runs: "list[Run]") -> None:
         (parent,) = parents(runs)
         sweep = read_sweep(only_sweep(tracked_run))
         assert parent.info.status == "FINISHED"
@@ -109,7 +118,7 @@ class TestParent:
         assert parent.info.run_name == f"{sweep.sweep_id}: 3 cells, retriever x top_k"
 
     def test_holds_the_leaderboard_best_first(
-        self, tracked_run: Path, uri: str, runs: list[Run], cells: dict[str, CellResult]
+        self, tracked_run: Path, uri: str, runs: "list[Run]", cells: dict[str, CellResult]
     ) -> None:
         (parent,) = parents(runs)
         assert artifacts(uri, parent) == {"leaderboard.json", "leaderboard.svg", "sweep.json"}
@@ -121,7 +130,7 @@ class TestParent:
         assert values == sorted(values, key=lambda value: -1 if value is None else value, reverse=True)
         assert parent.data.metrics[f"best/{table['columns'][4].replace('@', '_at_')}"] == values[0]
 
-    def test_says_which_cell_is_best(self, runs: list[Run], cells: dict[str, CellResult]) -> None:
+    def test_says_which_cell_is_best(self, runs: "list[Run]", cells: dict[str, CellResult]) -> None:
         (parent,) = parents(runs)
         best = cells[parent.data.tags["best_cell"]]
         metric = next(name for name in HEADLINES if best.value(name) is not None)
@@ -130,17 +139,17 @@ class TestParent:
         assert f"({best.cell_id}), {best.value(metric):.4f}" in parent.data.tags["mlflow.note.content"]
 
     def test_has_a_view_of_its_cells_which_the_command_links_to(
-        self, tracked_run: Path, uri: str, runs: list[Run]
+        self, tracked_run: Path, uri: str, runs: "list[Run]"
     ) -> None:
         (parent,) = parents(runs)
-        experiment = MlflowClient(uri).get_experiment(parent.info.experiment_id)
+        experiment = client_of(uri).get_experiment(parent.info.experiment_id)
         sweep_id = parent.data.tags["sweep_id"]
         view = json.loads(experiment.tags[f"mlflow.sharedViewState.{sweep_id}"])
         state = json.loads(view["state"])
         link = f"#/experiments/{experiment.experiment_id}/runs?viewStateShareKey={sweep_id}"
         assert link in (tracked_run / "output.txt").read_text(encoding="utf-8").replace("\n", "")
         assert link in parent.data.tags["mlflow.note.content"]
-        found = MlflowClient(uri).search_runs([experiment.experiment_id], state["searchFilter"])
+        found = client_of(uri).search_runs([experiment.experiment_id], state["searchFilter"])
         assert {run.info.run_id for run in found} == {run.info.run_id for run in children(runs).values()}
         assert state["selectedColumns"][:3] == [
             "params.`retriever`", "params.`top_k`", state["orderByKey"],
@@ -154,7 +163,7 @@ class TestParent:
 
 
 class TestChildren:
-    def test_are_one_per_cell_under_the_parent(self, runs: list[Run], cells: dict[str, CellResult]) -> None:
+    def test_are_one_per_cell_under_the_parent(self, runs: "list[Run]", cells: dict[str, CellResult]) -> None:
         (parent,) = parents(runs)
         assert set(children(runs)) == set(cells)
         for child in children(runs).values():
@@ -163,17 +172,17 @@ class TestChildren:
             assert child.data.tags["version.numpy"] == cells[child.data.tags["cell_id"]].versions["numpy"]
             assert "git_commit" in child.data.tags
 
-    def test_have_the_axes_in_use_as_params_under_short_names(self, runs: list[Run], bm25: CellResult) -> None:
+    def test_have_the_axes_in_use_as_params_under_short_names(self, runs: "list[Run]", bm25: CellResult) -> None:
         params = children(runs)[bm25.cell_id].data.params
         assert params == {name: str(value) for name, value in bm25.axes.items() if value is not None}
         assert {"retriever", "top_k", "chunk.size", "llm"} <= set(params)
         assert "embedder" not in params
         assert all(len(value) < 50 for value in params.values())
 
-    def test_are_named_after_what_varies(self, runs: list[Run], bm25: CellResult) -> None:
+    def test_are_named_after_what_varies(self, runs: "list[Run]", bm25: CellResult) -> None:
         assert children(runs)[bm25.cell_id].info.run_name == "bm25 top_k=2"
 
-    def test_have_all_metrics_but_those_of_matrix_cells(self, runs: list[Run], bm25: CellResult) -> None:
+    def test_have_all_metrics_but_those_of_matrix_cells(self, runs: "list[Run]", bm25: CellResult) -> None:
         expected = {
             metric_name(subset, name): entry["value"]
             for subset, values in bm25.metrics.items()
@@ -186,13 +195,13 @@ class TestChildren:
         assert {name.split("/")[0] for name in logged.keys() - expected.keys()} == {"run"}
         assert not any("@" in name for name in logged)
 
-    def test_have_files_and_tables(self, uri: str, runs: list[Run], bm25: CellResult) -> None:
+    def test_have_files_and_tables(self, uri: str, runs: "list[Run]", bm25: CellResult) -> None:
         child = children(runs)[bm25.cell_id]
         found = artifacts(uri, child)
         assert {"cell.json", "samples.parquet", "matrix_ndcg@10.csv", "matrix_ndcg@10.svg"} <= found
         assert "matrix_ndcg@10.json" in artifacts(uri, child, "tables")
 
-    def test_tables_hold_the_numbers_of_the_csv(self, tracked_run: Path, runs: list[Run], bm25: CellResult) -> None:
+    def test_tables_hold_the_numbers_of_the_csv(self, tracked_run: Path, runs: "list[Run]", bm25: CellResult) -> None:
         folder = tracked_run / "mlartifacts" / children(runs)[bm25.cell_id].info.run_id / "artifacts"
         table = json.loads((folder / "tables" / "matrix_mrr.json").read_text(encoding="utf-8"))
         header, *rows = csv.reader((folder / "matrix_mrr.csv").read_text("utf-8").splitlines())
@@ -201,7 +210,7 @@ class TestChildren:
         assert [row[0] for row in table["data"]] == [row[0] for row in rows]
         assert [["" if v is None else repr(v) for v in row[1:]] for row in table["data"]] == [row[1:] for row in rows]
 
-    def test_name_their_data_set(self, runs: list[Run], bm25: CellResult) -> None:
+    def test_name_their_data_set(self, runs: "list[Run]", bm25: CellResult) -> None:
         (used,) = children(runs)[bm25.cell_id].inputs.dataset_inputs
         assert used.dataset.name == "demo"
         assert bm25.dataset["key"].startswith(used.dataset.digest)
