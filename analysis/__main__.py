@@ -14,6 +14,7 @@ COMMANDS = {
     "plot": ("analysis.plot", "a metric over the levels of an axis, as a picture"),
     "repeats": ("analysis.repeats", "how much of a metric's noise is the samples, the answers, the judge"),
     "report": ("analysis.report.command", "what to take, why, what it costs and where it fails, on one page"),
+    "samples": ("analysis.samples.command", "samples of a cell: question, answer, and where the evidence was"),
     "table": ("analysis.tables", "a published table beside the cells of a sweep"),
 }
 """Command -> its module, which has `add_arguments(parser)` and `run(options) -> int`; and what it is for."""

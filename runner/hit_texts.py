@@ -1,15 +1,14 @@
 """The texts of what a cell found, from the store in which its sweep keeps the corpus."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from components.errors import DataError
+from components.errors import DataError, StoreError
 from components.json_value import Json
-from runner.results import CellResult, open_samples
+from runner.results import CellResult, read_rows
 
 
 class CorpusTexts:
@@ -33,9 +32,9 @@ def corpus_texts(cell: CellResult, sweep_folder: Path) -> CorpusTexts:
     key = cell.dataset.get("corpus", "")
     configured = Path(cell.config.get("run", {}).get("store_dir", ""))
     roots = [root for root in (configured, sweep_folder.parent / "store") if (root / "store.json").is_file()]
-    for root in roots:
-        if key and (found := _kept(root.resolve(), key)):
-            return found
+    for root in roots if key else []:
+        with suppress(StoreError):  # it is not there, or damaged: another run mends it
+            return _kept(root.resolve(), key)
     looked = ", ".join(map(str, roots)) or f"{configured}, {sweep_folder.parent / 'store'} (no store there)"
     raise DataError(
         f"{cell.cell_id}: the texts of its documents are not kept: no corpus {key[:12] or 'named in cell.json'} in "
@@ -44,11 +43,13 @@ def corpus_texts(cell: CellResult, sweep_folder: Path) -> CorpusTexts:
 
 
 @lru_cache(maxsize=2)
-def _kept(root: Path, key: str) -> CorpusTexts | None:
+def _kept(root: Path, key: str) -> CorpusTexts:
     from runner.engine.store import Store
 
     entry = Store(root).find("corpus", key)
-    return CorpusTexts(entry.part("documents")) if entry else None
+    if entry is None:
+        raise StoreError(f"{root}: no corpus {key}")
+    return CorpusTexts(entry.part("documents"))
 
 
 def texts_of(hits: Sequence[Mapping[str, Json]], corpus: CorpusTexts) -> list[str]:
@@ -56,10 +57,6 @@ def texts_of(hits: Sequence[Mapping[str, Json]], corpus: CorpusTexts) -> list[st
     return [corpus.text(hit["document_id"], hit["start"], hit["end"]) for hit in hits]
 
 
-def read_hits(cell_folder: Path, rows: Sequence[int] | None = None) -> list[list[dict[str, Json]]]:
-    """The column `retrieved` of some of a cell's samples, by their places; of all for None. Raises DataError."""
-    with open_samples(cell_folder) as file:
-        column = file.read(["retrieved"], use_threads=False)["retrieved"]
-    taken = column if rows is None else column.take(np.asarray(rows, dtype=np.int64))
-    hits: list[list[dict[str, Json]]] = taken.to_pylist()
-    return hits
+def read_hits(cell_folder: Path, places: Sequence[int]) -> list[list[dict[str, Json]]]:
+    """The column `retrieved` of some of a cell's samples, by their places in its table. Raises DataError."""
+    return [row["retrieved"] for row in read_rows(cell_folder, ["retrieved"], places)]

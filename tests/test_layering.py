@@ -153,6 +153,7 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "runner.svg",
         "runner.hit_texts",
         "runner.sample_verdicts",
+        "runner.scored_samples",
         "components.forensics",
         "components.records",
         "components.errors",

@@ -1,0 +1,96 @@
+"""Which samples of a cell are shown, and in which order."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from components.errors import DataError
+from components.forensics.failures import Failure
+from components.records import ScoreState
+from runner.common_samples import is_of_a_corpus
+from runner.loaded import LoadedSweep, SubsetMetric
+from runner.results import CellResult
+from runner.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
+
+NO_FAILURE = "none"
+"""What users type for the class of samples in which nothing failed."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Samples in the order in which they are shown, as keys and as rows of each cell's table. `n` is how many there
+    would be in all; `without_value` counts those that have no value of the metric, by reason: they come last.
+    """
+
+    keys: Sequence[Key]
+    rows: Sequence[tuple[int, ...]]
+    n: int
+    without_value: Counter[str]
+
+
+def class_named(text: str) -> Failure:
+    """The class of failures that a user named. Raises DataError."""
+    names = {own.value or NO_FAILURE: own for own in Failure}
+    if text.strip().lower() not in names:
+        raise DataError(f"--class {text}: no such class of failures; there are: {', '.join(names)}")
+    return names[text.strip().lower()]
+
+
+def select(
+    sweep: LoadedSweep,
+    cells: Sequence[CellResult],
+    metric: SubsetMetric,
+    failures: Sequence[Failure],
+    wanted: Failure | None,
+    n_shown: int,
+) -> Selection:
+    """The worst samples of the first cell by the metric, of a second one where it loses most to it. `failures` are the
+    classes of all samples of the first cell, of which one may be wanted. Raises DataError if there is no such sample.
+    """
+    if is_of_a_corpus(sweep.folder_of(cells[0]), metric.metric):
+        raise DataError(
+            f"{metric.metric}: is a metric of all samples together, not of each; take another one, such as "
+            f"{', '.join(sweep.headlines()[:3])}"
+        )
+    scored = [_scored(sweep, cell, metric) for cell in cells]
+    common = [key for key in scored[0].rows if all(key in own.rows for own in scored)]
+    if not common:
+        raise DataError(f"{', '.join(cell.cell_id for cell in cells)}: no sample of {metric} in common")
+    keys = [key for key in common if wanted is None or failures[scored[0].rows[key]] is wanted]
+    if not keys:
+        found = Counter(failures[scored[0].rows[key]].value or NO_FAILURE for key in common)
+        there = ", ".join(f"{name} ({n})" for name, n in found.most_common())
+        raise DataError(f"--class {wanted}: no sample of {cells[0].cell_id} is of that class; there are: {there}")
+    values = {key: [_value(own, key) for own in scored] for key in keys}
+    sign = 1 if metric.direction() else -1
+    valued = sorted((key for key in keys if None not in values[key]), key=lambda key: sign * _goodness(values[key]))
+    others = [key for key in keys if None in values[key]]
+    shown = [*valued, *others][:n_shown]
+    return Selection(
+        shown,
+        [tuple(own.rows[key] for own in scored) for key in shown],
+        len(keys),
+        Counter(_why_not(scored, key) for key in others),
+    )
+
+
+def _scored(sweep: LoadedSweep, cell: CellResult, metric: SubsetMetric) -> ScoredSamples:
+    with_history = is_of_turns(metric.subset)
+    folder = sweep.folder_of(cell)
+    found = read_scored(cell, folder, metric.metric, of_a_corpus=False, with_history=with_history)
+    return found.within(metric.subset)
+
+
+def _value(scored: ScoredSamples, key: Key) -> float | None:
+    row = scored.rows[key]
+    return float(scored.statistics[row][0]) if scored.states[row] == ScoreState.VALUE else None
+
+
+def _goodness(values: Sequence[float | None]) -> float:
+    first, *others = (value or 0.0 for value in values)
+    return first - sum(others)
+
+
+def _why_not(scored: Sequence[ScoredSamples], key: Key) -> str:
+    states = (str(own.states[own.rows[key]]) for own in scored)
+    return next(state for state in states if state != ScoreState.VALUE)

@@ -1,0 +1,163 @@
+"""Reads what there is to show of samples."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Side, Story
+from components.errors import DataError
+from components.forensics.verdicts import Verdict
+from runner.hit_texts import CorpusTexts, corpus_texts
+from runner.loaded import LoadedSweep
+from runner.results import CellResult, documents_file, read_rows
+
+_AROUND, _BEGINNING, _END = 60, 220, 80
+"""Characters that are shown around gold, and of gold that is longer than both together."""
+_COLUMNS = (
+    "id", "subset", "topic", "task", "question", "history", "references", "answerable", "gold", "found_gold",
+    "retrieved", "answer", "state", "error",
+)  # fmt: skip
+
+
+def stories(
+    sweep: LoadedSweep,
+    cells: Sequence[CellResult],
+    rows: Sequence[tuple[int, ...]],
+    metric: str,
+    verdicts: Sequence[Sequence[Verdict]],
+) -> list[Story]:
+    """One story for each of `rows`, the places of a sample in the tables of all `cells`; `verdicts` are those on all
+    samples of each cell. Texts of documents are "" where they are not kept any more. Raises DataError.
+    """
+    score = (f"score/{metric}", f"score_state/{metric}")
+    tables = [
+        read_rows(sweep.folder_of(cell), [*_COLUMNS, *score], [own[place] for own in rows])
+        for place, cell in enumerate(cells)
+    ]
+    first = cells[0]
+    corpus = kept_corpus(sweep, first)
+    titles = _titles(documents_file(sweep.folder_of(first).parent, first.dataset.get("corpus", "")))
+    found = []
+    for number, places in enumerate(rows):
+        row = tables[0][number]
+        sides = [
+            _side(cell, table[number], score, verdicts[i][places[i]], corpus, titles)
+            for i, (cell, table) in enumerate(zip(cells, tables, strict=True))
+        ]
+        found.append(_story(row, sides, corpus, titles))
+    return found
+
+
+def kept_corpus(sweep: LoadedSweep, cell: CellResult) -> CorpusTexts | None:
+    """The texts that a cell searched; None where they are not kept any more."""
+    try:
+        return corpus_texts(cell, sweep.folder_of(cell).parent)
+    except DataError:
+        return None
+
+
+def _story(
+    row: Mapping[str, Any], sides: Sequence[Side], corpus: CorpusTexts | None, titles: Mapping[str, str]
+) -> Story:
+    history = [(turn["question"], turn["answer"]) for turn in json.loads(row["history"])]
+    gold = [
+        GoldText(
+            unit["document_id"],
+            titles.get(unit["document_id"], ""),
+            unit["start"],
+            unit["end"],
+            unit["grade"],
+            unit["n_characters"],
+            _excerpt(unit, corpus),
+        )
+        for unit in row["gold"]
+    ]
+    return Story(
+        row["id"],
+        row["subset"],
+        row["topic"],
+        row["task"],
+        row["question"],
+        history,
+        row["references"],
+        row["answerable"],
+        gold,
+        sides,
+    )
+
+
+def _excerpt(unit: Mapping[str, Any], corpus: CorpusTexts | None) -> Excerpt:
+    if corpus is None or not unit["n_characters"]:
+        return Excerpt()
+    text = corpus.text(unit["document_id"])
+    start = unit["start"] or 0
+    end = start + unit["n_characters"]
+    before, gold, behind = text[max(0, start - _AROUND) : start], text[start:end], text[end : end + _AROUND]
+    n_left_out = len(gold) - _BEGINNING - _END
+    if n_left_out <= 0:
+        return Excerpt(before, gold, behind=behind)
+    return Excerpt(before, gold[:_BEGINNING], n_left_out, gold[-_END:], behind)
+
+
+def _side(
+    cell: CellResult,
+    row: Mapping[str, Any],
+    score: tuple[str, str],
+    verdict: Verdict,
+    corpus: CorpusTexts | None,
+    titles: Mapping[str, str],
+) -> Side:
+    pieces = row["found_gold"] or []
+    return Side(
+        cell.cell_id,
+        row[score[0]],
+        row[score[1]],
+        row["answer"],
+        row["state"],
+        row["error"],
+        verdict,
+        [_found(unit, [own for own in pieces if own["gold"] == place]) for place, unit in enumerate(row["gold"])],
+        _prompt(row, {own["rank"] for own in pieces}, corpus, titles),
+    )
+
+
+def _found(unit: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]) -> FoundUnit:
+    n_characters = unit["n_characters"] or 1
+    shares: dict[int, int] = {}
+    for own in pieces:
+        shares[own["rank"]] = shares.get(own["rank"], 0) + own["end"] - own["start"]
+    return FoundUnit(
+        [(rank, min(1.0, n / n_characters)) for rank, n in sorted(shares.items())],
+        (unit["n_in_context"] or 0) / n_characters,
+    )
+
+
+def _prompt(
+    row: Mapping[str, Any], holds_gold: set[int], corpus: CorpusTexts | None, titles: Mapping[str, str]
+) -> list[ShownHit]:
+    return [
+        ShownHit(
+            hit["rank"],
+            hit["document_id"],
+            titles.get(hit["document_id"], ""),
+            hit["rank"] in holds_gold,
+            [(name.removeprefix("rank_"), own) for name, own in hit.items() if name.startswith("rank_") and own],
+            corpus.text(hit["document_id"], hit["start"], hit["end"]) if corpus else "",
+        )
+        for hit in row["retrieved"]
+        if hit["in_context"]
+    ]
+
+
+@lru_cache(maxsize=2)
+def _titles(path: Path) -> Mapping[str, str]:
+    """Of the documents that have one."""
+    import pyarrow.parquet as pq
+
+    if not path.is_file():
+        return {}
+    table = pq.read_table(path, columns=["id", "title"], use_threads=False)
+    ids, titles = (table[name].to_pylist() for name in ("id", "title"))
+    return {document_id: title for document_id, title in zip(ids, titles, strict=True) if title}

@@ -1,0 +1,100 @@
+"""One sample as it is shown: records without behaviour, for the terminal, for pages and for JSON."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from components.forensics.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Part of a document: what stands before some gold, the gold (its middle may be left out: `rest`), and what comes
+    behind. All are "" where the texts are not kept.
+    """
+
+    before: str = ""
+    gold: str = ""
+    n_left_out: int = 0
+    rest: str = ""
+    behind: str = ""
+
+
+@dataclass(frozen=True)
+class GoldText:
+    """A unit of gold. `start` and `end` are None for a whole document, `n_characters` for one not in the corpus."""
+
+    document_id: str
+    title: str
+    start: int | None
+    end: int | None
+    grade: int
+    n_characters: int | None
+    excerpt: Excerpt
+
+
+@dataclass(frozen=True)
+class FoundUnit:
+    """Where a cell had a unit of gold: by rank of the hit the share of the unit's characters that it holds, and the
+    share of them in the prompt.
+    """
+
+    shares: Sequence[tuple[int, float]]
+    share_in_prompt: float
+
+
+@dataclass(frozen=True)
+class ShownHit:
+    """A passage in a prompt; `ranks` are those in other rankings, by name."""
+
+    rank: int
+    document_id: str
+    title: str
+    holds_gold: bool
+    ranks: Sequence[tuple[str, int]]
+    text: str
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one cell made of a sample. `score` is None where the metric has no value, for the reason `score_state`."""
+
+    cell: str
+    score: float | None
+    score_state: str
+    answer: str
+    state: str
+    error: str
+    verdict: Verdict
+    found: Sequence[FoundUnit]
+    prompt: Sequence[ShownHit]
+
+
+@dataclass(frozen=True)
+class Story:
+    """A sample with what one cell made of it, or two; `difference` is that of their scores, the first less the second.
+    `history` are earlier turns as (question, answer).
+    """
+
+    id: str
+    subset: str
+    topic: str | None
+    task: str | None
+    question: str
+    history: Sequence[tuple[str, str]]
+    references: Sequence[str]
+    is_answerable: bool
+    gold: Sequence[GoldText]
+    sides: Sequence[Side]
+
+    @property
+    def difference(self) -> float | None:
+        """None for a single cell, and where one of two has no value."""
+        scores = [side.score for side in self.sides]
+        if len(scores) < 2 or scores[0] is None or scores[1] is None:
+            return None
+        return scores[0] - scores[1]
+
+    def as_record(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "difference": self.difference}

@@ -1,0 +1,88 @@
+"""How facts about a sample are put into words, in the terminal and on pages alike."""
+
+from analysis.samples.story import FoundUnit, GoldText, ShownHit, Side
+from components.forensics.failures import Failure
+
+LONGEST = 1200
+"""Characters of a question, reference or answer that are shown."""
+N_UNITS = 12
+"""Units of gold that are shown."""
+
+_EXPLAINED = {
+    Failure.NONE: "nothing failed",
+    Failure.NOT_IN_CORPUS: "not_in_corpus: the corpus lacks a document with evidence",
+    Failure.NOT_RETRIEVED: "not_retrieved: of a piece of the evidence no hit holds anything",
+    Failure.CUT: "cut: a chunk border goes through the evidence",
+    Failure.RANKED_LOW: "ranked_low: the evidence was found, below top_k",
+    Failure.DROPPED: "dropped: the evidence was among the first top_k, and did not fit into the context",
+    Failure.DISTRACTED: "distracted: the evidence was in the prompt, the answer follows other passages",
+    Failure.UNUSED: "unused: the evidence was in the prompt, the answer takes nothing from it",
+    Failure.WRONG_WITH_EVIDENCE: "wrong_with_evidence: the evidence was in the prompt",
+    Failure.PARTLY: "partly: the evidence was in the prompt, the answer says some of what is wanted",
+    Failure.LOW: "low: the evidence was in the prompt, the answer is among the lowest quarter",
+    Failure.FALSE_ANSWER: "false_answer: the question cannot be answered, and was",
+    Failure.UNEXPLAINED: "unexplained: not right, and no evidence is named or nothing was searched",
+    Failure.REFUSED: "refused",
+    Failure.TRUNCATED: "truncated: cut off before it was right",
+    Failure.EMPTY: "empty",
+    Failure.ERROR: "error: the request failed",
+}
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """The text, or its beginning and how much is left out."""
+    return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} more characters)"
+
+
+def verdict_line(side: Side) -> str:
+    """Why the sample failed, with the rank that would be needed, and what is uncertain about that."""
+    verdict = side.verdict
+    parts = [_EXPLAINED[verdict.failure]]
+    if verdict.failure in (Failure.RANKED_LOW, Failure.CUT):
+        rank = verdict.rank_needed
+        parts[0] += f" (all of it would need rank {rank})" if rank else " (all hits together lack some of it)"
+    if verdict.stage.value != verdict.failure.value:
+        parts.append(f"stage {verdict.stage}")
+    if verdict.outcome.value != verdict.failure.value:
+        parts.append(f"outcome {verdict.outcome}")
+    if verdict.doubts:
+        parts.append(f"uncertain: {', '.join(verdict.doubts)}")
+    return "; ".join(parts)
+
+
+def score_text(side: Side, metric: str) -> str:
+    """E.g. "rouge_l 0.1234"."""
+    return f"{metric} {side.score_state}" if side.score is None else f"{metric} {side.score:.4g}"
+
+
+def answer_text(side: Side) -> str:
+    """The answer, or why there is none."""
+    if side.error:
+        return f"({side.state}: {shortened(side.error, 300)})"
+    return shortened(side.answer) or f"({side.state})"
+
+
+def gold_head(unit: GoldText) -> str:
+    """Which document, and where in it."""
+    place = "" if unit.start is None else f", characters {unit.start:,} to {unit.end:,}"
+    title = f" ({shortened(unit.title, 80)})" if unit.title else ""
+    grade = f", grade {unit.grade}" if unit.grade != 1 else ""
+    return f"{shortened(unit.document_id, 100)}{title}{place}{grade}"
+
+
+def found_text(unit: GoldText, found: FoundUnit) -> str:
+    """Where a cell had a unit of gold."""
+    if unit.n_characters is None:
+        return "not in the corpus"
+    if not found.shares:
+        return "no hit holds any of it"
+    shares = ", ".join(f"rank {rank} holds {share:.0%}" for rank, share in found.shares[:6])
+    more = f" and {len(found.shares) - 6} more" if len(found.shares) > 6 else ""
+    return f"{shares}{more}; {found.share_in_prompt:.0%} of it in the prompt"
+
+
+def hit_head(hit: ShownHit) -> str:
+    """A passage of the prompt."""
+    ranks = "".join(f", {name.replace('_', ' ')} {rank}" for name, rank in hit.ranks)
+    gold = ", holds gold" if hit.holds_gold else ""
+    return f"rank {hit.rank}{ranks}{gold}: {shortened(hit.document_id, 60)}"

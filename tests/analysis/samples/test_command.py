@@ -1,0 +1,109 @@
+"""`python -m analysis samples`."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis.__main__ import main
+from runner.loaded import LoadedSweep
+
+CONTEXT, QUESTION = "llm.reply={context}", "llm.reply={question}"
+
+
+@pytest.fixture
+def samples(planted: LoadedSweep, capsys: pytest.CaptureFixture[str]) -> "Command":
+    return Command(planted, capsys)
+
+
+class Command:
+    """The command over the planted sweep."""
+
+    def __init__(self, sweep: LoadedSweep, capsys: pytest.CaptureFixture[str]) -> None:
+        self.sweep = sweep
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str, cell: int = 0, code: int = 0) -> str:
+        """What it prints; on standard error where it fails."""
+        self._capsys.readouterr()
+        assert main(["samples", str(self.sweep.folder), self.sweep.cells[cell].cell_id, *arguments]) == code
+        printed = self._capsys.readouterr()
+        return printed.err if code else printed.out
+
+
+def ids_in(text: str) -> list[str]:
+    return re.findall(r"^\d+\. (.*?)  planted", text, re.MULTILINE)
+
+
+def test_the_worst_come_first_and_those_without_a_value_last(samples: Command) -> None:
+    text = samples("--metric", "rouge_l", "--worst", "30")
+    scores = [float(own) for own in re.findall(r"^score +rouge_l ([\d.e-]+)$", text, re.MULTILINE)]
+    assert scores == sorted(scores)
+    assert len(ids_in(text)) == 20
+    assert set(ids_in(text)[-2:]) == {"error", "unanswerable"}
+    assert "last, as they have no value: 1 (not_applicable), 1 (answer_error)" in text
+
+
+def test_as_many_are_shown_as_were_asked_for(samples: Command) -> None:
+    text = samples("--worst", "3", "--metric", "rouge_l")
+    assert len(ids_in(text)) == 3
+    assert "3 of 20 samples" in text
+
+
+def test_a_sample_is_told_with_its_evidence(samples: Command) -> None:
+    text = samples("--class", "ranked_low")
+    assert ids_in(text) == ["low"]
+    lines = dict(line.split(maxsplit=1) for line in text.splitlines() if re.match(r"[a-z]+ {2,}", line))
+    assert lines["question"] == "lighthouse?"
+    assert lines["reference"] == "Maren"
+    assert lines["verdict"].startswith("ranked_low: the evidence was found, below top_k (all of it would need rank 3)")
+    assert lines["gold"] == "low-3 (About low-3), characters 0 to 73: rank 3 holds 100%; 0% of it in the prompt"
+    assert "  «Among the things that sailors see at night is a lighthouse kept by Maren.»\n" in text
+    assert "rank 1, sparse 1: low-1: Lighthouse, lighthouse, lighthouse." in text
+
+
+def test_two_cells_are_shown_together_by_what_the_first_loses(samples: Command) -> None:
+    text = samples("--against", samples.sweep.cells[0].cell_id, "--metric", "rouge_l", "--worst", "4", cell=1)
+    differences = [float(own) for own in re.findall(r"^difference +rouge_l ([+-][\d.e-]+)$", text, re.MULTILINE)]
+    assert differences == sorted(differences)
+    assert differences[0] < 0
+    assert text.count("\nanswer ") == 8
+    assert "where it loses most to" in text
+
+
+def test_a_page_says_the_same(samples: Command, tmp_path: Path) -> None:
+    page = tmp_path / "samples.html"
+    assert str(page) in samples("--class", "ranked_low", "--html", str(page))
+    text = page.read_text(encoding="utf-8")
+    assert "<mark>Among the things that sailors see at night is a lighthouse kept by Maren.</mark>" in text
+    assert "rank 3 holds 100%; 0% of it in the prompt" in text
+    assert not re.search(r"(src|href)=.?https?:|url\(", text)
+    samples("--class", "ranked_low", "--html", str(page))
+    assert page.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--class", "rankedlow"), "no such class of failures; there are: none, not_in_corpus"),
+        (("--class", "refused", "--metric", "planted:rouge_l", "--against", "nothing"), "no cell matches"),
+        (("--metric", "elegance"), "no metric 'elegance'"),
+        (("--html", "nowhere/at/all.html"), "cannot be written"),
+    ],
+)
+def test_what_cannot_be_shown_is_told(samples: Command, arguments: tuple[str, ...], told: str) -> None:
+    assert told in samples(*arguments, code=2)
+
+
+def test_a_class_without_a_sample_says_which_there_are(samples: Command) -> None:
+    text = samples("--class", "low", code=2)
+    assert "no sample of" in text
+    assert "none (" in text
+    assert "ranked_low (1)" in text
+
+
+def test_a_number_of_samples_is_checked(samples: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["samples", str(samples.sweep.folder), "best", "--worst", "0"])
+    assert ended.value.code == 2
+    assert "wanted a number of samples, at least 1" in capsys.readouterr().err

@@ -1,0 +1,89 @@
+"""Samples on a terminal and on a page: whatever they hold, it is shown as text, and fits."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from analysis.samples.page import render
+from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Side, Story
+from analysis.samples.terminal_view import show
+from components.forensics.failures import Failure
+from components.forensics.outcomes import Outcome
+from components.forensics.stages import Stage
+from components.forensics.verdicts import Verdict
+
+HOSTILE = "<script>alert(1)</script> [bold]\"'\x1b[31m\x07\u202eevil {{ 7*7 }} &amp; 好"
+VERDICT = Verdict(Stage.RANKED_LOW, Outcome.WRONG, Failure.RANKED_LOW, 12, ("paraphrase",))
+UNIT = GoldText(HOSTILE, HOSTILE, 3, 9, 2, 6, Excerpt(HOSTILE, HOSTILE, 1_000, HOSTILE, HOSTILE))
+SIDE = Side(
+    "a cell",
+    0.25,
+    "value",
+    HOSTILE,
+    "ok",
+    "",
+    VERDICT,
+    [FoundUnit([(12, 1.0)], 0.0)],
+    [ShownHit(1, HOSTILE, HOSTILE, False, [("dense", 3)], HOSTILE)],
+)
+STORY = Story(HOSTILE, HOSTILE, HOSTILE, None, HOSTILE, [(HOSTILE, HOSTILE)], [HOSTILE], True, [UNIT], [SIDE])
+
+
+def in_terminal(*stories: Story, width: int = 100, is_terminal: bool = True) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=is_terminal, color_system=None, emoji=False)
+    show(console, stories, ["one", "two"][: len(stories[0].sides)], "rouge_l")
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_nothing_in_a_sample_reaches_the_terminal_as_a_command(is_terminal: bool) -> None:
+    text = in_terminal(STORY, is_terminal=is_terminal)
+    assert "\x1b[31m" not in text
+    assert not {"\x07", "\u202e"} & set(text)
+    assert "<script>alert(1)</script> [bold]\"'\\x1b[31m\\x07\\u202eevil {{ 7*7 }} &amp; 好" in text.replace("\n", "")
+
+
+def test_nothing_in_a_sample_is_markup_on_a_page() -> None:
+    page = render([STORY], [HOSTILE], "rouge_l", [HOSTILE])
+    assert "<script" not in page
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "{{ 7*7 }} &amp;amp; 好" in page
+
+
+def test_long_texts_are_cut_and_lines_fit() -> None:
+    long = replace(STORY, question="好" * 100_000, sides=[replace(SIDE, answer="word " * 20_000)])
+    text = in_terminal(long)
+    assert text.count("98,8") == 2
+    assert max(sum(2 if own > "\u2e80" else 1 for own in line) for line in text.splitlines()[3:]) <= 100
+    assert len(render([long], ["one"], "rouge_l", [""])) < 20_000
+
+
+def test_a_pipe_has_one_line_per_fact() -> None:
+    text = in_terminal(replace(STORY, question="one\ntwo " + "word " * 100), is_terminal=False)
+    lines = text.splitlines()
+    first = next(place for place, line in enumerate(lines) if line.startswith("question"))
+    assert lines[first].split() == ["question", "one"]
+    assert lines[first + 1].split()[:2] == ["two", "word"]
+    assert len(lines[first + 1]) > 400
+    assert not [line for line in lines if line != line.rstrip()]
+
+
+def test_two_sides_say_how_they_differ() -> None:
+    both = replace(STORY, sides=[SIDE, replace(SIDE, score=0.75, state="error", error="timeout", answer="")])
+    text = in_terminal(both)
+    assert "difference  rouge_l -0.5" in text
+    assert "(error: timeout)" in text
+    assert "rouge_l -0.5" in render([both], ["one", "two"], "rouge_l", [""])
+    assert both.as_record()["difference"] == -0.5
+
+
+def test_an_answer_that_did_not_come_says_so() -> None:
+    text = in_terminal(replace(STORY, is_answerable=False, sides=[replace(SIDE, answer="", state="empty", score=None)]))
+    assert "answer      (empty)" in text
+    assert "score       rouge_l value" in text
+    assert "(the documents do not answer it)" in text
