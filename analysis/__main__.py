@@ -8,6 +8,7 @@ from components.errors import RagGridError
 from runner.display import say_error
 
 COMMANDS = {
+    "best": ("analysis.best", "the cells that may be the best, for each subset, topic and task"),
     "compare": ("analysis.compare", "which cells differ from the best one, or from a baseline, and by how much"),
     "effects": ("analysis.effects", "which axes the values of a metric depend on"),
     "pareto": ("analysis.pareto", "which cells no other cell beats in both quality and cost"),

@@ -4,20 +4,28 @@ design           which cells stand for which level of an axis, so that levels ar
 scenarios        all samples, subsets, topics and tasks, and what cells scored in them
 recommendations  the levels of each axis that may be the best, in each scenario
 effects          what each axis buys, with intervals that hold together
+candidates       the cells that may be the best in each scenario
+matrix           topic x task: what a cell reaches, and where any cell is shown to be better than others
 interactions     which axes buy more or less with the levels of another one
 cheapest         the cheapest of several levels or cells
 """
 
+from analysis.decision.candidates import Candidates, candidates
 from analysis.decision.effects import AxisEffects, axis_effects
+from analysis.decision.matrix import Matrix, topic_task_matrix
 from analysis.decision.recommendations import Recommendation, Recommendations, recommendations
 from analysis.decision.scenarios import Scenario, Scores
 
 __all__ = [
     "AxisEffects",
+    "Candidates",
+    "Matrix",
     "Recommendation",
     "Recommendations",
     "Scenario",
     "Scores",
     "axis_effects",
+    "candidates",
     "recommendations",
+    "topic_task_matrix",
 ]

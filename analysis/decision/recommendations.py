@@ -1,6 +1,6 @@
 """What to take of each axis in each scenario: the levels that may be the best, where a difference is shown at all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -143,14 +143,9 @@ def recommendations(
     DataError if fewer than two cells have a value, or neither larger nor smaller values are better.
     """
     read = scores or Scores.read(sweep, metric)
-    asked = [
-        (scored, design)
-        for scored in read.scenarios()
-        for axis in scored.axes
-        if (design := level_design(axis, scored.levels))
-    ]
-    n_draws = max(_N_DRAWS, int(_DRAWS_BEYOND * len(asked) / alpha))
-    tested = [_tested(scored, design, n_draws) for scored, design in asked]
+    asked = [(scored, designs) for scored in read.scenarios() if (designs := _designs(scored))]
+    n_draws = max(_N_DRAWS, int(_DRAWS_BEYOND * sum(len(designs) for _, designs in asked) / alpha))
+    tested = [one for scored, designs in asked for one in _tested(scored, designs, n_draws)]
     p = np.array([np.nan if one.p is None else one.p.min() for one in tested], dtype=np.float64)
     adjusted, level = benjamini_hochberg(p), selected_level(p, alpha)
     entries = [
@@ -182,21 +177,28 @@ class _Tested:
     smallest_p: float = 0.0
 
 
-def _tested(scored: Scored, design: LevelDesign, n_draws: int) -> _Tested:
-    found = scored.contributions
-    means = found.values @ design.weights
+def _designs(scored: Scored) -> list[LevelDesign]:
+    """Of the axes whose levels can be compared."""
+    return [design for axis in scored.axes if (design := level_design(axis, scored.levels))]
+
+
+def _tested(scored: Scored, designs: Sequence[LevelDesign], n_draws: int) -> Iterator[_Tested]:
+    """All axes of a scenario by the same resamples, which are what takes long."""
+    cells = scored.contributions
     if not scored.is_enough:
-        return _Tested(scored, design, means)
-    differences = contrasts(found, between_levels(design.weights), n_draws, _SEED)
-    return _Tested(
-        scored,
-        design,
-        means,
-        best_levels(scored.ahead(means), differences),
-        float(differences.errors.max()) if differences.has_spread else float("nan"),
-        differences.tail(),
-        PairedTest(n_resamples=n_draws).smallest_p(found.n_clusters),
-    )
+        yield from (_Tested(scored, design, cells.values @ design.weights) for design in designs)
+        return
+    weights = [between_levels(design.weights) for design in designs]
+    found = contrasts(cells, np.hstack(weights), n_draws, _SEED)
+    smallest_p = PairedTest(n_resamples=n_draws).smallest_p(found.n_clusters)
+    first = 0
+    for design, own in zip(designs, weights, strict=True):
+        differences = found.only(range(first, first + own.shape[1]))
+        first += own.shape[1]
+        means = cells.values @ design.weights
+        p = best_levels(scored.ahead(means), differences)
+        error = float(differences.errors.max()) if found.has_spread else float("nan")
+        yield _Tested(scored, design, means, p, error, differences.tail(), smallest_p)
 
 
 def between_levels(weights: NDArray[np.float64]) -> NDArray[np.float64]:

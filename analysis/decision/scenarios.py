@@ -18,8 +18,8 @@ from runner.results import DRAWS, OK, CellResult
 FEWEST_SAMPLES, FEWEST_CLUSTERS = 10, 5
 """With fewer, nothing is called the best."""
 
-ALL, SUBSET, FIELD = "all", "subset", "matrix"
-"""Kinds of scenarios; the others are "topic" and "task"."""
+ALL, SUBSET = "all", "subset"
+"""Kinds of scenarios; the others are "topic", "task" and "matrix"."""
 
 _SHOWN_FIRST = (ALL, SUBSET, "task", "topic")
 _NOT_CHOSEN = ("dataset", "metrics", "judge")
@@ -142,13 +142,8 @@ class Scores:
             key = scored.samples.statistics.tobytes(), scored.samples.clusters.tobytes()
             first = found.setdefault(key, scored)
             if first is not scored:
-                same = (*first.scenario.same_as, scored.scenario.subset)
-                found[key] = replace(first, scenario=replace(first.scenario, same_as=same))
+                found[key] = replace(first, scenario=_joined(first.scenario, scored.scenario))
         return list(found.values())
-
-    def fields(self) -> list[Scored]:
-        """Those of the topic x task matrix."""
-        return list(self._of_kinds([FIELD]))
 
     def _of_kinds(self, kinds: Sequence[str]) -> Iterator[Scored]:
         names = dict.fromkeys(name for cell in self.sweep.cells for name in cell.metrics)
@@ -163,6 +158,12 @@ class Scores:
             return {OVERALL: "All samples", MACRO: "All subsets alike"}[subset]
         slugs = subset.split("/")[1:] if _kind(subset) not in (ALL, SUBSET) else [subset]
         return " / ".join(labels.get(slug, slug) for slug in slugs)
+
+
+def _joined(first: Scenario, same: Scenario) -> Scenario:
+    """By the label of a part that is all of the first ("create/continuation"), which says more than its name."""
+    is_part = same.subset.startswith(f"{first.subset}/")
+    return replace(first, label=same.label if is_part else first.label, same_as=(*first.same_as, same.subset))
 
 
 def _kind(subset: str) -> str:

@@ -13,7 +13,7 @@ variance       how much of the variance between cells each axis accounts for
 front          the cells that no other cell beats in both quality and cost
 """
 
-from components.statistics.best import BestCells, best_cells
+from components.statistics.best import BestCells, best_cells, p_of_equality
 from components.statistics.contrasts import Contrasts, Tail, best_levels, contrasts, pairs, share_as_far
 from components.statistics.contributions import Combine, Contributions, SampleScores, contributions
 from components.statistics.front import dominators, pareto_front
@@ -57,6 +57,7 @@ __all__ = [
     "holm",
     "measured_precision",
     "minimum_detectable_difference",
+    "p_of_equality",
     "pairs",
     "pareto_front",
     "sampling_errors",

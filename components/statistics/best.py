@@ -10,8 +10,12 @@ from components.statistics import chance
 from components.statistics.contributions import Contributions, SampleScores, contributions
 from components.statistics.resampling import TOLERANCE, counts, resampled_sums, swaps
 
-_MOST_STUDENTISED = 2_000
-"""Resamples of all pairs of cells: their p-values are compared with alpha itself, so that these are enough."""
+_STUDENTISED_BEYOND = 100
+"""Resamples of all pairs of cells that chance puts beyond the critical value: enough for p-values near alpha."""
+
+_STAGES = (199, 999, 3_999)
+_ENOUGH_BEYOND = 20
+"""Resamples that differ as much as the data: where so many do, more resamples would tell p no better."""
 
 
 class BestCells(NamedTuple):
@@ -48,14 +52,39 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
     cells that fail a round are set aside at once, as in Romano & Wolf 2005, Econometrica 73(4).
     """
     found = contributions(scores)
-    n_cells = len(found.values)
     if not scores.n_samples:
-        return BestCells(np.full(n_cells, np.nan), None)
-    measures: list[Measure] = [_BySignChanges(found, n_resamples, seed)]
-    if chance.can_be_studentised(found):
-        measures.append(_ByRedrawing(found, min(n_resamples, _MOST_STUDENTISED), seed))
+        return BestCells(np.full(len(found.values), np.nan), None)
     ahead = found.values if larger_is_better else -found.values
-    return may_be_best(ahead, measures, alpha)
+    n_redrawn = min(n_resamples, int(_STUDENTISED_BEYOND / alpha))
+    return may_be_best(ahead, _measures(found, n_resamples, n_redrawn, seed), alpha)
+
+
+def p_of_equality(scores: SampleScores, *, n_resamples: int, seed: int) -> float:
+    """How often chance makes equally good cells differ as much as these do in the largest difference between any two:
+    the smallest p of `best_cells`. Wanted: samples.
+
+    Few resamples are made first, and more only where too few of them differ as much as the data. The p of each stage is
+    valid, and for the last one to be small those of all stages before it have to be, so that it is valid as well.
+    Source: Besag & Clifford 1991, "Sequential Monte Carlo p-values", Biometrika 78(2).
+    """
+    found = contributions(scores)
+    every = np.arange(len(found.values))
+    p = 1.0
+    for n in (*(stage for stage in _STAGES if stage < n_resamples), n_resamples):
+        measures = _measures(found, n, n, seed)
+        sizes = [np.array([_distances(measure, len(every)).max()]) for measure in measures]
+        largest = [_largest_by_chance(measure, every) for measure in measures]
+        p = max(float(_p(size, own)[0]) for size, own in zip(sizes, largest, strict=True))
+        if p * (1 + n) > _ENOUGH_BEYOND:
+            break
+    return p
+
+
+def _measures(found: Contributions, n_resamples: int, n_redrawn: int, seed: int) -> list[Measure]:
+    by_sign_changes = _BySignChanges(found, n_resamples, seed)
+    if not chance.can_be_studentised(found):
+        return [by_sign_changes]
+    return [by_sign_changes, _ByRedrawing(found, n_redrawn, seed)]
 
 
 def may_be_best(ahead: NDArray[np.float64], measures: Sequence[Measure], alpha: float | None) -> BestCells:

@@ -1,0 +1,100 @@
+"""python -m analysis best: the best cell for each subset, topic and task, and those that cannot be told from it."""
+
+import argparse
+from collections.abc import Sequence
+
+from rich.markup import escape
+
+from analysis import terminal
+from analysis.decision import Candidates, candidates
+from analysis.decision.scenarios import FEWEST_CLUSTERS, FEWEST_SAMPLES, SUBSET
+from analysis.report.naming import CellNames
+from analysis.terminal import UNKNOWN, Column
+from runner import loaded
+from runner.loaded import LoadedSweep
+
+_N_NAMED = 3
+"""Cells that are tied with the best one."""
+
+_INDENT = "  "
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
+    parser.add_argument(
+        "--metric", default="", metavar="[SUBSET:]METRIC", help="e.g. ndcg@10 (default: the one that ranks the sweep)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints a row for all samples and for each subset, task and topic; returns 0. Raises DataError."""
+    sweep = loaded.load(options.sweep)
+    metric = sweep.metric(options.metric or sweep.headline_metric())
+    found = candidates(sweep, metric)
+    console = terminal.make_console()
+    direction = "larger" if metric.direction() else "smaller"
+    title = f"Cells that may be the best, by {metric.metric} ({direction} is better)"
+    terminal.show_table(console, title, _columns(found, sweep))
+    for line in filter(None, [*_notes(found, sweep), sweep.left_out(max(each.n_cells for each in found))]):
+        console.print(f"[dim]{escape(line)}[/]")
+    return 0
+
+
+def _columns(found: Sequence[Candidates], sweep: LoadedSweep) -> list[Column]:
+    names = CellNames(sweep.cells)
+    name_of = {cell.cell_id: escape(names.short(cell)) for cell in sweep.cells}
+    digits = terminal.n_digits(each.cells[0].mean for each in found)
+    return [
+        Column("for", [_label(each) for each in found], is_number=False),
+        Column("n", [f"{each.n:,}" for each in found]),
+        Column("best", [name_of[each.cells[0].cell_id] for each in found], is_number=False),
+        Column("mean", [terminal.number(each.cells[0].mean, digits) for each in found]),
+        Column("may be best", [_how_many(each) for each in found], is_number=False),
+        Column("cheapest of these", [_cheapest(each, name_of) for each in found], is_number=False),
+        Column("tied with the best", [_tied(each, name_of) for each in found], is_number=False, optional=True),
+        Column("cell", [each.cells[0].cell_id[:8] for each in found], is_number=False, optional=True),
+        Column("groups", [f"{each.n_clusters:,}" for each in found], optional=True),
+    ]
+
+
+def _label(each: Candidates) -> str:
+    """Indented below the subset that it is part of."""
+    scenario = each.scenario
+    depth = scenario.subset.count("/") if scenario.kind == SUBSET else 0
+    kind = "" if scenario.kind in (SUBSET, "all") else f"{scenario.kind}: "
+    return f"{_INDENT * depth}{kind}{escape(scenario.label)}"
+
+
+def _how_many(each: Candidates) -> str:
+    if not each.is_enough:
+        return "too few samples"
+    n, of = len(each.cells), each.n_cells
+    return f"all {of}" if n == of else f"{n} of {of}"
+
+
+def _cheapest(each: Candidates, name_of: dict[str, str]) -> str:
+    return UNKNOWN if each.cheapest is None else name_of[each.cheapest]
+
+
+def _tied(each: Candidates, name_of: dict[str, str]) -> str:
+    """The first few; where all cells may be the best, names say nothing."""
+    tied = [name_of[one.cell_id] for one in each.cells[1:]]
+    if len(each.cells) == each.n_cells:
+        return "all" if each.n_cells > 2 else ", ".join(tied)
+    more = [f"{len(tied) - _N_NAMED} more"] if len(tied) > _N_NAMED else []
+    return ", ".join([*tied[:_N_NAMED], *more])
+
+
+def _notes(found: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
+    names = CellNames(sweep.cells)
+    lines = [
+        f"cells by {names.rule}; with 95 % confidence in each row by itself the best cell is among those that may be it",
+    ]
+    if not all(each.is_enough for each in found):
+        lines.append(
+            f"too few samples: fewer than {FEWEST_SAMPLES}, or fewer than {FEWEST_CLUSTERS} groups that belong together"
+        )
+    if same := [f"{each.scenario.label}: {', '.join(each.scenario.same_as)}" for each in found if each.scenario.same_as]:
+        lines.append(f"the same samples, shown once: {'; '.join(same)}")
+    return lines

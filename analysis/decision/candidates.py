@@ -1,0 +1,112 @@
+"""The cells that may be the best in each scenario, and the cheapest of them."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
+from analysis.decision.scenarios import Scenario, Scored, Scores
+from components.statistics import PairedTest, SampleScores, best_cells, p_of_equality
+from runner.loaded import LoadedSweep, SubsetMetric
+
+ALPHA = 0.05
+_TEST = PairedTest()
+_MANY_CELLS = 20
+_N_SCREENING = 199
+_N_DRAWS_OF_MANY = 2_000
+"""Enough for p-values that are compared with alpha alone; pairs of cells in draws are what takes long."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cell that may be the best: its mean over the samples that all cells have, and what it costs."""
+
+    cell_id: str
+    mean: float
+    cost: MeanCost
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Of the `n_cells` cells in a scenario those that may be the best, the best mean first, over the `n` samples that
+    all of them have, in `n_clusters` groups. With probability 1 - alpha the truly best cell is among them: this is so
+    for each scenario by itself. `cheapest` is the id of the cheapest candidate, None where no cost is known.
+
+    Where `is_enough` is False there are too few samples to rule out any cell: all of them are candidates.
+    """
+
+    scenario: Scenario
+    n: int
+    n_clusters: int
+    n_cells: int
+    is_enough: bool
+    cells: tuple[Candidate, ...]
+    cheapest: str | None
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**asdict(self), "cells": [{**asdict(one), "cost": one.cost._asdict()} for one in self.cells]}
+
+
+def candidates(
+    sweep: LoadedSweep, metric: str | SubsetMetric, *, alpha: float = ALPHA, scores: Scores | None = None
+) -> tuple[Candidates, ...]:
+    """Of "[subset:]metric" in every scenario of the sweep; `scores` are those that were read already. In the metric's
+    own subset they are those of `compare`. Raises DataError if fewer than two cells have a value, or neither larger nor
+    smaller values are better.
+    """
+    read = scores or Scores.read(sweep, metric)
+    return tuple(
+        _candidates(scored, alpha, is_exact=scored.scenario.subset == read.metric.subset) for scored in read.scenarios()
+    )
+
+
+def _candidates(scored: Scored, alpha: float, *, is_exact: bool) -> Candidates:
+    means = scored.samples.means()
+    is_in = p_of_cells(scored, alpha, is_exact=is_exact) > alpha if scored.is_enough else np.ones(len(means), np.bool_)
+    order = np.argsort(-scored.ahead(means), kind="stable")
+    places = [int(place) for place in order if is_in[place]]
+    cells = [scored.cells[place] for place in places]
+    of = mean_costs(cells, np.eye(len(cells)))
+    found = [
+        Candidate(cell.cell_id, float(means[place]), cost) for cell, place, cost in zip(cells, places, of, strict=True)
+    ]
+    place = cheapest(of)
+    return Candidates(
+        scored.scenario,
+        scored.n,
+        scored.n_clusters,
+        len(means),
+        scored.is_enough,
+        tuple(found),
+        None if place is None else cells[place].cell_id,
+    )
+
+
+def distinct(statistics: NDArray[np.float64]) -> dict[int, list[int]]:
+    """Of float64[n, n_cells, d] the places of cells with the same value for every sample, by the first of them."""
+    found: dict[bytes, list[int]] = {}
+    for place in range(statistics.shape[1]):
+        found.setdefault(statistics[:, place].tobytes(), []).append(place)
+    return {places[0]: places for places in found.values()}
+
+
+def p_of_cells(scored: Scored, alpha: float, *, is_exact: bool) -> NDArray[np.float64]:
+    """How far chance explains that each cell is behind, float64[n_cells], by as many draws as `compare` makes if it has
+    to be exact, or if cells are few.
+    """
+    places = distinct(scored.samples.statistics)
+    own = scored.scores
+    scores = SampleScores(own.statistics[:, list(places)], own.clusters, own.strata, own.combine)
+    n_draws = _TEST.n_resamples if is_exact or len(places) <= _MANY_CELLS else _N_DRAWS_OF_MANY
+    if not is_exact and (p_of_all := p_of_equality(scores, n_resamples=_N_SCREENING, seed=_TEST.seed)) > 2 * alpha:
+        return np.full(own.statistics.shape[1], p_of_all)
+    found = best_cells(
+        scores, larger_is_better=scored.larger_is_better, alpha=alpha, n_resamples=n_draws, seed=_TEST.seed
+    )
+    p = np.empty(own.statistics.shape[1])
+    for of_place, same in zip(found.p, places.values(), strict=True):
+        p[same] = of_place
+    return p
