@@ -9,7 +9,7 @@ from analysis import terminal
 from analysis.decision import Candidates, candidates
 from analysis.decision.scenarios import FEWEST_CLUSTERS, FEWEST_SAMPLES, SUBSET
 from analysis.report.naming import CellNames
-from analysis.terminal import UNKNOWN, Column
+from analysis.terminal import STAR, UNKNOWN, Column, Marks
 from runner import loaded
 from runner.loaded import LoadedSweep
 
@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metric", default="", metavar="[SUBSET:]METRIC", help="e.g. ndcg@10 (default: the one that ranks the sweep)"
     )
+    terminal.add_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -32,10 +33,10 @@ def run(options: argparse.Namespace) -> int:
     sweep = loaded.load(options.sweep)
     metric = sweep.metric(options.metric or sweep.headline_metric())
     found = candidates(sweep, metric)
-    console = terminal.make_console()
+    console = terminal.make_console(options.format)
     direction = "larger" if metric.direction() else "smaller"
     title = f"Cells that may be the best, by {metric.metric} ({direction} is better)"
-    terminal.show_table(console, title, _columns(found, sweep))
+    terminal.show_table(console, title, _columns(found, sweep), _marks(found))
     for line in filter(None, [*_notes(found, sweep), sweep.left_out(max(each.n_cells for each in found))]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
@@ -47,15 +48,20 @@ def _columns(found: Sequence[Candidates], sweep: LoadedSweep) -> list[Column]:
     digits = terminal.n_digits(each.cells[0].mean for each in found)
     return [
         Column("for", [_label(each) for each in found], is_number=False),
-        Column("n", [f"{each.n:,}" for each in found]),
         Column("best", [name_of[each.cells[0].cell_id] for each in found], is_number=False),
         Column("mean", [terminal.number(each.cells[0].mean, digits) for each in found]),
+        Column("n", [f"{each.n:,}" for each in found]),
         Column("may be best", [_how_many(each) for each in found], is_number=False),
         Column("cheapest of these", [_cheapest(each, name_of) for each in found], is_number=False),
         Column("tied with the best", [_tied(each, name_of) for each in found], is_number=False, optional=True),
         Column("cell", [each.cells[0].cell_id[:8] for each in found], is_number=False, optional=True),
         Column("groups", [f"{each.n_clusters:,}" for each in found], optional=True),
     ]
+
+
+def _marks(found: Sequence[Candidates]) -> Marks:
+    of_rows = ["" if len(each.cells) == each.n_cells else STAR for each in found]
+    return Marks(of_rows, star="some cells are shown not to be the best, at an alpha of 0.05")
 
 
 def _label(each: Candidates) -> str:
@@ -89,12 +95,14 @@ def _tied(each: Candidates, name_of: dict[str, str]) -> str:
 def _notes(found: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
     names = CellNames(sweep.cells)
     lines = [
-        f"cells by {names.rule}; with 95 % confidence in each row by itself the best cell is among those that may be it",
+        f"cells by {names.rule}; with 95 % confidence, in each row by itself, the best one is among those that may be",
     ]
     if not all(each.is_enough for each in found):
         lines.append(
             f"too few samples: fewer than {FEWEST_SAMPLES}, or fewer than {FEWEST_CLUSTERS} groups that belong together"
         )
-    if same := [f"{each.scenario.label}: {', '.join(each.scenario.same_as)}" for each in found if each.scenario.same_as]:
+    if same := [
+        f"{each.scenario.label}: {', '.join(each.scenario.same_as)}" for each in found if each.scenario.same_as
+    ]:
         lines.append(f"the same samples, shown once: {'; '.join(same)}")
     return lines

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from analysis import comparison, terminal
 from analysis.comparison import BETTER, UNDECIDED, WORSE, Family, Row, Standing
-from analysis.terminal import UNKNOWN, Column
+from analysis.terminal import BOLD, STAR, UNKNOWN, Column, Marks
 from components.statistics import POWER, PairedTest
 from runner import loaded
 from runner.display import about
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--alpha", type=_share, default=0.05, help="chance of a false call (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything there")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table there")
+    terminal.add_format(parser)
 
 
 def _share(text: str) -> float:
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     metric = loaded.find_metric(options.metric, sweep.cells)
     test = PairedTest(confidence=1 - options.alpha)
     family = comparison.compare_cells(sweep, metric, test, baseline=options.baseline, alpha=options.alpha)
-    show(terminal.make_console(), family)
+    show(terminal.make_console(options.format), family)
     if options.json:
         text = json.dumps(comparison.as_record(family), ensure_ascii=False, indent=1)
         terminal.write_text(options.json, text + "\n")
@@ -63,7 +64,9 @@ def show(console: Console, family: Family) -> None:
     """The table, what it is over, what it says, and the cells that are not in it."""
     against = "the best cell" if family.is_picked else "the baseline"
     direction = "larger" if family.metric.larger_is_better else "smaller"
-    terminal.show_table(console, f"{family.metric} against {against} ({direction} is better)", _columns(family))
+    terminal.show_table(
+        console, f"{family.metric} against {against} ({direction} is better)", _columns(family), _marks(family)
+    )
     for line in (*_same_lines(family), *_sample_lines(family), *_trust_lines(family)):
         console.print(f"[dim]{escape(line)}[/]")
     for line in (_over_own_samples(family), _conclusion(family), _detectable(family)):
@@ -77,6 +80,18 @@ def show(console: Console, family: Family) -> None:
         console.print(f"no sample in common with the others, not compared: {escape(_name(family, cell))}")
     if family.sweep.unfinished:
         console.print(f"no result yet, not compared: {', '.join(family.sweep.unfinished)}")
+
+
+def _marks(family: Family) -> Marks:
+    """The best or the baseline in bold, what is shown to differ from it with a star."""
+    of_rows = [BOLD, *("" if row.verdict == UNDECIDED else STAR for row in family.rows)]
+    if family.is_picked:
+        how = f"corrected for any two of {len(family.standings)} cells"
+        return Marks(
+            of_rows, "the best on these samples", f"worse than the best at an alpha of {family.alpha:g}, {how}"
+        )
+    how = f"Holm over {len(family.rows)}"
+    return Marks(of_rows, "the baseline", f"differs from the baseline at an alpha of {family.alpha:g}, {how}")
 
 
 def _columns(family: Family) -> list[Column]:

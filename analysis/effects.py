@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from rich.markup import escape
 
 from analysis import terminal
-from analysis.terminal import UNKNOWN, Column
+from analysis.terminal import STAR, UNKNOWN, Column, Marks
 from components.errors import DataError
 from components.statistics import SampleScores, SamplingErrors, Share, VarianceShares, sampling_errors, variance_shares
 from runner import loaded
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:rouge_l")
+    terminal.add_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,10 +41,10 @@ def run(options: argparse.Namespace) -> int:
         raise DataError(
             f"{sweep.name}: {metric} is the same in all {len(common.cells)} cell(s) that have it, so no axis acts"
         )
-    console = terminal.make_console()
+    console = terminal.make_console(options.format)
     title = f"{metric}: share of the variance between {len(common.cells)} cells"
     values = dict(zip((cell.cell_id for cell in common.cells), means.tolist(), strict=True))
-    terminal.show_table(console, title, _columns(shares, common.cells, values, metric))
+    terminal.show_table(console, title, _columns(shares, common.cells, values, metric), _marks(shares))
     for line in filter(None, [_over(common), _noise(errors), *_notes(shares), sweep.left_out(len(common.cells))]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
@@ -64,6 +65,12 @@ def _columns(
         Column("df", [*(str(term.df) for term in terms), ""], optional=True),
         Column(f"mean of its cells, {_ORDER[metric.larger_is_better]} first", [*means, ""], is_number=False),
     ]
+
+
+def _marks(shares: VarianceShares) -> Marks:
+    found = [*(term.share for term in shares.terms), shares.residual]
+    of_rows = [STAR if share.low is not None and share.low > 0 else "" for share in found]
+    return Marks(of_rows, star=f"the {1 - _ALPHA:.0%} interval of the share without noise excludes 0")
 
 
 def _percent(share: float | None) -> str:

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from analysis import terminal
 from analysis.costs import COSTS, PER_COST, n_samples
-from analysis.terminal import Column
+from analysis.terminal import BOLD, Column, Marks
 from components.errors import DataError
 from components.statistics import dominators
 from runner import loaded
@@ -20,6 +20,7 @@ from runner.results import OK, CellResult
 
 _PER_PRICE = 1_000_000
 _COST_DIGITS = 4
+_FRONT = "[bold]front[/]"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a million prompt tokens, for another than the listed one",
     )
     parser.add_argument("--price-completion", type=_price, metavar="PRICE", help="of a million completion tokens")
+    terminal.add_format(parser)
 
 
 def _price(text: str) -> float:
@@ -71,11 +73,12 @@ def run(options: argparse.Namespace) -> int:
             "try --against seconds"
         )
     order = np.argsort(costs, kind="stable")
-    console = terminal.make_console()
+    console = terminal.make_console(options.format)
     values = np.array([common.of(cell, metric.metric, metric.subset) for cell in cells], dtype=np.float64)
     axes = loaded.varying_axes(sweep.cells)
     columns = _columns([cells[i] for i in order], metric, values[order], head, costs[order], axes)
-    terminal.show_table(console, f"{metric} against {head}", columns)
+    marks = Marks([BOLD if mark == _FRONT else "" for mark in columns[-1].cells], "no cell is better and no dearer")
+    terminal.show_table(console, f"{metric} against {head}", columns, marks)
     console.print("[dim]the front compares means only: `compare` tests whether two cells differ[/]")
     if common.by_cell:
         console.print(f"[dim]means over the {common.n} of {common.n_known} samples that every cell has[/]")
@@ -144,5 +147,5 @@ def _marks(cells: Sequence[CellResult], better: NDArray[np.float64], costs: NDAr
     for row in dominators(better, costs):
         beaten_by = np.flatnonzero(row)
         best = beaten_by[np.argmax(better[beaten_by])] if len(beaten_by) else None
-        marks.append("[bold]front[/]" if best is None else f"beaten by {cells[best].cell_id[:8]}")
+        marks.append(_FRONT if best is None else f"beaten by {cells[best].cell_id[:8]}")
     return marks

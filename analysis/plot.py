@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", type=Path, metavar="FILE.svg", help="the picture (default: plot_... in the sweep's folder)"
     )
+    terminal.add_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     sweep = loaded.load_together(options.sweep)
     found = axis_means(sweep, options.metric, options.axis, options.by)
     digits = terminal.n_digits(row.mean for row in found.means)
-    console = terminal.make_console()
+    console = terminal.make_console(options.format)
     terminal.show_table(console, _title(found), _columns(found, digits))
     for note in _notes(found):
         console.print(f"[dim]{escape(note)}[/]")

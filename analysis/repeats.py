@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("sweep", help="a sweep's folder, or its id in results/, with repeat=0,1 or judge_repeat=0,1")
     parser.add_argument("--metric", required=True, metavar="[SUBSET:]METRIC", help="e.g. read/qa_1doc:accuracy")
+    terminal.add_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
             "(several answers), judge_repeat=0,1,2 (several judgements), or both"
         )
     found = [_split(group, sweep, metric) for group in groups]
-    console = terminal.make_console()
+    console = terminal.make_console(options.format)
     title = f"{metric}: standard deviations of one sample, by where they come from"
     terminal.show_table(console, title, _columns(found, loaded.varying_axes(cells)))
     for line in _NOTES:

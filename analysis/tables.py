@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from analysis import published, terminal
 from analysis.published import TABLES, Beside, Block, Line, Number, Row, Table
-from analysis.terminal import UNKNOWN, Column
+from analysis.terminal import STAR, UNKNOWN, Column, Marks
 from components.errors import DataError
 from runner import loaded
 from runner.results import CellResult
@@ -21,13 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sweep", nargs="?", help="a sweep's folder, or its id in results/ (default: the table alone)")
     parser.add_argument("--metric", action="append", default=[], help="of the table, e.g. bleu; may be given again")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the comparison there, a number per line")
+    terminal.add_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Prints the list of tables, one table, or a table beside a sweep, and writes a file if asked to; returns 0.
     Raises DataError.
     """
-    console = terminal.make_console()
+    console = terminal.make_console(options.format)
     if not options.table:
         show_list(console)
         return 0
@@ -109,7 +110,7 @@ def show_beside(console: Console, beside: Beside) -> None:
     for block in beside.blocks:
         if block.ours and any(line.pair for line in block.lines):
             console.print()
-            terminal.show_table(console, _title(block), _block_columns(beside.table, block))
+            terminal.show_table(console, _title(block), _block_columns(beside.table, block), _marks(block))
     console.print()
     for line in (*_missing_metrics(beside), *_differences(beside), *_left_over(beside)):
         console.print(escape(line))
@@ -142,6 +143,15 @@ def _block_columns(table: Table, block: Block) -> list[Column]:
         Column("paper's n", [UNKNOWN if size is None else f"~{size:,}" for size in sizes], optional=True),
         Column("cell", [_ids([cell]) for cell in cells], is_number=False, optional=True),
     ]
+
+
+def _marks(block: Block) -> Marks:
+    of_rows = [STAR if _is_apart(line) else "" for line in block.lines if line.pair]
+    return Marks(of_rows, star="the paper's number is not in our interval")
+
+
+def _is_apart(line: Line) -> bool:
+    return line.low is not None and line.high is not None and not line.low <= line.number.value <= line.high
 
 
 def _further_axes(lines: Sequence[Line]) -> list[str]:

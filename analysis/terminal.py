@@ -1,5 +1,6 @@
-"""How this package shows tables in a terminal, in a pipe and in a file."""
+"""How this package shows tables in a terminal, in a pipe, in a file, and in the formats of others."""
 
+import argparse
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,10 +10,25 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from analysis.formats import BOLD, FORMATS, STAR, TERMINAL, Document, Grid, Marks
 from components.errors import DataError
-from runner.display import make_console, no_formula
+from runner import display
+from runner.display import SafeConsole, no_formula
 
-__all__ = ["UNKNOWN", "Column", "make_console", "n_digits", "number", "show_table", "write_csv", "write_text"]
+__all__ = [
+    "BOLD",
+    "STAR",
+    "UNKNOWN",
+    "Column",
+    "Marks",
+    "add_format",
+    "make_console",
+    "n_digits",
+    "number",
+    "show_table",
+    "write_csv",
+    "write_text",
+]
 
 UNKNOWN = "–"
 
@@ -26,8 +42,28 @@ class Column(NamedTuple):
     optional: bool = False
 
 
-def show_table(console: Console, title: str, columns: Sequence[Column]) -> None:
-    """Prints the columns that fit, and names those that do not."""
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """The argument `format`, for `make_console`."""
+    parser.add_argument(
+        "--format",
+        choices=(TERMINAL, *FORMATS),
+        default=TERMINAL,
+        help="how tables are written (default: %(default)s)",
+    )
+
+
+def make_console(name: str = TERMINAL) -> Console:
+    """Standard output, in a format: `show_table` and what is printed beside it follow that."""
+    return display.make_console() if name == TERMINAL else Document(name)
+
+
+def show_table(console: Console, title: str, columns: Sequence[Column], marks: Marks = Marks()) -> None:  # noqa: B008
+    """Prints the columns that fit, and names those that do not. In another format than the terminal's all columns are
+    written, and what the `marks` say: in the terminal a column of words says it.
+    """
+    if isinstance(console, Document):
+        console.write_table(_grid(title, columns, marks))
+        return
     shown = list(columns)
     dropped: list[str] = []
     unbounded = console.options.update(width=10_000)
@@ -39,6 +75,18 @@ def show_table(console: Console, title: str, columns: Sequence[Column]) -> None:
     console.print(_table(title, shown))
     if dropped:
         console.print(f"[dim]a wider terminal also shows: {', '.join(dropped)}[/]")
+
+
+def _grid(title: str, columns: Sequence[Column], marks: Marks) -> Grid:
+    """Texts without the styles that the terminal shows."""
+    plain = SafeConsole().render_str
+    return Grid(
+        plain(title).plain,
+        [plain(column.head).plain for column in columns],
+        [column.is_number for column in columns],
+        [[plain(cell).plain for cell in row] for row in zip(*(column.cells for column in columns), strict=True)],
+        marks,
+    )
 
 
 def _table(title: str, columns: Sequence[Column]) -> Table:

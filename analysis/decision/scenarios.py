@@ -146,7 +146,7 @@ class Scores:
         return list(found.values())
 
     def _of_kinds(self, kinds: Sequence[str]) -> Iterator[Scored]:
-        names = dict.fromkeys(name for cell in self.sweep.cells for name in cell.metrics)
+        names = sorted({name for cell in self.sweep.cells for name in cell.metrics})  # parts behind the whole
         for kind in kinds:
             for name in names:
                 if _kind(name) == kind and (scored := self.within(name)):
@@ -161,9 +161,9 @@ class Scores:
 
 
 def _joined(first: Scenario, same: Scenario) -> Scenario:
-    """By the label of a part that is all of the first ("create/continuation"), which says more than its name."""
-    is_part = same.subset.startswith(f"{first.subset}/")
-    return replace(first, label=same.label if is_part else first.label, same_as=(*first.same_as, same.subset))
+    """By the label of a part that is all of the first ("create/continuation"), if it has one."""
+    says_more = same.subset.startswith(f"{first.subset}/") and same.label != same.subset
+    return replace(first, label=same.label if says_more else first.label, same_as=(*first.same_as, same.subset))
 
 
 def _kind(subset: str) -> str:

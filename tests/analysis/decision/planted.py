@@ -20,13 +20,17 @@ def write(
     effects: Mapping[str, Mapping[Any, float]],
     *,
     n: int = N,
+    only: str = "",
     same: Sequence[str] = (),
     seed: int = 0,
 ) -> Path:
-    """A cell per combination of `axes`; a level adds its effect (0 unless named). Cells that differ only in axes that
-    are the `same` have the same values. The cost in tokens grows with k, the seconds fall with the size.
+    """A cell per combination of `axes`; a level adds its effect (0 unless named), in `only` one subset if given.
+    Cells that differ only in axes that are the `same` have the same values. The cost in tokens grows with k, the
+    seconds fall with the size.
     """
     random = np.random.default_rng(seed)
+    subsets = [("read/qa_1doc", "create")[i % 2] for i in range(n)]
+    is_in = np.array([not only or subset == only for subset in subsets])
     hard = 0.4 + random.normal(0, 0.15, n)
     noise: dict[tuple[Any, ...], Any] = {}
     cells = []
@@ -36,7 +40,7 @@ def write(
         if key not in noise:
             noise[key] = random.normal(0, 0.05, n)
         added = sum(effects.get(axis, {}).get(level, 0.0) for axis, level in named.items())
-        values = np.clip(hard + noise[key] + added, 0, 1).tolist()
+        values = np.clip(hard + noise[key] + added * is_in, 0, 1).tolist()
         facts = {
             "tokens": {"prompt": 100 * n * int(named.get("k", 1)), "completion": 0},
             "latency_s": {"p50": 1 / float(named.get("size", 1))},
@@ -44,7 +48,7 @@ def write(
         samples = {
             "ids": [f"s{i}" for i in range(n)],
             "documents": [[f"d{i}"] for i in range(n)],
-            "subsets": [("read/qa_1doc", "create")[i % 2] for i in range(n)],
+            "subsets": subsets,
             "topics": [("funds", "bonds", None)[i % 3] for i in range(n)],
             "tasks": [("extractive", "long_form")[i % 2] for i in range(n)],
         }

@@ -1,0 +1,48 @@
+"""Tables as CSV: rows alone, with the marks in a column of their own."""
+
+import csv
+import io
+import re
+
+from analysis.formats.grid import BOLD, STAR, Grid
+from runner.display import no_formula
+
+UNKNOWN = "\u2013"
+_NUMBER = r"[+-]?\d[\d,]*\.?\d*%?"
+_PAIR = re.compile(f"({_NUMBER}) ({_NUMBER})")
+_MARKS = {BOLD: "bold", STAR: "*", "": ""}
+
+
+def table(grid: Grid) -> str:
+    """With a column each for the ends of an interval; an unknown value is empty."""
+    columns = [own for place, head in enumerate(grid.heads) for own in _columns(grid, place, head)]
+    if any(grid.marks.of_rows):
+        columns.append(["mark", *(_MARKS[mark] for mark in grid.marks.of_rows)])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows(zip(*columns, strict=True))
+    return text.getvalue().rstrip("\n")
+
+
+def note(text: str) -> str:
+    """Nothing: a line that is no row would be read as one."""
+    return ""
+
+
+def _columns(grid: Grid, place: int, head: str) -> list[list[str]]:
+    cells = ["" if row[place] == UNKNOWN else row[place] for row in grid.rows]
+    pairs = [_PAIR.fullmatch(cell) for cell in cells]
+    if any(pairs) and all(pair or not cell for pair, cell in zip(pairs, cells, strict=True)):
+        ends = [[pair[number] if pair else "" for pair in pairs] for number in (1, 2)]
+        return [_column(f"{head} {end}", own) for end, own in zip(("low", "high"), ends, strict=True)]
+    return [_column(head, cells)]
+
+
+def _column(head: str, cells: list[str]) -> list[str]:
+    """A signed number is no formula, a text that begins like one may be."""
+    return [str(no_formula(head)), *map(_field, cells)]
+
+
+def _field(cell: str) -> str:
+    """A number without the commas between its thousands."""
+    return cell.replace(",", "") if re.fullmatch(_NUMBER, cell) else str(no_formula(cell))

@@ -1,0 +1,52 @@
+"""A console that writes tables and notes in one of the formats."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rich.text import Text
+
+from analysis.formats import comma_separated, latex, markdown
+from analysis.formats.grid import Grid
+from runner.display import SafeConsole
+
+TERMINAL = "terminal"
+_WIDTH = 1_000_000
+
+
+class Format(NamedTuple):
+    """How a table and a line beside it are written."""
+
+    table: Callable[[Grid], str]
+    note: Callable[[str], str]
+
+
+FORMATS = {
+    "markdown": Format(markdown.table, markdown.note),
+    "latex": Format(latex.table, latex.note),
+    "csv": Format(comma_separated.table, comma_separated.note),
+}
+
+
+class Document(SafeConsole):
+    """Standard output in a format: what a command prints beside its tables becomes a note, without styles."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(width=_WIDTH, soft_wrap=True, **options)
+        self._format = FORMATS[name]
+        self._has_table = False
+
+    def write_table(self, grid: Grid) -> None:
+        """In one piece, whatever its width."""
+        if self._has_table:
+            self._write("")
+        self._has_table = True
+        self._write(self._format.table(grid))
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """A note."""
+        text = " ".join(each.plain if isinstance(each, Text) else self.render_str(str(each)).plain for each in objects)
+        if note := self._format.note(text):
+            self._write(note)
+
+    def _write(self, text: str) -> None:
+        super().print(text, markup=False, no_wrap=True, overflow="ignore", crop=False)

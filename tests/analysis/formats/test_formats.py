@@ -1,0 +1,126 @@
+"""Tables in Markdown, LaTeX and CSV: what is in a cell shows as it is, and marks say what was tested."""
+
+import argparse
+import csv
+import re
+
+import pytest
+
+from analysis.formats import BOLD, STAR, Document, Grid, Marks, comma_separated, latex, markdown
+from analysis.terminal import Column, add_format, make_console, show_table
+
+NASTY = "a|b <script>alert(1)</script> 50% & #1 \\cmd{x} $x_1^2$ ~ *bold* [link](u) `c`\nnext\tline"
+
+GRID = Grid(
+    title="rouge_l",
+    heads=["cell", "mean", "95% interval"],
+    are_numbers=[False, True, True],
+    rows=[["best", "0.50", ""], ["worse", "0.40", "-0.12 -0.08"], ["undecided", "0.49", "-0.02 +0.01"]],
+    marks=Marks([BOLD, STAR, ""], bold="the best", star="worse at 0.05"),
+)
+
+
+def cells(text: str) -> Grid:
+    return Grid("", ["cell"], [False], [[text]])
+
+
+class TestMarkdown:
+    def test_marks_rows_and_says_what_the_marks_mean(self) -> None:
+        assert markdown.table(GRID).splitlines() == [
+            r"**rouge\_l**",
+            "",
+            "| cell | mean | 95% interval |",
+            "| :--- | ---: | ---: |",
+            "| **best** | **0.50** |  |",
+            r"| worse | 0.40\* | -0.12 -0.08 |",
+            "| undecided | 0.49 | -0.02 +0.01 |",
+            "",
+            "Bold: the best.",
+            "",
+            r"\*: worse at 0.05.",
+        ]
+
+    def test_shows_what_data_hold_in_one_cell(self) -> None:
+        line = markdown.table(cells(NASTY)).splitlines()[2]
+        assert len(re.findall(r"(?<!\\)\|", line)) == 2
+        assert "<" not in line
+        assert r"\*bold\*" in line
+        assert r"\[link\](u)" in line
+        assert r"\`c\` next line" in line
+
+
+class TestLatex:
+    def test_is_a_float_with_rules_and_a_caption(self) -> None:
+        text = latex.table(GRID)
+        assert text.splitlines()[:5] == [
+            r"\begin{table}",
+            r"\centering",
+            r"\caption{rouge\_l. Bold: the best. *: worse at 0.05.}",
+            r"\begin{tabular}{lrr}",
+            r"\toprule",
+        ]
+        assert r"\textbf{best} & \textbf{0.50} &  \\" in text
+        assert r"worse & 0.40$^{*}$ & $-$0.12 $-$0.08 \\" in text
+
+    def test_no_character_is_left_that_latex_obeys(self) -> None:
+        own = latex.escaped(NASTY)
+        known = (
+            r"\\(textbackslash|textasciicircum|textasciitilde|textless|textgreater|textbar)\{\}|\\[{}$&#%_]|\{[\[\]]\}"
+        )
+        assert re.search(r"[\\{}$&#%_^~<>|\[\]]", re.sub(known, "", own)) is None
+        assert own.startswith(r"a\textbar{}b \textless{}script\textgreater{}")
+
+    def test_braces_and_environments_close(self) -> None:
+        for text in (latex.table(GRID), latex.table(cells(NASTY))):
+            bare = re.sub(r"\\[{}]", "", text)
+            assert bare.count("{") == bare.count("}")
+            for name in ("table", "tabular"):
+                assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
+
+
+class TestCsv:
+    def test_has_columns_for_the_ends_of_intervals_and_for_the_marks(self) -> None:
+        assert list(csv.reader(comma_separated.table(GRID).splitlines())) == [
+            ["cell", "mean", "95% interval low", "95% interval high", "mark"],
+            ["best", "0.50", "", "", "bold"],
+            ["worse", "0.40", "-0.12", "-0.08", "*"],
+            ["undecided", "0.49", "-0.02", "+0.01", ""],
+        ]
+
+    @pytest.mark.parametrize(
+        ("cell", "field"),
+        [("=1+1", "'=1+1"), ("@SUM(A1)", "'@SUM(A1)"), ("-5", "-5"), ("1,234.5", "1234.5"), ("–", "")],
+    )
+    def test_no_field_is_a_formula(self, cell: str, field: str) -> None:
+        assert list(csv.reader(comma_separated.table(cells(cell)).splitlines()))[1] == ([field] if field else [""])
+
+    def test_a_text_with_separators_is_one_field(self) -> None:
+        (_, (field,)) = csv.reader(comma_separated.table(cells('a,"b"\nc')).splitlines(keepends=True))
+        assert field == 'a,"b"\nc'
+
+
+class TestCommandsUseThem:
+    """Whatever a command shows with `show_table` and prints beside it."""
+
+    def written(self, name: str, capsys: pytest.CaptureFixture[str]) -> str:
+        parser = argparse.ArgumentParser()
+        add_format(parser)
+        console = make_console(parser.parse_args(["--format", name]).format)
+        assert isinstance(console, Document)
+        columns = [
+            Column("cell", ["[bold]x[/]", r"\[y]"], is_number=False),
+            Column("wide", ["1" * 500, "2"], optional=True),
+        ]
+        show_table(console, "Title", columns, Marks(["", STAR], star="tested"))
+        console.print("[dim]a note | of <it>[/]")
+        return capsys.readouterr().out
+
+    def test_styles_of_the_terminal_are_gone_and_no_column_is_dropped(self, capsys: pytest.CaptureFixture[str]) -> None:
+        text = self.written("markdown", capsys)
+        assert f"| x | {'1' * 500} |\n" in text
+        assert "| \\[y\\] | 2\\* |\n" in text
+        assert text.endswith("a note \\| of &lt;it&gt;\n\n")
+
+    def test_a_note_is_small_print_and_no_row(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert r"{\footnotesize a note \textbar{} of \textless{}it\textgreater{}\par}" in self.written("latex", capsys)
+        assert "note" not in self.written("csv", capsys)

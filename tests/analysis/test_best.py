@@ -1,0 +1,68 @@
+"""The command on sweeps of which it is known what is best."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from analysis.__main__ import main
+from analysis.decision import candidates
+from runner.loaded import load
+from tests.analysis.decision.planted import write
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """In `create` top_k=8 is far better; elsewhere nothing is."""
+    return write(
+        tmp_path_factory.mktemp("best") / "sweep",
+        {"size": ["64", "256"], "k": [2, 8]},
+        {"k": {8: 0.2}},
+        only="create",
+    )
+
+
+def rows_of(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, dict[str, str]]:
+    assert main(["best", str(folder), "--format", "csv", *arguments]) == 0
+    return {row["for"].strip(): row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
+
+
+def test_each_scenario_has_its_own_best_cells(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = rows_of(planted, capsys)
+    assert list(rows) == ["All samples", "create", "read", "topic: bonds", "topic: funds"]
+    assert rows["create"]["may be best"] == "2 of 4"
+    assert rows["create"]["cheapest of these"] == "256 · 8"
+    assert rows["create"]["mark"] == "*"
+    assert rows["read"]["may be best"] == "all 4"
+    assert rows["read"]["cheapest of these"] == "256 · 2"
+    assert rows["read"]["mark"] == ""
+
+
+def test_a_metric_may_name_a_subset(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(rows_of(planted, capsys, "--metric", "read:rouge_l")) == ["read"]
+
+
+def test_few_samples_rule_out_nothing(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = rows_of(sweep, capsys)
+    assert {row["may be best"] for row in rows.values()} == {"too few samples"}
+    assert {row["mark"] for row in rows.values() if "mark" in row} <= {""}
+
+
+def test_the_terminal_says_what_the_confidence_is_of(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["best", str(planted)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].strip() == "Cells that may be the best, by rouge_l (larger is better)"
+    assert any("with 95 % confidence, in each row by itself" in line for line in lines)
+    assert "the same samples, shown once: create: task/long_form; read: read/qa_1doc, task/extractive" in lines
+
+
+def test_over_all_samples_they_are_those_of_compare(planted: Path) -> None:
+    from analysis.comparison import compare_cells
+    from components.statistics import PairedTest
+
+    sweep = load(planted)
+    family = compare_cells(sweep, sweep.metric("rouge_l"), PairedTest())
+    expected = [family.baseline, *(row.standing for row in family.not_distinguishable)]
+    (found, *_) = candidates(sweep, "rouge_l")
+    assert [one.cell_id for one in found.cells] == [one.cell.cell_id for one in expected]
+    assert [one.mean for one in found.cells] == pytest.approx([one.mean for one in expected])
