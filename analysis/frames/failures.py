@@ -1,8 +1,9 @@
-"""Samples in which something failed, and what."""
+"""Samples in which something failed, and why."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from analysis.forensics import verdicts
 from analysis.frames.samples import samples_frame
 from runner.loaded import LoadedSweep
 from runner.results import CellResult
@@ -11,10 +12,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _COLUMNS = ("subset", "topic", "task", "question", "state", "error_class", "error")
-_WITH_A_TEXT = ("ok", "truncated", "not_asked")
+_DTYPES = {
+    "stage": "string",
+    "outcome": "string",
+    "failure": "string",
+    "is_uncertain": "boolean",
+    "doubts": "string",
+    "rank_needed": "Int64",
+}
 
 
 def failures_frame(sweep: LoadedSweep, cells: Sequence[CellResult]) -> "pd.DataFrame":
     """As `Sweep.failures`."""
-    frame = samples_frame(sweep, cells, _COLUMNS)
-    return frame[~frame["state"].isin(_WITH_A_TEXT)].reset_index(drop=True)
+    import pandas as pd
+
+    with_samples = [cell for cell in cells if (sweep.folder_of(cell) / "samples.parquet").is_file()]
+    frame = samples_frame(sweep, with_samples, _COLUMNS)
+    found = [verdicts(sweep, cell)[list(_DTYPES)] for cell in with_samples]
+    # Both have the rows of the cells' files, in their order.
+    why = pd.concat(found, ignore_index=True).astype(_DTYPES)
+    return pd.concat([frame, why], axis="columns")[why["failure"] != ""].reset_index(drop=True)

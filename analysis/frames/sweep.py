@@ -80,9 +80,11 @@ class Sweep:
         return samples_frame(self.results, self._cells(cells), columns)
 
     def failures(self, cells: CellNames = None) -> "pd.DataFrame":
-        """A row per sample and cell in which something failed: `cell_id`, the axes that vary, `id`, `subset`, `topic`,
-        `task`, `question`, `state`, `error_class` and `error` of the answer (string), and why, by the rules of
-        docs/forensics.md: `stage`, `outcome`, `failure` (string), `is_uncertain` (boolean), `rank_needed` (Int64).
+        """A row per sample and cell that failed: `cell_id`, the axes that vary, `id`, `subset`, `topic`, `task`,
+        `question`; `state`, `error_class` and `error` of the answer (string); and why it failed, by rules and without a
+        model: `failure`, the class, `stage`, how far the evidence came, `outcome`, what became of the answer (string),
+        `is_uncertain` (boolean), `doubts` (string), and `rank_needed` (Int64), the rank down to which the hits hold the
+        evidence.
 
         Cells that failed as a whole are in `cells`, with their `reason`.
         """

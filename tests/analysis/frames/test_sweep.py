@@ -9,10 +9,12 @@ import pytest
 
 import analysis
 from analysis import Sweep
+from analysis.forensics import verdicts
 from components.errors import DataError
 from components.statistics import PairedTest
 from runner.loaded import load
 from tests.analysis import tiny_sweep
+from tests.runner.sweeping import FEW_METRICS, SWEEP_ID, run_small
 
 FIRST, SECOND, THIRD, FOURTH = tiny_sweep.CELLS
 IDS = [cell.cell_id for cell in tiny_sweep.CELLS]
@@ -27,6 +29,14 @@ def tiny(sweep: Path) -> Sweep:
 @pytest.fixture
 def labelled(tmp_path: Path) -> Sweep:
     return analysis.load(tiny_sweep.write(tmp_path / "labelled", [replace(FIRST, facts=LABELS), SECOND]))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+    """A cell of the demo with 12 samples: verdicts need texts that the tiny sweep does not have."""
+    folder = tmp_path_factory.mktemp("failures")
+    assert run_small(folder, (*FEW_METRICS, "top_k=1")) == 0
+    return analysis.load(folder / "results" / SWEEP_ID)
 
 
 class TestLoad:
@@ -151,6 +161,24 @@ class TestSamples:
         (folder / FIRST.cell_id / "samples.parquet").write_bytes(b"no parquet")
         with pytest.raises(DataError, match=r"samples\.parquet: cannot be read"):
             analysis.load(folder).samples()
+
+
+class TestFailures:
+    def test_are_the_samples_with_a_failure_class(self, small: Sweep) -> None:
+        failures = small.failures()
+        every = verdicts(small.results, small.best())
+        failed = every[every["failure"] != ""]
+        assert 0 < len(failures) < len(every) == 12
+        for column in ("id", "failure", "stage", "outcome", "is_uncertain"):
+            assert failures[column].tolist() == failed[column].tolist()
+        questions = small.samples(["question"]).set_index("id")["question"]
+        assert failures["question"].tolist() == questions.loc[failures["id"]].tolist()
+        kinds = failures.dtypes.astype(str)
+        assert (kinds["rank_needed"], kinds["failure"], kinds["is_uncertain"]) == ("Int64", "string", "boolean")
+
+    def test_of_no_cell(self, small: Sweep) -> None:
+        with pytest.raises(DataError, match="no cell matches"):
+            small.failures("retriever=dense")
 
 
 class TestCompare:
