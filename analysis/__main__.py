@@ -11,6 +11,7 @@ COMMANDS = {
     "best": ("analysis.best", "the cells that may be the best, for each subset, topic and task"),
     "compare": ("analysis.compare", "which cells differ from the best one, or from a baseline, and by how much"),
     "effects": ("analysis.effects", "which axes the values of a metric depend on"),
+    "notebooks": ("analysis.notebook_files", "six notebooks to go through with a sweep of yours, or with a demo"),
     "pareto": ("analysis.pareto", "which cells no other cell beats in both quality and cost"),
     "plot": ("analysis.plot", "a metric over the levels of an axis, as a picture"),
     "repeats": ("analysis.repeats", "how much of a metric's noise is the samples, the answers, the judge"),

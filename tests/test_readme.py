@@ -280,6 +280,8 @@ def test_the_winner_is_exported_and_answers(sweep: Path) -> None:
 
 @pytest.mark.parametrize("arguments", without_own_metric(with_module("analysis")), ids=" ".join)
 def test_analysis(arguments: list[str], sweep: Path) -> None:
+    if arguments[0] == "notebooks":
+        skip_without("jupytext", extra="notebooks")
     done = run(["analysis", *(word.replace("crud_rag/3", "crud_rag/5") for word in arguments)], sweep)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) > 3

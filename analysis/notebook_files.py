@@ -1,0 +1,62 @@
+"""python -m analysis notebooks: the notebooks as .ipynb files, for a sweep of yours."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from analysis import terminal
+from analysis.notebooks import NOTEBOOKS
+from components.errors import DataError, MissingExtraError
+from runner.results import find_sweep
+
+_FOLDER = Path(__file__).parent / "notebooks"
+_NO_SWEEP = 'SWEEP = ""'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument(
+        "sweep", nargs="?", help="a sweep's folder, or its id in results/, to look at (default: a small demo)"
+    )
+    parser.add_argument("--output", type=Path, metavar="DIR", default=Path("notebooks"), help="default: %(default)s")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the files and says where they are; returns 0. Raises DataError if the sweep is not there or a file of that
+    name is, and MissingExtraError without jupytext.
+    """
+    folder = str(find_sweep(options.sweep).resolve()) if options.sweep else ""
+    files = write_notebooks(options.output, folder)
+    console = terminal.make_console()
+    for file in files:
+        console.print(str(file))
+    console.print("[dim]open them with Jupyter (python -m pip install jupyterlab; jupyter lab) or an editor[/]")
+    return 0
+
+
+def write_notebooks(folder: Path, sweep: str = "") -> list[Path]:
+    """The notebooks as files without outputs, numbered in their order, that look at the sweep in the folder `sweep`, or
+    at the demo if it is "". Raises DataError if one of the files is there, as it may hold the reader's own work.
+    """
+    files = {folder / f"{number}_{name}.ipynb": name for number, name in enumerate(NOTEBOOKS, start=1)}
+    if there := [file for file in files if file.exists()]:
+        raise DataError(f"{there[0]}: is there already, and may hold work of yours; name another --output")
+    notebooks = {file: read_notebook(name, sweep) for file, name in files.items()}
+    import nbformat
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, notebook in notebooks.items():
+        terminal.write_text(file, nbformat.writes(notebook))
+    return list(files)
+
+
+def read_notebook(name: str, sweep: str = "") -> Any:
+    """One of NOTEBOOKS as nbformat's NotebookNode, with the folder of a sweep as its parameter."""
+    try:
+        import jupytext
+    except ImportError as error:
+        raise MissingExtraError("jupytext", "notebooks", "python -m analysis notebooks") from error
+    notebook = jupytext.read(_FOLDER / f"{name}.py")
+    (parameters,) = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ()))
+    parameters.source = parameters.source.replace(_NO_SWEEP, f"SWEEP = {sweep!r}", 1)
+    return notebook

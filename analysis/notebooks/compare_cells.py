@@ -1,0 +1,115 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 2. Compare cells
+#
+# One cell is always first. The question is whether it would be first again with other questions of the same kind. This notebook answers it: which
+# cells may be the best, what a single change brings, and on which questions two cells differ.
+
+# %% tags=["parameters"]
+SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
+METRIC = "rouge_l"  # "[subset:]metric", e.g. "read/qa_1doc:rouge_l"
+
+# %%
+import numpy as np
+
+import analysis
+from analysis.charts.dots import Dot, dots
+from analysis.decision import recommendations
+from analysis.notebooks.start import demo_sweep, picture, rows_of
+
+sweep = analysis.load(SWEEP or demo_sweep())
+axes = sweep.results.axes()
+names = sweep.cells.set_index("cell_id")["name"]
+
+# %% [markdown]
+# ## Which cells may be the best?
+#
+# All cells answered the same questions, so they are compared question by question: a question that is hard for all of them does not count against
+# any. `verdict` says what came of it:
+#
+# - `best`: the highest mean,
+# - `worse`: this cell is not the best one, with 95 % confidence, corrected for the number of cells,
+# - `undecided`: these questions cannot tell. It does **not** mean equal.
+#
+# In a terminal: `python -m analysis compare SWEEP --metric rouge_l`.
+
+# %%
+compared = sweep.compare(METRIC)
+compared[["cell_id", *axes, "mean", "difference", "ci_low", "ci_high", "p_adjusted", "verdict"]].round(4)
+
+# %% [markdown]
+# The picture shows the differences from the best cell with the interval of each single comparison. An interval that excludes 0 is not
+# enough for a verdict: among many cells some difference looks large by chance, which `p_adjusted` corrects for.
+
+# %%
+compared["name"] = compared["cell_id"].map(names)
+others = compared.query("verdict != 'best'")
+rows = [
+    Dot(name, difference, low, high, verdict, verdict == "worse")
+    for name, difference, low, high, verdict in rows_of(others, "name", "difference", "ci_low", "ci_high", "verdict")
+]
+picture(dots(rows, f"{METRIC}: difference from the best cell", with_zero=True))
+
+# %%
+detectable = compared["detectable_difference"]
+print(f"{compared['n'][0]} questions in {compared['n_clusters'][0]} groups that belong together")
+print(f"differences that they would show reliably: {detectable.min():.3f} to {detectable.max():.3f}")
+
+# %% [markdown]
+# ## Against a cell of your own
+#
+# The setting that is in production now is a baseline that was chosen beforehand. Name it, by its id or by its values, and every other cell is
+# `better`, `worse` or `undecided` against it.
+
+# %%
+baseline = sweep.results.ranked(METRIC)[-1]
+against = sweep.compare(METRIC, baseline=baseline.cell_id)
+print("baseline:", names[baseline.cell_id])
+against[["cell_id", *axes, "difference", "p_adjusted", "verdict"]].round(4)
+
+# %% [markdown]
+# ## What to take of each axis
+#
+# Often the question is not which cell, but which chunk size. Every question is averaged over the cells of a level, so that levels are
+# compared with far less noise than single cells. Where no difference is shown the cheapest level is the one to take.
+# In a terminal: `python -m analysis best SWEEP`.
+
+# %%
+for each in recommendations(sweep.results, METRIC).entries:
+    if each.scenario.kind == "all":
+        print(f"{each.axis:12} {each.text()}")
+
+# %% [markdown]
+# ## On which questions do two cells differ?
+#
+# A small mean difference can hide large ones in both directions. The scores of both cells, side by side:
+
+# %%
+best = sweep.best(METRIC)
+column = f"score/{METRIC.rpartition(':')[2]}"
+both = sweep.samples(["subset", "question", "answer", column], cells=[best, baseline])
+wide = both.pivot(index=["id", "subset", "question"], columns="cell_id", values=column)
+wide["difference"] = wide[best.cell_id] - wide[baseline.cell_id]
+wide = wide.dropna().sort_values("difference").reset_index()
+np.sign(wide["difference"]).map({1: "better in the best cell", 0: "equal", -1: "worse"}).value_counts()
+
+# %%
+ends = wide.iloc[[*range(5), *range(len(wide) - 5, len(wide))]]
+rows = [Dot(f"{row['id']}  {row['question'][:24]}", row["difference"]) for _, row in ends.iterrows()]
+picture(dots(rows, "the questions with the largest differences", with_zero=True))
+
+# %% [markdown]
+# `python -m analysis samples SWEEP best --against CELL` shows such questions with both answers and with what was found for them.
+#
+# **Next:** put your numbers beside published ones (`published_table`), or see for which topics and tasks a cell is good (`matrix_in_depth`).

@@ -1,0 +1,119 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 5. Where does it fail, and why?
+#
+# A low score has many causes, and each has another remedy. The evidence may not be in the corpus, or not among the hits, or too far down, or be cut in
+# two by a chunk border; or it was in the prompt and the answer is wrong all the same. As the gold evidence is a range of characters in a document, and not
+# a chunk, all of this can be found out by rules, without a model.
+
+# %% tags=["parameters"]
+SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
+METRIC = "rouge_l"  # by which the best cell is chosen
+
+# %%
+import pandas as pd
+
+import analysis
+from analysis.charts.curves import Curve, curves
+from analysis.charts.stacked_bars import Kind, stacked_bars
+from analysis.forensics import verdicts
+from analysis.notebooks.start import demo_sweep, picture
+
+sweep = analysis.load(SWEEP or demo_sweep())
+names = sweep.cells.set_index("cell_id")["name"]
+best = sweep.best(METRIC)
+failures = sweep.failures(best)
+failures[["id", "question", "stage", "outcome", "failure", "is_uncertain", "rank_needed"]].head()
+
+# %% [markdown]
+# Each row is a question that failed in the best cell. Two facts are established for each:
+#
+# - `stage`: how far the evidence came. `not_in_corpus`, `not_retrieved` (no hit has it), `ranked_low` (it is below `top_k`), `cut` (a chunk border
+#   goes through it), `dropped` (no room in the prompt), `in_context`.
+# - `outcome`: what became of the answer. `right`, `partly`, `wrong`; for long texts, such as summaries, only `low` or `typical` among the answers of
+#   the sweep.
+#
+# The class, `failure`, follows from both: the stage at which the evidence was lost, or else what the answer did with it. Rules are not people:
+# `is_uncertain` marks what they cannot decide well.
+
+# %%
+failures.groupby(["failure", "is_uncertain"]).size().unstack(fill_value=0)
+
+# %% [markdown]
+# ## Cell by cell
+#
+# What a change of settings moves becomes visible in how the classes shift: a larger `top_k` turns `ranked_low` into evidence that is in the
+# prompt; whether the answer gets better by that is another matter.
+
+# %%
+REMEDIES = {
+    "not_in_corpus": "add the document",
+    "not_retrieved": "another retriever or embedder, or expand the query",
+    "ranked_low": "a reranker, or a larger top_k",
+    "cut": "larger chunks, or an overlap",
+    "dropped": "a larger budget, or shorter chunks",
+    "distracted": "fewer passages, or a reranker",
+    "unused": "another prompt or model",
+    "wrong_with_evidence": "another prompt or model",
+    "partly": "another prompt or model",
+    "low": "another prompt or model",
+}
+COLOURS = "#7a1fa0 #a8320a #bd5510 #806500 #23683f #1b6a9c #66758a #ad1457 #5d4037 #455a64 #6b6b6b #37474f".split()
+
+every = pd.concat([verdicts(sweep.results, cell).assign(cell_id=cell.cell_id) for cell in sweep.ranked(METRIC)])
+counts = every[every["failure"] != ""].groupby(["cell_id", "failure"]).size().unstack(fill_value=0)
+classes = [name for name in [*REMEDIES, *counts.columns.difference(list(REMEDIES))] if name in counts]
+kinds = [Kind(name, name, colour, "#ffffff") for name, colour in zip(classes, COLOURS)]
+bars = {names[cell_id]: own.to_dict() for cell_id, own in counts.loc[counts.sum(axis=1).sort_values().index].iterrows()}
+picture(stacked_bars(bars, kinds, "failures by class"))
+
+# %%
+legend = pd.DataFrame({"class": classes, "try": [REMEDIES.get(name, "") for name in classes]})
+legend.style.apply(
+    lambda _: [f"background: {colour}; color: white" for colour in COLOURS[: len(classes)]], subset="class"
+)
+
+# %% [markdown]
+# ## How deep must one look?
+#
+# `rank_needed` is the rank down to which the hits hold the whole evidence of a question. The curves say for each cell which share of the questions
+# would have all of their evidence at a given `top_k`: where they are flat, more chunks only cost tokens.
+
+# %%
+depths = [1, 2, 3, 5, 8, 10, 20, 50, 100]
+searched = every[~every["stage"].isin(["no_gold", "not_searched", "not_in_corpus"])]
+shares = {  # cells that search alike are one curve
+    tuple((own["rank_needed"] <= depth).fillna(False).mean() for depth in depths): names[cell_id]
+    for cell_id, own in searched.groupby("cell_id")
+}
+drawn = sorted((Curve(name, own) for own, name in shares.items()), key=lambda curve: -curve.shares[3])
+picture(curves([str(depth) for depth in depths], drawn, "top_k", "share of questions whose evidence is within top_k"))
+
+# %% [markdown]
+# ## Look at some
+#
+# No table replaces reading. One failure of each class, with its question, reference and answer:
+
+# %%
+texts = sweep.samples(["question", "references", "answer"], cells=best).set_index("id")
+for failure, own in failures.groupby("failure"):
+    first = texts.loc[own["id"].iloc[0]]
+    print(f"{failure.upper()}  ({len(own)} questions; try: {REMEDIES.get(failure, 'to read them')})")
+    for what in ("question", "references", "answer"):
+        print(f"   {what:10} {str(first[what])[:110]}")
+
+# %% [markdown]
+# In a terminal: `python -m analysis samples SWEEP best --class ranked_low`, with the gold and where it was found.
+#
+# **Next:** what it costs, and how many questions a decision needs (`power_and_cost`).

@@ -1,0 +1,101 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 1. The first sweep
+#
+# A RAG pipeline has many settings: how long the chunks are, how they are searched for, how many of them the model reads. A **sweep** runs
+# every combination of the values that you name over the same questions. Each combination is a **cell**.
+#
+# This notebook runs a small sweep, and looks at its results: which cell is ahead, what each setting does, and what single answers look like.
+# It needs no GPU, no API key and no download.
+
+# %% tags=["parameters"]
+SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
+AXIS, BY = "chunk.size", "retriever"  # two axes that vary in it
+
+# %%
+import analysis
+from analysis.charts.dots import Dot, dots
+from analysis.decision.axis_means import axis_means
+from analysis.notebooks.start import DEMO, demo_sweep, picture, rows_of
+from analysis.plot import plot
+
+print("python -m runner -m " + " ".join(DEMO))
+sweep = analysis.load(SWEEP or demo_sweep())
+sweep
+
+# %% [markdown]
+# The line that was printed is the command for the same sweep in a terminal. Values with commas between them are the ones that vary: 2 retrievers
+# x 3 chunk sizes x 2 values of `top_k` are 12 cells. From Python it is `runner.run([...])`, and `analysis.load` reads what it left behind.
+#
+# ## The leaderboard
+#
+# `sweep.cells` has a row per cell, the best first. Next to each metric stand its 95 % interval (`low`, `high`) and `n`, the number of questions
+# with a value. A metric without its interval says little: these questions are a sample of all questions that might be asked.
+
+# %%
+metric = sweep.results.headline_metric()
+axes = sweep.results.axes()
+sweep.cells[["cell_id", *axes, metric, f"{metric} low", f"{metric} high", f"{metric} n"]].round(3)
+
+# %% [markdown]
+# The same as a picture. Wide intervals that overlap do **not** mean that cells are equally good: all of them answered the same questions,
+# and the second notebook makes use of that.
+
+# %%
+ok = sweep.cells.query("status == 'OK'")
+columns = "name", metric, f"{metric} low", f"{metric} high"
+rows = [Dot(name, value, low, high, f"{value:.3f}") for name, value, low, high in rows_of(ok, *columns)]
+picture(dots(rows, f"{metric} of all cells"))
+
+# %% [markdown]
+# ## What each setting does
+#
+# A line plot shows one metric over one axis, with a line for each value of a second one. Every point is the mean over the same values of all
+# other axes. The command is `python -m analysis plot SWEEP --metric ... --axis ... --by ...`.
+#
+# `ndcg@10` says how far up the right documents are in the ranking (1 is perfect); `rouge_l` how many words the answer shares with the reference,
+# in their order.
+
+# %%
+picture(plot(axis_means(sweep.results, metric, AXIS, BY)))
+
+# %%
+picture(plot(axis_means(sweep.results, "rouge_l", AXIS, BY)))
+
+# %% [markdown]
+# Does one of the metrics like long chunks, and the other one not? That is usual: finding the right document is one thing, giving the model
+# the right words is another. `sweep.metrics` has all metrics over all groups of questions, as rows to filter:
+
+# %%
+best = sweep.best()
+by_subset = sweep.metrics.query("cell_id == @best.cell_id and metric == @metric and topic.isna() and task.isna()")
+by_subset[["subset", "value", "ci_low", "ci_high", "n"]].sort_values("value").round(3)
+
+# %% [markdown]
+# Where there are fewer than five independent groups of questions there is no interval: they say too little about others.
+#
+# ## Single questions
+#
+# `sweep.samples` reads the questions and answers of cells: only the columns that are asked for, so that it is fast for large sweeps too. `"best"`
+# is the name of the first cell of the leaderboard, here and in all commands.
+
+# %%
+samples = sweep.samples(["question", "references", "answer", "score/rouge_l"], cells="best")
+samples.sort_values("score/rouge_l")[["id", "question", "references", "answer", "score/rouge_l"]].head(3)
+
+# %% [markdown]
+# The bundled questions are Chinese; yours may be in any language. The answers of this demo are sentences that were picked from the chunks (`llm=extractive`), not written by a model. To sweep with a real one add
+# `llm=ollama llm.model=...` or `llm=openai llm.model=...` to the command.
+#
+# **Next:** is the first cell really better than the second? `compare_cells`.

@@ -1,0 +1,97 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 4. The topic x task matrix in depth
+#
+# A mean over all questions hides where a pipeline is good. Data sets with topics (funds, insurance, ...) and tasks (extraction, multi-hop reasoning,
+# ...) give a matrix of both. Its fields are small, and that is what this notebook is about: how to read it without being fooled by chance.
+
+# %% tags=["parameters"]
+SWEEP = ""  # a sweep's folder, or its id in results/; if empty, a small demo that is run once
+METRIC = "rouge_l"
+
+# %%
+import pandas as pd
+
+import analysis
+from analysis.charts.dots import Dot, dots
+from analysis.notebooks.start import demo_sweep, picture, rows_of
+
+sweep = analysis.load(SWEEP or demo_sweep())
+best = sweep.best(METRIC)
+matrix = sweep.matrix(METRIC, best)
+matrix.round(3)
+
+# %% [markdown]
+# Rows are topics, columns are tasks, by the labels of the data set. `All` are the means over the questions of a row or a column. An empty field
+# has no question. The sweep draws the same as a picture, with the number of questions in each field:
+
+# %%
+file = sweep.results.folder_of(best) / f"matrix_{METRIC}.svg"  # of other metrics: run.pictures=all
+picture(file.read_text(encoding="utf-8"))
+
+# %% [markdown]
+# ## How many questions are in a field?
+
+# %%
+n = sweep.matrix(METRIC, best, field="n")
+fields = n.drop(index="All", columns="All").stack().dropna()
+print(f"{len(fields)} fields with {fields.min():.0f} to {fields.max():.0f} questions,")
+print(f"{(fields < 10).sum()} of them with fewer than 10")
+n.astype("Int64")
+
+# %% [markdown]
+# A field of two questions says hardly anything by itself. The **pooled** value of a field is drawn towards its topic and its task, the more, the
+# fewer questions it has. Read raw values to report, and pooled ones to see which fields stand out. (There are none where the matrix is too
+# small to know how much fields differ.)
+
+# %%
+raw = matrix.drop(index="All", columns="All").stack().dropna().rename("raw")
+pooled = sweep.matrix(METRIC, best, field="pooled").stack().dropna().rename("pooled")
+low = sweep.matrix(METRIC, best, field="pooled_low").stack().rename("low")
+high = sweep.matrix(METRIC, best, field="pooled_high").stack().rename("high")
+fields = raw.to_frame().join([pooled, low, high, n.stack().rename("n")])
+fields["moved"] = (fields["pooled"] - fields["raw"]).abs()
+fields.sort_values("moved", ascending=False).head(8).round(3)
+
+# %%
+ordered = fields.sort_values("pooled" if fields["pooled"].notna().any() else "raw", ascending=False)
+chosen = pd.concat([ordered.head(6), ordered.iloc[6:].tail(6)])
+rows = [
+    Dot(f"{topic} / {task}", raw if pooled is None else pooled, low, high, f"n={n:.0f}, raw {raw:.2f}")
+    for topic, task, raw, pooled, low, high, n in rows_of(
+        chosen.reset_index(), "topic", "task", "raw", "pooled", "low", "high", "n"
+    )
+]
+picture(dots(rows, f"{METRIC}: the lowest and the highest fields, pooled"))
+
+# %% [markdown]
+# ## Is another cell better somewhere?
+#
+# Here lies the trap. With 40 fields of a few questions each, some field will favour any cell by a lot. Rows and columns have more questions, so look
+# at the margins first, and test what you find there: `sweep.compare("task/extractive:rouge_l")`.
+
+# %%
+other = sweep.ranked(METRIC)[-1]
+difference = sweep.matrix(METRIC, best) - sweep.matrix(METRIC, other)
+margins = difference["All"].dropna().rename("difference").to_frame()
+margins["n"] = n["All"]
+margins = margins.sort_values("difference").reset_index()
+rows = [Dot(topic, value, note=f"n={n:.0f}") for topic, value, n in rows_of(margins, "topic", "difference", "n")]
+picture(dots(rows, f"{METRIC} by topic: the best cell minus the last one", with_zero=True))
+
+# %% [markdown]
+# Name a winner of a topic only where a test shows it, and never from fewer than 10 questions: `python -m analysis best SWEEP` and the report
+# (`python -m analysis report SWEEP`) keep to that.
+#
+# **Next:** why answers are wrong (`failure_forensics`).

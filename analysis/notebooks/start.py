@@ -1,0 +1,46 @@
+"""What all notebooks begin with: a small sweep to look at, and what makes charts of frames."""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import runner
+from runner.results import OK, RESULTS_DIR, read_sweep
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from IPython.display import SVG
+
+warnings.filterwarnings("ignore", "IProgress not found")  # of progress bars that no notebook here shows
+
+DEMO = (
+    "dataset=demo",
+    "retriever=bm25,hybrid",
+    "chunk.size=64,128,256",
+    "top_k=2,8",
+    "metrics=published",
+)
+"""Twelve cells over the bundled questions, without a language model."""
+
+
+def demo_sweep() -> Path:
+    """The folder of a sweep over `DEMO` in `results/`, which is run (for half a minute) if it is not there."""
+    folder = RESULTS_DIR / "notebooks-demo"
+    if not (folder / "sweep.json").is_file() or read_sweep(folder).status != OK:
+        runner.run([*DEMO, f"hydra.sweep.dir={folder}", "tracking=none", "run.progress=false"])
+    return folder
+
+
+def rows_of(frame: "pd.DataFrame", *columns: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of some columns, with None where a value is missing, as charts want it."""
+    chosen = frame[list(columns)].astype(object)
+    yield from chosen.where(chosen.notna(), None).itertuples(index=False, name=None)
+
+
+def picture(svg: str) -> "SVG":
+    """A chart on white paper, as its colours need it, whatever those of the notebook are, and no wider than the page."""
+    from IPython.display import SVG
+
+    head, _, rest = svg.partition(">")
+    return SVG(f'{head} style="max-width: 100%; height: auto"><rect width="100%" height="100%" fill="white"/>{rest}')

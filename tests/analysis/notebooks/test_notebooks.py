@@ -1,0 +1,96 @@
+"""All notebooks as a reader runs them, one after the other: on a few questions of the demo, in one kernel."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.__main__ import main
+from analysis.notebook_files import read_notebook
+from analysis.notebooks import NOTEBOOKS, start
+from runner.results import read_sweep
+from tests.extras import skip_without
+from tests.forked import run_forked
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PICTURE = "image/svg+xml"
+FEW = ("dataset.limit=60", "run.workers=1", "tracking=none", "run.progress=false")
+TIMEOUT_S = 200
+
+
+def executed(folder: Path) -> dict[str, Any]:
+    """Notebooks by name, with their outputs. They share a kernel, as starting one takes longer than most of them, and
+    each begins with nothing defined.
+    """
+    from nbclient import NotebookClient
+    from nbformat import v4
+
+    notebooks = {name: read_notebook(name) for name in NOTEBOOKS}
+    cells = [cell for own in notebooks.values() for cell in (v4.new_code_cell("%reset -f"), *own.cells)]
+    together = v4.new_notebook(cells=cells)
+    NotebookClient(together, timeout=TIMEOUT_S, resources={"metadata": {"path": str(folder)}}).execute()
+    return notebooks
+
+
+def outputs(notebook: Any) -> Iterator[dict[str, str]]:
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            yield from (output.data for output in cell.outputs if "data" in output)
+
+
+def test_all_run_and_show_tables_and_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skip_without("jupytext", "nbclient", "ipykernel", extra="notebooks")
+    demo = ["-m", *start.DEMO, *FEW, "hydra.sweep.dir=results/notebooks-demo"]
+    swept = run_forked("runner", demo, tmp_path, os.environ, TIMEOUT_S)
+    assert swept.returncode == 0, swept.stderr
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    notebooks = executed(tmp_path)
+    for name, notebook in notebooks.items():
+        data = list(outputs(notebook))
+        assert sum(PICTURE in each for each in data) >= 2 - (name == "published_table"), name
+        assert any("text/html" in each for each in data), name  # a frame
+        assert sum(cell.cell_type == "markdown" for cell in notebook.cells) >= 4, name
+    assert [path.name for path in (tmp_path / "results").glob("*")] == ["notebooks-demo", "store"]
+
+
+def test_the_demo_is_run_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "RESULTS_DIR", tmp_path / "results")
+    few = ("dataset=demo", *FEW[:2], "retriever=bm25", "chunk.size=64,128", "metrics=retrieval", "llm=none")
+    monkeypatch.setattr(start, "DEMO", (*few, f"run.results_dir={tmp_path / 'results'}"))
+    folder = start.demo_sweep()
+    assert (folder.name, len(read_sweep(folder).cells)) == ("notebooks-demo", 2)
+    started = read_sweep(folder).started
+    assert read_sweep(start.demo_sweep()).started == started
+
+
+class TestCommand:
+    def test_writes_all_of_them_for_a_sweep(
+        self, sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        skip_without("jupytext", extra="notebooks")
+        assert main(["notebooks", str(sweep), "--output", str(tmp_path / "mine")]) == 0
+        files = sorted((tmp_path / "mine").iterdir())
+        assert [file.name for file in files] == [
+            f"{place}_{name}.ipynb" for place, name in enumerate(NOTEBOOKS, start=1)
+        ]
+        assert all(str(file) in capsys.readouterr().out for file in files[:1])
+        for file in files:
+            notebook = json.loads(file.read_text(encoding="utf-8"))
+            first = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+            assert "".join(first["source"]).startswith(f"SWEEP = {str(sweep)!r}  #")
+            assert notebook["cells"][0]["cell_type"] == "markdown"
+
+    def test_keeps_what_a_reader_wrote(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        skip_without("jupytext", extra="notebooks")
+        own = tmp_path / "2_compare_cells.ipynb"
+        own.write_text("mine")
+        assert main(["notebooks", "--output", str(tmp_path)]) == 2
+        assert f"{own}: is there already" in capsys.readouterr().err
+        assert [file.name for file in tmp_path.iterdir()] == [own.name]
+
+    def test_a_sweep_that_is_not_there(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["notebooks", str(tmp_path / "nowhere"), "--output", str(tmp_path / "mine")]) == 2
+        assert "nowhere: no sweep here" in capsys.readouterr().err
