@@ -26,6 +26,7 @@ from components.errors import ConfigError
 from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jobs
 from runner.launch.grid_sweeper import SweeperSettings, expand
 from runner.launch.preset_source import PackageAsGroup, ParsedOnce, PresetSearchPath
+from runner.launch.quick_defaults import make_no_unused_maps
 from runner.launch.request import check_jobs
 from runner.launch.sweep import EXIT_INTERRUPTED, EXIT_OVER_BUDGET, Keep, run_sweep
 from runner.pipeline.planned import Job
@@ -172,6 +173,7 @@ def register() -> None:
     Hydra takes plugins from modules under `hydra_plugins` alone, so the classes get a module of that name made here: no
     file has to be installed into a namespace that other distributions share.
     """
+    make_no_unused_maps()
     name = "hydra_plugins.rag_grid"
     try:
         importlib.import_module("hydra_plugins")

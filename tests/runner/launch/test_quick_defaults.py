@@ -1,0 +1,37 @@
+import pytest
+from hydra._internal import defaults_list
+
+from runner.launch.compose import compose_config
+from runner.launch.quick_defaults import _interpolation_map, _map_where_needed
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["top_k=2"],
+        ["language=zh", "judge=omnieval", "judge.llm.model=a-model"],
+        ["expander=combined", "llm=scripted", "language=multi", "refiner=summary"],
+        ["reranker=cascade", "+reranker@reranker.steps.last=lexical", "retriever=arms"],
+    ],
+    ids=" ".join,
+)
+def test_it_composes_what_hydra_does(overrides: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = compose_config(overrides)
+    assert defaults_list._create_interpolation_map is _map_where_needed
+    monkeypatch.setattr("runner.launch.quick_defaults._map_where_needed", _interpolation_map)
+    assert compose_config(overrides) == quick
+    assert defaults_list._create_interpolation_map is _interpolation_map
+
+
+def test_a_map_is_made_for_files_with_an_interpolation_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[list[str]] = []
+
+    def counting(overrides: object, defaults: list[defaults_list.InputDefault], self_added: bool) -> object:
+        made.append([str(default.get_name()) for default in defaults if not default.is_self()])
+        return _interpolation_map(overrides, defaults, self_added)
+
+    monkeypatch.setattr("runner.launch.quick_defaults._interpolation_map", counting)
+    compose_config(["top_k=2", "judge=none", "generator=single"])
+    n_before = len(made)
+    compose_config(["top_k=2", "generator=refine", "llm=scripted"])
+    assert (n_before, len(made)) == (0, 1)
