@@ -81,7 +81,7 @@ def _passages(settings: Settings) -> "tuple[Passages, Passages]":
     table = build_term_table(documents, words)
     events = crud_rag.queries(settings.crud_rag, scale.n_queries)
     chunks = Passages(SpanTexts(documents, spans), table.of_chunks(spans))
-    return chunks, Passages(events, query_terms(events, words, table.vocabulary))
+    return chunks, Passages(events, query_terms(events, words, table))
 
 
 def _seconds_per_query(index: "Bm25", chunks: "Passages", queries: "Passages") -> float:

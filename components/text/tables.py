@@ -3,8 +3,9 @@
 Chunks are spans, so every chunking reads these tables instead of splitting its own texts again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +67,11 @@ class TermTable:
     end: NDArray[np.int32]
     vocabulary: Sequence[str]
 
+    @cached_property
+    def number_of(self) -> Mapping[str, int]:
+        """The positions in the vocabulary, by term."""
+        return {term: i for i, term in enumerate(self.vocabulary)}
+
     def of_documents(self) -> Terms:
         """The terms of every document."""
         return Terms(self.ids, self.offsets[:-1], self.offsets[1:], len(self.vocabulary))
@@ -102,9 +108,9 @@ def build_term_table(texts: Sequence[str], tokenizer: WordTokenizer) -> TermTabl
     return TermTable(kept_before[offsets], ids[kept], _ragged(starts)[1][kept], _ragged(ends)[1][kept], vocabulary)
 
 
-def query_terms(texts: Sequence[str], tokenizer: WordTokenizer, vocabulary: Sequence[str]) -> Terms:
+def query_terms(texts: Sequence[str], tokenizer: WordTokenizer, table: TermTable) -> Terms:
     """Terms of the queries in a corpus's vocabulary; words that the corpus does not hold are left out."""
-    place = {term: i for i, term in enumerate(vocabulary)}
+    place = table.number_of
     rows = [
         np.array(
             [place[term] for term in map(tokenizer.normalize, words.words) if term in place],
@@ -113,4 +119,4 @@ def query_terms(texts: Sequence[str], tokenizer: WordTokenizer, vocabulary: Sequ
         for words in tokenizer.words(texts)
     ]
     offsets, ids = _ragged(rows)
-    return Terms(ids, offsets[:-1], offsets[1:], len(vocabulary))
+    return Terms(ids, offsets[:-1], offsets[1:], len(table.vocabulary))

@@ -20,9 +20,12 @@ from runner.pipeline.list_reranking import RERANKER
 from runner.results import OK, CellResult, SweepResult, read_sweep
 from runner.serving.description import Description
 from runner.serving.graph import cell_of, served_graph, served_nodes
-from runner.serving.nodes import model_paths, without_alarms
+from runner.serving.nodes import model_paths, without_alarms, without_data_sets
 from runner.serving.pipeline import needed_of_all
 from runner.serving.question import defaults_of
+
+_ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
+"""Groups of axes that say what is asked, and how answers are judged."""
 
 
 @dataclass(frozen=True)
@@ -77,19 +80,19 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
     chosen = _chosen_rerankers(whole, result)
     graphs = [served_graph(whole, data, pool, each) for each in (chosen.values() or [None])]
     used = frozenset[str]().union(*(graph.used for graph in graphs))
-    nodes = {name: node for name, node in nodes.items() if name in used}
+    nodes = without_data_sets({name: node for name, node in nodes.items() if name in used})
     found = [store.kept(stage) for stage in needed_of_all(graphs)]
     folders = dict(model_paths(nodes))
     names = _names(folders)
     description = Description(
         sweep.folder_of(result).parent.name,
         result.cell_id,
-        result.axes,
+        _axes(result),
         nodes,
         asdict(data),
         asdict(defaults_of(samples)),
         tuple(asdict(files) for files, _ in found),
-        asdict(pool) if pool else None,
+        asdict(pool) if pool else {},
         plugins,
         chosen,
         names,
@@ -105,6 +108,12 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
         samples,
         tuple(_history(result, plugins).earlier_turns(samples)),
     )
+
+
+def _axes(result: CellResult) -> dict[str, Json]:
+    """Those that count for an answer."""
+    groups = ((name, value, name.partition(".")[0]) for name, value in result.axes.items())
+    return {name: value for name, value, group in groups if value is not None and group not in _ABOUT_THE_SWEEP}
 
 
 def _require_search(cell: Cell) -> None:

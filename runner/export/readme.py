@@ -9,8 +9,6 @@ from runner.loaded import shown
 from runner.ranking import headlines
 from runner.results import CellResult
 
-_ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
-
 _PAGE = """\
 # Pipeline of cell {cell_id}
 
@@ -70,17 +68,11 @@ def readme(cell: ExportedCell) -> str:
         n_documents=data["n_documents"],
         n_samples=data["n_samples"],
         python=result.versions.get("python", "3.11"),
-        axes="\n".join(f"| {_cell(name)} | {_cell(shown(value))} |" for name, value in _told(result.axes)),
+        axes="\n".join(f"| {_cell(name)} | {_cell(shown(value))} |" for name, value in cell.description.axes.items()),
         metrics="\n".join(_metric_rows(result, cell.sweep.headline)),
         model_folders="| `model/artifacts/pipeline/models/` | pretrained models |\n" if cell.models else "",
         needs=_needs(cell),
     )
-
-
-def _told(axes: Mapping[str, Json]) -> list[tuple[str, Json]]:
-    """The axes that count for an answer."""
-    groups = ((name, value, name.partition(".")[0]) for name, value in axes.items())
-    return [(name, value) for name, value, group in groups if value is not None and group not in _ABOUT_THE_SWEEP]
 
 
 def _metric_rows(result: CellResult, headline: str) -> list[str]:

@@ -58,4 +58,4 @@ class QueryTerms(Stage[Terms]):
 
     def make(self, run: Run) -> Terms:
         """Words that the corpus does not hold are left out."""
-        return query_terms(run.read(self.queries).texts, self.tokenizer, run.read(self.terms).vocabulary)
+        return query_terms(run.read(self.queries).texts, self.tokenizer, run.read(self.terms))

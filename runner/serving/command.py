@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -39,6 +40,8 @@ def main(folder: Path, arguments: list[str] | None = None) -> int:
     except RagGridError as error:
         say_error(error)
         return 2
+    except BrokenPipeError:  # whoever read the output, such as `head`, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails as it ends
     return 0
 
 

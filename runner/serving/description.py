@@ -43,11 +43,11 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class Description:
-    """One `pipeline.json`. `components` are the nodes of the configuration by field of the cell, those alone that
-    answering uses; `model_folders` the places in them ("retriever.embedder.model") that name a folder beside the file.
-    `pool` is the data set of the examples in prompts, null if there are none. `rerankers` says which candidate was
-    chosen for each set, where one was; "" is for a question of no set. `is_drawn` is true for a model that draws its
-    answers, so that the same question may be answered otherwise.
+    """One `pipeline.json`. `axes` are those that count for an answer, by short name. `components` are the nodes of the
+    configuration by field of the cell, those alone that answering uses; `model_folders` the places in them
+    ("retriever.embedder.model") that name a folder beside the file. `pool` is the data set of the examples in prompts,
+    empty if there are none. `rerankers` says which candidate was chosen for each set, where one was; "" is for a
+    question of no set.
     """
 
     sweep_id: str
@@ -57,7 +57,7 @@ class Description:
     data: Mapping[str, Json]
     defaults: Mapping[str, Json]
     stages: tuple[Mapping[str, Json], ...]
-    pool: Mapping[str, Json] | None = None
+    pool: Mapping[str, Json] = field(default_factory=dict)
     plugins: tuple[str, ...] = ()
     rerankers: Mapping[str, str] = field(default_factory=dict)
     model_folders: Mapping[str, str] = field(default_factory=dict)

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, get_type_hints
 
-from components.errors import DataError
+from components.datasets.left_behind import LeftBehind
 from components.histories.gold import GoldHistory
 from components.json_value import Json
 from components.metrics.interval import Intervals
 from components.protocols import RerankerSelection
-from components.records import Answer, Benchmark, Context, Documents, Hits, Queries, Spans
+from components.records import Answer, Context, Documents, Hits, Queries, Spans
 from runner.engine.identity import key_of
 from runner.engine.stage import Stage
 from runner.launch.schema import build_component
@@ -25,23 +25,6 @@ _ASKED = "whatever is asked"
 
 _NOT_SERVED = ("metrics", "judge", "dataset", "history")
 """Fields of a cell that answering does not use: see `unevaluated`."""
-
-
-@dataclass(frozen=True)
-class LeftBehind:
-    """The data set of an exported cell: its documents came along as kept stages."""
-
-    name: str
-
-    version: ClassVar[int] = 1
-
-    def fingerprint(self) -> str:
-        """That of nothing."""
-        return ""
-
-    def load(self) -> Benchmark:
-        """Raises DataError."""
-        raise DataError(f"the data set {self.name} is not part of an exported pipeline")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
+from components.datasets.left_behind import LeftBehind
 from components.json_value import Json
 from components.pretrained.model_folder import local_folder
 
@@ -33,6 +34,19 @@ def with_model_folders(nodes: Mapping[str, Json], names: Mapping[str, str], fold
 
     def change(place: str, value: Json) -> Json:
         return str((folder / names[place]).absolute()) if place in names else value
+
+    return {name: _changed(node, name, change) for name, node in nodes.items()}
+
+
+def without_data_sets(nodes: Mapping[str, Json]) -> dict[str, Json]:
+    """The configuration without the places of data sets, which are not where the pipeline is: of those that hold the
+    examples of prompts nothing is left but a name.
+    """
+
+    def change(place: str, value: Json) -> Json:
+        if isinstance(value, Mapping) and hasattr(_class_of(value), "fingerprint"):
+            return {"_target_": f"{LeftBehind.__module__}.{LeftBehind.__qualname__}", "name": place}
+        return value
 
     return {name: _changed(node, name, change) for name, node in nodes.items()}
 

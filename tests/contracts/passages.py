@@ -24,5 +24,5 @@ def passages(texts: Sequence[str], table: TermTable | None) -> Passages:
 
 def queries_for(texts: Sequence[str], tokenizer: WordTokenizer | None, table: TermTable | None) -> Passages:
     """Queries, with their terms in the vocabulary of the table."""
-    terms = query_terms(texts, tokenizer, table.vocabulary) if tokenizer and table else None
+    terms = query_terms(texts, tokenizer, table) if tokenizer and table else None
     return Passages(texts, terms)

@@ -6,8 +6,12 @@ import pytest
 from pyarrow.parquet import read_table
 
 from runner.results import read_cells, read_sweep
+from runner.serving.check import check
+from runner.serving.description import CHECK, PIPELINE
+from runner.serving.pipeline import load_pipeline
 from tests.extras import skip_without
 from tests.models.tiny import CHAT_TEMPLATE, save_bert, save_lora, save_qwen2
+from tests.runner.export.exporting import export
 from tests.runner.sweeping import FEW_METRICS, QUIET, only_sweep, own_data, run_command
 
 skip_without("sentence_transformers", "FlagEmbedding", "peft", "transformers", "torch")
@@ -46,3 +50,18 @@ def test_answers_without_a_word_of_the_packages(folder: Path) -> None:
     assert all(plain[:-1])
     assert all(adapted[:-1])
     assert plain != adapted
+    exports_with_its_models(folder, cells[1].cell_id)
+
+
+def exports_with_its_models(folder: Path, cell_id: str) -> None:
+    """The cell answers in another folder, without the models' own ones."""
+    assert export(folder, cell_id, folder / "first", sweep=only_sweep(folder).name) == 0
+    (folder / "first").rename(folder / "moved")
+    for name in ("bert", "qwen2", "lora"):
+        (folder / name).rename(folder / f"{name}-elsewhere")
+    names = {path.name for path in (folder / "moved" / PIPELINE / "models").iterdir()}
+    assert names == {"1-bert", "2-qwen2", "3-lora"}
+    report = check(load_pipeline(folder / "moved"), folder / "moved" / CHECK)
+    assert (report.n_rankings_equal, report.n_answers, report.n_answers_equal) == (3, 2, 2)
+    needed = (folder / "moved" / "requirements.txt").read_text(encoding="utf-8")
+    assert all(f"\n{name}==" in needed for name in ("torch", "transformers", "peft", "sentence-transformers"))

@@ -63,7 +63,7 @@ def test_terms_of_chunks_are_the_words_that_lie_wholly_inside(tokenizer: WordTok
 
 def test_terms_of_queries_leave_out_what_the_corpus_does_not_hold() -> None:
     table = build_term_table(TEXTS, RjiebaWords())
-    terms = query_terms(["浙江的首都 PARIS 首都", "上海", ""], RjiebaWords(), table.vocabulary)
+    terms = query_terms(["浙江的首都 PARIS 首都", "上海", ""], RjiebaWords(), table)
     assert words_of(terms, table) == [["浙江", "首都", "paris", "首都"], [], []]
 
 

@@ -11,11 +11,11 @@ from runner.serving.pipeline import Pipeline, load_pipeline
 from tests.runner.sweeping import SWEEP_ID
 
 
-def export(folder: Path, cell: str, out: Path, *options: str) -> int:
+def export(folder: Path, cell: str, out: Path, *options: str, sweep: str = SWEEP_ID) -> int:
     """The exit code of `python -m runner.export` of a cell of the sweep in `folder`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(export_folder, "write_model", lambda *_: None)
-        return main([str(folder / "results" / SWEEP_ID), cell, "--out", str(out), *options])
+        return main([str(folder / "results" / sweep), cell, "--out", str(out), *options])
 
 
 def exported(folder: Path, cell: str, out: Path) -> Pipeline:

@@ -1,0 +1,15 @@
+"""The data set of an exported pipeline."""
+
+import pytest
+
+from components.datasets.left_behind import LeftBehind
+from components.errors import DataError
+from components.protocols import Dataset
+
+
+def test_it_says_that_it_is_not_there() -> None:
+    data = LeftBehind("demo")
+    assert isinstance(data, Dataset)
+    assert data.fingerprint() == ""
+    with pytest.raises(DataError, match="the data set demo is not part of an exported pipeline"):
+        data.load()
