@@ -16,7 +16,7 @@ from runner.export.__main__ import main
 from runner.results import RESULTS_DIR
 from tests.runner.sweeping import SWEEP_ID, run_command
 
-pytestmark = pytest.mark.network
+pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]
 
 PORT = 5917
 QUESTION = "罚款是多少?"
