@@ -34,6 +34,9 @@ from runner.json_types import require_types
 T = TypeVar("T")
 
 RESULTS_DIR = Path("results")
+LATEST = "latest"
+"""The name of whichever sweep was written to last."""
+
 SCHEMA_VERSION = 2
 _N_SWEEPS_LISTED = 10
 _N_CHARACTERS_OF_KEY = 12
@@ -182,13 +185,16 @@ def _summed(a: Mapping[str, Json], b: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
-    """The sweep's folder `text`, or else the one of that id in `results_dir`. Raises DataError, which lists the newest
-    sweeps that are there.
+    """The sweep's folder `text`, or else the one of that id in `results_dir`; "latest" is the one there that was
+    written to last. Raises DataError, which lists the newest sweeps that are there.
     """
     for folder in (Path(text), results_dir / text):
         if (folder / "sweep.json").is_file():
             return folder
-    there = sorted(path.parent.name for path in results_dir.glob("*/sweep.json"))[-_N_SWEEPS_LISTED:]
+    files = list(results_dir.glob("*/sweep.json"))
+    if text == LATEST and files:
+        return max(files, key=lambda path: path.stat().st_mtime_ns).parent
+    there = sorted(path.parent.name for path in files)[-_N_SWEEPS_LISTED:]
     hint = f"the newest in {results_dir} are: {', '.join(there)}" if there else f"there is none in {results_dir} either"
     raise DataError(f"{text}: no sweep here (no sweep.json); {hint}")
 

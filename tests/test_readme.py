@@ -32,6 +32,9 @@ MOST_CELLS_RUN = 20
 OWN_METRIC = "answered"
 """Commands that name it belong together: the metric of the reader's own package has a test of its own."""
 
+FIRST_PATH = "## From a sweep to a pipeline that answers\n"
+"""The part of the README whose first commands are given one after the other, in one folder."""
+
 TIMEOUT_S = 280
 
 NOT_RUN = ("python -m pip ", "mlflow ui ", "mlflow models serve ")
@@ -48,9 +51,15 @@ def commands(*pages: str) -> list[str]:
     return list(dict.fromkeys(line for line in lines if line))
 
 
+def first_path() -> list[str]:
+    """What the front page has a newcomer do: these commands belong together."""
+    return commands(README.partition(FIRST_PATH)[2].partition("\n## ")[0].partition("To go further")[0])
+
+
 def with_module(name: str) -> list[list[str]]:
-    """The arguments of every `python -m <name>`."""
-    found = [command.rpartition("&& ")[2] for command in commands()]
+    """The arguments of every `python -m <name>` but those of the first path."""
+    together = first_path()
+    found = [command.rpartition("&& ")[2] for command in commands() if command not in together]
     return [shlex.split(command)[3:] for command in found if re.match(rf"python -m {re.escape(name)}( |$)", command)]
 
 
@@ -269,13 +278,29 @@ def test_the_winner_is_exported_and_answers(sweep: Path) -> None:
     model = (sweep / "winner" / "model" / "MLmodel").read_text(encoding="utf-8")
     assert "task: agent/v1/responses" in model
     assert "/tmp" not in model
-    check, question = (shlex.split(command)[1:] for command in commands() if command.startswith(EXPORTED))
+    check, question = (shlex.split(command)[1:] for command in commands(*PAGES[1:]) if command.startswith(EXPORTED))
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     for words, wanted in ((check, "60 of 60 answers equal, 60 of 60 rankings equal ("), (question, "[1] ")):
         command = [sys.executable, *words]
         told = subprocess.run(command, cwd=sweep, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
         assert told.returncode == 0, told.stderr + told.stdout
         assert wanted in told.stdout
+
+
+def test_from_the_first_sweep_to_a_pipeline_that_answers(tmp_path: Path) -> None:
+    sweep, report, samples, export, ask = map(shlex.split, first_path())
+    few = ["dataset.limit=20", "embedder=hashing", "metrics=retrieval", "tracking=none", "run.workers=1", *SMALL]
+    told = []
+    for command in ([*sweep, *few], report, samples, export):
+        done = run(command[2:], tmp_path)
+        assert done.returncode == 0, done.stderr + done.stdout
+        told.append(done.stdout)
+    assert "Plan: 12 cells" in told[0]
+    assert [path.suffix for path in sorted(tmp_path.glob("results/*/report.*"))] == [".html", ".json", ".md"]
+    assert told[2].count("question") >= 3
+    answered = python(ask[1:], tmp_path)
+    assert answered.returncode == 0, answered.stderr
+    assert "[1] " in answered.stdout
 
 
 @pytest.mark.parametrize("arguments", without_own_metric(with_module("analysis")), ids=" ".join)
@@ -327,8 +352,8 @@ def test_description_of_a_data_set(own: Path) -> None:
 
 
 def test_every_option_is_named_and_exists() -> None:
-    """Those that are a model by name, which begin from another option, in docs/models.md; all others in the README."""
-    rows = re.findall(r"^\| `(\w+)` \| (`[^|]+`) \|", README, re.MULTILINE)
+    """Models by name, which begin from another option, in docs/models.md; all others in docs/axes.md."""
+    rows = re.findall(r"^\| `(\w+)` \| (`[^|]+`) \|", (ROOT / "docs/axes.md").read_text("utf-8"), re.MULTILINE)
     rows += re.findall(r"^\| `(\w+)` \| (\*?`[^|]+`) \|$", (ROOT / "docs/models.md").read_text("utf-8"), re.MULTILINE)
     assert len(rows) > 10
     named: defaultdict[str, set[str]] = defaultdict(set)

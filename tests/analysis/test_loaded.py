@@ -1,3 +1,4 @@
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,15 @@ class TestOpenSweep:
     def test_by_folder_and_by_id(self, sweep: Path) -> None:
         assert load(str(sweep)) == load("tiny", sweep.parent)
         assert [cell.cell_id for cell in load(str(sweep)).cells] == [cell.cell_id for cell in tiny_sweep.CELLS]
+
+    def test_the_latest_is_the_one_that_was_written_to_last(self, tmp_path: Path) -> None:
+        for name, time in (("2026", 2), ("a-name", 3), ("2027", 1)):
+            os.utime(tiny_sweep.write(tmp_path / name) / "sweep.json", (time, time))
+        assert load("latest", tmp_path).folder == tmp_path / "a-name"
+        tiny_sweep.write(tmp_path / "latest")
+        assert load("latest", tmp_path).folder == tmp_path / "latest"
+        with pytest.raises(DataError, match=r"latest: no sweep here .* there is none in"):
+            load("latest", tmp_path / "empty")
 
     def test_an_unknown_one_lists_those_that_are_there(self, sweep: Path) -> None:
         with pytest.raises(DataError, match=r"tinny: no sweep here .* the newest in .*results.* are: tiny"):
