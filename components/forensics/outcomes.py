@@ -100,13 +100,11 @@ def _relative(sample: AnsweredSample) -> JudgedOutcome:
 def _by_references(sample: AnsweredSample) -> JudgedOutcome:
     """By the parts that an answer must contain, where the data set says so; else by the best of the references."""
     form = form_to_search(sample.answer)
-    parts = [
-        own for own in ([form_to_search(text) for text in wordings] for wordings in sample.answer_parts) if any(own)
-    ]
+    parts = [own for own in ([_wanted(text) for text in wordings] for wordings in sample.answer_parts) if any(own)]
     if parts:
         n_found = sum(any(contains(form, wording) for wording in wordings) for wordings in parts)
         return _judged(n_found / len(parts), n_found == len(parts), is_long=False)
-    found = [_against(form, sample.question, reference) for reference in sample.references if form_to_search(reference)]
+    found = [_against(form, sample.question, reference) for reference in sample.references if _wanted(reference)]
     if not found:
         return JudgedOutcome(Outcome.NOT_JUDGED)
     return max(found, key=lambda judged: _GOODNESS[judged.outcome])
@@ -118,7 +116,7 @@ _GOODNESS = {Outcome.WRONG: 0, Outcome.PARTLY: 1, Outcome.RIGHT: 2}
 def _against(form: str, question: str, reference: str) -> JudgedOutcome:
     added = _added(question, reference)
     is_long = len(added.words) > LONG_REFERENCE
-    if not is_long and contains(form, form_to_search(reference)):
+    if not is_long and contains(form, _wanted(reference)):
         return JudgedOutcome(Outcome.RIGHT)
     numbers = [contains(form, number) for number in added.numbers]
     said = [*numbers, *(contains(form, word) for word in added.words)]
@@ -133,6 +131,10 @@ def _judged(share: float, is_right: bool, *, is_long: bool) -> JudgedOutcome:
     outcome = Outcome.RIGHT if is_right else Outcome.WRONG if share < WRONG_BELOW else Outcome.PARTLY
     is_other_wording = outcome is not Outcome.RIGHT and share > 0
     return JudgedOutcome(outcome, "long text" if is_long else "paraphrase" if is_other_wording else "")
+
+
+_wanted = lru_cache(maxsize=50_000)(form_to_search)
+"""Forms of questions and references, which all cells of a sweep share."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ def _added(question: str, reference: str) -> _Added:
     """Function words of English and single Chinese characters say little, and are left out where anything else is
     added. What adds nothing to its question is taken as a whole.
     """
-    asked, form = form_to_search(question), form_to_search(reference)
+    asked, form = _wanted(question), _wanted(reference)
     numbers = [number for number in dict.fromkeys(_NUMBER.findall(form)) if contains(form, number)]
     words = [word for word in dict.fromkeys(_words(form)) if not _NUMBER.fullmatch(word)]
     new_numbers, new_words = ([own for own in owns if not contains(asked, own)] for owns in (numbers, words))

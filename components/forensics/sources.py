@@ -6,6 +6,8 @@ from enum import StrEnum
 
 RUN = 8
 """Characters, white space apart; of a shorter answer all of it."""
+_BETWEEN = "\n"
+"""No run has one."""
 DISTRACTED_FROM, UNUSED_BELOW = 0.3, 0.1
 
 
@@ -43,11 +45,11 @@ def shares_of(answer: str, gold: Sequence[str], others: Sequence[str]) -> Shares
 def _share(answer: str, passages: Sequence[str]) -> float:
     if not answer:
         return 0.0
-    texts = [_compact(passage) for passage in passages]
+    text = _BETWEEN.join(map(_compact, passages))
     run = min(RUN, len(answer))
     covered = bytearray(len(answer))
     for start in range(len(answer) - run + 1):
-        if any(answer[start : start + run] in text for text in texts):
+        if answer[start : start + run] in text:
             covered[start : start + run] = b"\1" * run
     return sum(covered) / len(answer)
 
