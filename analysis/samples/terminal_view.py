@@ -1,5 +1,6 @@
 """Samples in a terminal or a pipe."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from analysis.samples.story import Excerpt, Side, Story
 from runner.display import printable
 
 _GOLD = "bold yellow"
+_SPACE = re.compile(r"\s+")
 _INDENT = 12
 _N_HITS, _HIT_CHARACTERS = 8, 160
 
@@ -85,8 +87,8 @@ def _marked(excerpt: Excerpt) -> Text:
     """The gold between « and », which a pipe has too."""
     left_out = f" … ({excerpt.n_left_out:,} more characters) … " if excerpt.n_left_out else ""
     parts = (excerpt.before, f"«{excerpt.gold}{left_out}{excerpt.rest}»", excerpt.behind)
-    before, gold, behind = (" ".join(printable(part).split()) for part in parts)
-    return Text(" ").join(filter(None, (Text(before), Text(gold, style=_GOLD), Text(behind))))
+    before, gold, behind = (_SPACE.sub(" ", printable(part)) for part in parts)
+    return Text.assemble(before.lstrip(), (gold, _GOLD), behind.rstrip())
 
 
 def _text(text: str) -> Text:
