@@ -1,47 +1,34 @@
 """The report as Markdown, for a pull request or a run's description: answer, tables and warnings, without pictures."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from analysis.decision.recommendations import SHOWN
 from analysis.report.cells import CellTable, interval_text
-from analysis.report.prose import Prose, duration, number
+from analysis.report.classes import CLASSES
+from analysis.report.markdown_text import plain, prose_text, table
+from analysis.report.prose import duration, number
 from analysis.report.record import Report
+from analysis.report.scenarios import Choice
 from runner.display import printable
-
-_MARKUP = re.compile(r"([\\`*_\[\]|~#])")
 
 
 def render(report: Report) -> str:
     """Markdown in which all data are text."""
-    return "\n".join([*_answer(report), *_cells(report), *_cost(report), *_trust(report), *_reproduce(report)]) + "\n"
-
-
-def plain(text: object) -> str:
-    """On one line, with what Markdown or HTML would take for markup escaped."""
-    line = " ".join(printable(str(text)).split())
-    return _MARKUP.sub(r"\\\1", line).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _prose(sentence: Prose) -> str:
-    """Spaces stay outside of the stars."""
-    return "".join(
-        f"**{plain(piece)}**" if place % 2 and piece.strip() else _spaced(piece)
-        for place, piece in enumerate(sentence.pieces)
+    return (
+        "\n".join(
+            [
+                *_answer(report),
+                *_scenarios(report),
+                *_cells(report),
+                *_axes(report),
+                *_cost(report),
+                *_failures(report),
+                *_trust(report),
+                *_reproduce(report),
+            ]
+        )
+        + "\n"
     )
-
-
-def _spaced(piece: str) -> str:
-    before, after = (" " if piece[:1].isspace() else ""), (" " if piece[-1:].isspace() and piece.strip() else "")
-    return f"{before}{plain(piece)}{after}"
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield ""
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{'---|' * len(heads)}"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
-    yield ""
 
 
 def _answer(report: Report) -> Iterator[str]:
@@ -49,7 +36,7 @@ def _answer(report: Report) -> Iterator[str]:
     yield ""
     yield f"Sweep {plain(report.sweep)} \u00b7 {plain(report.answer.about)}"
     yield ""
-    yield _prose(report.answer.sentence)
+    yield prose_text(report.answer.sentence)
     if report.warnings:
         yield ""
         yield f"> **Read with care.** {plain('; '.join(check.head for check in report.warnings))}."
@@ -59,18 +46,40 @@ def _answer(report: Report) -> Iterator[str]:
         yield f"- {plain(figure.head)}: **{plain(figure.value)}** ({plain(figure.note)})"
 
 
+def _scenarios(report: Report) -> Iterator[str]:
+    if report.scenarios is None:
+        return
+    axes = report.scenarios.axes
+    yield ""
+    yield "## What to take for each scenario"
+    rows = [row for group in report.scenarios.groups for row in group.telling]
+    yield from table(
+        ["scenario", "n", *map(plain, axes)],
+        ([plain(row.label), f"{row.n:,}", *(_choice(row.choices.get(axis)) for axis in axes)] for row in rows),
+    )
+    if too_few := [row for group in report.scenarios.groups for row in group.too_few]:
+        yield f"Too few samples to name anything: {plain(', '.join(f'{row.label} ({row.n})' for row in too_few))}."
+
+
+def _choice(choice: Choice | None) -> str:
+    if choice is None:
+        return "\u2013"
+    head = f"**{plain(choice.head)}**" if choice.verdict == SHOWN else plain(choice.head)
+    return f"{head} ({plain(choice.note)})" if choice.note else head
+
+
 def _cells(report: Report) -> Iterator[str]:
     yield ""
     yield "## All cells"
-    for table in report.cells.tables:
+    for own in report.cells.tables:
         yield ""
-        yield f"### {plain(table.title)}"
-        yield from _cell_table(table, report.cells.axes)
-        if table.why_not:
-            yield plain(table.why_not)
-        if table.n_more:
-            yield f"The first {len(table.shown)} of {len(table.rows)} rows; all are in report.json."
-        yield from (f"- {plain(note)}" for note in table.notes)
+        yield f"### {plain(own.title)}"
+        yield from _cell_table(own, report.cells.axes)
+        if own.why_not:
+            yield plain(own.why_not)
+        if own.n_more:
+            yield f"The first {len(own.shown)} of {len(own.rows)} rows; all are in report.json."
+        yield from (f"- {plain(note)}" for note in own.notes)
     if report.cells.failed:
         yield ""
         yield "Cells that failed:"
@@ -81,30 +90,80 @@ def _cells(report: Report) -> Iterator[str]:
         yield f"No result yet: {plain(', '.join(report.cells.unfinished))}."
 
 
-def _cell_table(table: CellTable, axes: Sequence[str]) -> Iterator[str]:
+def _cell_table(own: CellTable, axes: Sequence[str]) -> Iterator[str]:
     heads = [
         *map(plain, axes or ["cell"]),
-        plain(table.metric),
+        plain(own.metric),
         "95 % interval",
         "against the best",
         "adj. p",
         "verdict",
     ]
-    yield from _table(
+    yield from table(
         heads,
         (
             [
                 *(plain(row.levels[axis]) for axis in axes),
                 *([] if axes else [plain(row.name)]),
-                number(row.mean, table.digits),
-                interval_text(row, table.digits),
-                "" if row.difference is None else number(row.difference, table.digits, "+"),
+                number(row.mean, own.digits),
+                interval_text(row, own.digits),
+                "" if row.difference is None else number(row.difference, own.digits, "+"),
                 "" if row.p_adjusted is None else number(row.p_adjusted),
                 row.verdict,
             ]
-            for row in table.shown
+            for row in own.shown
         ),
     )
+
+
+def _axes(report: Report) -> Iterator[str]:
+    if not report.axes:
+        return
+    scenario = report.axes[0]
+    yield ""
+    yield "## What each axis buys"
+    yield ""
+    yield f"{plain(scenario.label)}: differences in {plain(report.metric)} from one value of each axis (bold: shown)."
+    yield from table(
+        ["axis", "value", "mean", "difference", "95 % interval"],
+        (
+            [
+                plain(own.axis),
+                plain(level.level),
+                number(level.mean, own.digits),
+                _strong(number(level.difference, own.digits, "+"), is_strong=level.is_shown),
+                ""
+                if level.low is None
+                else f"{number(level.low, own.digits, '+')} to {number(level.high, own.digits, '+')}",
+            ]
+            for own in scenario.axes
+            for level in own.levels
+        ),
+    )
+    yield from (f"- {plain(one.text)} ({'shown' if one.is_shown else 'not shown'})" for one in scenario.interactions)
+
+
+def _strong(text: str, *, is_strong: bool) -> str:
+    return f"**{text}**" if is_strong else text
+
+
+def _failures(report: Report) -> Iterator[str]:
+    yield ""
+    yield "## Where it fails, and why"
+    if report.failures is None:
+        yield ""
+        yield plain(report.why_no_failures)
+        return
+    found = report.failures
+    yield from table(
+        ["cell", *(plain(CLASSES[name].label) for name in found.classes)],
+        (
+            [plain(row.name), *(f"{row.counts[name]:,}" if name in row.counts else "" for name in found.classes)]
+            for row in found.rows
+        ),
+    )
+    if found.n_cells_left_out:
+        yield f"{found.n_cells_left_out} more cells were not looked at."
 
 
 def _cost(report: Report) -> Iterator[str]:
@@ -115,7 +174,7 @@ def _cost(report: Report) -> Iterator[str]:
     yield "## Quality against cost"
     yield ""
     yield f"Cells that no other one beats in both {plain(cost.metric)} and some cost (bold)."
-    yield from _table(
+    yield from table(
         ["cell", plain(cost.metric), *map(plain, cost.heads.values())],
         (
             [
@@ -132,7 +191,7 @@ def _cost_text(value: float | None, name: str, *, is_on_front: bool) -> str:
     if value is None:
         return "\u2013"
     text = duration(value) if "seconds" in name else number(value, 4 if name == "cost" else 0)
-    return f"**{text}**" if is_on_front else text
+    return _strong(text, is_strong=is_on_front)
 
 
 def _trust(report: Report) -> Iterator[str]:

@@ -160,7 +160,8 @@ def _chosen(read: Sequence[_Read]) -> dict[str, str]:
     """
     first = read[0]
     scored = [(score, sample_id) for sample_id in first.rows if (score := first.score(sample_id)) is not None]
-    ascending = [sample_id for _, sample_id in sorted(scored)] or list(first.rows)
+    known = [sample_id for _, sample_id in sorted(scored)]
+    ascending = [*known, *(sample_id for sample_id in first.rows if first.score(sample_id) is None)]
     chosen: dict[str, str] = {}
     for name in CLASSES:
         own = [sample_id for sample_id in ascending if first.class_name(sample_id) == name]

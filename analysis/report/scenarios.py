@@ -34,6 +34,11 @@ class ScenarioRow:
     n_clusters: int
     choices: Mapping[str, Choice]
 
+    @property
+    def is_telling(self) -> bool:
+        """Whether there were enough samples for any choice."""
+        return any(choice.verdict != TOO_FEW for choice in self.choices.values())
+
 
 @dataclass(frozen=True)
 class ScenarioGroup:
@@ -41,6 +46,16 @@ class ScenarioGroup:
 
     head: str
     rows: tuple[ScenarioRow, ...]
+
+    @property
+    def telling(self) -> list[ScenarioRow]:
+        """Those with enough samples for a choice."""
+        return [row for row in self.rows if row.is_telling]
+
+    @property
+    def too_few(self) -> list[ScenarioRow]:
+        """The others."""
+        return [row for row in self.rows if not row.is_telling]
 
 
 @dataclass(frozen=True)

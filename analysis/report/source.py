@@ -1,6 +1,6 @@
 """What the sections of a report are made from: a sweep, the metrics it is looked at by, and the tests between cells."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _N_METRICS = 5
+MANY_CELLS, N_RESAMPLES_OF_MANY = 100, 1_999
+"""With more cells, pairs of them in resamples are what takes long: fewer resamples, and tests by one metric alone."""
+MANY_LEVELS = 30
+"""Of an axis with more, pairs of values are not compared."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,20 @@ class Source:
 
     @property
     def test(self) -> PairedTest:
-        """That of `python -m analysis compare`."""
-        return PairedTest(confidence=1 - self.alpha)
+        """That of `python -m analysis compare`, with fewer resamples for very many cells."""
+        usual = PairedTest(confidence=1 - self.alpha)
+        return replace(usual, n_resamples=N_RESAMPLES_OF_MANY) if self.has_many_cells else usual
+
+    @property
+    def has_many_cells(self) -> bool:
+        """More than can be compared by every metric."""
+        return len(self.sweep.cells) > MANY_CELLS
+
+    @cached_property
+    def crowded_axes(self) -> list[str]:
+        """Axes with more values than can be compared."""
+        levels = {axis: {cell.axes.get(axis) for cell in self.sweep.cells} for axis in self.names.axes}
+        return [axis for axis, values in levels.items() if len(values) > MANY_LEVELS]
 
     @cached_property
     def names(self) -> CellNames:
@@ -62,9 +78,11 @@ class Source:
 
     @cached_property
     def scores(self) -> Scores | None:
-        """What the main metric made of all samples, by scenario; None where no two cells can be compared."""
+        """What the main metric made of all samples, by scenario; None where no two cells, or too many values of an
+        axis, can be compared.
+        """
         main = self.main
-        return Scores.read(self.sweep, main.metric) if main and main.family else None
+        return Scores.read(self.sweep, main.metric) if main and main.family and not self.crowded_axes else None
 
     @cached_property
     def ordered(self) -> list[CellResult]:
@@ -98,6 +116,8 @@ class Source:
     def _compare(self, metric: SubsetMetric) -> Compared:
         if len(self.valued(metric)) < 2:
             return Compared(metric, why_not="A comparison needs two cells with a value.")
+        if self.has_many_cells and metric != self.metrics[0]:
+            return Compared(metric, why_not=f"With more than {MANY_CELLS} cells only {self.metrics[0]} is tested here.")
         try:
             return Compared(metric, comparison.compare_cells(self.sweep, metric, self.test, alpha=self.alpha))
         except DataError as error:  # cells without a common sample, say: the page says so in the table's place

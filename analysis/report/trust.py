@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.report.prose import count, listed
-from analysis.report.source import Source
+from analysis.report.source import MANY_CELLS, MANY_LEVELS, Source
 from components.records import AnswerState
 from runner.results import OK, CellResult
 
@@ -62,6 +62,7 @@ def gather(source: Source) -> tuple[Check, ...]:
     cells = [cell for cell in source.sweep.cells if cell.status == OK]
     found = [
         *_cells(source),
+        *_size(source),
         *_stand_ins(cells),
         *_samples(source),
         *_fields(cells, source),
@@ -87,6 +88,19 @@ def _cells(source: Source) -> Iterator[Check]:
         yield Check(WARNING, "The sweep is unfinished", text)
     if not failed and not sweep.unfinished:
         yield Check(FINE, "Every cell has a result", f"{count(len(sweep.cells), 'cell')}, none failed.")
+
+
+def _size(source: Source) -> Iterator[Check]:
+    """What is told less of because there is so much."""
+    if source.has_many_cells:
+        text = (
+            f"More than {MANY_CELLS} cells: p-values rest on {source.test.n_resamples:,} resamples, and one metric is "
+            "tested. python -m analysis compare tests any other one."
+        )
+        yield Check(NOTE, "Many cells", text)
+    if source.crowded_axes:
+        text = f"More than {MANY_LEVELS} values of {listed(source.crowded_axes)}: what axes buy is not told."
+        yield Check(NOTE, "Many values of an axis", text)
 
 
 def _stand_ins(cells: Sequence[CellResult]) -> Iterator[Check]:

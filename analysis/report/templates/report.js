@@ -33,6 +33,30 @@ function compare(a, b) {
   return typeof a === "number" ? -1 : 1;
 }
 
+// Tables and pictures that say the same by another metric, scenario or cost are chosen from a list.
+for (const first of document.querySelectorAll("div.first")) {
+  const options = [...first.parentElement.querySelectorAll(":scope > details.option")];
+  if (!options.length) continue;
+  const label = document.createElement("label");
+  label.className = "switch";
+  const select = document.createElement("select");
+  for (const name of [first.dataset.name, ...options.map((option) => option.querySelector("summary").textContent)]) {
+    select.append(new Option(name));
+  }
+  label.append(options[0].dataset.of, select);
+  first.before(label);
+  const choose = () => {
+    first.hidden = select.selectedIndex > 0;
+    options.forEach((option, place) => {
+      option.hidden = place + 1 !== select.selectedIndex;
+      option.open = !option.hidden;
+      option.querySelector("summary").hidden = true;
+    });
+  };
+  select.addEventListener("change", choose);
+  choose();
+}
+
 // Samples are filtered, searched and put in another order.
 const filters = document.querySelector("form.filters");
 if (filters) {

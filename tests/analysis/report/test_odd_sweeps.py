@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from runner import results
 from tests.analysis import tiny_sweep
 from tests.analysis.report.pages import rendered, report_on
@@ -56,6 +58,20 @@ def test_cells_that_are_all_the_same(tmp_path: Path) -> None:
     same = [replace(cell, rouge_l=CELLS[0].rouge_l) for cell in CELLS[:2]]
     page, _, _ = rendered(report_on(tiny_sweep.write(tmp_path, same)))
     assert "All 2 cells have the same value for every sample." in page.text
+
+
+def test_hundreds_of_cells_are_cut_with_a_statement(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    cells = [
+        TinyCell(f"{place:012x}", {"size": place}, random.uniform(0, 1, 8).round(3).tolist()) for place in range(110)
+    ]
+    report = report_on(tiny_sweep.write(tmp_path, cells), "rouge_l")
+    page, text, _ = rendered(report)
+    assert len(report.cells.tables[0].rows) == 110
+    assert page.text.count("The first 100 of 110 rows") == 2
+    assert "The first 100 of 110 rows" in text
+    assert "only rouge_l of all samples is tested here" in page.text
+    assert "More than 30 values of size" in page.text
 
 
 def test_what_comes_from_data_is_text(tmp_path: Path) -> None:

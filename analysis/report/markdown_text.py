@@ -1,0 +1,38 @@
+"""Texts and tables in Markdown, in which all data are text."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from analysis.report.prose import Prose
+from runner.display import printable
+
+_MARKUP = re.compile(r"([\\`*_\[\]|~#])")
+
+
+def plain(text: object) -> str:
+    """On one line, with what Markdown or HTML would take for markup escaped."""
+    line = " ".join(printable(str(text)).split())
+    return _MARKUP.sub(r"\\\1", line).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def prose_text(sentence: Prose) -> str:
+    """Strong pieces between stars, which touch no space."""
+    return "".join(
+        f"**{plain(piece)}**" if place % 2 and piece.strip() else _spaced(piece)
+        for place, piece in enumerate(sentence.pieces)
+    )
+
+
+def _spaced(piece: str) -> str:
+    before, after = (" " if piece[:1].isspace() else ""), (" " if piece[-1:].isspace() and piece.strip() else "")
+    return f"{before}{plain(piece)}{after}"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A table with an empty line before and behind it; the fields are Markdown already."""
+    yield ""
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'---|' * len(heads)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+    yield ""

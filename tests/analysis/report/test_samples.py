@@ -1,0 +1,117 @@
+"""Where samples fail: the planted corpus, in which every class of failure is there."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analysis.report.classes import CLASSES, RIGHT, class_of
+from analysis.report.record import Report
+from analysis.report.samples import MOST_CHARACTERS, cut
+from components.forensics.failures import Failure
+from runner import results
+from runner.loaded import LoadedSweep
+from tests.analysis.report.pages import Page, rendered, report_on
+
+LONG = "<script>alert(1)</script>\u202e\"'\x00" + "x" * 100_000
+
+
+@pytest.fixture(scope="module")
+def report(planted: LoadedSweep) -> Report:
+    return report_on(planted.folder)
+
+
+@pytest.fixture(scope="module")
+def page(report: Report) -> Page:
+    return rendered(report)[0]
+
+
+def test_every_failure_has_a_name_for_readers() -> None:
+    assert {failure.value for failure in Failure} - {""} <= set(CLASSES)
+    assert class_of("", "right", "in_context") == RIGHT
+
+
+def test_classes_are_counted_once_for_every_sample(report: Report, planted: LoadedSweep) -> None:
+    assert report.failures
+    assert [sum(row.counts.values()) for row in report.failures.rows] == [row.n for row in report.failures.rows]
+    assert {row.cell_id for row in report.failures.rows} == {cell.cell_id for cell in planted.cells}
+    assert {"not_retrieved", "ranked_low", "right"} <= set(report.failures.classes)
+
+
+def test_samples_are_one_of_each_class_and_some_more_with_the_gold_marked(report: Report, page: Page) -> None:
+    assert report.samples
+    first = report.samples.views[0].answers[0]
+    assert {view.answers[0].class_name for view in report.samples.views} == set(
+        next(row for row in report.failures.rows if row.cell_id == report.answer.take).counts  # type: ignore[union-attr]
+    )
+    assert first.hits
+    assert report.samples.has_texts
+    marked = [piece for view in report.samples.views for hit in view.answers[0].hits for piece in hit.text.pieces[1::2]]  # type: ignore[union-attr]
+    gold = [str(text.pieces[0]) for view in report.samples.views for _, text in view.gold if text]
+    assert marked
+    assert all(any(piece in whole or whole in piece for whole in gold) for piece in marked)
+    assert page.text.count("shown because it is") == len(report.samples.views)
+
+
+def test_a_text_is_cut_and_says_by_how_much() -> None:
+    assert cut("short").n_cut == 0
+    assert cut("x" * 5_000).n_cut == 5_000 - MOST_CHARACTERS
+    far = cut("a" * 3_000 + "gold" + "b" * 3_000, [(3_000, 3_004)])
+    assert far.pieces[1] == "gold"
+    assert sum(map(len, far.pieces)) == MOST_CHARACTERS + 1
+    assert cut("abcdef", [(1, 3), (2, 5), (9, 12)]).pieces == ("a", "bc", "", "de", "f")
+
+
+def with_rows(planted: LoadedSweep, folder: Path, **columns: object) -> Path:
+    """A copy of the sweep with other columns in its tables; the store stays where it is."""
+    shutil.copytree(planted.folder, folder)
+    for file in folder.glob("*/samples.parquet"):
+        table = pq.read_table(file)
+        for name, value in columns.items():
+            own = pa.array([value] * len(table), table.schema.field(name).type)
+            table = table.set_column(table.schema.get_field_index(name), name, own)
+        file.unlink()  # it may be a link to that of the store
+        pq.write_table(table, file)
+    return folder
+
+
+def test_texts_of_any_kind_and_length_are_shown_as_text(planted: LoadedSweep, tmp_path: Path) -> None:
+    folder = with_rows(planted, tmp_path / "nasty", question=LONG, answer=LONG)
+    page, text, record = rendered(report_on(folder))
+    assert page.text.count("<script>alert(1)</script>") > 20
+    assert "\u202e" not in page.text
+    assert "99,4" in page.text
+    assert max(map(len, page.texts)) < 2_000
+    assert len(text) + len(record) < 2_000_000
+
+
+def test_a_table_of_an_earlier_version_costs_no_more_than_its_section(planted: LoadedSweep, tmp_path: Path) -> None:
+    shutil.copytree(planted.folder, tmp_path / "old")
+    for file in (tmp_path / "old").glob("*/samples.parquet"):
+        table = pq.read_table(file).drop_columns(["found_gold"])
+        file.unlink()
+        pq.write_table(table, file)
+    report = report_on(tmp_path / "old")
+    page, _, _ = rendered(report)
+    assert report.failures is None
+    assert report.samples is None
+    assert "samples.parquet" in report.why_no_failures
+    assert report.why_no_failures in page.text
+
+
+def test_without_the_store_hits_are_told_by_their_places(planted: LoadedSweep, tmp_path: Path) -> None:
+    folder = tmp_path / "alone" / "results" / "sweep"
+    shutil.copytree(planted.folder, folder)
+    for cell in planted.cells:
+        moved = {**cell.config, "run": {**cell.config["run"], "store_dir": str(tmp_path / "gone")}}
+        results.write_cell(folder, replace(cell, config=moved), {})
+    report = report_on(folder)
+    page, _, record = rendered(report)
+    assert report.samples
+    assert not report.samples.has_texts
+    assert "The texts of passages are not kept" in page.text
+    assert json.loads(record)["samples"]["views"][0]["answers"][0]["hits"][0]["text"] is None
