@@ -3,14 +3,14 @@
 Large things are columns (NumPy arrays, lists), not objects: a corpus of 10^6 chunks is four arrays. Text positions are
 always **character offsets** into the document's original text, `start` inclusive, `end` exclusive.
 
-documents       a corpus
-samples         questions with what is known of their answers
-benchmarks      a corpus with its questions
-chunks          places in documents, their texts and their words
-passages        what is shown to a model or searched with a query
-hits            what is searched for, and what is found
-answers         what is asked of language models, and what they reply
-scores          what is measured
+documents   a corpus
+samples     questions with what is known of their answers
+benchmarks  a corpus with its questions
+chunks      places in documents, their texts and their words
+passages    what is shown to a model or searched with a query
+hits        what is searched for, and what is found
+answers     what is asked of language models, and what they reply
+scores      what is measured
 """
 
 from components.records.answers import (
