@@ -52,7 +52,11 @@ def _columns(found: Sequence[Candidates], sweep: LoadedSweep) -> list[Column]:
         Column("mean", [terminal.number(each.cells[0].mean, digits) for each in found]),
         Column("n", [f"{each.n:,}" for each in found]),
         Column("may be best", [_how_many(each) for each in found], is_number=False),
-        Column("cheapest of these", [_cheapest(each, name_of) for each in found], is_number=False),
+        Column(
+            "cheapest of these" if found[0].weighs_tokens else "fastest of these",
+            [_cheapest(each, name_of) for each in found],
+            is_number=False,
+        ),
         Column("tied with the best", [_tied(each, name_of) for each in found], is_number=False, optional=True),
         Column("cell", [each.cells[0].cell_id[:8] for each in found], is_number=False, optional=True),
         Column("groups", [f"{each.n_clusters:,}" for each in found], optional=True),

@@ -67,12 +67,16 @@ def known_costs(cells: Iterable[CellResult], names: Iterable[str] = COSTS) -> li
     return [cost for cost, values in found if None not in values and any(values)]
 
 
-def cheapest(cells: Iterable[CellResult]) -> CellResult:
-    """The cell of fewest tokens, asked for or, where no model counted any, of passages; among those that take hardly
-    more the fastest, and of equally fast ones the first.
+TOKENS = ("tokens", CONTEXT_TOKENS)
+"""Those asked for or, where no model counted any, of the passages in a prompt."""
+
+
+def cheapest(cells: Iterable[CellResult], *, weighs_tokens: bool = True) -> CellResult:
+    """The cell of fewest `TOKENS`, if they count; among those that take hardly more the fastest, and of equally fast
+    ones the first.
     """
     own = list(cells)
-    tokens = known_costs(own, ("tokens", CONTEXT_TOKENS))[:1]
+    tokens = known_costs(own, TOKENS if weighs_tokens else ())[:1]
     values = [tokens[0].of(cell) or 0.0 if tokens else 0.0 for cell in own]
     close = [cell for cell, value in zip(own, values, strict=True) if value <= min(values) * EQUALLY_CHEAP]
     return min(close, key=lambda cell: cell.latency_s.get("p50", 0.0))

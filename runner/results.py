@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from components.errors import ConfigError, DataError
 from components.json_value import Json
-from components.protocols import Metric
+from components.protocols import Metric, RankingMetric
 from runner.json_types import require_types
 
 T = TypeVar("T")
@@ -337,6 +337,21 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
 
     Raises DataError if the cell's configuration has no such component (any more).
     """
+    component = _component(cell, metric)
+    if component is None:
+        raise DataError(f"{cell.cell_id}: its configuration names no component that computes {metric}")
+    return partial(component.combine, metric)
+
+
+def sees_prompts(cell: CellResult, metric: str) -> bool:
+    """False for a metric of rankings: how much of what was found is read, and at what price, is nothing to it. True
+    where it is not known what computes the metric.
+    """
+    return not isinstance(_component(cell, metric), RankingMetric)
+
+
+def _component(cell: CellResult, metric: str) -> Metric | None:
+    """The component of a cell's configuration that computes the metric."""
     from runner.launch.schema import build_component, plugins_of
 
     plugins = plugins_of(cell.config)
@@ -346,8 +361,8 @@ def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], N
         except ConfigError:
             continue  # of another version of the project, or with an extra that is not installed here
         if metric in component.names:
-            return partial(component.combine, metric)
-    raise DataError(f"{cell.cell_id}: its configuration names no component that computes {metric}")
+            return component
+    return None
 
 
 def _read(path: Path, kind: type[T]) -> T:

@@ -32,7 +32,8 @@ class Candidate:
 class Candidates:
     """Of the `n_cells` cells in a scenario those that may be the best, the best mean first, over the `n` samples that
     all of them have, in `n_clusters` groups. With probability 1 - alpha the truly best cell is among them: this is so
-    for each scenario by itself. `cheapest` is the id of the cheapest candidate, None where no cost is known.
+    for each scenario by itself. `cheapest` is the id of the cheapest candidate, or of the fastest where tokens do
+    not count (`weighs_tokens`); None where no cost is known.
 
     Where `is_enough` is False there are too few samples to rule out any cell: all of them are candidates.
     """
@@ -44,6 +45,7 @@ class Candidates:
     is_enough: bool
     cells: tuple[Candidate, ...]
     cheapest: str | None
+    weighs_tokens: bool
 
     def as_record(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -69,7 +71,7 @@ def _candidates(scored: Scored, alpha: float, *, is_exact: bool) -> Candidates:
     order = np.argsort(-scored.ahead(means), kind="stable")
     places = [int(place) for place in order if is_in[place]]
     cells = [scored.cells[place] for place in places]
-    of = mean_costs(cells, np.eye(len(cells)))
+    of = mean_costs(cells, np.eye(len(cells)), weighs_tokens=scored.weighs_tokens)
     found = [
         Candidate(cell.cell_id, float(means[place]), cost) for cell, place, cost in zip(cells, places, of, strict=True)
     ]
@@ -82,6 +84,7 @@ def _candidates(scored: Scored, alpha: float, *, is_exact: bool) -> Candidates:
         scored.is_enough,
         tuple(found),
         None if place is None else cells[place].cell_id,
+        scored.weighs_tokens,
     )
 
 

@@ -1,4 +1,8 @@
-"""Which of several levels, or cells, is the cheapest: by tokens, and by seconds where tokens are about equal."""
+"""Which of several levels, or cells, is the cheapest: by tokens, and by seconds where tokens are about equal.
+
+By a metric that does not see prompts (see `runner.results.sees_prompts`) seconds alone decide: more tokens in a prompt
+cannot show in its values, so that they would only ever count against it.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.costs import CONTEXT_TOKENS, EQUALLY_CHEAP, known_costs
+from analysis.costs import EQUALLY_CHEAP, TOKENS, known_costs
 from runner.results import CellResult
 
 
@@ -17,15 +21,15 @@ class MeanCost(NamedTuple):
     seconds: float | None
 
 
-def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64]) -> list[MeanCost]:
+def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, weighs_tokens: bool) -> list[MeanCost]:
     """Of groups of cells: float64[n_cells, n] of weights gives n.
 
     Tokens are those that the provider counted, where it counted any, or else those of the passages in a prompt: all
-    costs are of one kind.
+    costs are of one kind. None for all where they do not count.
     """
     used = [cell for cell, row in zip(cells, weights, strict=True) if row.any()]
     own = weights[weights.any(axis=1)]
-    tokens = _means(("tokens", CONTEXT_TOKENS), used, own)
+    tokens = _means(TOKENS if weighs_tokens else (), used, own)
     return [MeanCost(*pair) for pair in zip(tokens, _means(("seconds",), used, own), strict=True)]
 
 

@@ -53,7 +53,8 @@ class Recommendation:
 
     `levels` are the better ones first, over `n_combinations` combinations of the other axes of `n_possible`; levels
     `apart` could not be compared with them. `best` are the levels to choose from if the `verdict` is SHOWN, and
-    `cheapest` the cheapest of these, or of all levels otherwise (None where no cost is known). `p` is that of the
+    `cheapest` the cheapest of these, or of all levels otherwise (None where no cost is known, and for an
+    axis that the metric cannot see). It is the fastest where tokens do not count (`weighs_tokens`). `p` is that of the
     question whether all levels are equally good, `p_adjusted` is it after Benjamini and Hochberg's correction;
     `detectable` is the true difference that would have been shown with probability `POWER` (None where none would).
     """
@@ -72,10 +73,16 @@ class Recommendation:
     n_combinations: int
     n_possible: int
     apart: tuple[str, ...]
+    weighs_tokens: bool
+
+    @property
+    def thrifty(self) -> str:
+        """What is said of `cheapest`: "cheapest 64" or, where tokens do not count, "fastest 64"; "" for none."""
+        return "" if self.cheapest is None else f"{'cheapest' if self.weighs_tokens else 'fastest'} {self.cheapest}"
 
     def text(self) -> str:
         """E.g. "256 or 512", or "no difference shown; cheapest 64; would show ±0.012"."""
-        cheap = [] if self.cheapest is None else [f"cheapest {self.cheapest}"]
+        cheap = [self.thrifty] if self.thrifty else []
         if self.verdict == SHOWN:
             return "; ".join([" or ".join(self.best), *(cheap if len(self.best) > 1 else [])])
         if self.verdict == SAME:
@@ -209,7 +216,7 @@ def between_levels(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 def _entry(tested: _Tested, adjusted: float, level: float, own_level: float, alpha: float) -> Recommendation:
     scored, design = tested.scored, tested.design
     order = np.argsort(-scored.ahead(tested.means), kind="stable").tolist()
-    of_levels = mean_costs(scored.cells, design.weights)
+    of_levels = mean_costs(scored.cells, design.weights, weighs_tokens=scored.weighs_tokens)
     verdict = _verdict(tested, adjusted, alpha)
     p = tested.p if tested.p is not None else [None] * len(order)
     levels = [
@@ -223,7 +230,8 @@ def _entry(tested: _Tested, adjusted: float, level: float, own_level: float, alp
         for place in order
     ]
     candidates = [one for one in levels if one.may_be_best]
-    place = cheapest([one.cost for one in candidates])
+    is_blind = verdict == SAME and not scored.weighs_tokens  # as a metric of rankings is to top_k
+    place = None if is_blind else cheapest([one.cost for one in candidates])
     return Recommendation(
         scored.scenario,
         design.axis,
@@ -239,6 +247,7 @@ def _entry(tested: _Tested, adjusted: float, level: float, own_level: float, alp
         design.n_combinations,
         design.n_possible,
         design.apart,
+        scored.weighs_tokens,
     )
 
 

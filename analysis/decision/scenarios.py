@@ -13,7 +13,7 @@ from components.statistics import Contributions, SampleScores, contributions
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from runner.common_samples import CommonSamples, SampleReader, most_samples_first
 from runner.loaded import LoadedSweep, SubsetMetric, axis_levels, varying_axes
-from runner.results import DRAWS, OK, CellResult
+from runner.results import DRAWS, OK, CellResult, sees_prompts
 
 FEWEST_SAMPLES, FEWEST_CLUSTERS = 10, 5
 """With fewer, nothing is called the best."""
@@ -43,6 +43,7 @@ class Scored:
     scenario: Scenario
     samples: CommonSamples
     larger_is_better: bool
+    weighs_tokens: bool
 
     @property
     def cells(self) -> tuple[CellResult, ...]:
@@ -129,7 +130,15 @@ class Scores:
             return None
         samples = self._reader.common(most_samples_first(valued, name, subset), subset)
         scenario = Scenario(subset, self._label(subset), _kind(subset))
-        return Scored(scenario, samples, self.metric.direction()) if len(samples.cells) > 1 else None
+        if len(samples.cells) < 2:
+            return None
+        return Scored(scenario, samples, self.metric.direction(), self.weighs_tokens)
+
+    @cached_property
+    def weighs_tokens(self) -> bool:
+        """Whether the tokens of prompts count among the costs: the metric sees what they buy."""
+        there = [cell for cell in self.sweep.cells if self.metric.value(cell) is not None]
+        return not there or sees_prompts(there[0], self.metric.metric)
 
     def scenarios(self) -> list[Scored]:
         """All samples first, then subsets, tasks and topics; of those with the same samples only the first. If the

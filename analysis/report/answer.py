@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from analysis.comparison import Family
-from analysis.costs import CONTEXT_TOKENS, EQUALLY_CHEAP, cheapest, known_costs
+from analysis.costs import EQUALLY_CHEAP, TOKENS, known_costs
+from analysis.report.choice import COVERAGE, Choice, choice_of, may_be_best
 from analysis.report.prose import Prose, count, digits_of, duration, listed, number, prose
 from analysis.report.source import Source
 from components.statistics import POWER
@@ -47,8 +48,9 @@ def gather(source: Source) -> Answer:
         return Answer(_about(source), only, best.cell_id, best.cell_id, 1, (_best_figure(main.metric, best),))
     family = main.family
     best, candidates = family.baseline.cell, may_be_best(family)
-    take = best if best is (chosen := cheapest(candidates)) else chosen
-    sentence = _first(source, family) + _others(source, family, take)
+    choice = choice_of(family)
+    take = choice.cell
+    sentence = _first(source, family) + _others(source, family, choice)
     figures = (_best_figure(family.metric, best), _tied_figure(family, candidates), *_shown_figure(family))
     return Answer(_about(source), sentence, take.cell_id, best.cell_id, len(candidates), figures)
 
@@ -60,12 +62,6 @@ def with_losses(answer: Answer, n_lost: int, n_with_gold: int) -> Answer:
     note = f"{n_lost:,} of {n_with_gold:,} samples of the cell to take"
     figure = Figure("The gold never reached the prompt", f"{n_lost / n_with_gold:.0%}", note, "#failures")
     return replace(answer, figures=(*answer.figures, figure))
-
-
-def may_be_best(family: Family) -> list[CellResult]:
-    """The best cell, those with the same values, and those that the tests cannot tell from it."""
-    standings = [family.baseline, *(row.standing for row in family.not_distinguishable)]
-    return [cell for standing in standings for cell in standing.cells]
 
 
 def _about(source: Source) -> str:
@@ -118,8 +114,8 @@ def _first(source: Source, family: Family) -> Prose:
     )
 
 
-def _others(source: Source, family: Family, take: CellResult) -> Prose:
-    """How many cells may be as good, and which one of them costs least."""
+def _others(source: Source, family: Family, choice: Choice) -> Prose:
+    """How many cells may be as good, which one of them costs least, and what the metric does not see of it."""
     n_others, undecided = len(family.rows), family.not_distinguishable
     if not family.rows:
         sentence = prose(f"All {len(family.baseline.cells)} cells have the same value for every sample.")
@@ -127,12 +123,26 @@ def _others(source: Source, family: Family, take: CellResult) -> Prose:
         sentence = prose("", "Every other cell is shown to be worse", ".")
     else:
         sentence = prose("But these samples cannot tell ", _how_many(len(undecided), n_others), " from it.")
-    if take is family.baseline.cell:
-        return sentence + prose(
-            *(["None of these is cheaper, so take ", source.names.short(take), "."] if undecided else [])
-        )
-    saved = _saved(take, family.baseline.cell)
-    return sentence + prose("The cheapest of these is ", source.names.short(take), f"{saved}.")
+    kind = "cheap" if choice.weighs_tokens else "fast"
+    if family.baseline.cell not in choice.cells:
+        saved = _saved(choice, family.baseline.cell)
+        sentence += prose(f"The {kind}est of these is ", source.names.of_several(choice.cells), f"{saved}.")
+    elif undecided:
+        sentence += prose(f"None of these is {kind}er, so take ", source.names.of_several(choice.cells), ".")
+    return sentence + _unseen(source, family.metric, choice)
+
+
+def _unseen(source: Source, metric: SubsetMetric, choice: Choice) -> Prose:
+    """Which of the cells that are one to a metric of rankings is taken, and why."""
+    least = choice.emptiest
+    if least is None:
+        return prose()
+    covered, other = choice.cell.value(COVERAGE) or 0.0, least.value(COVERAGE) or 0.0
+    return prose(
+        f"{metric.metric} does not see how much of what was found is read: ",
+        source.names.short(choice.cell),
+        f" brings {covered:.0%} of the gold into the prompt, {source.names.short(least)} {other:.0%}.",
+    )
 
 
 def _how_many(n: int, n_others: int) -> str:
@@ -141,10 +151,10 @@ def _how_many(n: int, n_others: int) -> str:
     return "the other one" if n == 1 else f"any of the {n} others"
 
 
-def _saved(take: CellResult, best: CellResult) -> str:
+def _saved(choice: Choice, best: CellResult) -> str:
     """E.g. ": 444 instead of 1,722 tokens of passages, 4.3 ms instead of 11 ms per question"."""
-    parts = []
-    for cost in known_costs([take, best], ("tokens", CONTEXT_TOKENS))[:1]:
+    parts, take = [], choice.cell
+    for cost in known_costs([take, best], TOKENS if choice.weighs_tokens else ())[:1]:
         own, other = cost.of(take) or 0.0, cost.of(best) or 0.0
         is_same = max(own, other) <= min(own, other) * EQUALLY_CHEAP
         parts.append(f"about as many {cost.head}" if is_same else f"{own:,.0f} instead of {other:,.0f} {cost.head}")

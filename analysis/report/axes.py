@@ -73,15 +73,16 @@ def gather(source: Source) -> tuple[ScenarioEffects, ...]:
     found = []
     for scored in asked[:MOST_SCENARIOS]:
         metric = SubsetMetric(scored.scenario.subset, scores.metric.metric, scores.metric.larger_is_better)
-        found.append(_effects(axis_effects(source.sweep, metric, alpha=source.alpha, scores=scores)))
+        effects = axis_effects(source.sweep, metric, alpha=source.alpha, scores=scores)
+        found.append(_effects(scored.scenario.label, effects))
     return tuple(own for own in found if own.axes)
 
 
-def _effects(effects: AxisEffects) -> ScenarioEffects:
+def _effects(label: str, effects: AxisEffects) -> ScenarioEffects:
     interactions = sorted(effects.interactions, key=lambda one: (not one.is_shown, one.p))
     return ScenarioEffects(
         effects.scenario.subset,
-        effects.scenario.label,
+        label,
         effects.n,
         effects.n_clusters,
         tuple(_axis(effect) for effect in effects.axes),

@@ -95,7 +95,7 @@ def gather(source: Source) -> Scenarios | None:
 
 
 def _choice(entry: Recommendation) -> Choice:
-    cheap = "" if entry.cheapest is None else f"cheapest: {entry.cheapest}"
+    cheap = entry.thrifty
     if entry.verdict == SHOWN:
         names = [f"{_margin(entry)} {_over(entry)}", *([cheap] if len(entry.best) > 1 and cheap else [])]
         return Choice(SHOWN, " or ".join(entry.best), "; ".join(names))
