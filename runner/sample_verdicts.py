@@ -16,7 +16,7 @@ from runner.hit_texts import corpus_texts, read_hits, texts_of
 from runner.loaded import LoadedSweep
 from runner.results import CellResult, columns_of, larger_is_better, read_samples
 
-_METRICS_OF_LONG_TEXTS = ("rouge_l", "bert_score_f1", "rouge_l_omnieval", "f1", "bleu")
+_METRICS_OF_LONG_TEXTS = ("rouge_l", "rouge_l_crud_compat", "rouge_l_omnieval_compat", "bert_score", "f1")
 """By the first of them that a sweep has, long texts are told apart."""
 
 
@@ -38,9 +38,10 @@ def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) 
     """
     folder = sweep.folder_of(cell)
     metric = metric_of_long_texts(sweep.cells)
-    scored = [f"score/{metric}"] if metric in cell.larger_is_better else []
+    scored = [f"score/{metric}"] if cell.value(metric) is not None else []
     rows = _read(folder, ["id", "subset", "topic", "task", *COLUMNS, *scored])
-    low_below = _lower_quartiles(tuple(_folders_with(metric, sweep)), metric) if scored else {}
+    valued = tuple(sweep.folder_of(own) for own in sweep.cells if own.value(metric) is not None)
+    low_below = _lower_quartiles(valued, metric) if scored else {}
     top_k = top_k_of(cell)
     examined = [
         examine(row, top_k, row[scored[0]] if scored else None, low_below.get(row["subset"]), theta) for row in rows
@@ -71,10 +72,6 @@ def _read(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
             "the sweep's command again (all but the last stage of each cell is kept)"
         )
     return read_samples(folder, columns)
-
-
-def _folders_with(metric: str, sweep: LoadedSweep) -> list[Path]:
-    return [sweep.folder_of(cell) for cell in sweep.cells if metric in cell.larger_is_better]
 
 
 @lru_cache(maxsize=8)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from components.errors import DataError
 from components.forensics.stages import THETA
 from runner.loaded import LoadedSweep
-from runner.results import OK, CellResult
+from runner.results import CellResult
 from runner.sample_verdicts import sample_verdicts
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ def verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) -> "pd.
 
 
 def all_verdicts(sweep: LoadedSweep, cells: Iterable[CellResult] | None = None, theta: float = THETA) -> "pd.DataFrame":
-    """The verdicts on the samples of several cells, one cell after the other, `cell_id` first: of all that did not fail
-    as a whole if none are named. Raises DataError as `verdicts` does, and where there is no such cell.
+    """The verdicts on the samples of several cells, one cell after the other, `cell_id` first: of all that have
+    results if none are named. Raises DataError as `verdicts` does, and where there is no such cell.
     """
     import pandas as pd
 
-    chosen = [cell for cell in sweep.cells if cell.status == OK] if cells is None else list(cells)
+    chosen = [cell for cell in sweep.cells if cell.metrics] if cells is None else list(cells)
     if not chosen:
         raise DataError(f"{sweep.name}: no cell to look at; did all of them fail?")
     tables = [verdicts(sweep, cell, theta) for cell in chosen]

@@ -13,7 +13,7 @@ from components.forensics.stages import Stage
 from components.forensics.verdicts import Verdict
 from runner.hit_texts import corpus_texts
 from runner.loaded import LoadedSweep, load
-from runner.results import documents_file, read_samples
+from runner.results import FAILED, documents_file, read_samples
 from runner.sample_verdicts import sample_verdicts
 from tests.analysis import tiny_sweep
 from tests.forensics.planted import CASES, TEXTS
@@ -85,3 +85,11 @@ def test_samples_of_an_earlier_version_are_told(tmp_path: Path) -> None:
     sweep = load(tiny_sweep.write(tmp_path / "tiny"))
     with pytest.raises(DataError, match=r"samples.parquet.*give the sweep's command again"):
         sample_verdicts(sweep, sweep.cells[0])
+
+
+def test_a_cell_that_failed_does_not_keep_others_from_their_verdicts(planted: LoadedSweep) -> None:
+    failed = replace(planted.cells[0], cell_id="failed", status=FAILED, metrics={})
+    together = LoadedSweep(planted.folder, (*planted.cells, failed))
+    assert sample_verdicts(together, planted.cells[0]) == sample_verdicts(planted, planted.cells[0])
+    with pytest.raises(DataError, match="cannot be read"):
+        sample_verdicts(together, failed)

@@ -1,0 +1,77 @@
+"""The verdict on one row of the table of samples."""
+
+from typing import Any
+
+import pytest
+
+from components.forensics.failures import Failure
+from components.forensics.outcomes import Outcome
+from components.forensics.stages import Stage
+from components.forensics.verdicts import PromptTexts, examine
+
+UNIT = {"document_id": "d", "start": 0, "end": 10, "grade": 1, "n_characters": 10, "n_in_context": 10}
+ROW: dict[str, Any] = {
+    "kind": "qa",
+    "question": "Who built it?",
+    "references": ["Ada Stone"],
+    "answer_parts": [],
+    "answerable": True,
+    "gold": [UNIT],
+    "found_gold": [{"rank": 1, "gold": 0, "start": 0, "end": 10}],
+    "answer": "Somebody from the north of the town",
+    "state": "ok",
+}
+CLOSED_BOOK = {"found_gold": None, "gold": [{**UNIT, "n_characters": None, "n_in_context": None}]}
+LOST = {"found_gold": [], "gold": [{**UNIT, "n_in_context": 0}]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "stage", "outcome", "failure"),
+    [
+        ({}, Stage.IN_CONTEXT, Outcome.WRONG, Failure.WRONG_WITH_EVIDENCE),
+        ({"answer": "Ada Stone"}, Stage.IN_CONTEXT, Outcome.RIGHT, Failure.NONE),
+        (CLOSED_BOOK, Stage.NOT_SEARCHED, Outcome.WRONG, Failure.UNEXPLAINED),
+        ({"gold": [], "found_gold": []}, Stage.NO_GOLD, Outcome.WRONG, Failure.UNEXPLAINED),
+        ({"state": "not_asked", "answer": ""}, Stage.IN_CONTEXT, Outcome.NOT_JUDGED, Failure.NONE),
+        ({"state": "not_asked", "answer": "", **LOST}, Stage.NOT_RETRIEVED, Outcome.NOT_JUDGED, Failure.NOT_RETRIEVED),
+        ({"state": "not_asked", "answer": "", **CLOSED_BOOK}, Stage.NOT_SEARCHED, Outcome.NOT_JUDGED, Failure.NONE),
+        ({"answer": "I do not know.", **LOST}, Stage.NOT_RETRIEVED, Outcome.REFUSED, Failure.NOT_RETRIEVED),
+        ({"answer": "I do not know."}, Stage.IN_CONTEXT, Outcome.REFUSED, Failure.REFUSED),
+        ({"state": "refused", "answer": "", **LOST}, Stage.NOT_RETRIEVED, Outcome.REFUSED, Failure.REFUSED),
+        ({"answerable": False, "references": [], **LOST}, Stage.NOT_RETRIEVED, Outcome.WRONG, Failure.FALSE_ANSWER),
+    ],
+)
+def test_stage_and_outcome_make_the_class(
+    changed: dict[str, Any], stage: Stage, outcome: Outcome, failure: Failure
+) -> None:
+    verdict = examine({**ROW, **changed}, 2, None, None).verdict()
+    assert (verdict.stage, verdict.outcome, verdict.failure) == (stage, outcome, failure)
+
+
+def test_what_a_wrong_answer_follows_is_looked_up_in_the_prompt() -> None:
+    examined = examine(ROW, 2, None, None)
+    assert examined.needs_texts
+    texts = PromptTexts(["Ada Stone built the bridge."], ["Somebody from the north of the town was there."])
+    assert examined.verdict(texts).failure is Failure.DISTRACTED
+    assert examined.verdict(texts).doubts == ()
+    assert not examine({**ROW, "answer": "Ada Stone"}, 2, None, None).needs_texts
+
+
+def test_a_short_answer_hardly_says_where_it_is_from() -> None:
+    short = examine({**ROW, "answer": "Wood"}, 2, None, None)
+    assert short.verdict(PromptTexts([], ["Wood"])).doubts == ("short answer",)
+    assert short.verdict().doubts == ("texts not kept",)
+
+
+def test_a_whole_document_is_in_doubt_only_where_it_decides() -> None:
+    part = {"gold": [{**UNIT, "start": None, "end": None, "n_characters": 100}]}
+    assert examine({**ROW, **part}, 2, None, None).verdict().doubts == ("whole document",)
+    assert examine({**ROW, **part, "answer": "Ada Stone"}, 2, None, None).verdict().doubts == ()
+    assert examine({**ROW, **part, "state": "error"}, 2, None, None).verdict().doubts == ()
+
+
+def test_long_texts_are_judged_by_their_metric() -> None:
+    story = {**ROW, "kind": "continuation"}
+    assert examine(story, 2, 0.1, 0.2).verdict().failure is Failure.LOW
+    assert examine(story, 2, 0.3, 0.2).verdict().failure is Failure.NONE
+    assert examine({**story, **LOST}, 2, 0.1, 0.2).verdict().failure is Failure.NOT_RETRIEVED
