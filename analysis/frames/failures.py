@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from analysis.forensics import verdicts
+from analysis.forensics import all_verdicts
 from analysis.frames.samples import samples_frame
 from runner.loaded import LoadedSweep
 from runner.results import CellResult
@@ -28,7 +28,6 @@ def failures_frame(sweep: LoadedSweep, cells: Sequence[CellResult]) -> "pd.DataF
 
     with_samples = [cell for cell in cells if (sweep.folder_of(cell) / "samples.parquet").is_file()]
     frame = samples_frame(sweep, with_samples, _COLUMNS)
-    found = [verdicts(sweep, cell)[list(_DTYPES)] for cell in with_samples]
     # Both have the rows of the cells' files, in their order.
-    why = pd.concat(found, ignore_index=True).astype(_DTYPES)
+    why = all_verdicts(sweep, with_samples)[list(_DTYPES)].astype(_DTYPES)
     return pd.concat([frame, why], axis="columns")[why["failure"] != ""].reset_index(drop=True)

@@ -27,8 +27,9 @@ import pandas as pd
 import analysis
 from analysis.charts.curves import Curve, curves
 from analysis.charts.stacked_bars import Kind, stacked_bars
-from analysis.forensics import verdicts
+from analysis.forensics import all_verdicts, evidence_depth, failure_counts, transitions
 from analysis.notebooks.start import demo_sweep, picture
+from analysis.report.classes import CLASSES
 
 sweep = analysis.load(SWEEP or demo_sweep())
 names = sweep.cells.set_index("cell_id")["name"]
@@ -69,20 +70,27 @@ REMEDIES = {
     "partly": "another prompt or model",
     "low": "another prompt or model",
 }
-COLOURS = "#7a1fa0 #a8320a #bd5510 #806500 #23683f #1b6a9c #66758a #ad1457 #5d4037 #455a64 #6b6b6b #37474f".split()
 
-every = pd.concat([verdicts(sweep.results, cell).assign(cell_id=cell.cell_id) for cell in sweep.ranked(METRIC)])
-counts = every[every["failure"] != ""].groupby(["cell_id", "failure"]).size().unstack(fill_value=0)
-classes = [name for name in [*REMEDIES, *counts.columns.difference(list(REMEDIES))] if name in counts]
-kinds = [Kind(name, name, colour, "#ffffff") for name, colour in zip(classes, COLOURS)]
-bars = {names[cell_id]: own.to_dict() for cell_id, own in counts.loc[counts.sum(axis=1).sort_values().index].iterrows()}
+found = all_verdicts(sweep.results)
+counts = failure_counts(found).query("failure != ''").pivot(index="cell_id", columns="failure", values="n")
+classes = [name for name in CLASSES if name in counts]
+kinds = [Kind(name, CLASSES[name].label, CLASSES[name].fill, CLASSES[name].ink) for name in classes]
+fewest_first = counts.loc[counts.sum(axis=1).sort_values().index]
+bars = {names[cell_id]: own.to_dict() for cell_id, own in fewest_first.iterrows()}
 picture(stacked_bars(bars, kinds, "failures by class"))
 
 # %%
-legend = pd.DataFrame({"class": classes, "try": [REMEDIES.get(name, "") for name in classes]})
-legend.style.apply(
-    lambda _: [f"background: {colour}; color: white" for colour in COLOURS[: len(classes)]], subset="class"
-)
+meanings = [(CLASSES[name].label, CLASSES[name].meaning, REMEDIES.get(name, "")) for name in classes]
+colours = [f"background: {CLASSES[name].fill}; color: {CLASSES[name].ink}" for name in classes]
+pd.DataFrame(meanings, columns=["class", "means", "try"]).style.apply(lambda _: colours, subset="class")
+
+# %% [markdown]
+# Which failures does the best cell mend, and which does it bring? The same questions in the last cell and in the best one:
+
+# %%
+last = sweep.ranked(METRIC)[-1]
+moved = transitions(found, last.cell_id, best.cell_id).query("before != after").replace("", "nothing failed")
+moved.rename(columns={"before": "in the last cell", "after": "in the best cell"}).head(8)
 
 # %% [markdown]
 # ## How deep must one look?
@@ -91,14 +99,13 @@ legend.style.apply(
 # would have all of their evidence at a given `top_k`: where they are flat, more chunks only cost tokens.
 
 # %%
-depths = [1, 2, 3, 5, 8, 10, 20, 50, 100]
-searched = every[~every["stage"].isin(["no_gold", "not_searched", "not_in_corpus"])]
-shares = {  # cells that search alike are one curve
-    tuple((own["rank_needed"] <= depth).fillna(False).mean() for depth in depths): names[cell_id]
-    for cell_id, own in searched.groupby("cell_id")
-}
-drawn = sorted((Curve(name, own) for own, name in shares.items()), key=lambda curve: -curve.shares[3])
-picture(curves([str(depth) for depth in depths], drawn, "top_k", "share of questions whose evidence is within top_k"))
+depth = evidence_depth(found).pivot(index="k", columns="cell_id", values="share")
+places = [k for k in (1, 2, 3, 5, 8, 10, 20, 50, 100) if k in depth.index]
+alike = {
+    tuple(depth.loc[places, cell_id]): names[cell_id] for cell_id in depth
+}  # cells that search alike are one curve
+drawn = sorted((Curve(name, own) for own, name in alike.items()), key=lambda curve: -sum(curve.shares))
+picture(curves([str(k) for k in places], drawn[:8], "top_k", "share of questions whose evidence is within top_k"))
 
 # %% [markdown]
 # ## Look at some

@@ -39,8 +39,8 @@ def rows_of(frame: "pd.DataFrame", *columns: str) -> Iterator[tuple[Any, ...]]:
 
 
 def picture(svg: str) -> "SVG":
-    """A chart on white paper, as its colours need it, whatever those of the notebook are, and no wider than the page."""
+    """A chart on white paper, as its colours need it, whatever those of the notebook are."""
     from IPython.display import SVG
 
     head, _, rest = svg.partition(">")
-    return SVG(f'{head} style="max-width: 100%; height: auto"><rect width="100%" height="100%" fill="white"/>{rest}')
+    return SVG(f'{head}><rect width="100%" height="100%" fill="white"/>{rest}')
