@@ -173,8 +173,11 @@ FLOORS = {
     "runner.pipeline": ("runner.engine",),
     "runner.output": (
         "runner.common_samples",
+        "runner.hit_texts",
+        "runner.loaded",
         "runner.ranking",
         "runner.results",
+        "runner.sample_verdicts",
         "runner.svg",
         "runner.pipeline",
         "runner.engine",

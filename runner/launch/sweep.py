@@ -22,13 +22,15 @@ from runner.launch.headline import headline_of
 from runner.launch.request import check_jobs
 from runner.output import terminal
 from runner.output.answer_states import show_answer_states
+from runner.output.closing import next_lines, tracking_lines
 from runner.output.collect import collect_cell
 from runner.output.cut_texts import too_long_ahead
 from runner.output.detectable import detectable_lines
 from runner.output.draws import over_draws
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.money import bound_lines, money_lines, spent_facts, stopped_line, unpriced_mistakes
-from runner.output.tracking import SafeTracker, where_to_look
+from runner.output.report_process import PAGE, write_report
+from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
 from runner.ranking import common_to_all, ranked, ranked_part
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
@@ -110,6 +112,7 @@ class Sweep:
         self._run = cell.run
         self._name = cell.experiment.name
         self._prices = cell.prices
+        self._makes_report = cell.run.report and not is_part  # a part of the sweep is nothing to report on
         self._headline = headline_of([request.cell for request in requests])
         self._console = console
         self._sweep_id = sweep_id
@@ -239,7 +242,7 @@ class Sweep:
         results.write_sweep(self._sweep_dir, self._describe(plan, status))
         if status == INTERRUPTED:
             self._tracker.finish(_LOGGING_AFTER_INTERRUPT_S)
-        else:
+        elif not self._makes_report:  # which is logged too
             self._tracker.ask_to_finish()
 
     def _describe(self, plan: SweepPlan, status: str) -> SweepResult:
@@ -298,16 +301,23 @@ class Sweep:
         for line in money_lines(cells, self._gate.spent, self._prices):
             self._console.print(line, markup=False)
         self._console.print(f"results:  {self._shown_dir}")
+        has_report = self._makes_report and self._write_report()
         self._tracker.finish(announce=self._console.print)
-        if self._tracker.error:
+        folder = shlex.quote(str(self._shown_dir))
+        for line in tracking_lines(self._tracker, folder):
+            self._console.print(line, soft_wrap=True)
+        for line in next_lines(self._tracker, folder, has_report=has_report):
+            self._console.print(line, soft_wrap=True)
+
+    def _write_report(self) -> bool:
+        """Whether it was written; if not, says why."""
+        if error := write_report(self._sweep_dir):
             self._console.print(
-                f"[red]MLflow failed[/] ({self._tracker.error}); nothing is lost, log it later with: "
-                f"python -m runner.track {shlex.quote(str(self._shown_dir))} --uri {shlex.quote(self._tracker.uri)}"
+                f"no report was written ({error}); the results are complete", style="yellow", markup=False
             )
-        elif self._tracker.enabled:
-            self._console.print(f"MLflow:   {where_to_look(self._tracker.uri, self._tracker.page)}", soft_wrap=True)
-            if self._tracker.samples:
-                self._console.print(self._tracker.samples, soft_wrap=True, markup=False)
+            return False
+        self._console.print(f"report:   {self._shown_dir / PAGE}")
+        return True
 
 
 def _made(results_dir: Path) -> Path:

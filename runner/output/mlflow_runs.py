@@ -22,7 +22,8 @@ from runner.output.mlflow_rows import UsedData, WholeRun, log_runs
 from runner.output.mlflow_text import Pages, description, run_name
 from runner.output.mlflow_traces import TraceLog
 from runner.output.mlflow_view import TAG as VIEW_TAG
-from runner.output.mlflow_view import samples_link, saved_view, view_link
+from runner.output.mlflow_view import file_link, samples_link, saved_view, view_link
+from runner.output.report_process import PAGE, report_files
 from runner.output.standings import Standings, find_standings
 from runner.output.sweep_traces import TracedSweep, log_traces
 from runner.output.traces.choice import traced_cells
@@ -71,6 +72,7 @@ class Tracker:
     def __init__(self, uri: str, experiment: str, sweep_dir: Path) -> None:
         """Makes the database and the experiment where they are not there yet."""
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # of every run, at servers
         # A server that is away must not hold up a sweep: its results can be logged later.
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
@@ -170,11 +172,16 @@ class Tracker:
             chosen = traced_cells(standings, sweep.cells[0]["cell_id"]) if n_traces != 0 else []
             run_ids = self._run_ids(chosen)
             samples = samples_link(self._uri, self._experiment_id, run_ids) if run_ids else self._samples_page
-            pages = Pages(self._show(sweep, axes, standings), samples)
+            pages = Pages(self._show(sweep, axes, standings), samples, self._report_page())
             self._log_parent(sweep, standings, axes, pages)
             return Logged(
                 pages, log_traces(self._traces, self._sweep_dir, chosen, run_ids, standings.metrics, n_traces)
             )
+
+    def _report_page(self) -> str:
+        if not (self._sweep_dir / PAGE).is_file():
+            return ""
+        return file_link(self._uri, self._experiment_id, self._parent.info.run_id, PAGE)
 
     def _run_ids(self, cells: Sequence[CellResult]) -> list[str]:
         if not all(cell.cell_id in self._logged for cell in cells):  # other processes logged some
@@ -199,6 +206,8 @@ class Tracker:
                 Metric(metric_name(BEST, name), value, now, 0) for name, value in values.items() if value is not None
             ]
         files: dict[str, Content] = {"sweep.json": self._sweep_dir / "sweep.json"}
+        # As they are now: a later report is written into the same files.
+        files |= {path.name: path.read_bytes() for path in report_files(self._sweep_dir)}
         if standings.metrics:
             files |= _leaderboard(standings.ordered, axes, standings.metrics)
         log_files(self._client, self._parent, files)

@@ -10,9 +10,6 @@ from runner.display import printable
 from runner.output.standings import ALPHA, Standings
 from runner.results import OK, CellResult, SweepResult, change_name, common_base, larger_is_better
 
-REPORT = "report.html"
-"""What `python -m analysis report` writes into the sweep's folder, with others of that name."""
-
 _MOST_ROWS = 10
 _LONGEST = 5000
 
@@ -33,16 +30,19 @@ def _named(axis: str, value: Json) -> str:
 
 
 class Pages(NamedTuple):
-    """Addresses in MLflow: of all cells as a table, and of the best cell's samples beside another's, "" without."""
+    """Addresses in MLflow: of all cells as a table, of the best cell's samples beside another's, of the sweep's report;
+    "" without.
+    """
 
     cells: str
     samples: str = ""
+    report: str = ""
 
 
 def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Sequence[str], pages: Pages) -> str:
     """Markdown: what was swept, how it ended, which cell is best and by how much, and which may be as good.
 
-    `folder` is the sweep's; a report that lies in it is named.
+    `folder` is the sweep's.
     """
     cells = standings.ordered
     base = common_base((cell.axes for cell in cells), axes)
@@ -51,11 +51,12 @@ def description(sweep: SweepResult, folder: Path, standings: Standings, axes: Se
     table = f"**[All cells as a table]({pages.cells})**: {n_complete} of {len(cells)} complete."
     samples = f" **[Samples of the first cells side by side]({pages.samples})**." if pages.samples else ""
     here = _plain(str(folder))
-    report = "**report.html** among the artifacts: what to take for which task, what it costs, where it fails."
+    report = f" **[Report]({pages.report})**: what to take for which task, why, where it fails." if pages.report else ""
     parts = [
         *_best(standings, axes, base),
-        table + samples,
-        report if (folder / REPORT).is_file() else f"A report of all this: `python -m analysis report {here}`",
+        f"{table}{samples}{report}",
+        *_undecided(standings, axes, base),
+        *([] if pages.report else [f"A report of all this: `python -m analysis report {here}`"]),
         f"Swept: {_plain(swept)}",
         *([_first_rows(cells, axes, standings.metrics[0], base)] if standings.metrics else []),
         f"Which differences are more than noise: `python -m analysis compare {here}`",
@@ -71,28 +72,33 @@ def _values(sweep: SweepResult, axis: str) -> str:
 
 
 def _best(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | None) -> list[str]:
-    """The best cell, how far it is ahead, and which others may be the best."""
+    """The best cell, and how far it is ahead."""
     best, cells = standings.best, standings.ordered
     if best is None:
         return []
     metric = standings.metrics[0]
     value = standings.common.of(best, metric)
-    lines = [f"Best by {_plain(metric)}: **{_name(best, axes, base)}** ({best.cell_id}), {_value(best, metric)}"]
+    line = f"Best by {_plain(metric)}: **{_name(best, axes, base)}** ({best.cell_id}), {_value(best, metric)}"
     for cell in cells[1:]:
         other = standings.common.of(cell, metric)
         if value is not None and other is not None and cell.status == OK and other != value:
-            lines[0] += f"; {abs(value - other):.4f} ahead of the next, {_name(cell, axes, base)}"
-            break
-    if standings.tied:
-        named = ", ".join(_name(cell, axes, base) for cell in standings.tied[:_MOST_ROWS])
-        more = f" and {len(standings.tied) - _MOST_ROWS} more" if len(standings.tied) > _MOST_ROWS else ""
-        lines.append(
-            f"Not told apart from it by these samples ({1 - ALPHA:.0%} sure that the truly best one is among them): "
-            f"{named}{more}"
-        )
-    elif standings.may_be_best:
-        lines.append(f"Better than the other {len(standings.may_be_best) - 1} by more than chance explains.")
-    return lines
+            return [f"{line}; {abs(value - other):.4f} ahead of the next, {_name(cell, axes, base)}"]
+    return [line]
+
+
+def _undecided(standings: Standings, axes: Sequence[str], base: Mapping[str, Json] | None) -> list[str]:
+    """Which others may be the best, where that was tested."""
+    n_others, n_tied = len(standings.may_be_best) - 1, len(standings.tied)
+    if n_others < 1:
+        return []
+    if not n_tied:
+        return [f"It is ahead of the other {n_others} by more than chance explains."]
+    if n_tied == n_others:
+        return [f"But these samples show no difference between it and any of the other {n_others}."]
+    named = ", ".join(_name(cell, axes, base) for cell in standings.tied[:_MOST_ROWS])
+    more = f" and {n_tied - _MOST_ROWS} more" if n_tied > _MOST_ROWS else ""
+    sure = f"{1 - ALPHA:.0%} sure that the best is among all these"
+    return [f"Of the other {n_others}, {n_tied} may be as good ({sure}): {named}{more}"]
 
 
 def _name(cell: CellResult, axes: Sequence[str], base: Mapping[str, Json] | None) -> str:

@@ -31,6 +31,11 @@ def samples_link(uri: str, experiment_id: str, run_ids: Sequence[str]) -> str:
     return f"{_server(uri)}/#/experiments/{experiment_id}/evaluation-runs?{runs}"
 
 
+def file_link(uri: str, experiment_id: str, run_id: str, name: str) -> str:
+    """The page that shows an artifact of a run."""
+    return f"{_server(uri)}/#/experiments/{experiment_id}/runs/{run_id}/artifacts/{name}"
+
+
 def _server(uri: str) -> str:
     return uri.rstrip("/") if uri.startswith(("http://", "https://")) else DEFAULT_SERVER
 

@@ -4,26 +4,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.loaded import load
 from runner.output.mlflow_traces import TraceLog, trace_id
 from runner.output.traces.choice import chosen_samples
 from runner.output.traces.read import CellTraces
-from runner.results import CellResult, read_cell
+from runner.results import CellResult
 
 
 @dataclass(frozen=True)
 class TracedSweep:
-    """How many samples of how many cells have traces, and how many traces of them all are new. `without_texts` says why
-    the passages of some have no text; "" where all have.
+    """How many samples of how many cells have traces, and how many traces of them all are new. `lacking` says what
+    could not be told of some, and why; "" where nothing lacks.
     """
 
     n_samples: int
     n_cells: int
     n_new: int
-    without_texts: str
+    lacking: str
 
     def __str__(self) -> str:
         new = f"{self.n_new} new" if self.n_new else "all there already"
-        lacking = f"; without the texts of passages: {self.without_texts}" if self.without_texts else ""
+        lacking = f"; not all could be told: {self.lacking}" if self.lacking else ""
         return f"{self.n_samples} sample(s) in each of {self.n_cells} cell(s), {new}{lacking}"
 
 
@@ -40,15 +41,17 @@ def log_traces(
 
     Raises DataError if samples cannot be read, and whatever MLflow raises.
     """
-    ids = chosen_samples(cells, sweep_dir, metrics, n) if cells else []
-    without_texts, n_new = "", 0
+    if not cells:
+        return TracedSweep(0, 0, 0, "")
+    ids = chosen_samples(cells, sweep_dir, metrics, n)
+    sweep = load(sweep_dir)
+    lacking, n_new = "", 0
     for cell, run_id in zip(cells, run_ids, strict=True):
         there = log.there(run_id)
         new = [an_id for an_id in ids if trace_id(run_id, an_id) not in there]
         if new:
-            folder = sweep_dir / cell.cell_id
-            traces = CellTraces(folder, read_cell(folder), new)
+            traces = CellTraces(sweep, sweep.cell(cell.cell_id), new)
             log.write(run_id, traces)
             n_new += len(new)
-            without_texts = without_texts or traces.without_texts
-    return TracedSweep(len(ids), len(cells), n_new, without_texts)
+            lacking = lacking or traces.lacking
+    return TracedSweep(len(ids), len(cells), n_new, lacking)

@@ -158,7 +158,8 @@ class Pictures(Enum):
 class RunSettings:
     """How a sweep is run. None of these changes a number. `workers` are processes; 0 for one per core, two at most.
     `headline` is the metric that ranks the cells; "" for the usual one. `max_requests`, `max_tokens` and `max_cost` are
-    the most that models are asked for and paid, by all processes of the sweep.
+    the most that models are asked for and paid, by all processes of the sweep. `report` has the finished sweep write
+    its report, as `python -m analysis report` does.
     """
 
     results_dir: str
@@ -174,6 +175,7 @@ class RunSettings:
     max_requests: int | None = None
     max_tokens: int | None = None
     max_cost: float | None = None
+    report: bool = False
 
     is_axis: ClassVar[bool] = False
 

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Iterator, Mapping
 
+from components.forensics.verdicts import Verdict
 from components.json_value import Json
 from components.records import AnswerState, ScoreState
+from runner.hit_texts import CorpusTexts
 from runner.output.traces.passages import passages, place
 from runner.output.traces.records import Feedback, SampleTrace, SpanRecord
-from runner.output.traces.texts import DocumentText, shown
+from runner.output.traces.texts import shown
 from runner.results import CellResult
 
 _OF_RERANKING = ("reranked_hits", "reordered_hits", "selected_hits")
@@ -17,11 +19,14 @@ _OF_CONTEXT = ("context", "turn_context")
 _NOT_SCORED = {state.value for state in (ScoreState.NOT_APPLICABLE, ScoreState.NO_GOLD, ScoreState.HELD_OUT)}
 """There is nothing to be told then: no score could have been there."""
 
+_CAUSE, _NO_FAILURE = "cause_of_failure", "none"
+"""MLflow shows scores by the alphabet, the first three of them unasked."""
+
 Row = Mapping[str, Json]
 
 
-def sample_trace(row: Row, cell: CellResult, documents: Mapping[str, DocumentText]) -> SampleTrace:
-    """`documents` hold the texts of those that were found; passages of others are shown by their places alone."""
+def sample_trace(row: Row, cell: CellResult, corpus: CorpusTexts | None, verdict: Verdict | None) -> SampleTrace:
+    """`corpus` and `verdict` are None where they are not known: passages are shown by their places alone then."""
     answered = row["state"] != AnswerState.NOT_ASKED
     return SampleTrace(
         sample_id=row["id"],
@@ -33,9 +38,9 @@ def sample_trace(row: Row, cell: CellResult, documents: Mapping[str, DocumentTex
         },
         answer=shown(row["answer"]) if answered else "",
         error=shown(row["error"]),
-        spans=tuple(_spans(row, cell, documents)),
+        spans=tuple(_spans(row, cell, corpus)),
         expectations=_expectations(row),
-        feedback=tuple(_feedback(row, cell)),
+        feedback=(*([_failure(verdict)] if verdict else []), *_scores(row, cell)),
         tags={name: shown(row[name]) for name in ("subset", "topic", "task", "kind") if row[name]},
     )
 
@@ -45,15 +50,15 @@ def _history(row: Row) -> list[Json]:
     return [{"question": shown(turn["question"]), "answer": shown(turn["answer"])} for turn in turns]
 
 
-def _spans(row: Row, cell: CellResult, documents: Mapping[str, DocumentText]) -> Iterator[SpanRecord]:
+def _spans(row: Row, cell: CellResult, corpus: CorpusTexts | None) -> Iterator[SpanRecord]:
     """Only steps that the cell has."""
     if any(kind in cell.seconds for kind in _OF_CONTEXT):
-        yield from _retrieval(row, cell, documents)
+        yield from _retrieval(row, cell, corpus)
     if row["state"] != AnswerState.NOT_ASKED:
         yield _generation(row, cell)
 
 
-def _retrieval(row: Row, cell: CellResult, documents: Mapping[str, DocumentText]) -> Iterator[SpanRecord]:
+def _retrieval(row: Row, cell: CellResult, corpus: CorpusTexts | None) -> Iterator[SpanRecord]:
     """The seconds are the sample's share of what is done for all samples at once."""
     n_samples = max(cell.dataset.get("n_samples", 1), 1)
     rerank_s, context_s = (
@@ -62,10 +67,10 @@ def _retrieval(row: Row, cell: CellResult, documents: Mapping[str, DocumentText]
     retrieve_s = max(cell.latency_s.get("batched", 0.0) - rerank_s - context_s, 0.0)
     queries = [shown(text) for text in row["query"].split("\n")]
     yield SpanRecord("query", "TASK", shown(row["question"]), queries, attributes={"expander": _of(cell, "expander")})
-    ranked = passages(row, documents)
+    ranked = passages(row, corpus)
     retrieved = ranked
     if is_reranked := _of(cell, "reranker") not in ("", "none"):
-        retrieved = passages(row, documents, "rank_before_rerank")
+        retrieved = passages(row, corpus, "rank_before_rerank")
     told = {"n_found": len(row["retrieved"]), "retriever": _of(cell, "retriever")}
     yield SpanRecord("retrieve", "RETRIEVER", queries, retrieved, retrieve_s, told)
     if is_reranked:
@@ -113,12 +118,19 @@ def _expectations(row: Row) -> dict[str, Json]:
     }
 
 
+def _failure(verdict: Verdict) -> Feedback:
+    """Why the sample failed, with how far its evidence came and what became of its answer."""
+    doubts = f"; uncertain: {', '.join(verdict.doubts)}" if verdict.doubts else ""
+    told = f"evidence: {verdict.stage.value}; answer: {verdict.outcome.value}{doubts}"
+    return Feedback(_CAUSE, verdict.failure.value or _NO_FAILURE, rationale=told)
+
+
 def _measures(row: Row, cell: CellResult) -> list[str]:
     """Metrics of which neither larger nor smaller values are better, such as the tokens of a context."""
     return [name for name, larger in cell.larger_is_better.items() if larger is None and f"score/{name}" in row]
 
 
-def _feedback(row: Row, cell: CellResult) -> Iterator[Feedback]:
+def _scores(row: Row, cell: CellResult) -> Iterator[Feedback]:
     """All scores that tell better from worse; those that should be there and are not with the reason."""
     judges = sorted((name.removeprefix("judge/") for name in row if name.startswith("judge/")), key=len, reverse=True)
     for metric in (name.removeprefix("score/") for name in row if name.startswith("score/")):

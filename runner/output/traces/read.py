@@ -1,58 +1,50 @@
 """Traces of a cell, read from its files."""
 
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from components.errors import DataError
+from components.forensics.verdicts import Verdict
+from runner.hit_texts import CorpusTexts, corpus_texts
+from runner.loaded import LoadedSweep
 from runner.output.traces.content import sample_trace
 from runner.output.traces.records import SampleTrace
-from runner.output.traces.texts import DocumentText, document_texts
-from runner.results import CellResult
+from runner.results import CellResult, open_samples
+from runner.sample_verdicts import sample_verdicts
 
 _OF_A_CORPUS = "score_statistics/"
 _ROWS_TOGETHER = 50
 
 
 class CellTraces:
-    """Some samples of a cell. `without_texts` says why passages have no text; "" where they have."""
+    """Some samples of a cell. `lacking` says what could not be told of them, and why; "" where nothing lacks."""
 
-    def __init__(self, folder: Path, cell: CellResult, sample_ids: Collection[str]) -> None:
-        """Reads the samples, and the texts of what was found. Raises DataError."""
+    def __init__(self, sweep: LoadedSweep, cell: CellResult, sample_ids: Collection[str]) -> None:
+        """Reads the samples, why they failed, and the texts of what was found. Raises DataError for the first."""
         self._cell = cell
-        self._rows = _rows(folder / "samples.parquet", sample_ids)
-        self._documents: Mapping[str, DocumentText] = {}
-        self.without_texts = ""
+        self._rows = _rows(sweep, cell, sample_ids)
+        self._corpus: CorpusTexts | None = None
+        self._verdicts: Mapping[str, Verdict] = {}
+        self.lacking = ""
         try:
-            self._documents = document_texts(folder, cell, _found(self._rows))
-        except DataError as error:  # what was found is told by its place, and all else is there
-            self.without_texts = str(error)
+            if len(self._rows["retrieved"].combine_chunks().flatten()):
+                self._corpus = corpus_texts(cell, sweep.folder)
+            self._verdicts = {own.id: own.verdict for own in sample_verdicts(sweep, cell)}
+        except DataError as error:
+            self.lacking = str(error)
 
     def __iter__(self) -> Iterator[SampleTrace]:
         """In the order of the table."""
         for batch in self._rows.to_batches(max_chunksize=_ROWS_TOGETHER):
             for row in batch.to_pylist():
-                yield sample_trace(row, self._cell, self._documents)
+                yield sample_trace(row, self._cell, self._corpus, self._verdicts.get(row["id"]))
 
 
-def _rows(path: Path, sample_ids: Collection[str]) -> Any:
+def _rows(sweep: LoadedSweep, cell: CellResult, sample_ids: Collection[str]) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    try:
-        # By this thread alone: a process that ends while one of Arrow's own threads still runs is aborted.
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            columns = [name for name in file.schema_arrow.names if not name.startswith(_OF_A_CORPUS)]
-            rows = file.read(columns, use_threads=False)
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
+    with open_samples(sweep.folder_of(cell)) as file:
+        columns = [name for name in file.schema_arrow.names if not name.startswith(_OF_A_CORPUS)]
+        rows = file.read(columns, use_threads=False)
     return rows.filter(pc.is_in(rows["id"], value_set=pa.array(sorted(sample_ids), pa.string())))
-
-
-def _found(rows: Any) -> list[str]:
-    """Ids of the documents of all hits."""
-    import pyarrow.compute as pc
-
-    ids: list[str] = pc.unique(pc.struct_field(pc.list_flatten(rows["retrieved"]), "document_id")).to_pylist()
-    return ids

@@ -31,8 +31,8 @@ def test_runs_are_named_after_what_varies(axes: dict[str, Json], expected: str) 
 def described(
     *values: float | None,
     command: str = "python -m runner -m retriever=a,b",
-    folder: Path = FOLDER,
     samples: str = "",
+    report: str = "",
     may_be_best: dict[str, bool] | None = None,
 ) -> str:
     cells = [
@@ -42,7 +42,7 @@ def described(
     sweep = SweepResult("a-sweep", "test", "OK", command, (), "", "", raw, {})
     metrics, ordered = ranked(cells)
     standings = Standings(ordered, metrics if ordered[0].status == "OK" else [], may_be_best=may_be_best or {})
-    return description(sweep, folder, standings, ["retriever", "top_k"], Pages("http://here", samples))
+    return description(sweep, FOLDER, standings, ["retriever", "top_k"], Pages("http://here", samples, report))
 
 
 def test_a_description_begins_with_the_best_cell() -> None:
@@ -59,25 +59,26 @@ def test_a_description_begins_with_the_best_cell() -> None:
 
 def test_cells_that_may_be_as_good_are_named() -> None:
     text = described(0.25, 0.5, 0.5, 0.1, may_be_best={"cell0": True, "cell1": True, "cell2": True, "cell3": False})
-    assert "Not told apart from it by these samples" in text
-    assert "best one is among them): cell2 top_k=5, cell0 top_k=5\n\n" in text
+    assert "Of the other 3, 2 may be as good (95% sure that the best is among all these): cell2 top_k=5, cell0 " in text
+    text = described(0.25, 0.5, may_be_best={"cell0": True, "cell1": True})
+    assert "\n\nBut these samples show no difference between it and any of the other 1." in text
 
 
 def test_a_cell_that_is_better_than_all_others_is_said_to_be() -> None:
     text = described(0.25, 0.5, may_be_best={"cell0": False, "cell1": True})
-    assert "Better than the other 1 by more than chance explains." in text
+    assert "It is ahead of the other 1 by more than chance explains." in text
 
 
 def test_nothing_is_said_of_cells_that_were_not_tested() -> None:
     assert "chance" not in described(0.25, 0.5)
 
 
-def test_samples_and_a_report_are_pointed_at_where_there_are_some(tmp_path: Path) -> None:
-    assert f"`python -m analysis report {tmp_path}`" in (text := described(0.5, folder=tmp_path))
+def test_samples_and_a_report_are_pointed_at_where_there_are_some() -> None:
+    assert f"`python -m analysis report {FOLDER}`" in (text := described(0.5))
     assert "side by side" not in text
-    (tmp_path / "report.html").touch()
-    text = described(0.5, folder=tmp_path, samples="http://there")
-    assert "**report.html** among the artifacts" in text
+    text = described(0.5, samples="http://there", report="http://page")
+    assert "**[Report](http://page)**" in text
+    assert "analysis report" not in text
     assert "[Samples of the first cells side by side](http://there)" in text
 
 

@@ -52,6 +52,9 @@ def traced(tracked_run: Path, make_once: MakeOnce) -> Traced:
     def fill(folder: Path) -> None:
         shutil.copytree(tracked_run / "results", folder / "results")
         shutil.copy(tracked_run / "mlflow.db", folder)
+        path = only_sweep(folder).rename(folder / "results" / "traced-sweep") / "sweep.json"
+        raw = json.loads(path.read_text(encoding="utf-8")) | {"sweep_id": "traced-sweep"}
+        path.write_text(json.dumps(raw), encoding="utf-8")  # the files of the other's runs stay as they are
         assert Traced(folder).log("--traces", str(N)) == 0
 
     return Traced(make_once("traced-run", fill))
@@ -103,6 +106,8 @@ def test_a_trace_has_expectations_and_scores(traced: Traced) -> None:
             assert len(by_name) == len(trace.info.assessments) >= 8
             assert by_name["expected_response"].expectation.value
             assert 0.0 <= by_name["ndcg_at_10"].feedback.value <= 1.0
+            assert by_name["cause_of_failure"].feedback.value
+            assert by_name["cause_of_failure"].rationale.startswith("evidence: ")
             assert by_name["ndcg_at_10"].source.source_type == "CODE"
 
 
@@ -122,6 +127,18 @@ def test_the_parent_run_points_at_samples_side_by_side(traced: Traced) -> None:
     assert traced.client.get_run(best).data.tags["cell_id"] == parent.data.tags["best_cell"]
     assert traced.log() == 0  # without traces: what is there is still pointed at
     assert traced.parent().data.tags["mlflow.note.content"] == parent.data.tags["mlflow.note.content"]
+
+
+def test_a_report_is_added_and_one_that_came_later_takes_its_place(traced: Traced) -> None:
+    parent = traced.parent()
+    artifacts = Path(parent.info.artifact_uri.removeprefix("file://"))
+    assert not (artifacts / "report.html").exists()
+    for content in ("first", "second"):
+        (traced.sweep / "report.html").write_text(content, encoding="utf-8")
+        assert traced.log() == 0
+        assert (artifacts / "report.html").read_text(encoding="utf-8") == content
+    note = traced.parent().data.tags["mlflow.note.content"]
+    assert f"#/experiments/{traced.experiment_id}/runs/{parent.info.run_id}/artifacts/report.html)" in note
 
 
 @pytest.mark.parametrize("argument", ["-1", "many", "1.5"])

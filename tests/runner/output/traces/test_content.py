@@ -3,13 +3,19 @@
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from components.forensics.failures import Failure
+from components.forensics.outcomes import Outcome
+from components.forensics.stages import Stage
+from components.forensics.verdicts import Verdict
+from runner.hit_texts import CorpusTexts
 from runner.output.traces.content import sample_trace
-from runner.output.traces.texts import DocumentText, shown
+from runner.output.traces.texts import shown
 from runner.results import CellResult
 
-DOCUMENTS = {"d1": DocumentText("A title", "0123456789abcdef"), "d2": DocumentText("", "other text")}
+CORPUS = CorpusTexts(pa.table({"id": ["d1", "d2", "d9"], "text": ["0123456789abcdef", "other text", "nine"]}))
 CELL = CellResult(
     cell_id="c1",
     status="OK",
@@ -40,7 +46,7 @@ ROW: dict[str, Any] = {
     "answerable": True,
     "gold": [{"document_id": "d1", "start": 8, "end": 12, "grade": 1}],
     "query": "what\nwhich",
-    "retrieved": [hit("d2", 0, 5, False), hit("d1", 4, 10, True), hit("d9", 0, 3, False)],
+    "retrieved": [hit("d2", 0, 5, False), hit("d1", 4, 10, True, gold_grade=1), hit("d9", 0, 3, False)],
     "prompt": "Answer: What?",
     "state": "ok",
     "answer": "that",
@@ -66,7 +72,7 @@ ROW: dict[str, Any] = {
 
 
 def test_steps_stand_in_their_order_with_their_times() -> None:
-    spans = sample_trace(ROW, CELL, DOCUMENTS).spans
+    spans = sample_trace(ROW, CELL, CORPUS, None).spans
     assert [(span.name, span.kind, span.seconds) for span in spans] == [
         ("query", "TASK", 0.0),
         ("retrieve", "RETRIEVER", 0.625),
@@ -81,18 +87,13 @@ def test_steps_stand_in_their_order_with_their_times() -> None:
 
 
 def test_passages_are_documents_with_rank_score_and_gold() -> None:
-    _, retrieve, context, _ = sample_trace(ROW, CELL, DOCUMENTS).spans
-    assert [passage["page_content"] for passage in retrieve.outputs] == [
-        "other",
-        "456789",
-        "(the document's text is not kept)",
-    ]
+    _, retrieve, context, _ = sample_trace(ROW, CELL, CORPUS, None).spans
+    assert [passage["page_content"] for passage in retrieve.outputs] == ["other", "456789", "nin"]
     assert retrieve.outputs[1] == {
         "page_content": "456789",
         "id": "d1[4:10]",
         "metadata": {
             "doc_uri": "d1[4:10]",
-            "title": "A title",
             "rank": 2,
             "score": 0.5,
             "gold": True,
@@ -105,7 +106,7 @@ def test_passages_are_documents_with_rank_score_and_gold() -> None:
 
 def test_many_hits_are_told_down_to_the_last_in_the_context() -> None:
     hits = [hit("d1", n, n + 1, n == 11) for n in range(14)]
-    _, retrieve, context, _ = sample_trace({**ROW, "retrieved": hits}, CELL, DOCUMENTS).spans
+    _, retrieve, context, _ = sample_trace({**ROW, "retrieved": hits}, CELL, CORPUS, None).spans
     assert (len(retrieve.outputs), len(context.outputs)) == (12, 1)
     assert retrieve.attributes["n_found"] == 14
 
@@ -114,7 +115,7 @@ def test_a_reranker_has_a_step_of_its_own() -> None:
     ranks = {"d2": 3, "d1": 1, "d9": 2}
     hits = [{**own, "rank_before_rerank": ranks[own["document_id"]]} for own in ROW["retrieved"]]
     cell = replace(CELL, axes={**CELL.axes, "reranker": "lexical"})
-    spans = sample_trace({**ROW, "retrieved": hits}, cell, DOCUMENTS).spans
+    spans = sample_trace({**ROW, "retrieved": hits}, cell, CORPUS, None).spans
     assert [span.name for span in spans] == ["query", "retrieve", "rerank", "context", "generate"]
     assert [passage["id"].partition("[")[0] for passage in spans[1].outputs] == ["d1", "d9", "d2"]
     assert [passage["id"].partition("[")[0] for passage in spans[2].outputs] == ["d2", "d1", "d9"]
@@ -123,23 +124,39 @@ def test_a_reranker_has_a_step_of_its_own() -> None:
 
 def test_only_steps_that_the_cell_has() -> None:
     closed_book = replace(CELL, seconds={"answers": 1.0})
-    assert [span.name for span in sample_trace({**ROW, "retrieved": []}, closed_book, {}).spans] == ["generate"]
+    assert [span.name for span in sample_trace({**ROW, "retrieved": []}, closed_book, None, None).spans] == ["generate"]
     unasked = {**ROW, "state": "not_asked", "answer": "", "latency_s": None, "prompt": ""}
-    trace = sample_trace(unasked, CELL, DOCUMENTS)
+    trace = sample_trace(unasked, CELL, CORPUS, None)
     assert [span.name for span in trace.spans] == ["query", "retrieve", "context"]
 
 
 def test_a_score_is_a_value_or_says_why_there_is_none() -> None:
-    feedback = {each.name: each for each in sample_trace(ROW, CELL, DOCUMENTS).feedback}
+    feedback = {each.name: each for each in sample_trace(ROW, CELL, CORPUS, None).feedback}
     assert set(feedback) == {"ndcg_at_10", "f1", "grade"}
     assert (feedback["ndcg_at_10"].value, feedback["ndcg_at_10"].error) == (0.5, "")
     assert (feedback["f1"].value, feedback["f1"].error) == (None, "answer_error")
     assert (feedback["grade"].judge, feedback["grade"].rationale) == ("grade", "well said")
 
 
+def test_why_a_sample_failed_is_told_with_what_led_to_it() -> None:
+    verdict = Verdict(Stage.CUT, Outcome.WRONG, Failure.CUT, None, ("whole document",))
+    first, *_ = sample_trace(ROW, CELL, CORPUS, verdict).feedback
+    assert (first.name, first.value, first.judge) == ("cause_of_failure", "cut", "")
+    assert first.rationale == "evidence: cut; answer: wrong; uncertain: whole document"
+    right = Verdict(Stage.IN_CONTEXT, Outcome.RIGHT, Failure.NONE, 1, ())
+    assert sample_trace(ROW, CELL, CORPUS, right).feedback[0].value == "none"
+
+
+def test_passages_without_their_texts_are_told_by_their_places() -> None:
+    _, retrieve, *_ = sample_trace(ROW, CELL, None, None).spans
+    assert [(hit["page_content"], hit["id"]) for hit in retrieve.outputs][1:2] == [
+        ("(the document's text is not kept)", "d1[4:10]")
+    ]
+
+
 def test_inputs_hold_what_tells_samples_apart() -> None:
     history = '[{"question": "Who?", "answer": "she"}]'
-    assert sample_trace({**ROW, "history": history}, CELL, {}).inputs == {
+    assert sample_trace({**ROW, "history": history}, CELL, None, None).inputs == {
         "question": "What?",
         "history": [{"question": "Who?", "answer": "she"}],
         "id": "s1",
@@ -147,15 +164,15 @@ def test_inputs_hold_what_tells_samples_apart() -> None:
 
 
 def test_an_answer_that_failed_is_an_error() -> None:
-    trace = sample_trace({**ROW, "state": "error", "answer": "", "error": "timed out"}, CELL, DOCUMENTS)
+    trace = sample_trace({**ROW, "state": "error", "answer": "", "error": "timed out"}, CELL, CORPUS, None)
     assert trace.error == trace.spans[-1].error == "timed out"
 
 
 def test_what_is_expected() -> None:
-    assert sample_trace(ROW, CELL, {}).expectations == {"expected_response": "this", "gold": ["d1[8:12]"]}
-    several = sample_trace({**ROW, "references": ["a", "b"], "gold": [], "answerable": False}, CELL, {})
+    assert sample_trace(ROW, CELL, None, None).expectations == {"expected_response": "this", "gold": ["d1[8:12]"]}
+    several = sample_trace({**ROW, "references": ["a", "b"], "gold": [], "answerable": False}, CELL, None, None)
     assert several.expectations == {"expected_response": ["a", "b"], "answerable": False}
-    assert sample_trace({**ROW, "references": [], "gold": []}, CELL, {}).expectations == {}
+    assert sample_trace({**ROW, "references": [], "gold": []}, CELL, None, None).expectations == {}
 
 
 @pytest.mark.parametrize(
