@@ -139,7 +139,7 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.root = folder / "project"
         for package in PACKAGES:
-            shutil.copytree(REPOSITORY / package, self.root / package, ignore=_all_but_python_and_yaml)
+            shutil.copytree(REPOSITORY / package, self.root / package, ignore=_all_but_code)
         for name, text in NEW_FILES.items():
             (self.root / name).parent.mkdir(exist_ok=True)
             (self.root / name).write_text(text, encoding="utf-8")
@@ -190,8 +190,9 @@ class Cell:
         return sorted(hit["document_id"] for hit in self.samples[0]["retrieved"])
 
 
-def _all_but_python_and_yaml(folder: str, names: list[str]) -> list[str]:
-    return [n for n in names if not (n.endswith((".py", ".yaml")) or Path(folder, n).is_dir()) or n == "__pycache__"]
+def _all_but_code(folder: str, names: list[str]) -> list[str]:
+    """With what is compiled of it, which holds for a copy too."""
+    return [name for name in names if not (name.endswith((".py", ".pyc", ".yaml")) or Path(folder, name).is_dir())]
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,19 @@ from runner.pipeline.context import ChosenContext
 from runner.pipeline.fusing import FusedHits
 from tests.runner.pipeline.version_guard import Row, computed, disagreements, kinds, read_table, stage_classes
 
+HYBRID = ["hybrid, reranked, judged"]
+"""One cell, with stages that are fused and a context."""
+
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
     return computed(tmp_path_factory.mktemp("guard"))
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
+    """Of the kinds of `HYBRID`."""
+    return computed(tmp_path_factory.mktemp("hybrid"), HYBRID)
 
 
 def test_every_kind_computes_what_the_table_says(found: Mapping[str, Row]) -> None:
@@ -30,7 +39,7 @@ def test_it_computes_the_same_twice(found: Mapping[str, Row], tmp_path: Path) ->
 
 
 def test_a_changed_result_under_the_same_key_asks_for_a_version(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    table: Mapping[str, Row], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     before = ChosenContext.make
 
@@ -40,16 +49,18 @@ def test_a_changed_result_under_the_same_key_asks_for_a_version(
         return context
 
     monkeypatch.setattr(ChosenContext, "make", fewer)
-    wrong = disagreements(read_table(), computed(tmp_path), kinds())
+    wrong = disagreements(table, computed(tmp_path, HYBRID), table)
     of_context = wrong[0]
     assert of_context.startswith("context: computes another result")
     assert "Raise `version` (1) in the class" in of_context
     assert "python -m tests.runner.pipeline.version_guard --write" in of_context
 
 
-def test_a_raised_version_asks_for_the_table_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_raised_version_asks_for_the_table_alone(
+    table: Mapping[str, Row], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(FusedHits, "version", FusedHits.version + 1)
-    wrong = disagreements(read_table(), computed(tmp_path), kinds())
+    wrong = disagreements(table, computed(tmp_path, HYBRID), table)
     assert any(line.startswith("fused_hits: has other keys") for line in wrong)
     assert not any("Raise `version`" in line for line in wrong)
 

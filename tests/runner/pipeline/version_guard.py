@@ -15,7 +15,7 @@ import pkgutil
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -59,19 +59,19 @@ def _subclasses(cls: type[Any]) -> Iterator[type[Any]]:
         yield from _subclasses(child)
 
 
-def computed(folder: Path) -> dict[str, Row]:
-    """The row of every kind that the fixed cells have, in the order in which work flows, computed in a new store.
+def computed(folder: Path, names: Collection[str] = CELLS) -> dict[str, Row]:
+    """The row of every kind of these fixed cells, in the order in which work flows, computed in a new store.
 
     Some of their components are the tests' own. Their code is left out, or every change of a test would change keys.
     """
     with patch("runner.engine.source_code.is_ours", return_value=True):
-        return _computed(Store(folder))
+        return _computed(Store(folder), names)
 
 
-def _computed(store: Store) -> dict[str, Row]:
+def _computed(store: Store, names: Collection[str]) -> dict[str, Row]:
     found: dict[str, dict[str, Stage[Any]]] = defaultdict(dict)
-    for fields in CELLS.values():
-        graph = graph_in(store, fixed_cell(**fields))
+    for name in names:
+        graph = graph_in(store, fixed_cell(**CELLS[name]))
         loaded = graph.data.loaded
         for stage in loaded.upstream():
             found[stage.kind][stage.key] = stage
