@@ -31,6 +31,7 @@ NAMES = (
     "text_metrics",
     "error_rates",
     "coverage",
+    "decisions",
     "asking",
     "chaos",
 )

@@ -150,8 +150,21 @@ def recommendations(
     DataError if fewer than two cells have a value, or neither larger nor smaller values are better.
     """
     read = scores or Scores.read(sweep, metric)
-    asked = [(scored, designs) for scored in read.scenarios() if (designs := _designs(scored))]
-    n_draws = max(_N_DRAWS, int(_DRAWS_BEYOND * sum(len(designs) for _, designs in asked) / alpha))
+    return recommended(read.scenarios(), read.metric, alpha)
+
+
+def recommended(
+    scenarios: Sequence[Scored], metric: SubsetMetric, alpha: float, *, fewest_draws: int = _N_DRAWS
+) -> Recommendations:
+    """Of every axis in these scenarios, which are one family: what is shown in any is corrected for all of them."""
+    of_cells: dict[tuple[str, ...], list[LevelDesign]] = {}  # most scenarios have the same cells
+    asked = []
+    for scored in scenarios:
+        key = tuple(cell.cell_id for cell in scored.cells)
+        if key not in of_cells:
+            of_cells[key] = _designs(scored)
+        asked.append((scored, of_cells[key]))
+    n_draws = max(fewest_draws, int(_DRAWS_BEYOND * sum(len(designs) for _, designs in asked) / alpha))
     tested = [one for scored, designs in asked for one in _tested(scored, designs, n_draws)]
     p = np.array([np.nan if one.p is None else one.p.min() for one in tested], dtype=np.float64)
     adjusted, level = benjamini_hochberg(p), selected_level(p, alpha)
@@ -159,7 +172,7 @@ def recommendations(
         _entry(one, float(own), level, _level_for(place, p, alpha), alpha)
         for place, (one, own) in enumerate(zip(tested, adjusted, strict=True))
     ]
-    return Recommendations(read.metric, alpha, level, int((~np.isnan(p)).sum()), tuple(entries))
+    return Recommendations(metric, alpha, level, int((~np.isnan(p)).sum()), tuple(entries))
 
 
 def _level_for(place: int, p: NDArray[np.float64], alpha: float) -> float:
@@ -192,7 +205,7 @@ def _designs(scored: Scored) -> list[LevelDesign]:
 def _tested(scored: Scored, designs: Sequence[LevelDesign], n_draws: int) -> Iterator[_Tested]:
     """All axes of a scenario by the same resamples, which are what takes long."""
     cells = scored.contributions
-    if not scored.is_enough:
+    if not scored.is_enough or not designs:
         yield from (_Tested(scored, design, cells.values @ design.weights) for design in designs)
         return
     weights = [between_levels(design.weights) for design in designs]

@@ -5,7 +5,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from components.statistics import BestCells, SampleScores, best_cells
+import components.statistics.best as best_module
+from components.statistics import BestCells, SampleScores, best_cells, p_of_equality
 from tests.statistics.cells import scores_of
 
 N = 60
@@ -94,3 +95,26 @@ def test_without_cells_or_samples_there_is_nothing_to_say() -> None:
     found = best(scores_of([np.zeros(0), np.zeros(0)], np.zeros(0, dtype=np.int64)))
     assert np.isnan(found.p).all()
     assert found.critical is None
+
+
+@pytest.mark.parametrize("difference", [0.5, 0.7])
+def test_whether_cells_are_equal_is_the_smallest_p(difference: float) -> None:
+    scores = scores_of(cells(11, 0.0, 0.0, difference), np.arange(N))
+    found = best_cells(scores, larger_is_better=True, alpha=0.01, n_resamples=4000, seed=0)
+    assert p_of_equality(scores, n_resamples=4000, seed=0) == pytest.approx(found.p.min(), abs=1e-9)
+
+
+def test_cells_that_are_clearly_equal_take_few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_made = []
+    of_all = best_module.swaps
+    monkeypatch.setattr(best_module, "swaps", lambda n, made, seed: n_made.append(made) or of_all(n, made, seed))
+    assert p_of_equality(scores_of(cells(12, 0.0, 0.0, 0.0), np.arange(N)), n_resamples=4000, seed=0) > 0.1
+    assert set(n_made) == {199}
+
+
+def test_in_stages_equal_cells_are_told_apart_as_often_as_the_level_says() -> None:
+    random = np.random.default_rng(13)
+    n_sweeps, level = 150, 0.05
+    sweeps = (scores_of(list(random.normal(size=(2, 20))), np.arange(20)) for _ in range(n_sweeps))
+    n_false = sum(p_of_equality(sweep, n_resamples=999, seed=0) <= level for sweep in sweeps)
+    assert stats.binom.ppf(0.001, n_sweeps, level) <= n_false <= stats.binom.ppf(0.99, n_sweeps, level)

@@ -21,10 +21,13 @@ def write(
     *,
     n: int = N,
     only: str = "",
+    pairs: Mapping[tuple[Any, ...], float] | None = None,
+    one_at_a_time: bool = False,
     same: Sequence[str] = (),
     seed: int = 0,
 ) -> Path:
-    """A cell per combination of `axes`; a level adds its effect (0 unless named), in `only` one subset if given.
+    """A cell per combination of `axes`; a level adds its effect (0 unless named), in `only` one subset if given;
+    `pairs` add to single cells, by all of their levels.
     Cells that differ only in axes that are the `same` have the same values. The cost in tokens grows with k, the
     seconds fall with the size.
     """
@@ -36,10 +39,13 @@ def write(
     cells = []
     for place, levels in enumerate(product(*axes.values())):
         named = dict(zip(axes, levels, strict=True))
+        if one_at_a_time and sum(level != own[0] for level, own in zip(levels, axes.values(), strict=True)) > 1:
+            continue
         key = tuple(level for axis, level in named.items() if axis not in same)
         if key not in noise:
             noise[key] = random.normal(0, 0.05, n)
         added = sum(effects.get(axis, {}).get(level, 0.0) for axis, level in named.items())
+        added += (pairs or {}).get(levels, 0.0)
         values = np.clip(hard + noise[key] + added * is_in, 0, 1).tolist()
         facts = {
             "tokens": {"prompt": 100 * n * int(named.get("k", 1)), "completion": 0},

@@ -1,0 +1,203 @@
+"""How often the table of recommendations names a level where none is better, and how often it finds what is planted:
+over hundreds of simulated sweeps, the long form of a test.
+
+Samples come in groups of unequal size (a few documents have many questions); cells share what is hard about a sample,
+and cells of one level share what that level makes of it, so that differences between levels vary from sample to sample
+as in real sweeps. Scenarios are all samples, subsets, tasks and topics, some of which have too few samples to say
+anything.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from analysis.decision.recommendations import SHOWN, Recommendations, recommended
+from analysis.decision.scenarios import Scenario, Scored
+from benchmarks.measure import Bound, Measure
+from benchmarks.settings import Settings
+from runner.common_samples import CommonSamples
+from runner.loaded import SubsetMetric
+from runner.results import OK, CellResult
+
+ALPHA = 0.05
+METRIC = SubsetMetric("overall", "simulated", larger_is_better=True)
+PLANTED_AXIS, PLANTED_LEVEL = "chunk.size", "256"
+_GRID: Mapping[str, Sequence[str]] = {
+    "chunk.size": ("64", "256", "512"),
+    "retriever": ("bm25", "dense", "hybrid"),
+    "top_k": ("2", "8"),
+}
+_N_SWEEPS, _N_PLANTED, _N_STATED = 400, 200, 25
+_FEWEST_DRAWS = 1_999
+
+Values = NDArray[np.float64]
+Score = Callable[[Values, Values], Values]
+"""Scores, float64[n, n_cells], from latent values of the same shape (standard normal where nothing is planted), and how
+much is added to each: it is what their expectation rises by.
+"""
+
+
+def like_rouge(latent: Values, added: Values) -> Values:
+    """Skewed, about .25."""
+    scores: Values = 0.2 * np.exp(0.6 * latent) + added
+    return scores
+
+
+def right_or_wrong(latent: Values, added: Values) -> Values:
+    """Right in 70 % of cases; what is added makes so many of the wrong answers right."""
+    share = 0.5 * (1 + _erf(latent / 2**0.5))
+    return (share <= 0.7 + added).astype(np.float64)
+
+
+def mostly_right(latent: Values, added: Values) -> Values:
+    """In 93 % of cases."""
+    share = 0.5 * (1 + _erf(latent / 2**0.5))
+    return (share <= 0.93 + added).astype(np.float64)
+
+
+def _erf(values: Values) -> Values:
+    from scipy.special import erf
+
+    found: Values = erf(values)
+    return found
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Sweeps of `n` samples on about, with scores of a kind; `one_at_a_time` changes one axis of the first cell."""
+
+    name: str
+    score: Score
+    n: int = 300
+    one_at_a_time: bool = False
+
+
+SETTINGS = (
+    Setting("ROUGE-like", like_rouge),
+    Setting("right or wrong", right_or_wrong),
+    Setting("mostly right", mostly_right),
+    Setting("ROUGE-like, one change at a time", like_rouge, one_at_a_time=True),
+    Setting("right or wrong, 80 samples", right_or_wrong, n=80),
+)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Groups int64[n], and by scenario which samples are in it, bool[n]."""
+
+    clusters: NDArray[np.int64]
+    scenarios: Mapping[str, NDArray[np.bool_]]
+
+
+def draw_samples(n: int, random: Generator) -> Samples:
+    """Topics are those of documents, tasks those of questions; the smallest topics have a handful of samples."""
+    sizes = np.clip(np.ceil(random.pareto(1.2, size=n)), 1, 15).astype(np.int64)
+    clusters = np.repeat(np.arange(n), sizes)[:n]
+    subset = random.choice(3, p=[0.6, 0.3, 0.1], size=n)
+    task = random.choice(4, size=n)
+    topic = random.choice(6, p=[0.4, 0.25, 0.15, 0.12, 0.05, 0.03], size=n)[clusters]
+    groups = {"subset": subset, "task": task, "topic": topic}
+    named = {f"{name}/{value}": own == value for name, own in groups.items() for value in range(own.max() + 1)}
+    return Samples(clusters, {"overall": np.ones(n, dtype=np.bool_), **named})
+
+
+def cells_of(setting: Setting) -> list[dict[str, str]]:
+    """The levels of every cell."""
+    grid = [dict(zip(_GRID, levels, strict=True)) for levels in product(*_GRID.values())]
+    if not setting.one_at_a_time:
+        return grid
+    return [cell for cell in grid if sum(cell[axis] != grid[0][axis] for axis in _GRID) <= 1]
+
+
+def draw_latent(cells: Sequence[Mapping[str, str]], clusters: NDArray[np.int64], random: Generator) -> Values:
+    """Standard normal, float64[n, n_cells]: a half is the sample's, the rest that of its levels and of the cell; half
+    of each is common to a group.
+    """
+
+    def part() -> Values:
+        of_groups = random.normal(size=int(clusters.max()) + 1)[clusters]
+        found: Values = (of_groups + random.normal(size=len(clusters))) / 2**0.5
+        return found
+
+    of_levels = {(axis, level): part() for axis, levels in _GRID.items() for level in levels}
+    hard = part()
+    columns = [
+        0.5**0.5 * hard + (0.3 / 3) ** 0.5 * sum(of_levels[item] for item in cell.items()) + 0.2**0.5 * part()
+        for cell in cells
+    ]
+    return np.column_stack(columns)
+
+
+def simulate(setting: Setting, random: Generator, planted: float = 0.0, within: str = "overall") -> Recommendations:
+    """The recommendations of one sweep, in which one level of one axis is better by `planted` in a scenario: half of it
+    is added to this level, and half is taken from the others, so that shares stay between 0 and 1.
+    """
+    samples = draw_samples(setting.n, random)
+    cells = cells_of(setting)
+    has_level = np.array([cell[PLANTED_AXIS] == PLANTED_LEVEL for cell in cells])
+    added = planted * np.outer(samples.scenarios[within], has_level - 0.5)
+    scores = setting.score(draw_latent(cells, samples.clusters, random), added)
+    return recommended(list(_scored(scores, cells, samples)), METRIC, ALPHA, fewest_draws=_FEWEST_DRAWS)
+
+
+def _scored(scores: Values, cells: Sequence[Mapping[str, str]], samples: Samples) -> Iterator[Scored]:
+    results = tuple(CellResult(f"{place:012x}", OK, levels, (), {}, {}) for place, levels in enumerate(cells))
+    for subset, is_in in samples.scenarios.items():
+        if is_in.any():
+            n = int(is_in.sum())
+            own = CommonSamples(
+                cells=results,
+                statistics=scores[is_in][:, :, np.newaxis],
+                clusters=samples.clusters[is_in],
+                strata=np.zeros(n, dtype=np.int64),
+                combine=None,
+                n_known=n,
+                left_out=(Counter(),) * len(results),
+                apart=(),
+            )
+            yield Scored(Scenario(subset, subset, subset.split("/")[0]), own, larger_is_better=True)
+
+
+def names_any(found: Recommendations) -> bool:
+    """Whether any entry says of any level that it is not the best."""
+    return any(entry.verdict == SHOWN for entry in found.entries)
+
+
+def finds_planted(found: Recommendations, within: str) -> bool:
+    """Whether the planted level is recommended, and another one ruled out."""
+    entry = found.of(within, PLANTED_AXIS)
+    return entry is not None and entry.verdict == SHOWN and PLANTED_LEVEL in entry.best
+
+
+def stated(setting: Setting, within: str, random: Generator, n_sweeps: int = _N_STATED) -> float:
+    """The size that sweeps without effects say they would show: their mean."""
+    found = [simulate(setting, random).of(within, PLANTED_AXIS) for _ in range(n_sweeps)]
+    return float(np.mean([one.detectable for one in found if one and one.detectable]))
+
+
+def measure(settings: Settings) -> list[Measure]:
+    """Per setting how many sweeps name anything without effects, and how many find an effect of the stated size."""
+    return [own for setting in SETTINGS for own in (_named(setting), *_found(setting))]
+
+
+def _named(setting: Setting) -> Measure:
+    random = np.random.default_rng((1, setting.n))
+    share = float(np.mean([names_any(simulate(setting, random)) for _ in range(_N_SWEEPS)]))
+    detail = f"of {_N_SWEEPS} sweeps without effects"
+    return Measure(f"{setting.name}: any level is named", share, "", detail, Bound(ALPHA))
+
+
+def _found(setting: Setting) -> Iterator[Measure]:
+    for within in ("overall", "task/1"):
+        random = np.random.default_rng((2, setting.n))
+        size = stated(setting, within, random)
+        found = [finds_planted(simulate(setting, random, size, within), within) for _ in range(_N_PLANTED)]
+        detail = f"of {_N_PLANTED} sweeps, an effect of {size:.3f}, as stated"
+        yield Measure(
+            f"{setting.name}: found in {within}", float(np.mean(found)), "", detail, Bound(0.75, at_least=True)
+        )

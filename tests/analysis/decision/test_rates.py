@@ -1,0 +1,43 @@
+"""How often recommendations name what is not there, and find what is: the short form of
+`python -m benchmarks decisions`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmarks import decisions
+
+SETTING = replace(decisions.SETTINGS[1], n=100)
+N_SWEEPS = 24
+
+
+@pytest.fixture(scope="module")
+def without_effects() -> list[decisions.Recommendations]:
+    random = np.random.default_rng(1)
+    return [decisions.simulate(SETTING, random) for _ in range(N_SWEEPS)]
+
+
+def test_without_effects_hardly_any_sweep_names_a_level(without_effects: list[decisions.Recommendations]) -> None:
+    n_named = sum(map(decisions.names_any, without_effects))
+    assert n_named <= stats.binom.ppf(0.99, N_SWEEPS, decisions.ALPHA)
+
+
+def test_without_the_correction_many_would(without_effects: list[decisions.Recommendations]) -> None:
+    """Else the test above could not fail."""
+    n_named = sum(
+        any(entry.p is not None and entry.p <= decisions.ALPHA for entry in found.entries) for found in without_effects
+    )
+    assert n_named > stats.binom.ppf(0.999, N_SWEEPS, decisions.ALPHA)
+
+
+def test_an_effect_of_the_stated_size_is_found(without_effects: list[decisions.Recommendations]) -> None:
+    entries = [found.of("overall", decisions.PLANTED_AXIS) for found in without_effects]
+    size = float(np.mean([entry.detectable for entry in entries if entry and entry.detectable]))
+    random = np.random.default_rng(2)
+    n_sweeps = 12
+    planted = [decisions.simulate(SETTING, random, size) for _ in range(n_sweeps)]
+    n_found = sum(decisions.finds_planted(found, "overall") for found in planted)
+    assert n_found >= stats.binom.ppf(0.01, n_sweeps, 0.75)
