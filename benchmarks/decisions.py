@@ -160,7 +160,7 @@ def _scored(scores: Values, cells: Sequence[Mapping[str, str]], samples: Samples
                 left_out=(Counter(),) * len(results),
                 apart=(),
             )
-            yield Scored(Scenario(subset, subset, subset.split("/")[0]), own, larger_is_better=True)
+            yield Scored(Scenario(subset, subset, subset.split("/")[0]), own, larger_is_better=True, weighs_tokens=True)
 
 
 def names_any(found: Recommendations) -> bool:
