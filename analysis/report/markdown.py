@@ -54,8 +54,16 @@ def _scenarios(report: Report) -> Iterator[str]:
     yield "## What to take for each scenario"
     rows = [row for group in report.scenarios.groups for row in group.telling]
     yield from table(
-        ["scenario", "n", *map(plain, axes)],
-        ([plain(row.label), f"{row.n:,}", *(_choice(row.choices.get(axis)) for axis in axes)] for row in rows),
+        ["scenario", "n", *map(plain, axes), "best cell"],
+        (
+            [
+                plain(row.label),
+                f"{row.n:,}",
+                *(_choice(row.choices.get(axis)) for axis in axes),
+                f"{plain(row.best)} ({plain(row.best_note)})",
+            ]
+            for row in rows
+        ),
     )
     if too_few := [row for group in report.scenarios.groups for row in group.too_few]:
         yield f"Too few samples to name anything: {plain(', '.join(f'{row.label} ({row.n})' for row in too_few))}."

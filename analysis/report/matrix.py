@@ -1,43 +1,44 @@
 """Section: topic x task, where the data have both."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from analysis.decision.scenarios import FEWEST_SAMPLES
+from analysis.decision import matrix as decision
+from analysis.decision.matrix import MatrixField
+from analysis.decision.scenarios import FEWEST_CLUSTERS, FEWEST_SAMPLES
 from analysis.report.answer import Answer
 from analysis.report.prose import digits_of
 from analysis.report.source import Source
 from components.subsets import AVERAGE, OVERALL
-from runner.loaded import SubsetMetric
-from runner.results import CellResult
 
 MOST_FIELDS = 400
 
 
 @dataclass(frozen=True)
 class Field:
-    """A cell's value for a topic and a task, over `n` samples; `pooled` with its interval is shrunken towards topic and
-    task. `share` in [0, 1] is where the value lies between the smallest and the largest of the matrix.
+    """The value of a topic and a task, over `n` samples in `n_clusters` groups; `pooled` with its interval is drawn
+    towards topic and task. `share` in [0, 1] is where the value lies between the smallest and the largest of the
+    matrix. `best` are the names of the cells that may be the best, if any cell is shown not to be.
     """
 
     value: float | None
     n: int
-    pooled: float | None = None
-    pooled_low: float | None = None
-    pooled_high: float | None = None
-    share: float = 0.0
+    n_clusters: int
+    pooled: float | None
+    pooled_low: float | None
+    pooled_high: float | None
+    share: float
+    best: tuple[str, ...]
 
     @property
     def is_few(self) -> bool:
         """With so few samples nothing is called the best."""
-        return self.n < FEWEST_SAMPLES
+        return self.n < FEWEST_SAMPLES or self.n_clusters < FEWEST_CLUSTERS
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A cell's values: a row for each topic and a column for each task, the averages last. `n_few` of `n_fields` are
-    over fewer than `fewest` samples. A field is None where no sample is.
+    """Values of the cell to take: a row for each topic and a column for each task, the averages last. A field is None
+    where no sample is. `n_tested` fields have enough samples, in `n_shown` of them some cell is shown to be worse.
     """
 
     cell_id: str
@@ -47,71 +48,61 @@ class Matrix:
     tasks: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Field | None, ...]], ...]
     n_fields: int
-    n_few: int
-    fewest: int
+    n_tested: int
+    n_shown: int
+    fewest_samples: int
+    fewest_clusters: int
     is_pooled: bool
 
 
-def gather(source: Source, answer: Answer) -> tuple[Matrix, ...]:
-    """Of the cell to take and of the best one; empty for data without topics and tasks, or with too many to show."""
-    main = source.main
-    if main is None or main.metric.subset != OVERALL:
-        return ()
-    chosen = dict.fromkeys(filter(None, (answer.take, answer.best)))
-    cells = [cell for cell_id in chosen for cell in source.sweep.cells if cell.cell_id == cell_id]
-    found = [_matrix(source, main.metric, cell) for cell in cells]
-    return tuple(matrix for matrix in found if matrix)
-
-
-def _matrix(source: Source, metric: SubsetMetric, cell: CellResult) -> Matrix | None:
-    topics, tasks = _slugs(cell, "topic/"), _slugs(cell, "task/")
-    if not topics or not tasks or len(topics) * len(tasks) > MOST_FIELDS:
+def gather(source: Source, answer: Answer) -> Matrix | None:
+    """None for data without topics and tasks, or with too many to show, and where no two cells can be compared."""
+    scores = source.scores
+    if scores is None or scores.metric.subset != OVERALL:
         return None
-    labels = cell.dataset.get("labels", {})
-    entries = {
-        (topic, task): _entry(cell, metric, topic, task) for topic in (*topics, AVERAGE) for task in (*tasks, AVERAGE)
-    }
-    inner = [entry for (topic, task), entry in entries.items() if entry and AVERAGE not in (topic, task)]
-    values = [entry["value"] for entry in entries.values() if entry and entry["value"] is not None]
-    rows = tuple(
-        (
-            "All topics" if topic == AVERAGE else str(labels.get(topic, topic)),
-            tuple(_field(entries[topic, task], values) for task in (*tasks, AVERAGE)),
-        )
-        for topic in (*topics, AVERAGE)
-    )
+    cell = next(cell for cell in source.sweep.cells if cell.cell_id == answer.take)
+    if sum(name.startswith("matrix/") for name in cell.metrics) > MOST_FIELDS:
+        return None
+    found = decision.topic_task_matrix(source.sweep, scores.metric, cell, alpha=source.alpha, scores=scores)
+    if found is None:
+        return None
+    values = [field.value for field in found.fields if field.value is not None]
+    names = {cell.cell_id: source.names.short(cell) for cell in source.sweep.cells}
+    inner = [field for field in found.fields if AVERAGE not in (field.topic, field.task)]
     return Matrix(
         cell.cell_id,
-        source.names.short(cell),
-        metric.metric,
+        names[cell.cell_id],
+        found.metric.metric,
         min(digits_of(values), 3),
-        (*(str(labels.get(task, task)) for task in tasks), "All tasks"),
-        rows,
+        (*(found.labels.get(task, task) for task in found.tasks), "All tasks"),
+        tuple(
+            (
+                "All topics" if topic == AVERAGE else found.labels.get(topic, topic),
+                tuple(_field(found.of(topic, task), values, names) for task in (*found.tasks, AVERAGE)),
+            )
+            for topic in (*found.topics, AVERAGE)
+        ),
         len(inner),
-        sum(entry["n"] < FEWEST_SAMPLES for entry in inner),
+        found.n_tested,
+        sum(bool(field.best) for field in inner),
         FEWEST_SAMPLES,
-        any(entry.get("pooled") is not None for entry in inner),
+        FEWEST_CLUSTERS,
+        any(field.pooled is not None for field in inner),
     )
 
 
-def _slugs(cell: CellResult, prefix: str) -> list[str]:
-    """In the order of the labels, those without one last."""
-    place = {slug: number for number, slug in enumerate(cell.dataset.get("labels", {}))}
-    slugs = [name.removeprefix(prefix) for name in cell.metrics if name.startswith(prefix)]
-    return sorted(slugs, key=lambda slug: (place.get(slug, len(place)), slug))
-
-
-def _entry(cell: CellResult, metric: SubsetMetric, topic: str, task: str) -> Mapping[str, Any] | None:
-    if topic == task == AVERAGE:
-        return None  # of samples that have no topic too
-    subset = f"topic/{topic}" if task == AVERAGE else f"task/{task}" if topic == AVERAGE else f"matrix/{topic}/{task}"
-    return cell.metrics.get(subset, {}).get(metric.metric)
-
-
-def _field(entry: Mapping[str, Any] | None, values: Sequence[float]) -> Field | None:
-    if entry is None:
+def _field(field: MatrixField | None, values: list[float], names: dict[str, str]) -> Field | None:
+    if field is None:
         return None
-    value, low, high = entry["value"], min(values), max(values)
-    share = 0.0 if value is None or high == low else (value - low) / (high - low)
-    pooled, pooled_low, pooled_high = (entry.get(name) for name in ("pooled", "pooled_low", "pooled_high"))
-    return Field(value, int(entry["n"]), pooled, pooled_low, pooled_high, round(share, 3))
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    share = 0.0 if field.value is None or high == low else (field.value - low) / (high - low)
+    return Field(
+        field.value,
+        field.n,
+        field.n_clusters,
+        field.pooled,
+        field.pooled_low,
+        field.pooled_high,
+        round(share, 3),
+        tuple(names[cell_id] for cell_id in field.best),
+    )

@@ -37,7 +37,7 @@ class Report:
     cells: Cells
     axes: tuple[ScenarioEffects, ...]
     cost: QualityAgainstCost | None
-    matrices: tuple[Matrix, ...]
+    matrix: Matrix | None
     failures: Failures | None
     why_no_failures: str
     samples: Samples | None
@@ -67,7 +67,7 @@ def gather(source: Source) -> Report:
         cells=cells.gather(source),
         axes=axes.gather(source),
         cost=cost.gather(source),
-        matrices=matrix.gather(source, found),
+        matrix=matrix.gather(source, found),
         failures=failed if isinstance(failed, Failures) else None,
         why_no_failures=failed if isinstance(failed, str) else "",
         samples=samples.gather(source, found),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.decision import Recommendation, recommendations
+from analysis.decision.candidates import Candidates, candidates
 from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW
 from analysis.report.prose import digits_of, number
 from analysis.report.source import Source
@@ -33,6 +34,8 @@ class ScenarioRow:
     n: int
     n_clusters: int
     choices: Mapping[str, Choice]
+    best: str
+    best_note: str
 
     @property
     def is_telling(self) -> bool:
@@ -60,7 +63,7 @@ class ScenarioGroup:
 
 @dataclass(frozen=True)
 class Scenarios:
-    """By kind of scenario; `recommendations` is what `analysis.decision` says, with p-values and costs."""
+    """By kind of scenario; `recommendations` and `candidates` are what `analysis.decision` says, with p-values."""
 
     axes: tuple[str, ...]
     groups: tuple[ScenarioGroup, ...]
@@ -68,6 +71,7 @@ class Scenarios:
     n_tested: int
     alpha: float
     recommendations: dict[str, Any]
+    candidates: tuple[dict[str, Any], ...]
 
 
 def gather(source: Source) -> Scenarios | None:
@@ -78,11 +82,15 @@ def gather(source: Source) -> Scenarios | None:
     found = recommendations(source.sweep, scores.metric, alpha=source.alpha, scores=scores)
     if not found.entries:
         return None
+    cells = candidates(source.sweep, scores.metric, alpha=source.alpha, scores=scores)
+    of_cells = {own.scenario.subset: own for own in cells}
+    names = {cell.cell_id: source.names.short(cell) for cell in source.sweep.cells}
     groups: dict[str, list[ScenarioRow]] = {}
     for scenario in found.scenarios():
         own = [entry for entry in found.entries if entry.scenario == scenario]
         choices = {entry.axis: _choice(entry) for entry in own}
-        row = ScenarioRow(scenario.subset, scenario.label, own[0].n, own[0].n_clusters, choices)
+        best = _best(names, of_cells.get(scenario.subset))
+        row = ScenarioRow(scenario.subset, scenario.label, own[0].n, own[0].n_clusters, choices, *best)
         groups.setdefault(_KINDS.get(scenario.kind, scenario.kind), []).append(row)
     return Scenarios(
         tuple(found.axes()),
@@ -91,7 +99,20 @@ def gather(source: Source) -> Scenarios | None:
         found.n_tested,
         found.alpha,
         found.as_record(),
+        tuple(own.as_record() for own in cells),
     )
+
+
+def _best(names: Mapping[str, str], found: Candidates | None) -> tuple[str, str]:
+    """The best cell, and how many more may be; nothing with too few samples."""
+    if found is None or not found.is_enough:
+        return "", ""
+    more = len(found.cells) - 1
+    if not more:
+        return names[found.cells[0].cell_id], "all others are shown to be worse"
+    many = f"all {found.n_cells} may be the best" if more + 1 == found.n_cells else f"{more} more may be the best"
+    cheap = f"cheapest: {names[found.cheapest]}" if found.cheapest else ""
+    return names[found.cells[0].cell_id], "; ".join(filter(None, [many, cheap]))
 
 
 def _choice(entry: Recommendation) -> Choice:
