@@ -23,6 +23,7 @@ SHARED_BY_ROLES = (
     "components.errors",
     "components.fields",
     "components.limits",
+    "components.loading",
     "components.clusters",
     "components.subsets",
     "components.turns",

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.limits import too_small
+from components.loading import loading
 from components.protocols import EmbedderState, WordTokenizer
 from components.records import Passages
 
@@ -49,7 +50,8 @@ class Hashing:
         return self.embed_chunks(queries, state)
 
     def _vectorizer(self) -> Any:
-        from sklearn.feature_extraction.text import HashingVectorizer
+        with loading():
+            from sklearn.feature_extraction.text import HashingVectorizer
 
         return HashingVectorizer(
             analyzer="char", ngram_range=(1, self.max_ngram), n_features=self.n_dimensions, dtype=np.float32

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.limits import too_small
+from components.loading import loading
 from components.protocols import EmbedderState, WordTokenizer
 from components.records import Passages, Terms
 from components.text.counts import count_matrix
@@ -44,7 +45,8 @@ class Lsa:
 
         d is smaller than `n_dimensions` if the corpus has fewer documents or terms.
         """
-        from sklearn.utils.extmath import randomized_svd
+        with loading():
+            from sklearn.utils.extmath import randomized_svd
 
         counts = count_matrix(_terms(documents))
         df = np.bincount(counts.indices, minlength=counts.shape[1])
@@ -75,7 +77,8 @@ def _terms(passages: Passages) -> Terms:
 
 def _weighted(counts: Any, weights: NDArray[np.float32]) -> Any:
     """(1 + log tf) * weight, rows of unit length."""
-    from sklearn.preprocessing import normalize
+    with loading():
+        from sklearn.preprocessing import normalize
 
     weighted = counts.copy()
     weighted.data = (1 + np.log(weighted.data)) * weights[weighted.indices]

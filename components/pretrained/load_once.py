@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 from typing import ParamSpec, TypeVar
 
+from components.loading import loading
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -35,7 +37,8 @@ def load_once(load: Callable[P, T]) -> Callable[P, T]:
             if key not in _Loaded.by_arguments:
                 if _Loaded.needed is not None:
                     release_all_but(_Loaded.needed)
-                _Loaded.by_arguments[key] = load(*args, **kwargs)
+                with loading():
+                    _Loaded.by_arguments[key] = load(*args, **kwargs)
             found: T = _Loaded.by_arguments[key]  # type: ignore[assignment]  # what this very function put there
             return found
 

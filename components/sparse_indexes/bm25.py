@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError, MissingExtraError
 from components.fields import runtime_only
+from components.loading import loading
 from components.protocols import Arrays, WordTokenizer
 from components.records import Hits, Passages, Terms
 from components.text.counts import count_matrix
@@ -164,7 +165,8 @@ def _compiled(index: Arrays, queries: Terms, asked: list[int], depth: int) -> It
     """
     import os
 
-    import bm25s
+    with loading():
+        import bm25s
 
     n_chunks = int(index["n_chunks"][0])
     n_asked = min(depth + 1, n_chunks)

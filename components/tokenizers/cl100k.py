@@ -7,7 +7,6 @@ import importlib.util
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import MissingExtraError
+from components.loading import loaded_once
 
 
-@cache
+@loaded_once
 def _encoding() -> Any:
     import tiktoken
 
@@ -37,7 +37,7 @@ def _encoding() -> Any:
             os.environ["TIKTOKEN_CACHE_DIR"] = before
 
 
-@cache
+@loaded_once
 def _token_lengths() -> NDArray[np.int32]:
     """Length in bytes of every token in the vocabulary, int32[n_vocabulary]."""
     encoding = _encoding()

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
+from components.loading import loaded_once
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.places import words_at
@@ -13,14 +13,14 @@ from components.tokenizers.places import words_at
 _WORD = re.compile(r"[^\W_]+(?:[.,'’][^\W_]+)*")
 
 
-@cache
+@loaded_once
 def _stemmer() -> Any:
     import Stemmer
 
     return Stemmer.Stemmer("english")
 
 
-@cache
+@loaded_once
 def _stop_words() -> frozenset[str]:
     from bm25s.stopwords import STOPWORDS_EN
 

@@ -1,14 +1,14 @@
 """Japanese words by Janome, a morphological analyser in plain Python with its dictionary (extra: languages)."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 from components.errors import MissingExtraError
+from components.loading import loaded_once
 from components.tokenizers.places import AnalysedWords, Place, places_in_order
 
 
-@cache
+@loaded_once
 def _analyser() -> Any:
     try:
         from janome.tokenizer import Tokenizer

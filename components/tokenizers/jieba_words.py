@@ -5,18 +5,19 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.loading import loaded_once
 from components.records import Words
 from components.text.normalize import index_term
 
 
-@cache
+@loaded_once
 def _segmenter() -> Any:
     import jieba
 

@@ -1,14 +1,14 @@
 """Korean morphemes by Kiwi (extra: languages): particles and endings are cut off the words that carry the meaning."""
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 from components.errors import MissingExtraError
+from components.loading import loaded_once
 from components.tokenizers.places import AnalysedWords, Place
 
 
-@cache
+@loaded_once
 def _analyser() -> Any:
     try:
         from kiwipiepy import Kiwi

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
+from components.loading import loaded_once
 from components.records import Words
 from components.text.normalize import index_term
 from components.tokenizers.places import words_at
@@ -16,14 +16,14 @@ _CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
 _ELISION = re.compile(r"^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’]")
 
 
-@cache
+@loaded_once
 def _stemmer(language: str) -> Any:
     import Stemmer
 
     return Stemmer.Stemmer(language)
 
 
-@cache
+@loaded_once
 def _stop_words(language: str) -> frozenset[str]:
     """Those that bm25s has; none for a language that it has none for."""
     from bm25s import stopwords

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError, install_command
+from components.loading import loading
 
 _MOST_ON_GPU = 2048
 """FAISS selects no more hits per query on a GPU."""
@@ -44,7 +45,8 @@ def nearest(
     Vectors that do not fit into the memory of the GPU are copied there in blocks. Raises ComponentError if `device` is
     GPU and it cannot be used.
     """
-    import faiss
+    with loading():
+        import faiss
 
     vectors = np.ascontiguousarray(vectors)
     if device is not Device.CPU:
@@ -77,7 +79,8 @@ def _obstacle(n: int) -> str:
 
 def n_gpus() -> int:
     """How many GPUs FAISS can use; 0 for a FAISS that knows none."""
-    import faiss
+    with loading():
+        import faiss
 
     try:
         ctypes.CDLL("libcuda.so.1")

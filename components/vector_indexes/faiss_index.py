@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.fields import runtime_only
+from components.loading import loading
 from components.protocols import Arrays
 from components.records import Hits
 from components.text.ranking import empty_hits
@@ -63,7 +64,8 @@ class Hnsw:
 
     def build(self, vectors: NDArray[np.float32]) -> Arrays:
         """`faiss`: the serialised index, uint8."""
-        import faiss
+        with loading():
+            import faiss
 
         index = faiss.IndexHNSWFlat(vectors.shape[1], self.n_links, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = self.ef_construction
@@ -112,7 +114,8 @@ class IvfPq:
 
     def build(self, vectors: NDArray[np.float32]) -> Arrays:
         """`faiss`: the serialised index, uint8. It is trained on the vectors themselves."""
-        import faiss
+        with loading():
+            import faiss
 
         from components.errors import ComponentError
 
@@ -139,7 +142,8 @@ class IvfPq:
 
 
 def _load(index: Arrays) -> Any:
-    import faiss
+    with loading():
+        import faiss
 
     return faiss.deserialize_index(np.asarray(index["faiss"]))
 

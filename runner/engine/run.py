@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from components.errors import DamagedEntryError
+from components.loading import loading
 from components.protocols import LLM
 from runner.engine.ask import Asker, Asking, Report, replies_key
 from runner.engine.cache import Cache
@@ -28,7 +29,8 @@ class Run:
 
     def read(self, stage: Stage[T]) -> T:
         """The result of an input. Raises DamagedEntryError if it is damaged or went away: it is then made again."""
-        return self._cache.get(stage, self.entry(stage))
+        with loading():
+            return self._cache.get(stage, self.entry(stage))
 
     def parts(self, stage: Stage[T]) -> Parts:
         """The parts of an input as they are kept, for a stage that passes some of them on."""

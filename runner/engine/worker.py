@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from components.errors import BudgetReached, ComponentError, DamagedEntryError, StoreError
+from components.loading import seconds_of_loading
 from components.openai_server.gate import Gate, passing
 from components.pretrained.load_once import say_needed
 from runner.engine import environment
@@ -109,11 +110,12 @@ class Worker:
     def _make(self, stage: AnyStage, report: Report, n_tries: int = _N_TRIES) -> StageRun:
         run = Run(stage, self._store, self._cache, report)
         say_needed(stage.models)
-        started = time.perf_counter()
+        started, loaded = time.perf_counter(), seconds_of_loading()
         try:
             with passing(self._gate):
                 result = stage.make(run)
-            seconds = time.perf_counter() - started
+            elapsed = time.perf_counter() - started
+            seconds = elapsed - (seconds_of_loading() - loaded)
             parts = stage.codec.encode(result)
             partial = run.has_failed_requests or any(run.entry(before).manifest.partial for before in stage.inputs)
         except DamagedEntryError as error:
@@ -129,9 +131,9 @@ class Worker:
             raise StageFailed(_failure(stage, told)) from told
         except Exception as error:
             raise StageFailed(_failure(stage, error)) from error
-        entry = self._keep(stage, parts, seconds, partial=partial, synced=run.has_paid or seconds > _WORTH_SYNCING_S)
+        entry = self._keep(stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _WORTH_SYNCING_S)
         self._cache.put(stage, result, entry.n_bytes)
-        return StageRun(stage.key, stage.kind, seconds)
+        return StageRun(stage.key, stage.kind, elapsed)
 
     def _keep(self, stage: AnyStage, parts: Parts, seconds: float, *, partial: bool, synced: bool) -> Entry:
         try:

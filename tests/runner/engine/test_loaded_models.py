@@ -1,10 +1,12 @@
 """Which models a worker keeps in memory from stage to stage."""
 
+import time
 import weakref
 from pathlib import Path
 
 import pytest
 
+from components.loading import loading
 from components.pretrained.load_once import _Loaded, load_once
 from runner.engine.run import Run
 from runner.engine.store import Store
@@ -43,3 +45,18 @@ def test_a_model_is_kept_until_a_stage_loads_another(tmp_path: Path, monkeypatch
         worker.run_or_raise(Sum(Adder(amount, model), compute=use_model))
         alive.append([reference() is not None for reference in loaded])
     assert alive == [[True], [True], [True], [False, True]]
+
+
+def test_what_is_loaded_on_the_way_is_no_part_of_the_time_of_a_stage(tmp_path: Path) -> None:
+    def load_and_work(stage: Sum, run: Run) -> int:
+        with loading():
+            time.sleep(0.2)
+        time.sleep(0.01)
+        return 0
+
+    store = Store(tmp_path, "run")
+    stage = Sum(Adder(), compute=load_and_work)
+    assert Worker(store).run(stage).seconds >= 0.2
+    entry = store.find(stage.kind, stage.key)
+    assert entry is not None
+    assert 0.01 <= entry.manifest.seconds < 0.2

@@ -1,0 +1,63 @@
+"""How long a thread loads things."""
+
+import threading
+
+import pytest
+
+from components.loading import loaded_once, loading, seconds_of_loading
+
+
+class Clock:
+    """Goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("components.loading.time.perf_counter", clock)
+    return clock
+
+
+def test_loading_is_counted_once_also_where_one_thing_loads_another(clock: Clock) -> None:
+    @loaded_once
+    def vocabulary(name: str) -> str:
+        clock.now += 2
+        return name.upper()
+
+    before = seconds_of_loading()
+    with loading():
+        clock.now += 3
+        assert vocabulary("a") == "A"
+    clock.now += 7
+    assert vocabulary("a") == "A"
+    assert seconds_of_loading() - before == 5
+
+
+def test_what_cannot_be_loaded_took_its_time_too(clock: Clock) -> None:
+    @loaded_once
+    def broken() -> str:
+        clock.now += 2
+        raise OSError("no such file")
+
+    before = seconds_of_loading()
+    with pytest.raises(OSError):
+        broken()
+    assert seconds_of_loading() - before == 2
+
+
+def test_each_thread_counts_its_own(clock: Clock) -> None:
+    def load() -> None:
+        with loading():
+            clock.now += 4
+
+    before = seconds_of_loading()
+    other = threading.Thread(target=load)
+    other.start()
+    other.join()
+    assert seconds_of_loading() == before
