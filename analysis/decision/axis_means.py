@@ -1,14 +1,15 @@
 """The mean of each level of an axis, alone or for each level of a second one, with its interval."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.decision.design import CornerDesign, corner_design
+from analysis.decision.scenarios import FEWEST_CLUSTERS
 from components.errors import DataError
-from components.statistics import SampleScores, contributions, critical_value
+from components.statistics import Contributions, SampleScores, contributions, critical_value
 from runner.common_samples import CommonSamples, common_samples, most_samples_first
 from runner.loaded import LoadedSweep, SubsetMetric, axis_levels, varying_axes
 from runner.results import OK, CellResult
@@ -82,30 +83,37 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
 
 def _means(
     found: CommonSamples, design: CornerDesign, metric: SubsetMetric, axis: str, alpha: float
-) -> list[LevelMean]:
+) -> Iterator[LevelMean]:
     scores = SampleScores(found.statistics, found.clusters, found.strata, found.combine)
     means = contributions(scores).combined(design.weights)
-    half = np.full(len(means.values), np.inf)
-    if means.has_spread:
-        half = np.sqrt((means.centred**2).sum(axis=0)) * critical_value(means.df, alpha)
-    own = [None if found.left_out_differ else _only(found.cells, column) for column in design.weights.T]
+    halves = _half_widths(means, alpha).tolist()
     is_number = _are_numbers([cell.axes.get(axis) for cell in found.cells])
     is_share = found.combine is None and bool(((found.statistics >= 0) & (found.statistics <= 1)).all())
-    rows = []
-    for corner, cell, value, width in zip(design.corners, own, means.values.tolist(), half.tolist(), strict=True):
-        level: str | float = float(corner[0]) if is_number else corner[0]
-        by = corner[1] if len(corner) > 1 else ""
+    for place, (level, *by) in enumerate(design.corners):
+        cell = None if found.left_out_differ else _only(found.cells, design.weights[:, place])
         if cell is not None:
             entry = cell.metrics[metric.subset][metric.metric]
-            rows.append(LevelMean(level, by, entry["value"], entry.get("ci_low"), entry.get("ci_high")))
-        elif np.isinf(width):
-            rows.append(LevelMean(level, by, value, None, None))
+            value, low, high = entry["value"], entry.get("ci_low"), entry.get("ci_high")
         else:
-            low, high = value - width, value + width  # no mean of shares is beyond 0 and 1
-            rows.append(
-                LevelMean(level, by, value, max(low, 0.0) if is_share else low, min(high, 1.0) if is_share else high)
-            )
-    return rows
+            value = float(means.values[place])
+            low, high = _ends(value, halves[place], is_share=is_share)
+        yield LevelMean(float(level) if is_number else level, "".join(by), value, low, high)
+
+
+def _half_widths(means: Contributions, alpha: float) -> NDArray[np.float64]:
+    """Student's t over groups of samples, float64[n]; infinite where there is no interval."""
+    if not means.has_spread or means.n_clusters < FEWEST_CLUSTERS:
+        return np.full(len(means.values), np.inf)
+    widths: NDArray[np.float64] = np.sqrt((means.centred**2).sum(axis=0)) * critical_value(means.df, alpha)
+    return widths
+
+
+def _ends(value: float, half: float, *, is_share: bool) -> tuple[float | None, float | None]:
+    """No mean of shares is beyond 0 and 1."""
+    if np.isinf(half):
+        return None, None
+    low, high = value - half, value + half
+    return (max(low, 0.0), min(high, 1.0)) if is_share else (low, high)
 
 
 def _only(cells: Sequence[CellResult], weights: NDArray[np.float64]) -> CellResult | None:

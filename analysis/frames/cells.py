@@ -1,6 +1,6 @@
 """Cells as rows: what varies between them, and their numbers over all samples."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from components.records import AnswerState
@@ -65,37 +65,32 @@ def cell_names(sweep: LoadedSweep) -> dict[str, str]:
     }
 
 
-def _values(metric: str, entries: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
+def _values(metric: str, entries: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
     import pandas as pd
 
-    entries = list(entries)
     fields = {"": "value", " low": "ci_low", " high": "ci_high"}
     numbers = {f"{metric}{of}": [entry.get(field) for entry in entries] for of, field in fields.items()}
     counts = pd.array([entry.get("n") for entry in entries], dtype="Int64")
     return pd.DataFrame(numbers, dtype="float64").assign(**{f"{metric} n": counts})
 
 
-def _efforts(cells: Iterable[CellResult]) -> "pd.DataFrame":
+_EFFORTS: Mapping[str, tuple[str, Callable[[CellResult], Any]]] = {
+    "n_samples": ("Int64", lambda cell: sum(cell.counts.values())),
+    "n_failed": ("Int64", lambda cell: cell.counts.get(AnswerState.ERROR, 0)),
+    "prompt_tokens": ("Int64", lambda cell: cell.tokens.get("prompt")),
+    "completion_tokens": ("Int64", lambda cell: cell.tokens.get("completion")),
+    "cost": ("float64", lambda cell: cell.cost),
+    "currency": ("string", lambda cell: cell.currency),
+    "latency_p50_s": ("float64", lambda cell: cell.latency_s.get("p50")),
+    "latency_p95_s": ("float64", lambda cell: cell.latency_s.get("p95")),
+    "one_time_s": ("float64", lambda cell: cell.one_time_s),
+}
+"""Column -> its dtype, and how it is read."""
+
+
+def _efforts(cells: Sequence[CellResult]) -> "pd.DataFrame":
     import pandas as pd
 
-    cells = list(cells)
-
-    def counts(values: Iterable[Any]) -> Any:
-        return pd.array(list(values), dtype="Int64")
-
-    def seconds(values: Iterable[Any]) -> Any:
-        return pd.array(list(values), dtype="float64")
-
     return pd.DataFrame(
-        {
-            "n_samples": counts(sum(cell.counts.values()) for cell in cells),
-            "n_failed": counts(cell.counts.get(AnswerState.ERROR, 0) for cell in cells),
-            "prompt_tokens": counts(cell.tokens.get("prompt") for cell in cells),
-            "completion_tokens": counts(cell.tokens.get("completion") for cell in cells),
-            "cost": seconds(cell.cost for cell in cells),
-            "currency": pd.array([cell.currency for cell in cells], dtype="string"),
-            "latency_p50_s": seconds(cell.latency_s.get("p50") for cell in cells),
-            "latency_p95_s": seconds(cell.latency_s.get("p95") for cell in cells),
-            "one_time_s": seconds(cell.one_time_s for cell in cells),
-        }
+        {name: pd.array([of(cell) for cell in cells], dtype=dtype) for name, (dtype, of) in _EFFORTS.items()}
     )

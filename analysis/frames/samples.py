@@ -1,6 +1,7 @@
 """Samples as rows: a few columns of the files of several cells, and nothing else of them is read."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,38 +53,35 @@ def _check(columns: Iterable[str], known: Sequence[str]) -> None:
             raise DataError(f"columns: no cell has {name!r}; {hint}there are: {', '.join(known)}")
 
 
-def _columns_of(path: Path) -> list[str]:
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return list(pq.read_schema(path).names)
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            yield file
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
+
+
+def _columns_of(path: Path) -> list[str]:
+    with _opened(path) as file:
+        return list(file.schema_arrow.names)
 
 
 def _part(path: Path, columns: Sequence[str], cell_id: str, labels: dict[str, str]) -> "pd.DataFrame":
     """These columns of one cell, with topics and tasks by their labels."""
     import pandas as pd
 
-    frame = _table(path, columns).to_pandas(types_mapper=_dtypes().get)
+    with _opened(path) as file:
+        # By this thread alone: a process that ends while one of Arrow's own threads still runs is aborted.
+        frame = file.read(list(columns), use_threads=False).to_pandas(types_mapper=_dtypes().get)
     for name in ("topic", "task"):
         if name in frame:
             frame[name] = frame[name].replace(labels)
     frame["cell_id"] = pd.array([cell_id] * len(frame), dtype="string")
     return frame
-
-
-def _table(path: Path, columns: Sequence[str]) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        # By this thread alone: a process that ends while one of Arrow's own threads still runs is aborted.
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            return file.read(list(columns), use_threads=False)
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
 
 
 def _dtypes() -> dict[Any, Any]:

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.frames.cells import axes_frame, cells_frame
+from analysis.frames.cells import cells_frame
 from analysis.frames.comparison import comparison_frame
 from analysis.frames.failures import failures_frame
 from analysis.frames.matrix import matrix_frame
@@ -118,9 +118,9 @@ class Sweep:
         return matrix_frame(self.results, self._cell(cell), metric, field)
 
     @property
-    def axes(self) -> "pd.DataFrame":
-        """The axes that vary, by `cell_id`, in the order of the sweep."""
-        return axes_frame(self.results)
+    def axes(self) -> list[str]:
+        """Names of those that tell the cells apart."""
+        return self.results.axes()
 
     @property
     def folder(self) -> Path:

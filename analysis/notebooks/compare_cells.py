@@ -22,6 +22,7 @@ METRIC = "rouge_l"  # "[subset:]metric", e.g. "read/qa_1doc:rouge_l"
 
 # %%
 import numpy as np
+import pandas as pd
 
 import analysis
 from analysis.charts.dots import Dot, dots
@@ -29,7 +30,7 @@ from analysis.decision import recommendations
 from analysis.notebooks.start import demo_sweep, picture, rows_of
 
 sweep = analysis.load(SWEEP or demo_sweep())
-axes = sweep.results.axes()
+axes = sweep.axes
 names = sweep.cells.set_index("cell_id")["name"]
 
 # %% [markdown]
@@ -73,7 +74,7 @@ print(f"differences that they would show reliably: {detectable.min():.3f} to {de
 # `better`, `worse` or `undecided` against it.
 
 # %%
-baseline = sweep.results.ranked(METRIC)[-1]
+baseline = sweep.ranked(METRIC)[-1]
 against = sweep.compare(METRIC, baseline=baseline.cell_id)
 print("baseline:", names[baseline.cell_id])
 against[["cell_id", *axes, "difference", "p_adjusted", "verdict"]].round(4)
@@ -105,7 +106,7 @@ wide = wide.dropna().sort_values("difference").reset_index()
 np.sign(wide["difference"]).map({1: "better in the best cell", 0: "equal", -1: "worse"}).value_counts()
 
 # %%
-ends = wide.iloc[[*range(5), *range(len(wide) - 5, len(wide))]]
+ends = pd.concat([wide.head(5), wide.iloc[5:].tail(5)])
 rows = [Dot(f"{row['id']}  {row['question'][:24]}", row["difference"]) for _, row in ends.iterrows()]
 picture(dots(rows, "the questions with the largest differences", with_zero=True))
 

@@ -45,7 +45,7 @@ sweep
 
 # %%
 metric = sweep.results.headline_metric()
-axes = sweep.results.axes()
+axes = sweep.axes
 sweep.cells[["cell_id", *axes, metric, f"{metric} low", f"{metric} high", f"{metric} n"]].round(3)
 
 # %% [markdown]
@@ -53,7 +53,7 @@ sweep.cells[["cell_id", *axes, metric, f"{metric} low", f"{metric} high", f"{met
 # and the second notebook makes use of that.
 
 # %%
-ok = sweep.cells.query("status == 'OK'")
+ok = sweep.cells.query("status == 'OK'").dropna(subset=[metric])
 columns = "name", metric, f"{metric} low", f"{metric} high"
 rows = [Dot(name, value, low, high, f"{value:.3f}") for name, value, low, high in rows_of(ok, *columns)]
 picture(dots(rows, f"{metric} of all cells"))

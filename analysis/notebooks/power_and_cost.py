@@ -54,6 +54,7 @@ detectable = compared["detectable_difference"].dropna()
 drawn = [
     PlotLine(label, [LinePoint(float(size), value * np.sqrt(n / size)) for size in sizes])
     for label, value in (("the hardest comparison", detectable.max()), ("the easiest one", detectable.min()))
+    if len(detectable)  # no difference of any size shows up with fewer than five groups
 ]
 picture(line_plot(drawn, "questions", f"{METRIC}: difference that would show up reliably"))
 

@@ -65,6 +65,7 @@ lines = pd.DataFrame(
     for line in block.lines
     if block.ours and line.pair
 )
+lines = lines.astype(dict.fromkeys(["ours", "low", "high", "paper"], "float64"))
 lines["difference"] = lines["ours"] - lines["paper"]
 lines.query("metric == 'rouge_l'").round(3)
 
@@ -86,7 +87,9 @@ print(
 # %%
 chosen = lines.query("metric == 'rouge_l' and subset.str.startswith('read/')")
 drawn = [
-    PlotLine(f"{subset}, {whose}", [LinePoint(row["row"], row[whose]) for _, row in own.iterrows()])
+    PlotLine(
+        f"{subset}, {whose}", [LinePoint(row["row"], row[whose]) for _, row in own.dropna(subset=[whose]).iterrows()]
+    )
     for subset, own in chosen.groupby("subset")
     for whose in ("ours", "paper")
 ]

@@ -1,6 +1,7 @@
 """Means of levels, over the same combinations of the other axes, with the intervals that cells have."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,6 +71,15 @@ def test_a_single_cell_keeps_the_numbers_of_its_own(grid: LoadedSweep) -> None:
     assert [(row.mean, row.low, row.high) for row in found.means] == [
         (cell.value("rouge_l"), 0.123, 0.987) for cell in cells
     ]
+
+
+def test_few_groups_have_no_interval_and_shares_none_beyond_1(tmp_path: Path) -> None:
+    axes = {"size": [1, 2], "k": [1, 2]}
+    few = load(planted.write(tmp_path / "few", axes, {}, n=4))
+    assert [(row.low, row.high) for row in axis_means(few, "rouge_l", "size").means] == [(None, None)] * 2
+    good = load(planted.write(tmp_path / "good", axes, {"size": {1: 0.6, 2: 0.6}}, n=8))
+    rows = axis_means(good, "rouge_l", "size").means
+    assert all(row.low is not None and row.high == 1.0 and row.low < row.mean < 1.0 for row in rows)
 
 
 def test_a_metric_that_ranks_nothing_can_be_looked_at_too(grid: LoadedSweep) -> None:
