@@ -50,6 +50,13 @@ def say_needed(models: Iterable[Model]) -> None:
     _Loaded.needed = frozenset(models)
 
 
+def keep_all() -> None:
+    """From now on none is released, whatever was said to be needed before: for who answers one question after another
+    with all of them.
+    """
+    _Loaded.needed = None
+
+
 def release_all_but(needed: Collection[Model]) -> None:
     """Forgets all models that are not among the needed ones, and hands their memory back."""
     with _Loaded.lock:

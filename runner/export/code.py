@@ -20,6 +20,8 @@ def copy_code(plugins: Sequence[str], folder: Path) -> None:
     """Copies the packages; a plugin may be a package, or a single module. Raises DataError for one without files."""
     folder.mkdir(parents=True)
     root = Path(__file__).resolve().parents[2]
+    if (root / "LICENSE").is_file():  # else the project is installed, and its metadata have it
+        shutil.copyfile(root / "LICENSE", folder / "LICENSE")
     for name in _PACKAGES:
         shutil.copytree(root / name, folder / name, ignore=_LEFT_OUT_OF_OURS)
     for name in dict.fromkeys(plugin.partition(".")[0] for plugin in plugins):

@@ -70,11 +70,20 @@ def _in_place_of(out: Path) -> Iterator[Path]:
         folder = temporary / "new"
         folder.mkdir()
         yield folder
-        if out.exists():
-            out.replace(temporary / "old")
-        folder.replace(out)
+        _exchange(folder, out, temporary / "old")
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _exchange(folder: Path, out: Path, old: Path) -> None:
+    if out.exists():
+        out.replace(old)
+    try:
+        folder.replace(out)
+    except OSError:
+        if old.exists():
+            old.replace(out)
+        raise
 
 
 def _write(cell: ExportedCell, folder: Path) -> None:

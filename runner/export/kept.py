@@ -41,9 +41,9 @@ class ExportStore:
         """The data set: facts, and samples. Raises DataError if it is not kept."""
         name, key = str(self._result.dataset["name"]), self._result.dataset["key"]
         for entry in self._store.entries("data"):
-            content = self._read(entry, "content")
+            content = entry.part("content")
             if key_of([content["documents"], content["samples"]]) == key:
-                return facts_of(name, content), decode_samples(self._read(entry, "samples"))
+                return facts_of(name, content), decode_samples(entry.part("samples"))
         raise self._missing("data")
 
     def pool(self, examples: Examples) -> DataFacts | None:
@@ -53,7 +53,7 @@ class ExportStore:
         data = load_data(examples.dataset, self._store)
         entry = self._store.find(data.loaded.kind, data.loaded.key)
         assert entry is not None, "it was loaded"
-        return facts_of(examples.dataset.name, self._read(entry, "content"))
+        return facts_of(examples.dataset.name, entry.part("content"))
 
     def kept(self, stage: Stage[Any]) -> tuple[KeptFiles, Entry]:
         """The result of a stage. Raises DataError if it is missing or damaged."""
@@ -64,9 +64,6 @@ class ExportStore:
             raise self._damaged(entry, "; ".join(damages))
         files = {name: list(told) for name, told in sorted(entry.manifest.files.items())}
         return KeptFiles(f"stages/{stage.kind}-{entry.manifest.key[:12]}", stage.kind, made_by(stage), files), entry
-
-    def _read(self, entry: Entry, part: str) -> Json:
-        return entry.part(part)
 
     def _missing(self, kind: str) -> DataError:
         return DataError(

@@ -8,7 +8,7 @@ from typing import Any
 
 from components.errors import DataError, LLMError
 from components.json_value import Json
-from components.pretrained.load_once import say_needed
+from components.pretrained.load_once import keep_all
 from components.protocols import AnswersFrom
 from components.records import AnswerState, Sample
 from runner.pipeline.cell import Cell
@@ -63,8 +63,7 @@ class Pipeline:
             [subset for subset in self._graphs if subset], data.corpus_prefixes, _reads_conditions(self._cell)
         )
         self._lock = threading.Lock()
-        # Models are those of all stages: none makes room for another.
-        say_needed({model for graph in self._graphs.values() for model in _models(graph)})
+        keep_all()
 
     @property
     def has_model(self) -> bool:
@@ -147,10 +146,6 @@ def needed_of_all(graphs: Sequence[ServedGraph]) -> list[Any]:
     """The kept stages that any of the graphs needs, each once."""
     found = {stage.key: stage for graph in graphs for stage in needed_stages(graph.wanted, graph.samples)}
     return list(found.values())
-
-
-def _models(graph: ServedGraph) -> set[tuple[str, str]]:
-    return {model for wanted in graph.wanted for stage in wanted.upstream() for model in stage.models}
 
 
 def _reads_conditions(cell: Cell) -> bool:

@@ -12,7 +12,6 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from runner.export.__main__ import main
 from runner.results import RESULTS_DIR
 from tests.runner.sweeping import SWEEP_ID, run_command
 
@@ -29,7 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sweep = f"hydra.sweep.dir={RESULTS_DIR / SWEEP_ID}"
     done = run_command(folder, "-m", "retriever=hybrid_rerank", "tracking=none", "run.progress=false", sweep)
     assert done.returncode == 0, done.stderr
-    assert main([str(folder / RESULTS_DIR / SWEEP_ID), "best", "--out", str(folder / "first")]) == 0
+    done = run_command(folder, str(RESULTS_DIR / SWEEP_ID), "best", "--out", "first", module="runner.export")
+    assert done.returncode == 0, done.stderr
     (folder / "first").rename(folder / "moved")
     (folder / RESULTS_DIR).rename(folder / "elsewhere")
     subprocess.run([sys.executable, "-m", "venv", str(folder / "environment")], check=True)

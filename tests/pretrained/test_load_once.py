@@ -3,7 +3,7 @@ import weakref
 
 import pytest
 
-from components.pretrained.load_once import _Loaded, load_once, say_needed
+from components.pretrained.load_once import _Loaded, keep_all, load_once, say_needed
 
 
 class Network:
@@ -48,6 +48,13 @@ def test_what_is_needed_together_stays_together() -> None:
     a, b = _load("a", ""), _load("b", "")
     assert _load("a", "") is a
     assert _load("b", "") is b
+
+
+def test_all_are_kept_whatever_was_said_before() -> None:
+    say_needed([("a", "")])
+    keep_all()
+    a, b = _load("a", ""), _load("b", "")
+    assert (_load("a", ""), _load("b", "")) == (a, b)
 
 
 def test_a_model_that_cannot_be_loaded_is_tried_again() -> None:
