@@ -65,10 +65,15 @@ class HitRanks(StageGroup):
 
 
 def names_of_arms(retriever: Retriever) -> list[tuple[str, ...]]:
-    """Of each search the sort that it is of, and its own name where the retriever gives it one in `arm_names`."""
-    own: Sequence[str] = getattr(retriever, "arm_names", [""] * len(retriever.arms))
-    named = zip(map(_sort_of, retriever.arms), own, strict=True)
-    return [tuple(dict.fromkeys(filter(None, names))) for names in named]
+    """Of each search the sort that it is of, and, where several are of that sort, its own name in `arm_names`, if the
+    retriever has names. A sort says all of a single search: it is the same whatever it is called.
+    """
+    sorts = [_sort_of(arm) for arm in retriever.arms]
+    own: Sequence[str] = getattr(retriever, "arm_names", sorts)
+    return [
+        tuple(dict.fromkeys((sort, name))) if sorts.count(sort) > 1 else (sort,)
+        for sort, name in zip(sorts, own, strict=True)
+    ]
 
 
 def _sort_of(arm: Arm) -> str:

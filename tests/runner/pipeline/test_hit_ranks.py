@@ -65,13 +65,15 @@ def test_a_search_alone_ranks_as_the_cell_does_and_a_chunk_with_parts_by_its_bes
     assert any(hit["rank_sparse"] > hit["rank"] for row in rows for hit in row), "parts of one chunk were found"
 
 
-def test_searches_are_told_by_sort_and_by_their_own_names() -> None:
+def test_searches_are_told_by_sort_and_where_that_is_not_enough_by_their_own_names() -> None:
     hybrid = small_request("retriever=hybrid").cell.retriever
     assert isinstance(hybrid, Hybrid)
     assert names_of_arms(hybrid) == [("dense",), ("sparse",)]
     dense, sparse = hybrid.arms
-    named = MultiArm({"dense": dense, "words": sparse, "unused": sparse}, {"unused": 0.0}, hybrid.fusion)
-    assert names_of_arms(named) == [("dense",), ("sparse", "words")]
+    searches = {"vectors": dense, "words": sparse, "bigrams": sparse}
+    three = MultiArm(searches, {}, hybrid.fusion)
+    assert names_of_arms(three) == [("dense",), ("sparse", "words"), ("sparse", "bigrams")]
+    assert names_of_arms(MultiArm(searches, {"bigrams": 0.0}, hybrid.fusion)) == names_of_arms(hybrid)
 
 
 def test_picked_passages_have_no_rank_in_any_search(tmp_path: Path) -> None:
