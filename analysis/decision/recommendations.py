@@ -166,7 +166,7 @@ def recommended(
         asked.append((scored, of_cells[key]))
     n_draws = max(fewest_draws, int(_DRAWS_BEYOND * sum(len(designs) for _, designs in asked) / alpha))
     tested = [one for scored, designs in asked for one in _tested(scored, designs, n_draws)]
-    p = np.array([np.nan if one.p is None else one.p.min() for one in tested], dtype=np.float64)
+    p = np.array([one.p_of_all for one in tested], dtype=np.float64)
     adjusted, level = benjamini_hochberg(p), selected_level(p, alpha)
     entries = [
         _entry(one, float(own), level, _level_for(place, p, alpha), alpha)
@@ -184,17 +184,27 @@ def _level_for(place: int, p: NDArray[np.float64], alpha: float) -> float:
 
 @dataclass(frozen=True)
 class _Tested:
-    """An axis in a scenario: `means` and `p` float64[n_levels] (None without a test), the largest standard error of a
-    difference between two levels, and what chance makes of the largest difference.
+    """An axis in a scenario: `means` and `p` float64[n_levels] (None without a test), whether the levels are the same
+    in every sample, the largest standard error of a difference between two levels (NaN if not known), and what chance
+    makes of the largest difference.
     """
 
     scored: Scored
     design: LevelDesign
     means: NDArray[np.float64]
     p: NDArray[np.float64] | None = None
+    is_same: bool = False
     error: float = 0.0
     tail: Tail | None = None
     smallest_p: float = 0.0
+
+    @property
+    def p_of_all(self) -> float:
+        """Of the question whether all levels are equally good; NaN where there is nothing to test. What the test of
+        sign changes takes as given, the sizes of the differences, may decide what is tested: levels without any are
+        no test, and make that of others no harder.
+        """
+        return float("nan") if self.p is None or self.is_same else float(self.p.min())
 
 
 def _designs(scored: Scored) -> list[LevelDesign]:
@@ -217,8 +227,9 @@ def _tested(scored: Scored, designs: Sequence[LevelDesign], n_draws: int) -> Ite
         first += own.shape[1]
         means = cells.values @ design.weights
         p = best_levels(scored.ahead(means), differences)
+        is_same = not (differences.values.any() or differences.errors.any())
         error = float(differences.errors.max()) if found.has_spread else float("nan")
-        yield _Tested(scored, design, means, p, error, differences.tail(), smallest_p)
+        yield _Tested(scored, design, means, p, is_same, error, differences.tail(), smallest_p)
 
 
 def between_levels(weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -246,28 +257,32 @@ def _entry(tested: _Tested, adjusted: float, level: float, own_level: float, alp
     is_blind = verdict == SAME and not scored.weighs_tokens  # as a metric of rankings is to top_k
     place = None if is_blind else cheapest([one.cost for one in candidates])
     return Recommendation(
-        scored.scenario,
-        design.axis,
-        verdict,
-        tuple(levels),
-        tuple(one.value for one in candidates) if verdict == SHOWN else (),
-        None if place is None else candidates[place].value,
-        None if tested.p is None else float(tested.p.min()),
-        None if tested.p is None else adjusted,
-        _detectable(tested, own_level),
-        scored.n,
-        scored.n_clusters,
-        design.n_combinations,
-        design.n_possible,
-        design.apart,
-        scored.weighs_tokens,
+        scenario=scored.scenario,
+        axis=design.axis,
+        verdict=verdict,
+        levels=tuple(levels),
+        best=tuple(one.value for one in candidates) if verdict == SHOWN else (),
+        cheapest=None if place is None else candidates[place].value,
+        p=_or_none(tested.p_of_all),
+        p_adjusted=_or_none(adjusted),
+        detectable=_detectable(tested, own_level),
+        n=scored.n,
+        n_clusters=scored.n_clusters,
+        n_combinations=design.n_combinations,
+        n_possible=design.n_possible,
+        apart=design.apart,
+        weighs_tokens=scored.weighs_tokens,
     )
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else value
 
 
 def _verdict(tested: _Tested, adjusted: float, alpha: float) -> str:
     if tested.p is None:
         return TOO_FEW
-    if tested.error == 0.0 and not np.ptp(tested.means):
+    if tested.is_same:
         return SAME
     return SHOWN if adjusted <= alpha else NOT_SHOWN
 
@@ -280,8 +295,3 @@ def _detectable(tested: _Tested, level: float) -> float | None:
     if not np.isfinite(critical):
         return None
     return minimum_detectable_difference(tested.error, tested.tail.df, critical=critical)
-
-
-def verdicts(entries: Sequence[Recommendation]) -> dict[str, int]:
-    """How many entries have each verdict."""
-    return {verdict: sum(one.verdict == verdict for one in entries) for verdict in (SHOWN, NOT_SHOWN, SAME, TOO_FEW)}

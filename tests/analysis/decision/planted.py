@@ -23,6 +23,7 @@ def write(
     only: str = "",
     pairs: Mapping[tuple[Any, ...], float] | None = None,
     one_at_a_time: bool = False,
+    failed: Sequence[tuple[Any, ...]] = (),
     same: Sequence[str] = (),
     seed: int = 0,
 ) -> Path:
@@ -47,7 +48,8 @@ def write(
         added = sum(effects.get(axis, {}).get(level, 0.0) for axis, level in named.items())
         added += (pairs or {}).get(levels, 0.0)
         values = np.clip(hard + noise[key] + added * is_in, 0, 1).tolist()
-        facts = {
+        facts: dict[str, Any] = {
+            "status": "FAILED" if levels in failed else "OK",
             "tokens": {"prompt": 100 * n * int(named.get("k", 1)), "completion": 0},
             "latency_s": {"p50": 1 / float(named.get("size", 1))},
         }

@@ -57,12 +57,41 @@ def test_records_are_plain(planted: Path) -> None:
 
 def test_levels_that_are_the_same_in_every_sample_are_said_to_be(tmp_path: Path) -> None:
     folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {}, same=("k",))
-    entry = of(folder).of("overall", "k")
+    found = of(folder)
+    entry = found.of("overall", "k")
     assert entry is not None
     assert (entry.verdict, entry.text()) == (SAME, "the same in every sample; cheapest 2")
+    assert (entry.p, entry.p_adjusted) == (None, None)
+    assert found.n_tested == sum(one.axis == "size" for one in found.entries)
 
 
 def test_one_cell_is_too_few(tmp_path: Path) -> None:
     folder = tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:1])
     with pytest.raises(DataError, match="fewer than two cells with a value of rouge_l of all samples"):
         of(folder)
+
+
+@pytest.mark.parametrize("metric", ["rouge_l", "macro:rouge_l"])
+def test_where_a_cell_failed_levels_are_compared_without_its_combination(tmp_path: Path, metric: str) -> None:
+    folder = write(tmp_path / "s", {"size": ["64", "256"], "k": [2, 8]}, {"k": {8: 0.1}}, failed=[("64", 2)])
+    found = of(folder, metric)
+    for axis in ("size", "k"):
+        entry = found.of(found.entries[0].scenario.subset, axis)
+        assert entry is not None
+        assert (entry.n_combinations, entry.n_possible) == (1, 1)
+    entry = found.of(found.entries[0].scenario.subset, "k")
+    assert entry is not None
+    assert entry.text() == "8"
+
+
+def test_draws_and_judges_are_not_chosen(tmp_path: Path) -> None:
+    axes = {"size": ["64", "256"], "repeat": [0, 1], "judge": ["a", "b"]}
+    found = of(write(tmp_path / "s", axes, {}))
+    assert found.axes() == ["size"]
+    assert {entry.n_combinations for entry in found.entries} == {4}
+
+
+def test_a_metric_of_a_corpus_is_compared_by_its_statistics(tmp_path: Path) -> None:
+    entry = of(write(tmp_path / "s", {"k": [2, 8]}, {"k": {8: 0.1}}), "bleu").entries[0]
+    assert (entry.verdict, entry.n) == (SAME, 60)  # the made up statistics are those of all samples
+    assert entry.levels[0].mean == pytest.approx((8 / 9 * 7 / 8 * 6 / 7 * 5 / 6) ** 0.25)
