@@ -194,6 +194,8 @@ def test_sweep(arguments: list[str], published: Path, own: Path, one_store: str,
         arguments = [word.replace(f"={name}", f"={own / name}") for word in arguments]
     if "limit" not in " ".join(arguments) and "+sweeps=smoke" not in arguments:
         extra.append("dataset.limit=6")
+    if "hydra/launcher=joblib" in arguments:
+        extra.append("hydra.launcher.n_jobs=1")  # each other process would load everything
     if "dataset=crud_rag" in arguments:
         extra.append("retriever.sparse_index.max_share_without_hits=1.0")  # its few documents answer few questions
     if n_cells(arguments) > MOST_CELLS_RUN:

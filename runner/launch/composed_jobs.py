@@ -17,7 +17,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import filter_overrides
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf, flag_override, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from components.json_value import Json
@@ -95,13 +95,13 @@ class JobComposer:
 
 
 class _Composition:
-    """What Hydra composed for some options."""
+    """What Hydra composed for some options. It takes the configuration over, for a copy would take a sixth of the time
+    that Hydra takes.
+    """
 
     def __init__(self, config: DictConfig) -> None:
         self._hydra = config.hydra
-        self._task = copy.deepcopy(config)
-        with open_dict(self._task):
-            del self._task["hydra"]
+        self._task = _without_hydra(config)
         fill_open(self._task)
         self.choices: Json = OmegaConf.to_container(config.hydra.runtime.choices)
         self._parts: dict[tuple[str, tuple[str, ...]], Json] = {}
@@ -191,6 +191,17 @@ def _yaml(part: dict[str, Json] | list[str], texts: dict[str, str]) -> str:
     if key not in texts:
         texts[key] = OmegaConf.to_yaml(OmegaConf.create(part))
     return texts[key]
+
+
+def _without_hydra(config: DictConfig) -> DictConfig:
+    """One with the same nodes, which belong to it from now on; the node `hydra` of the other one still finds them."""
+    task = OmegaConf.create()
+    with flag_override(task, "no_deepcopy_set_nodes", True):
+        for name in config:
+            if name != "hydra":
+                task[name] = config._get_node(name)
+    OmegaConf.set_struct(task, OmegaConf.is_struct(config))
+    return task
 
 
 def _set_all(config: DictConfig, values: Sequence[Override]) -> None:
