@@ -33,8 +33,8 @@ def where_to_look(uri: str, page: str) -> str:
 
 
 def samples_line(page: str, told: str) -> str:
-    """Where samples are shown step by step."""
-    return f"samples:  {page}\n          {told}"
+    """Where samples are shown step by step, and which; `page` is "" if none are, though they were wanted."""
+    return f"samples:  {page}\n          {told}" if page else "samples:  none, as no cell has a result that ranks it"
 
 
 class _LoggingProcess:
@@ -65,8 +65,8 @@ def load_early() -> None:
 
 class SafeTracker:
     """A tracker that never costs a result: the first failure is kept in `error`, and nothing is logged after it. When
-    it has finished without one, `page` is the address of what it logged, and `samples` that of samples with traces,
-    with a line about them; "" without.
+    it has finished without one, `page` is the address of what it logged, and `samples` a line about samples with
+    traces, "" if none were wanted.
 
     It only says which folders are complete; `runner.output.logging_process` reads and logs them. That process ends
     after the cell at hand if this one is gone, and leaves Ctrl-C to this one.
@@ -119,7 +119,8 @@ class SafeTracker:
             answer = self._answer(limit_s, announce)
             told = _told(answer, self._logging.process.returncode, self._logging.said)
             self.page, self.error = told.get("page", ""), self.error or told["error"]
-            self.samples = samples_line(told["samples"], told["told"]) if told.get("samples") else ""
+            if self._n_traces != "0" and not self.error:
+                self.samples = samples_line(told["samples"], told["told"])
         except (KeyboardInterrupt, subprocess.TimeoutExpired):
             self._logging.process.terminate()
             self.error = "interrupted before all cells were logged"

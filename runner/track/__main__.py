@@ -47,8 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     print(f"logged {len(cells)} cell(s)\nMLflow:   {where_to_look(uri, pages.cells)}")
     if options.traces != 0:
-        nothing = "samples:  none has traces, as no cell has a result that ranks it"
-        print(samples_line(pages.samples, str(traced)) if traced.n_samples else nothing)
+        print(samples_line(pages.samples, str(traced)))
     return 0
 
 

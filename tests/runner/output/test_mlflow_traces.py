@@ -210,3 +210,20 @@ def test_a_cell_that_is_logged_anew_loses_its_traces(traced: Traced, tmp_path: P
     before = own.by_run()
     Tracker(own.uri, EXPERIMENT, own.sweep).log_cells([own.sweep / cell_id])
     assert len(own.by_run()) == len(before) - 1
+
+
+def test_a_sweep_without_a_ranked_cell_has_no_traces_and_says_so(
+    traced: Traced, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = tmp_path / "failed-sweep"
+    shutil.copytree(traced.sweep, sweep)
+    raw = json.loads((sweep / "sweep.json").read_text(encoding="utf-8")) | {"sweep_id": sweep.name}
+    (sweep / "sweep.json").write_text(json.dumps(raw), encoding="utf-8")
+    for path in sweep.glob("*/cell.json"):
+        content = path.read_text(encoding="utf-8").replace('"status": "OK"', '"status": "FAILED"')
+        path.unlink()  # it may be another name of the same file
+        path.write_text(content, encoding="utf-8")
+    before = traced.by_run()
+    assert track.main([str(sweep), "--uri", traced.uri, "--traces", "all"]) == 0
+    assert "samples:  none, as no cell has a result that ranks it" in capsys.readouterr().out
+    assert set(traced.by_run()) == set(before)
