@@ -84,7 +84,9 @@ def _how_many(each: Candidates) -> str:
 
 
 def _cheapest(each: Candidates, name_of: dict[str, str]) -> str:
-    return UNKNOWN if each.cheapest is None else name_of[each.cheapest]
+    if each.cheapest is None:
+        return UNKNOWN if each.cells[0].cost.seconds is None else "all alike"
+    return name_of[each.cheapest]
 
 
 def _tied(each: Candidates, name_of: dict[str, str]) -> str:

@@ -11,6 +11,11 @@ CONTEXT_TOKENS = "context_tokens"
 EQUALLY_CHEAP = 1.1
 """Cells whose tokens differ by less than this factor cost the same, and seconds decide."""
 
+EQUALLY_FAST_S = 0.02
+"""Cells whose seconds per question differ by less are equally fast: nobody waits for them, and a busy machine takes as
+much from one cell or another.
+"""
+
 PER_COST = 1_000
 
 
@@ -72,11 +77,12 @@ TOKENS = ("tokens", CONTEXT_TOKENS)
 
 
 def cheapest(cells: Iterable[CellResult], *, weighs_tokens: bool = True) -> CellResult:
-    """The cell of fewest `TOKENS`, if they count; among those that take hardly more the fastest, and of equally fast
-    ones the first.
+    """The cell of fewest `TOKENS`, if they count; among those that take hardly more the fastest, and of about
+    equally fast ones the first.
     """
-    own = list(cells)
-    tokens = known_costs(own, TOKENS if weighs_tokens else ())[:1]
-    values = [tokens[0].of(cell) or 0.0 if tokens else 0.0 for cell in own]
-    close = [cell for cell, value in zip(own, values, strict=True) if value <= min(values) * EQUALLY_CHEAP]
-    return min(close, key=lambda cell: cell.latency_s.get("p50", 0.0))
+    given = list(cells)
+    tokens = known_costs(given, TOKENS if weighs_tokens else ())[:1]
+    values = [tokens[0].of(cell) or 0.0 if tokens else 0.0 for cell in given]
+    close = [cell for cell, value in zip(given, values, strict=True) if value <= min(values) * EQUALLY_CHEAP]
+    seconds = [cell.latency_s.get("p50", 0.0) for cell in close]
+    return next(cell for cell, own in zip(close, seconds, strict=True) if own <= min(seconds) + EQUALLY_FAST_S)

@@ -33,7 +33,7 @@ class Candidates:
     """Of the `n_cells` cells in a scenario those that may be the best, the best mean first, over the `n` samples that
     all of them have, in `n_clusters` groups. With probability 1 - alpha the truly best cell is among them: this is so
     for each scenario by itself. `cheapest` is the id of the cheapest candidate, or of the fastest where tokens do
-    not count (`weighs_tokens`); None where no cost is known.
+    not count (`weighs_tokens`); None where no cost is known, and where all cost about the same.
 
     Where `is_enough` is False there are too few samples to rule out any cell: all of them are candidates.
     """

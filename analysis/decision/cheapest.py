@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.costs import EQUALLY_CHEAP, TOKENS, known_costs
+from analysis.costs import EQUALLY_CHEAP, EQUALLY_FAST_S, TOKENS, known_costs
 from runner.results import CellResult
 
 
@@ -45,13 +45,15 @@ def _means(kinds: Sequence[str], cells: Sequence[CellResult], weights: NDArray[n
 
 def cheapest(of: Sequence[MeanCost]) -> int | None:
     """The place of the cheapest: fewest tokens, all with hardly more counted as equal; of these the fastest, and of
-    those the first. None where no cost is known.
+    about equally fast ones the first. None where no cost is known, and where all of several cost about the same.
     """
     tokens = [cost.tokens for cost in of]
     known = [value for value in tokens if value is not None]
     most = min(known, default=0.0) * EQUALLY_CHEAP
     places = [place for place, value in enumerate(tokens) if value is None or value <= most]
     seconds = {place: value for place in places if (value := of[place].seconds) is not None}
-    if seconds:
-        return min(seconds, key=lambda place: seconds[place])
-    return places[0] if known else None
+    if not known and not seconds:
+        return None
+    most_seconds = min(seconds.values(), default=0.0) + EQUALLY_FAST_S
+    cheap = [place for place in places if seconds.get(place, 0.0) <= most_seconds]
+    return None if 1 < len(of) == len(cheap) else cheap[0]

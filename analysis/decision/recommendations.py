@@ -53,10 +53,11 @@ class Recommendation:
 
     `levels` are the better ones first, over `n_combinations` combinations of the other axes of `n_possible`; levels
     `apart` could not be compared with them. `best` are the levels to choose from if the `verdict` is SHOWN, and
-    `cheapest` the cheapest of these, or of all levels otherwise (None where no cost is known, and for an
-    axis that the metric cannot see). It is the fastest where tokens do not count (`weighs_tokens`). `p` is that of the
-    question whether all levels are equally good, `p_adjusted` is it after Benjamini and Hochberg's correction;
-    `detectable` is the true difference that would have been shown with probability `POWER` (None where none would).
+    `cheapest` the cheapest of these, or of all levels otherwise (None where no cost is known, where all cost about the
+    same, and for an axis that the metric cannot see). It is the fastest where tokens do not count (`weighs_tokens`).
+    `p` is that of the question whether all levels are equally good, `p_adjusted` is it after Benjamini and Hochberg's
+    correction; `detectable` is the true difference that would have been shown with probability `POWER` (None where none
+    would).
     """
 
     scenario: Scenario

@@ -56,11 +56,11 @@ def gather(source: Source) -> Answer:
 
 
 def with_losses(answer: Answer, n_lost: int, n_with_gold: int) -> Answer:
-    """The answer with a figure of how many samples of the cell to take never had their gold in a prompt."""
+    """The answer with a figure of of how many samples of the cell to take gold is missing from the prompt."""
     if not n_with_gold:
         return answer
-    note = f"{n_lost:,} of {n_with_gold:,} samples of the cell to take"
-    figure = Figure("The gold never reached the prompt", f"{n_lost / n_with_gold:.0%}", note, "#failures")
+    note = f"{n_lost:,} of {n_with_gold:,} samples of the cell to take lack some"
+    figure = Figure("Gold missing from the prompt", f"{n_lost / n_with_gold:.0%}", note, "#failures")
     return replace(answer, figures=(*answer.figures, figure))
 
 
@@ -128,7 +128,7 @@ def _others(source: Source, family: Family, choice: Choice) -> Prose:
         saved = _saved(choice, family.baseline.cell)
         sentence += prose(f"The {kind}est of these is ", source.names.of_several(choice.cells), f"{saved}.")
     elif undecided:
-        sentence += prose(f"None of these is {kind}er, so take ", source.names.of_several(choice.cells), ".")
+        sentence += prose(f"None of these is noticeably {kind}er, so take ", source.names.of_several(choice.cells), ".")
     return sentence + _unseen(source, family.metric, choice)
 
 

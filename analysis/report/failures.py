@@ -56,7 +56,7 @@ class Failures:
     """Of the first `rows` cells by the metric; `n_cells_left_out` were not looked at, which the page says.
 
     `moves` lead from the cell `before` to the cell `after`, both by id, "" with a single cell. `n_lost` of the
-    `n_with_gold` samples of the cell to take never had their gold in a prompt.
+    `n_with_gold` samples of the cell to take lack gold in their prompts.
     """
 
     classes: tuple[str, ...]

@@ -111,7 +111,8 @@ def _best(names: Mapping[str, str], found: Candidates | None) -> tuple[str, str]
     if not more:
         return names[found.cells[0].cell_id], "all others are shown to be worse"
     many = f"all {found.n_cells} may be the best" if more + 1 == found.n_cells else f"{more} more may be the best"
-    cheap = f"cheapest: {names[found.cheapest]}" if found.cheapest else ""
+    word = "cheapest" if found.weighs_tokens else "fastest"
+    cheap = f"{word}: {names[found.cheapest]}" if found.cheapest else ""
     return names[found.cells[0].cell_id], "; ".join(filter(None, [many, cheap]))
 
 

@@ -36,3 +36,9 @@ def test_a_judge_is_no_part_of_the_cost() -> None:
     usage = {"answers": {"cost": 0.5}, "judge/accuracy": {"cost": 9.0}}
     assert COSTS["cost"].of(cell("a", 1, 1.0, usage=usage)) == 50.0
     assert COSTS["cost"].of(cell("a", 1, 1.0, usage={"answers": {"cost": None}})) is None
+
+
+def test_milliseconds_make_no_cell_faster() -> None:
+    first, noise, slow = cell("first", 100, 0.015), cell("noise", 100, 0.001), cell("slow", 100, 0.5)
+    assert cheapest([first, noise, slow]).cell_id == "first"
+    assert cheapest([slow, first, noise]).cell_id == "first"

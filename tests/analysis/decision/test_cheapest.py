@@ -1,0 +1,18 @@
+"""Which level is the cheapest."""
+
+from analysis.decision.cheapest import MeanCost, cheapest
+
+
+def test_fewest_tokens_decide_then_seconds() -> None:
+    assert cheapest([MeanCost(200, 0.1), MeanCost(109, 3.0), MeanCost(100, 5.0)]) == 1
+    assert cheapest([MeanCost(None, 3.0), MeanCost(None, 1.0)]) == 1
+
+
+def test_of_about_equally_fast_ones_it_is_the_first() -> None:
+    assert cheapest([MeanCost(None, 0.015), MeanCost(None, 0.001), MeanCost(None, 0.5)]) == 0
+
+
+def test_none_is_named_where_all_cost_about_the_same() -> None:
+    assert cheapest([MeanCost(100, 0.015), MeanCost(109, 0.001)]) is None
+    assert cheapest([MeanCost(None, None), MeanCost(None, None)]) is None
+    assert cheapest([MeanCost(100, 0.015)]) == 0
