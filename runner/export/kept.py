@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from components.errors import DataError
+from components.errors import DamagedEntryError, DataError
 from components.json_value import Json
 from components.protocols import Examples
 from components.records import Sample
@@ -41,9 +41,12 @@ class ExportStore:
         """The data set: facts, and samples. Raises DataError if it is not kept."""
         name, key = str(self._result.dataset["name"]), self._result.dataset["key"]
         for entry in self._store.entries("data"):
-            content = entry.part("content")
-            if key_of([content["documents"], content["samples"]]) == key:
-                return facts_of(name, content), decode_samples(entry.part("samples"))
+            try:
+                content = entry.part("content")
+                if key_of([content["documents"], content["samples"]]) == key:
+                    return facts_of(name, content), decode_samples(entry.part("samples"))
+            except (DamagedEntryError, KeyError):  # of an earlier version: another entry may be as it should
+                continue
         raise self._missing("data")
 
     def pool(self, examples: Examples) -> DataFacts | None:
@@ -67,8 +70,8 @@ class ExportStore:
 
     def _missing(self, kind: str) -> DataError:
         return DataError(
-            f"{self._store.root}: stage '{kind}' of cell {self._result.cell_id} is not kept; it was pruned, or made by "
-            f"another version of the project. Make it anew: {self._again}"
+            f"{self._store.root}: stage '{kind}' of cell {self._result.cell_id} is not kept: it was pruned, is "
+            f"damaged, or was made by another version of the project. Make it anew: {self._again}"
         )
 
     def _damaged(self, entry: Entry, why: str) -> DataError:

@@ -76,7 +76,12 @@ class Pipeline:
         Raises DataError for a question or options that cannot be used, LLMError if the model gave no answer, and
         whatever a component raises.
         """
-        return self.answer_sample(self._as_sample(question, options))
+        sample = self._as_sample(question, options)
+        if not self.has_model:
+            raise DataError("this pipeline has no language model (llm=none): it searches, and does not answer")
+        graph = self._graph(sample)
+        with self._lock:
+            return _answered(graph, self._run(graph, sample))
 
     def search(self, question: str | Question, n: int | None = None, **options: Any) -> tuple[Passage, ...]:
         """The passages that are found for a question, best first: as many as the prompt holds, or `n`.
@@ -91,28 +96,6 @@ class Pipeline:
             raise DataError("this pipeline searches for nothing (retriever=closed_book); ask it for an answer")
         with self._lock:
             return found_passages(graph.found, self._run(graph, sample), n or self._cell.top_k)
-
-    def answer_sample(self, sample: Sample) -> PipelineAnswer:
-        """As `answer`, of a question that is a sample already."""
-        if not self.has_model:
-            raise DataError("this pipeline has no language model (llm=none): it searches, and does not answer")
-        graph = self._graph(sample)
-        with self._lock:
-            run = self._run(graph, sample)
-            (answer,) = run.read(graph.answers)
-            if answer.state is AnswerState.ERROR:
-                raise LLMError(f"the language model gave no answer: {answer.error}")
-            passages = prompt_passages(graph.found, run) if graph.found else ()
-            queries = [text for stage in graph.found.queries for text in run.read(stage).texts] if graph.found else []
-        return PipelineAnswer(
-            answer.text,
-            answer.state.value,
-            passages,
-            tuple(queries),
-            answer.thoughts,
-            answer.n_prompt_tokens,
-            answer.n_completion_tokens,
-        )
 
     def run_of(self, sample: Sample) -> tuple[ServedGraph, QuestionRun]:
         """The stages for a sample, and where they are made: for who compares their results."""
@@ -140,6 +123,22 @@ def load_pipeline(folder: str | Path) -> Pipeline:
     """The pipeline that `python -m runner.export` wrote into a folder. Raises RagGridError if it cannot be used."""
     root = Path(folder) / PIPELINE
     return Pipeline(root, read_description(root))
+
+
+def _answered(graph: ServedGraph, run: QuestionRun) -> PipelineAnswer:
+    (answer,) = run.read(graph.answers)
+    if answer.state is AnswerState.ERROR:
+        raise LLMError(f"the language model gave no answer: {answer.error}")
+    found = graph.found
+    return PipelineAnswer(
+        answer.text,
+        answer.state.value,
+        prompt_passages(found, run) if found else (),
+        tuple(text for stage in found.queries for text in run.read(stage).texts) if found else (),
+        answer.thoughts,
+        answer.n_prompt_tokens,
+        answer.n_completion_tokens,
+    )
 
 
 def needed_of_all(graphs: Sequence[ServedGraph]) -> list[Any]:

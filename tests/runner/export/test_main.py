@@ -265,6 +265,10 @@ def test_stages_that_are_gone_or_damaged(sweep: Path, tmp_path: Path, capsys: py
         shutil.rmtree(entry.folder)
     assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
     assert "stage 'sparse_index' of cell" in capsys.readouterr().err
+    for entry in entries_by_kind(store)["data"]:
+        (entry.folder / "content.json").write_bytes(b"other")
+    assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
+    assert "stage 'data' of cell" in capsys.readouterr().err
     shutil.rmtree(store.root)
     assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
     assert "no store is there; name the sweep's by --store" in capsys.readouterr().err
