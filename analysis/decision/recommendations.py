@@ -1,6 +1,6 @@
 """What to take of each axis in each scenario: the levels that may be the best, where a difference is shown at all."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,19 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
-from analysis.decision.design import LevelDesign, level_design
+from analysis.decision.design import LevelDesign
 from analysis.decision.scenarios import FEWEST_CLUSTERS, FEWEST_SAMPLES, Scenario, Scored, Scores
-from components.statistics import (
-    POWER,
-    PairedTest,
-    Tail,
-    benjamini_hochberg,
-    best_levels,
-    contrasts,
-    minimum_detectable_difference,
-    pairs,
-    selected_level,
-)
+from analysis.decision.tested_levels import TestedLevels, designs_of, tested_levels
+from components.statistics import POWER, benjamini_hochberg, selected_level
 from runner.display import about
 from runner.loaded import LoadedSweep, SubsetMetric
 
@@ -33,7 +24,6 @@ ALPHA = 0.05
 _N_DRAWS = 9_999
 _DRAWS_BEYOND = 4
 """Draws that lie beyond the smallest level at which a difference may have to be shown."""
-_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -163,10 +153,10 @@ def recommended(
     for scored in scenarios:
         key = tuple(cell.cell_id for cell in scored.cells)
         if key not in of_cells:
-            of_cells[key] = _designs(scored)
+            of_cells[key] = designs_of(scored)
         asked.append((scored, of_cells[key]))
     n_draws = max(fewest_draws, int(_DRAWS_BEYOND * sum(len(designs) for _, designs in asked) / alpha))
-    tested = [one for scored, designs in asked for one in _tested(scored, designs, n_draws)]
+    tested = [one for scored, designs in asked for one in tested_levels(scored, designs, n_draws)]
     p = np.array([one.p_of_all for one in tested], dtype=np.float64)
     adjusted, level = benjamini_hochberg(p), selected_level(p, alpha)
     entries = [
@@ -183,62 +173,7 @@ def _level_for(place: int, p: NDArray[np.float64], alpha: float) -> float:
     return selected_level(np.where(np.arange(len(p)) == place, 0.0, p), alpha)
 
 
-@dataclass(frozen=True)
-class _Tested:
-    """An axis in a scenario: `means` and `p` float64[n_levels] (None without a test), whether the levels are the same
-    in every sample, the largest standard error of a difference between two levels (NaN if not known), and what chance
-    makes of the largest difference.
-    """
-
-    scored: Scored
-    design: LevelDesign
-    means: NDArray[np.float64]
-    p: NDArray[np.float64] | None = None
-    is_same: bool = False
-    error: float = 0.0
-    tail: Tail | None = None
-    smallest_p: float = 0.0
-
-    @property
-    def p_of_all(self) -> float:
-        """Of the question whether all levels are equally good; NaN where there is nothing to test. What the test of
-        sign changes takes as given, the sizes of the differences, may decide what is tested: levels without any are
-        no test, and make that of others no harder.
-        """
-        return float("nan") if self.p is None or self.is_same else float(self.p.min())
-
-
-def _designs(scored: Scored) -> list[LevelDesign]:
-    """Of the axes whose levels can be compared."""
-    return [design for axis in scored.axes if (design := level_design(axis, scored.levels))]
-
-
-def _tested(scored: Scored, designs: Sequence[LevelDesign], n_draws: int) -> Iterator[_Tested]:
-    """All axes of a scenario by the same resamples, which are what takes long."""
-    cells = scored.contributions
-    if not scored.is_enough or not designs:
-        yield from (_Tested(scored, design, cells.values @ design.weights) for design in designs)
-        return
-    weights = [between_levels(design.weights) for design in designs]
-    found = contrasts(cells, np.hstack(weights), n_draws, _SEED)
-    smallest_p = PairedTest(n_resamples=n_draws).smallest_p(found.n_clusters)
-    first = 0
-    for design, own in zip(designs, weights, strict=True):
-        differences = found.only(range(first, first + own.shape[1]))
-        first += own.shape[1]
-        means = cells.values @ design.weights
-        p = best_levels(scored.ahead(means), differences)
-        is_same = not (differences.values.any() or differences.errors.any())
-        error = float(differences.errors.max()) if found.has_spread else float("nan")
-        yield _Tested(scored, design, means, p, is_same, error, differences.tail(), smallest_p)
-
-
-def between_levels(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of all pairs of levels the weights of the cells in their difference, float64[n_cells, n_pairs]."""
-    return np.column_stack([weights[:, b] - weights[:, a] for a, b in pairs(weights.shape[1])])
-
-
-def _entry(tested: _Tested, adjusted: float, level: float, own_level: float, alpha: float) -> Recommendation:
+def _entry(tested: TestedLevels, adjusted: float, level: float, own_level: float, alpha: float) -> Recommendation:
     scored, design = tested.scored, tested.design
     order = np.argsort(-scored.ahead(tested.means), kind="stable").tolist()
     of_levels = mean_costs(scored.cells, design.weights, weighs_tokens=scored.weighs_tokens)
@@ -266,7 +201,7 @@ def _entry(tested: _Tested, adjusted: float, level: float, own_level: float, alp
         cheapest=None if place is None else candidates[place].value,
         p=_or_none(tested.p_of_all),
         p_adjusted=_or_none(adjusted),
-        detectable=_detectable(tested, own_level),
+        detectable=tested.detectable(own_level),
         n=scored.n,
         n_clusters=scored.n_clusters,
         n_combinations=design.n_combinations,
@@ -280,19 +215,9 @@ def _or_none(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def _verdict(tested: _Tested, adjusted: float, alpha: float) -> str:
+def _verdict(tested: TestedLevels, adjusted: float, alpha: float) -> str:
     if tested.p is None:
         return TOO_FEW
     if tested.is_same:
         return SAME
     return SHOWN if adjusted <= alpha else NOT_SHOWN
-
-
-def _detectable(tested: _Tested, level: float) -> float | None:
-    """Of any two levels: by the pair whose difference is known worst."""
-    if tested.tail is None or not tested.error > 0.0 or tested.smallest_p > level:
-        return None
-    critical = tested.tail.critical(level)
-    if not np.isfinite(critical):
-        return None
-    return minimum_detectable_difference(tested.error, tested.tail.df, critical=critical)

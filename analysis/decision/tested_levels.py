@@ -1,0 +1,77 @@
+"""The levels of the axes of a scenario, tested against each other."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.decision.design import LevelDesign, level_design
+from analysis.decision.scenarios import Scored
+from components.statistics import PairedTest, Tail, best_levels, contrasts, minimum_detectable_difference, pairs
+
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class TestedLevels:
+    """An axis in a scenario: `means` and `p` float64[n_levels] (None without a test), whether the levels are the same
+    in every sample, the largest standard error of a difference between two levels (NaN if not known), and what chance
+    makes of the largest difference.
+    """
+
+    scored: Scored
+    design: LevelDesign
+    means: NDArray[np.float64]
+    p: NDArray[np.float64] | None = None
+    is_same: bool = False
+    error: float = 0.0
+    tail: Tail | None = None
+    smallest_p: float = 0.0
+
+    @property
+    def p_of_all(self) -> float:
+        """Of the question whether all levels are equally good; NaN where there is nothing to test. What the test of
+        sign changes takes as given, the sizes of the differences, may decide what is tested: levels without any are
+        no test, and make that of others no harder.
+        """
+        return float("nan") if self.p is None or self.is_same else float(self.p.min())
+
+    def detectable(self, level: float) -> float | None:
+        """Of any two levels: by the pair whose difference is known worst."""
+        if self.tail is None or not self.error > 0.0 or self.smallest_p > level:
+            return None
+        critical = self.tail.critical(level)
+        if not np.isfinite(critical):
+            return None
+        return minimum_detectable_difference(self.error, self.tail.df, critical=critical)
+
+
+def designs_of(scored: Scored) -> list[LevelDesign]:
+    """Of the axes whose levels can be compared."""
+    return [design for axis in scored.axes if (design := level_design(axis, scored.levels))]
+
+
+def tested_levels(scored: Scored, designs: Sequence[LevelDesign], n_draws: int) -> Iterator[TestedLevels]:
+    """All axes of a scenario by the same resamples, which are what takes long."""
+    cells = scored.contributions
+    if not scored.is_enough or not designs:
+        yield from (TestedLevels(scored, design, cells.values @ design.weights) for design in designs)
+        return
+    weights = [between_levels(design.weights) for design in designs]
+    found = contrasts(cells, np.hstack(weights), n_draws, _SEED)
+    smallest_p = PairedTest(n_resamples=n_draws).smallest_p(found.n_clusters)
+    first = 0
+    for design, own in zip(designs, weights, strict=True):
+        differences = found.only(range(first, first + own.shape[1]))
+        first += own.shape[1]
+        means = cells.values @ design.weights
+        p = best_levels(scored.ahead(means), differences)
+        is_same = not (differences.values.any() or differences.errors.any())
+        error = float(differences.errors.max()) if found.has_spread else float("nan")
+        yield TestedLevels(scored, design, means, p, is_same, error, differences.tail(), smallest_p)
+
+
+def between_levels(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of all pairs of levels the weights of the cells in their difference, float64[n_cells, n_pairs]."""
+    return np.column_stack([weights[:, b] - weights[:, a] for a, b in pairs(weights.shape[1])])
