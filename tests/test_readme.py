@@ -256,11 +256,12 @@ def test_store(arguments: list[str], sweep: Path) -> None:
     assert "results" in done.stdout
 
 
-def test_track(sweep: Path) -> None:
-    (arguments,) = with_module("runner.track")
+@pytest.mark.parametrize("arguments", with_module("runner.track"), ids=" ".join)
+def test_track(arguments: list[str], sweep: Path) -> None:
     tracked = run(["runner.track", *arguments], sweep)
     assert tracked.returncode == 0, tracked.stderr
     assert "logged 4 cell" in tracked.stdout
+    assert ("sample(s) in each of 4 cell(s)" in tracked.stdout) == ("--traces" in arguments)
 
 
 def test_rankings_for_other_tools(sweep: Path, tmp_path: Path) -> None:
