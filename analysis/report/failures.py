@@ -18,7 +18,7 @@ from runner.results import CellResult
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_VERDICTS, MOST_CELLS, MOST_CURVES, MOST_MOVES = 100_000, 30, 8, 8
+MOST_VERDICTS, MOST_CELLS, MOST_CURVES, MOST_MOVES = 80_000, 20, 8, 8
 _DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 75, 100, 150, 200, 500, 1000)
 
 
