@@ -1,5 +1,7 @@
 """The groups of samples that results speak of: their names, and which samples are in them."""
 
+from collections.abc import Collection, Iterable
+
 OVERALL = "overall"
 """All samples: the micro mean."""
 
@@ -20,6 +22,12 @@ GROUPINGS = ("topic", "task", "matrix", TURN)
 
 AVERAGE = "all"
 """Of a topic x task matrix, the row over all topics and the column over all tasks."""
+
+
+def in_order(slugs: Collection[str], labels: Iterable[str]) -> list[str]:
+    """Slugs of topics or tasks: in the order of their `labels` if all have one, else by themselves."""
+    place = {slug: number for number, slug in enumerate(labels)}
+    return sorted(slugs, key=place.__getitem__ if place.keys() >= set(slugs) else None)
 
 
 def subsets_of(subset: str, topic: str | None, task: str | None) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from analysis.decision.candidates import distinct
 from analysis.decision.scenarios import FEWEST_CLUSTERS, FEWEST_SAMPLES, Scored, Scores
 from components.statistics import SampleScores, benjamini_hochberg, best_cells, p_of_equality, selected_level
-from components.subsets import AVERAGE
+from components.subsets import AVERAGE, in_order
 from runner.loaded import LoadedSweep, SubsetMetric
 from runner.results import CellResult
 
@@ -117,9 +117,8 @@ def _subsets(cell: CellResult) -> dict[tuple[str, str], str]:
 
 
 def _in_order(slugs: Collection[str], labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Those with a label in the order of the labels, the others behind them; without the margin."""
-    place = {slug: number for number, slug in enumerate(labels)}
-    return tuple(sorted(set(slugs) - {AVERAGE}, key=lambda slug: (place.get(slug, len(place)), slug)))
+    """Without the margin."""
+    return tuple(in_order(set(slugs) - {AVERAGE}, labels))
 
 
 def _field(place: tuple[str, str], scored: Scored, cell: CellResult, metric: str) -> MatrixField:

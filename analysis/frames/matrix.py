@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from analysis.frames.metrics import labels_of
 from components.errors import DataError
-from components.subsets import AVERAGE, OVERALL
+from components.subsets import AVERAGE, OVERALL, in_order
 from runner.loaded import LoadedSweep
 from runner.results import CellResult
 
@@ -41,8 +41,7 @@ def matrix_frame(sweep: LoadedSweep, cell: CellResult, metric: str, field: str) 
 def _slugs(cell: CellResult, group: str) -> list[str]:
     """Of topics or tasks in the order of their labels, AVERAGE behind them; nothing for data without any."""
     found = [subset.partition("/")[2] for subset in cell.metrics if subset.startswith(f"{group}/")]
-    place = {slug: number for number, slug in enumerate(labels_of(cell))}
-    return [*sorted(found, key=lambda slug: (place.get(slug, len(place)), slug)), AVERAGE] if found else []
+    return [*in_order(found, labels_of(cell)), AVERAGE] if found else []
 
 
 def _entry(cell: CellResult, metric: str, topic: str, task: str) -> dict[str, float | None]:

@@ -74,10 +74,13 @@ def _prose(sentence: Prose) -> Markup:
 
 
 def _span(span: Span | None, unit: str = "tokens") -> str:
-    """One value, or the smallest and the largest of cells that share a row."""
+    """One value, or the smallest and the largest of cells that share a row, their unit said once."""
     if span is None:
         return "\u2013"
     shown = [duration(value) if unit == "seconds" else f"{value:,.0f}" for value in span]
+    first, last = shown[0].partition(" "), shown[-1].partition(" ")
+    if first[2] == last[2] and first != last:
+        shown[0] = first[0]
     return " \u2013 ".join(dict.fromkeys(shown))
 
 

@@ -9,6 +9,7 @@ from analysis.report.classes import CLASSES
 from analysis.report.failures import looked_at, pair
 from analysis.report.source import Source
 from components.errors import DataError
+from components.subsets import UNNAMED
 from runner.hit_texts import CorpusTexts, corpus_texts, read_hits
 from runner.results import CellResult, read_samples
 
@@ -217,7 +218,7 @@ def _view(
     labels = read[0].cell.dataset.get("labels", {})
     return SampleView(
         sample_id,
-        str(labels.get(row["subset"], row["subset"])),
+        "" if row["subset"] == UNNAMED else str(labels.get(row["subset"], row["subset"])),
         str(labels.get(row["topic"], row["topic"]) or ""),
         str(labels.get(row["task"], row["task"]) or ""),
         why,

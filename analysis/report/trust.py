@@ -222,11 +222,13 @@ def _gold(cells: Sequence[CellResult]) -> Iterator[Check]:
         _most(notes, name)
         for name in ("n_gold_units_not_in_corpus", "n_samples_without_gold_in_corpus", "n_gold_units_with_copies")
     )
-    if missing or without:
-        text = (
-            f"{count(missing, 'gold passage')} and with them all gold of {count(without, 'sample')} lie in no document."
-        )
+    lacking = f"{count(without, 'sample')} without gold in the corpus"
+    if missing:
+        text = f"{count(missing, 'gold passage')} that no search can find" + (f"; {lacking}." if without else ".")
         yield Check(WARNING, "Gold that is not in the corpus", text)
+    elif without:
+        text = f"{lacking}: they name none, so that metrics of retrieval leave them out."
+        yield Check(NOTE, "Samples without gold", text)
     elif cells and any("n_gold_units_not_in_corpus" in note for note in notes):
         yield Check(FINE, "The gold is in the corpus", "Every gold passage lies in a document.")
     if copied:

@@ -9,6 +9,7 @@ from typing import Any
 from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Side, Story
 from components.errors import DataError
 from components.forensics.verdicts import Verdict
+from components.subsets import UNNAMED
 from runner.hit_texts import CorpusTexts, corpus_texts
 from runner.loaded import LoadedSweep
 from runner.results import CellResult, documents_file, read_rows
@@ -46,7 +47,7 @@ def stories(
             _side(cell, table[number], score, verdicts[i][places[i]], corpus, titles)
             for i, (cell, table) in enumerate(zip(cells, tables, strict=True))
         ]
-        found.append(_story(row, sides, corpus, titles))
+        found.append(_story(row, sides, corpus, titles, first.dataset.get("labels", {})))
     return found
 
 
@@ -59,7 +60,11 @@ def kept_corpus(sweep: LoadedSweep, cell: CellResult) -> CorpusTexts | None:
 
 
 def _story(
-    row: Mapping[str, Any], sides: Sequence[Side], corpus: CorpusTexts | None, titles: Mapping[str, str]
+    row: Mapping[str, Any],
+    sides: Sequence[Side],
+    corpus: CorpusTexts | None,
+    titles: Mapping[str, str],
+    labels: Mapping[str, str],
 ) -> Story:
     history = [(turn["question"], turn["answer"]) for turn in json.loads(row["history"])]
     gold = [
@@ -76,9 +81,9 @@ def _story(
     ]
     return Story(
         row["id"],
-        row["subset"],
-        row["topic"],
-        row["task"],
+        "" if row["subset"] == UNNAMED else labels.get(row["subset"], row["subset"]),
+        labels.get(row["topic"], row["topic"]),
+        labels.get(row["task"], row["task"]),
         row["question"],
         history,
         row["references"],

@@ -22,7 +22,7 @@ Line = tuple[str, Text]
 def show(console: Console, told: Sequence[Story], names: Sequence[str], metric: str) -> None:
     """Prints the stories; `names` are those of the cells."""
     for number, story in enumerate(told, 1):
-        group = " ".join(filter(None, (story.subset, story.topic, story.task)))
+        group = " · ".join(filter(None, (story.subset, story.topic, story.task)))
         head = Text.assemble((f"{number}. {printable(story.id)}", "bold"), f"  {printable(group)}")
         console.print()
         console.print(head, soft_wrap=True)

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Container, Iterable, Mapping
 
-from components.subsets import AVERAGE, OVERALL
+from components.subsets import AVERAGE, OVERALL, in_order
 from runner.display import no_formula
 from runner.output.heatmap import Cell, draw, label_of, say_too_large
 
@@ -34,10 +34,9 @@ def matrix_files(
 
 
 def _axis(metrics: Iterable[str], prefix: str, labels: Mapping[str, str]) -> list[str]:
-    """Slugs of one axis: those with a label in the order of the labels, the others behind them."""
+    """Slugs of one axis: in the order of their labels if all have one, else by themselves."""
     slugs = [name.removeprefix(prefix) for name in metrics if name.startswith(prefix)]
-    place = {slug: i for i, slug in enumerate(labels)}
-    return sorted(slugs, key=lambda slug: (place.get(slug, len(place)), slug))
+    return in_order(slugs, labels)
 
 
 def _places(

@@ -118,7 +118,8 @@ def _show_check(pipeline: Pipeline, report: CheckReport) -> int:
     print(f"{answers}, {report.n_rankings_equal} of {n} rankings equal ({time_each})")
     left_out = n - report.n_answers
     if left_out and pipeline.has_model:
-        print(f"{left_out} questions have no answer in the sweep either, and were not compared")
+        have = "question has" if left_out == 1 else "questions have"
+        print(f"{left_out} {have} no answer in the sweep either, and {'was' if left_out == 1 else 'were'} not compared")
     differing = [own for own in report.compared if own.ranking or own.answer]
     for own in differing[:_N_SHOWN]:
         for difference in filter(None, (own.ranking, own.answer)):

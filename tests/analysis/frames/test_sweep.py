@@ -217,7 +217,7 @@ class TestMatrix:
         matrix = with_matrix.matrix("rouge_l", FIRST.cell_id)
         assert (matrix.index.name, matrix.columns.name) == ("topic", "task")
         assert matrix.loc["基金 Funds"].tolist() == [0.4, 0.1]
-        assert matrix["All"].tolist()[:2] == [0.1, 0.2]
+        assert matrix["All"].tolist()[:2] == [0.2, 0.1]
         assert matrix.loc["All", "Extractive QA"] == 0.3
         assert np.isnan([matrix.loc["bonds", "Extractive QA"], matrix.loc["All", "All"]]).all()
 

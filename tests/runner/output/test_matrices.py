@@ -23,7 +23,7 @@ FINANCE = metrics(
     overall=0.5, topic__stocks=0.25, topic__funds=0.75, task__contrast=0.1, task__extractive=1 / 3,
     matrix__funds__extractive=1.0, matrix__funds__contrast=None, matrix__stocks__extractive=0.25,
 )  # fmt: skip
-LABELS = {"funds": "Funds", "stocks": "股票", "extractive": "Extractive"}
+LABELS = {"funds": "Funds", "stocks": "股票", "extractive": "Extractive", "contrast": "contrast"}
 
 
 def parsed(content: bytes) -> ElementTree.Element:
@@ -59,7 +59,7 @@ class TestFiles:
         labels = {"funds": "=cmd|' /C calc'!A0", "stocks": "a, b\nc", "extractive": "+1"}
         content = matrix_files(FINANCE, labels, [])["matrix_f1.csv"].decode()
         header, *rows = csv.reader(io.StringIO(content))
-        assert header[1:3] == ["'+1", "contrast"]
+        assert header[1:3] == ["contrast", "'+1"]
         assert [row[0] for row in rows] == ["'=cmd|' /C calc'!A0", "a, b\nc", "All"]
 
     def test_pooled_values_are_beside_the_raw_ones(self) -> None:

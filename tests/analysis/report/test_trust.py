@@ -1,0 +1,32 @@
+"""What the page says of how far to trust its numbers."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.analysis import tiny_sweep
+from tests.analysis.report.pages import report_on
+from tests.analysis.tiny_sweep import CELLS
+
+
+def checks_of(tmp_path: Path, notes: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """By head the kind and the text."""
+    cells = [replace(cell, facts={"dataset": {"name": "tiny", **notes}}) for cell in CELLS]
+    report = report_on(tiny_sweep.write(tmp_path, cells))
+    return {check.head: (check.kind, check.text) for check in report.checks}
+
+
+@pytest.mark.parametrize("without", [0, 3])
+def test_gold_that_no_search_can_find_is_a_warning(tmp_path: Path, without: int) -> None:
+    notes = {"n_gold_units_not_in_corpus": 4, "n_samples_without_gold_in_corpus": without}
+    kind, text = checks_of(tmp_path, notes)["Gold that is not in the corpus"]
+    assert (kind, "4 gold passages" in text, "3 samples" in text) == ("warning", True, bool(without))
+
+
+def test_questions_that_name_no_gold_are_no_gold_that_is_missing(tmp_path: Path) -> None:
+    found = checks_of(tmp_path, {"n_gold_units_not_in_corpus": 0, "n_samples_without_gold_in_corpus": 5})
+    assert "Gold that is not in the corpus" not in found
+    assert found["Samples without gold"][0] == "note"
+    assert "5 samples" in found["Samples without gold"][1]
