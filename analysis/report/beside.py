@@ -7,7 +7,7 @@ from analysis.published import TABLES, Block, Table
 from analysis.report.prose import digits_of
 from analysis.report.source import Source
 from components.errors import DataError
-from runner.results import OK, CellResult
+from runner.results import OK
 
 MOST_LINES = 60
 
@@ -82,7 +82,7 @@ def _block(source: Source, table: Table, block: Block) -> PublishedBlock:
         PublishedLine(
             line.number.subset,
             ", ".join(f"{column} {level}" for column, level in line.number.row),
-            _name(source, line.pair.cell),
+            source.names.short(line.pair.cell),
             line.value,
             line.low,
             line.high,
@@ -96,7 +96,3 @@ def _block(source: Source, table: Table, block: Block) -> PublishedBlock:
     ]
     digits = digits_of(line.printed for line in lines)
     return PublishedBlock(block.printed, block.ours, block.is_published_definition, digits, tuple(lines))
-
-
-def _name(source: Source, cell: CellResult) -> str:
-    return source.names.short(cell)

@@ -11,6 +11,7 @@ from analysis.report.prose import count, digits_of, listed, number
 from analysis.report.source import Compared, Source
 from components.statistics import POWER
 from runner.display import about
+from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
 
 MOST_ROWS = 100
@@ -147,7 +148,7 @@ def _alone(source: Source, compared: Compared, cell: CellResult) -> CellRow:
     return _row(source, compared.metric, Standing(cell, (), value, value, n, {}), "")
 
 
-def _row(source: Source, metric: Any, standing: Standing, verdict: str, **against: float | None) -> CellRow:
+def _row(source: Source, metric: SubsetMetric, standing: Standing, verdict: str, **against: float | None) -> CellRow:
     entry = standing.cell.metrics[metric.subset][metric.metric]
     return CellRow(
         cell_ids=tuple(cell.cell_id for cell in standing.cells),

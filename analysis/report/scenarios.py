@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
-from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW
+from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, Level
 from analysis.report.prose import digits_of, number
 from analysis.report.source import Source
 from runner.display import about
@@ -139,5 +139,5 @@ def _over(entry: Recommendation) -> str:
     return f"over {_next(entry).value}"
 
 
-def _next(entry: Recommendation) -> Any:
+def _next(entry: Recommendation) -> Level:
     return next(level for level in entry.levels if not level.may_be_best)
