@@ -13,9 +13,10 @@ from components.errors import DataError
 from components.statistics.repeats import FEWEST_CLUSTERS, Variance, VarianceSplit, variance_split
 from components.subsets import MACRO
 from runner import loaded
+from runner.axes import DRAWS, configuration_of
 from runner.common_samples import common_samples
 from runner.loaded import LoadedSweep, SubsetMetric
-from runner.results import DRAWS, OK, CellResult, configuration_of
+from runner.results import OK, CellResult
 
 Draw = tuple[int, int]
 """Of the answers, and of the judgements of these."""

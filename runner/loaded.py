@@ -8,7 +8,7 @@ from pathlib import Path
 from components.errors import DataError
 from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
-from runner import results
+from runner import axes, results
 from runner.common_samples import common_means
 from runner.ranking import headlines
 from runner.results import FAILED, OK, RESULTS_DIR, CellResult
@@ -250,8 +250,8 @@ def axis_levels(cells: Sequence[CellResult]) -> dict[str, list[str | None]]:
 
 
 def varying_axes(cells: Iterable[CellResult]) -> list[str]:
-    """As `results.varying_axes`, of these cells."""
-    return results.varying_axes(cell.axes for cell in cells)
+    """As `axes.varying_axes`, of these cells."""
+    return axes.varying_axes(cell.axes for cell in cells)
 
 
 def describe(cell: CellResult, axes: Iterable[str]) -> str:

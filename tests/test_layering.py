@@ -146,6 +146,7 @@ def test_what_roles_share_imports_no_role(module: str, allowed: tuple[str, ...])
 def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
     allowed = (
         "analysis",
+        "runner.axes",
         "runner.results",
         "runner.loaded",
         "runner.common_samples",
@@ -177,6 +178,7 @@ FLOORS = {
         "runner.hit_texts",
         "runner.loaded",
         "runner.ranking",
+        "runner.axes",
         "runner.results",
         "runner.sample_verdicts",
         "runner.svg",
@@ -185,6 +187,7 @@ FLOORS = {
     ),
     "runner.launch": (
         "runner.ranking",
+        "runner.axes",
         "runner.results",
         "runner.loaded",
         "runner.output",
@@ -196,6 +199,7 @@ FLOORS = {
 """What each package of the runner may import besides itself and components; on top are the commands."""
 
 READING = (
+    "runner.axes",
     "runner.results",
     "runner.loaded",
     "runner.common_samples",

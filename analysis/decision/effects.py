@@ -10,8 +10,8 @@ from analysis.decision.design import LevelDesign, level_design
 from analysis.decision.interactions import Interaction, find_interactions
 from analysis.decision.scenarios import FEWEST_CLUSTERS, Scenario, Scored, Scores
 from components.statistics import Contrasts, contrasts, pairs
+from runner.axes import common_base
 from runner.loaded import LoadedSweep, SubsetMetric, shown
-from runner.results import common_base
 
 BASE, BEST = "base", "best"
 """What levels are compared with: the one that the sweep starts from, or the best one on these samples."""

@@ -11,9 +11,10 @@ from analysis.decision.design import Levels
 from components.errors import DataError
 from components.statistics import Contributions, SampleScores, contributions
 from components.subsets import GROUPINGS, MACRO, OVERALL
+from runner.axes import DRAWS
 from runner.common_samples import CommonSamples, SampleReader, most_samples_first
 from runner.loaded import LoadedSweep, SubsetMetric, axis_levels, varying_axes
-from runner.results import DRAWS, OK, CellResult, sees_prompts
+from runner.results import OK, CellResult, sees_prompts
 
 FEWEST_SAMPLES, FEWEST_CLUSTERS = 10, 5
 """With fewer, nothing is called the best."""

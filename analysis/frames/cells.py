@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from components.records import AnswerState
 from components.subsets import OVERALL
+from runner.axes import change_name, common_base
 from runner.common_samples import OWN_MEANS, common_means
 from runner.loaded import LoadedSweep, describe, shown
 from runner.ranking import ranked
-from runner.results import CellResult, change_name, common_base
+from runner.results import CellResult
 
 if TYPE_CHECKING:
     import pandas as pd

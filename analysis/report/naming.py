@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from runner.axes import change_name, common_base
 from runner.loaded import shown, varying_axes
-from runner.results import CellResult, change_name, common_base
+from runner.results import CellResult
 
 _ID_LENGTH = 8
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from components.errors import BudgetReached, ComponentError, ConfigError, RagGridError, StoreError
 from components.json_value import Json
 from runner import results
+from runner.axes import varying_axes
 from runner.display import make_console, say_error
 from runner.engine.executors import run_stages
 from runner.engine.outcome import StageRun
@@ -280,7 +281,7 @@ class Sweep:
     def _show(self, cells: Sequence[CellResult]) -> None:
         common = common_to_all(cells, self._sweep_dir, self._headline)
         metrics, ordered = ranked(cells, self._headline, common)
-        axes = results.varying_axes(cell.axes for cell in cells)
+        axes = varying_axes(cell.axes for cell in cells)
         results.write_leaderboard(self._sweep_dir, leaderboard_csv(ordered, axes, metrics, common))
         rows, common = over_draws(ordered, common)
         metrics, rows = ranked(rows, self._headline, common)

@@ -6,8 +6,9 @@ from dataclasses import replace
 from statistics import fmean
 
 from components.json_value import Json
+from runner.axes import DRAWS, configuration_of
 from runner.common_samples import CommonMeans
-from runner.results import DRAWS, OK, CellResult, configuration_of
+from runner.results import OK, CellResult
 
 N_DRAWS = "draws"
 """The axis of a row that says how many draws it is over."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from components.json_value import Json
 from components.subsets import GROUPINGS, OVERALL, UNNAMED
+from runner.axes import common_base, varying_axes
 from runner.display import table_cell
 from runner.output.artifacts import Client, Content, log_files
 from runner.output.leaderboard_figure import leaderboard_figure
@@ -28,7 +29,7 @@ from runner.output.standings import Standings, find_standings
 from runner.output.sweep_traces import TracedSweep, log_traces
 from runner.output.traces.choice import traced_cells
 from runner.ranking import N_FIRST, direction_sign, ranked_part
-from runner.results import OK, RUNNING, CellResult, SweepResult, common_base, read_cell, read_sweep, varying_axes
+from runner.results import OK, RUNNING, CellResult, SweepResult, read_cell, read_sweep
 
 BEST = "best"
 """In place of a subset: the best cell's values over all samples, at the parent run."""

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from components.json_value import Json
 from components.subsets import OVERALL
+from runner.axes import change_name, common_base
 from runner.display import printable
 from runner.output.standings import ALPHA, Standings
-from runner.results import OK, CellResult, SweepResult, change_name, common_base, larger_is_better
+from runner.results import OK, CellResult, SweepResult, larger_is_better
 
 _MOST_ROWS = 10
 _LONGEST = 5000
@@ -16,7 +17,7 @@ _LONGEST = 5000
 
 def run_name(axes: Mapping[str, Json], varied: Sequence[str], base: Mapping[str, Json] | None = None) -> str:
     """What varies, shortest first to read in a narrow column: "hybrid size=128 top_k=4". With a base (see
-    `results.common_base`) what is changed of it: "refiner=tables".
+    `axes.common_base`) what is changed of it: "refiner=tables".
     """
     if base is not None:
         return change_name(axes, base)

@@ -11,6 +11,7 @@ from rich.table import Table
 from components.json_value import Json
 from components.subsets import GROUPINGS, MACRO, OVERALL
 from components.text.languages import NAMES
+from runner.axes import change_name, common_base, varying_axes
 from runner.common_samples import OWN_MEANS, CommonMeans
 from runner.engine.plan import KindCount, Plan
 from runner.engine.stage import Stage
@@ -21,7 +22,7 @@ from runner.pipeline.data import Data
 from runner.pipeline.planned import SweepPlan
 from runner.pipeline.step_reports import LINE
 from runner.ranking import best_value, direction_sign
-from runner.results import CellResult, change_name, common_base, larger_is_better, varying_axes
+from runner.results import CellResult, larger_is_better
 
 _SHOWN_FROM_S = 0.1
 _MOST_ROWS = 50

@@ -1,7 +1,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,12 +11,10 @@ from runner.results import (
     CellResult,
     SweepResult,
     combiner,
-    common_base,
     larger_is_better,
     read_cell,
     read_cells,
     read_sweep,
-    varying_axes,
     write_cell,
     write_sweep,
 )
@@ -175,30 +173,6 @@ class TestDirection:
         assert larger_is_better("bleu", [CELL, turned]) is None
 
 
-class TestVaryingAxes:
-    def test_unused_ones_do_not_vary(self) -> None:
-        axes = [{"retriever": "bm25", "embedder": None}, {"retriever": "dense", "embedder": "lsa"}]
-        assert varying_axes(axes) == ["retriever"]
-
-    def test_of_those_that_vary_together_the_first_is_named(self) -> None:
-        keys = [{"dataset.key": "a"}, {"dataset.key": "b"}]
-        assert varying_axes(keys) == ["dataset.key"]
-        queries = [{"dataset.queries": name, **key} for name, key in zip(("original", "prepared"), keys, strict=True)]
-        assert varying_axes(queries) == ["dataset.queries"]
-
-    def test_one_that_only_some_cells_use_does_not_stand_for_those_that_do_not(self) -> None:
-        """Embedders tell dense cells apart, and say nothing about which retriever the others have."""
-        axes = [
-            {"retriever": "bm25", "embedder": None},
-            {"retriever": "dense", "embedder": "lsa"},
-            {"retriever": "dense", "embedder": "static"},
-        ]
-        assert varying_axes(axes) == ["retriever", "embedder"]
-
-    def test_without_cells_there_are_none(self) -> None:
-        assert varying_axes([]) == []
-
-
 class TestCombiner:
     BLEU: ClassVar = {"_target_": "components.metrics.bleu.Bleu", "language": "zh"}
 
@@ -214,22 +188,3 @@ class TestCombiner:
     def test_a_metric_that_nothing_computes_is_an_error(self) -> None:
         with pytest.raises(DataError, match="c: its configuration names no component that computes rouge_l"):
             combiner(self.cell(bleu=self.BLEU), "rouge_l")
-
-
-class TestOneChangeAtATime:
-    BASE: ClassVar[dict[str, Any]] = {"refiner": "none", "chunk": "sentence", "header": "none", "window": 0}
-
-    def changed(self, **axes: Any) -> dict[str, Any]:
-        return {**self.BASE, **axes}
-
-    def test_the_base_is_what_most_cells_share(self) -> None:
-        cells = [self.changed(), self.changed(refiner="tables"), self.changed(window=1), self.changed(header=None)]
-        assert common_base(cells, list(self.BASE)) == self.BASE
-
-    def test_cells_that_change_several_axes_have_none(self) -> None:
-        cells = [self.changed(), self.changed(chunk="token"), self.changed(refiner="tables", window=1)]
-        assert common_base(cells, list(self.BASE)) is None
-
-    def test_few_axes_tell_cells_apart_by_themselves(self) -> None:
-        cells = [self.changed(), self.changed(chunk="token"), self.changed(refiner="tables"), self.changed(window=1)]
-        assert common_base(cells, ["refiner", "chunk", "window"]) is None
