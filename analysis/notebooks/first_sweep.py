@@ -30,13 +30,14 @@ from analysis.decision.axis_means import axis_means
 from analysis.notebooks.start import DEMO, demo_sweep, picture, rows_of
 from analysis.plot import plot
 
-print("python -m runner -m " + " ".join(DEMO))
+if not SWEEP:
+    print("python -m runner -m " + " ".join(DEMO))
 sweep = analysis.load(SWEEP or demo_sweep())
 sweep
 
 # %% [markdown]
-# The line that was printed is the command for the same sweep in a terminal. Values with commas between them are the ones that vary: 2 retrievers
-# x 3 chunk sizes x 2 values of `top_k` are 12 cells. From Python it is `runner.run([...])`, and `analysis.load` reads what it left behind.
+# For the demo a line was printed: the command for the same sweep in a terminal. Values with commas between them are the ones that vary: there 2
+# retrievers x 3 chunk sizes x 2 values of `top_k` are 12 cells. From Python it is `runner.run([...])`, and `analysis.load` reads what it left behind.
 #
 # ## The leaderboard
 #

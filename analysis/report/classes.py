@@ -25,7 +25,12 @@ _ON_LIGHT = {"#d3a51f", "#c9b79c", "#8fb8d0", "#b8bec6", "#d3dbe1", "#a5cfb4", "
 
 _TABLE = (
     ("not_in_corpus", "not in the corpus", "the gold document is absent", "#4a148c"),
-    ("not_retrieved", "not retrieved", "no hit touches the gold, however deep one looks", "#7a1fa0"),
+    (
+        "not_retrieved",
+        "not retrieved",
+        "no hit touches the gold, or some piece of it, however deep one looks",
+        "#7a1fa0",
+    ),
     ("cut", "cut by a chunk border", "a border between chunks goes through the gold", "#a8320a"),
     ("ranked_low", "ranked below top_k", "the gold was found, but too far down", "#bd5510"),
     ("dropped", "dropped from the prompt", "the gold was within top_k, but the prompt was full", "#806500"),

@@ -8,6 +8,9 @@ from analysis.report.answer import Answer
 from analysis.report.source import Source
 from runner.results import CellResult
 
+_OF_THE_BENCHMARK = ("oracle", "given")
+"""Retrievers that take the passages that the benchmark names, so that nothing else can be asked."""
+
 
 @dataclass(frozen=True)
 class Command:
@@ -55,6 +58,9 @@ def _commands(source: Source, answer: Answer) -> Iterable[Command]:
     if answer.take:
         cell = next(cell for cell in source.sweep.cells if cell.cell_id == answer.take)
         yield Command("the recommended cell alone", _alone(cell))
+        if cell.axes.get("retriever") not in _OF_THE_BENCHMARK:
+            line = f"python -m runner.export {folder} {cell.cell_id} --out winner"
+            yield Command("the recommended cell as a folder that answers your questions", line)
 
 
 def _alone(cell: CellResult) -> str:
