@@ -13,7 +13,7 @@ from rich.table import Table
 from analysis.formats import BOLD, FORMATS, STAR, TERMINAL, Document, Grid, Marks
 from components.errors import DataError
 from runner import display
-from runner.display import SafeConsole, no_formula
+from runner.display import no_formula
 
 __all__ = [
     "BOLD",
@@ -79,7 +79,7 @@ def show_table(console: Console, title: str, columns: Sequence[Column], marks: M
 
 def _grid(title: str, columns: Sequence[Column], marks: Marks) -> Grid:
     """Texts without the styles that the terminal shows."""
-    plain = SafeConsole().render_str
+    plain = display.make_console().render_str
     return Grid(
         plain(title).plain,
         [plain(column.head).plain for column in columns],

@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from components.errors import DataError
 from components.records import ScoreState
 from components.subsets import OVERALL
-from runner.results import OK, CellResult, combiner, read_cell
+from runner.results import OK, CellResult, columns_of, combiner, read_cell
 from runner.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -166,12 +165,7 @@ def common_samples(cells: Sequence[CellResult], folder_of: FolderOf, metric: str
 
 def is_of_a_corpus(folder: Path, metric: str) -> bool:
     """True for a metric, such as BLEU, for which a single sample has no value."""
-    import pyarrow.parquet as pq
-
-    try:
-        return f"score_statistics/{metric}" in pq.read_schema(folder / "samples.parquet").names
-    except OSError as error:
-        raise DataError(f"{folder.name}: samples.parquet cannot be read ({error})") from error
+    return f"score_statistics/{metric}" in columns_of(folder)
 
 
 def _together(scored: Sequence[ScoredSamples]) -> tuple[set[int], set[Key]]:

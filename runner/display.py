@@ -17,7 +17,7 @@ _NOT_SHOWN = re.compile(
     "\u202a-\u202e\u2066-\u2069"  # what turns the direction of writing round, and with it what a line seems to say
     "\ud800-\udfff]"  # halves of characters, which no file can hold
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t")
 _TOKEN = re.compile(r"\\(\[[a-z#/@][^\[]*?\])|\[(/|bold|dim|italic|red|yellow)\]")
 """A tag that was escaped by rich.markup.escape, or one that our own texts use."""
 
@@ -31,12 +31,17 @@ def table_cell(value: object) -> object:
     """A value for a table that others open: a text that no spreadsheet takes for a formula and no page for a tag."""
     if not isinstance(value, str):
         return value
-    return no_formula(printable(value).replace("<", "&lt;").replace(">", "&gt;"))
+    return no_formula(value.replace("<", "&lt;").replace(">", "&gt;"))
 
 
 def no_formula(value: object) -> object:
-    """A value for a CSV file: a text that a spreadsheet would take for a formula begins with an apostrophe."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    """A value for a CSV file: a printable text, which begins with an apostrophe if a spreadsheet would take it for a
+    formula. Python's writer quotes no carriage return that is not its own, and its reader takes one for a new row.
+    """
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def about(value: float, n_digits: int = 2) -> str:

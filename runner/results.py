@@ -245,18 +245,27 @@ def columns_of(folder: Path) -> list[str]:
 
 @contextmanager
 def open_samples(folder: Path) -> Iterator[Any]:
-    """A cell's `samples.parquet`, as PyArrow's ParquetFile, whose `read` wants `use_threads=False`: a process that ends
-    while one of Arrow's own threads still runs is aborted. Raises DataError.
+    """A cell's `samples.parquet`, as `open_parquet` opens it. Raises DataError."""
+    with open_parquet(folder / "samples.parquet", "the samples of a finished cell") as file:
+        yield file
+
+
+@contextmanager
+def open_parquet(path: Path, wanted: str) -> Iterator[Any]:
+    """A file of a sweep, as PyArrow's ParquetFile, whose `read` wants `use_threads=False`: a process that ends while
+    one of Arrow's own threads still runs is aborted. Raises DataError.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path = folder / "samples.parquet"
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
+        raise DataError(
+            f"{path}: cannot be read ({'it is not there' if isinstance(error, FileNotFoundError) else error}); wanted "
+            f"{wanted}; give the sweep's command again: what it computed is in the store"
+        ) from error
 
 
 def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:

@@ -14,7 +14,7 @@ from components.errors import DataError
 from components.records import ScoreState
 from components.subsets import BY_CONVERSATION, MACRO, OVERALL, TURN, subsets_of
 from components.turns import conversation_turns
-from runner.results import CellResult
+from runner.results import CellResult, open_samples
 
 Key = tuple[Any, ...]
 """What makes a sample the same one: its data set, its id and its question."""
@@ -96,7 +96,7 @@ def is_of_turns(subset: str) -> bool:
 def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: bool, with_history: bool) -> ScoredSamples:
     """All samples of the cell. Raises DataError if the file cannot be read or lacks the metric."""
     column = f"score_statistics/{metric}" if of_a_corpus else f"score/{metric}"
-    table = _read(folder / "samples.parquet", [column, f"score_state/{metric}", "cluster"], with_history=with_history)
+    table = _read(folder, [column, f"score_state/{metric}", "cluster"], with_history=with_history)
     ids = table["id"].to_pylist()
     if len(set(ids)) < len(ids):
         raise DataError(f"{cell.cell_id}: ids of samples occur twice in samples.parquet, wanted unique ones")
@@ -114,20 +114,14 @@ def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: boo
     )
 
 
-def _read(path: Path, wanted: Sequence[str], *, with_history: bool) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        columns = pq.read_schema(path).names
+def _read(folder: Path, wanted: Sequence[str], *, with_history: bool) -> Any:
+    with open_samples(folder) as file:
+        columns = file.schema_arrow.names
         if missing := [column for column in wanted if column not in columns]:
+            path = folder / "samples.parquet"
             raise DataError(f"{path}: has no column {missing[0]!r}; was it written by another version?")
         names = [*_IDENTITY, *(["history"] if with_history else []), *wanted]
-        # By this thread alone: a process that ends while one of pq.read_table's threads still runs is aborted.
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            return file.read(names, use_threads=False)
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
+        return file.read(names, use_threads=False)
 
 
 def _asked(histories: Sequence[str], questions: Sequence[str]) -> list[list[str]]:

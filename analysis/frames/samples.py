@@ -1,7 +1,6 @@
 """Samples as rows: a few columns of the files of several cells, and nothing else of them is read."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.frames.metrics import labels_of, with_axes
 from components.errors import DataError
 from runner.loaded import LoadedSweep
-from runner.results import CellResult
+from runner.results import OK, CellResult, columns_of, open_samples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,9 +22,9 @@ def samples_frame(
     """As `Sweep.samples`, of these cells; those that failed without any sample are not in it."""
     import pandas as pd
 
-    files = {cell.cell_id: path for cell in cells if (path := sweep.folder_of(cell) / "samples.parquet").is_file()}
-    there = {cell_id: _columns_of(path) for cell_id, path in files.items()}
-    if not files:
+    folders = {cell.cell_id: folder for cell in cells if _has_samples(cell, folder := sweep.folder_of(cell))}
+    there = {cell_id: columns_of(folder) for cell_id, folder in folders.items()}
+    if not folders:
         raise DataError(f"{sweep.name}: none of {len(cells)} cell(s) has samples; did all of them fail?")
     known = list(dict.fromkeys(name for names in there.values() for name in names))
     if columns is None:
@@ -34,11 +33,16 @@ def samples_frame(
     wanted = list(dict.fromkeys(["id", *columns]))
     labels = {cell.cell_id: labels_of(cell) for cell in cells}
     parts = [
-        _part(path, [name for name in wanted if name in there[cell_id]], cell_id, labels[cell_id])
-        for cell_id, path in files.items()
+        _part(folder, [name for name in wanted if name in there[cell_id]], cell_id, labels[cell_id])
+        for cell_id, folder in folders.items()
     ]
     frame = pd.concat(parts, ignore_index=True)[["cell_id", *wanted]]
     return with_axes(frame, sweep)
+
+
+def _has_samples(cell: CellResult, folder: Path) -> bool:
+    """Of one that did not fail they are read, and missed if they are not there."""
+    return cell.status == OK or (folder / "samples.parquet").is_file()
 
 
 def _check(columns: Iterable[str], known: Sequence[str]) -> None:
@@ -53,29 +57,11 @@ def _check(columns: Iterable[str], known: Sequence[str]) -> None:
             raise DataError(f"columns: no cell has {name!r}; {hint}there are: {', '.join(known)}")
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            yield file
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read ({error}); wanted the samples of a finished cell") from error
-
-
-def _columns_of(path: Path) -> list[str]:
-    with _opened(path) as file:
-        return list(file.schema_arrow.names)
-
-
-def _part(path: Path, columns: Sequence[str], cell_id: str, labels: dict[str, str]) -> "pd.DataFrame":
+def _part(folder: Path, columns: Sequence[str], cell_id: str, labels: dict[str, str]) -> "pd.DataFrame":
     """These columns of one cell, with topics and tasks by their labels."""
     import pandas as pd
 
-    with _opened(path) as file:
-        # By this thread alone: a process that ends while one of Arrow's own threads still runs is aborted.
+    with open_samples(folder) as file:
         frame = file.read(list(columns), use_threads=False).to_pandas(types_mapper=_dtypes().get)
     for name in ("topic", "task"):
         if name in frame:

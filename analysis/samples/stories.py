@@ -12,7 +12,7 @@ from components.forensics.verdicts import Verdict
 from components.subsets import UNNAMED
 from runner.hit_texts import CorpusTexts, corpus_texts
 from runner.loaded import LoadedSweep
-from runner.results import CellResult, documents_file, read_rows
+from runner.results import CellResult, documents_file, open_parquet, read_rows
 
 _AROUND, _BEGINNING, _END = 60, 220, 80
 """Characters that are shown around gold, and of gold that is longer than both together."""
@@ -159,10 +159,9 @@ def _prompt(
 @lru_cache(maxsize=2)
 def _titles(path: Path) -> Mapping[str, str]:
     """Of the documents that have one."""
-    import pyarrow.parquet as pq
-
     if not path.is_file():
         return {}
-    table = pq.read_table(path, columns=["id", "title"], use_threads=False)
+    with open_parquet(path, "the documents of a sweep") as file:
+        table = file.read(["id", "title"], use_threads=False)
     ids, titles = (table[name].to_pylist() for name in ("id", "title"))
     return {document_id: title for document_id, title in zip(ids, titles, strict=True) if title}

@@ -3,7 +3,7 @@
 import json
 from math import isfinite
 
-from components.datasets.json_fields import Record, as_list, as_record
+from components.datasets.json_fields import Record, as_record
 from components.errors import DataError
 from components.records import Condition
 
@@ -16,14 +16,15 @@ def read_conditions(record: Record, where: str) -> tuple[tuple[str, Condition], 
     """
     where = f"{where}, field 'conditions'"
     raw = {} if record.get("conditions") is None else as_record(record["conditions"], where)
-    return tuple((name, _condition(value, f"{where}, '{name}'")) for name, value in raw.items())
+    return tuple((name, read_condition(value, f"{where}, '{name}'")) for name, value in raw.items())
 
 
-def _condition(value: object, where: str) -> Condition:
+def read_condition(value: object, where: str) -> Condition:
+    """One of these. Raises DataError."""
     asked = as_record(value, where) if isinstance(value, dict) else {"equals": value}
     equals = [] if asked.get("equals") is None else asked["equals"]
     bounds = {name: _value(asked[name], where) for name in ("at_least", "at_most") if asked.get(name) is not None}
-    values = [_value(each, where) for each in (as_list(equals, where) if isinstance(equals, list) else [equals])]
+    values = [_value(each, where) for each in (equals if isinstance(equals, list | tuple) else [equals])]
     if not (values or bounds) or not set(asked) <= {"equals", "at_least", "at_most"}:
         raise _not_wanted(value, where)
     return Condition(tuple(values), bounds.get("at_least"), bounds.get("at_most"))
@@ -37,7 +38,8 @@ def _value(value: object, where: str) -> Value:
 
 
 def _not_wanted(value: object, where: str) -> DataError:
+    came = json.dumps(value, ensure_ascii=False, default=repr)
     return DataError(
-        f"{where}: {json.dumps(value, ensure_ascii=False)} came, wanted a text or a number, a list of them, or an "
-        "object of `equals`, `at_least` and `at_most`."
+        f"{where}: {came} came, wanted a text or a number, a list of them, or an object of `equals`, `at_least` and "
+        "`at_most`."
     )

@@ -97,7 +97,9 @@ def read_description(folder: Path) -> Description:
         if raw["format"] != FORMAT:
             raise DataError(f"{path}: has format {raw['format']}, this version reads {FORMAT}; export the cell again")
         require_types(raw, Description)
-        return Description(**_with_tuples(raw))
+        description = Description(**_with_tuples(raw))
+        _ = description.kept, description.question_defaults, data_facts(description.data)  # all that it is read for
+        return description
     except FileNotFoundError as error:
         raise DataError(
             f"{path}: not there; wanted a folder that `python -m runner.export SWEEP CELL --out DIR` wrote"

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import UnionType
 
+from components.datasets.conditions import read_condition
 from components.errors import DataError
 from components.json_value import Json
-from components.records import Condition, Kind, Sample, Turn
+from components.records import Kind, Sample, Turn
 
 _ID = "question"
 
@@ -62,7 +64,9 @@ class Choices:
 
 def as_sample(question: Question, defaults: Defaults, choices: Choices) -> Sample:
     """The question as a sample of a benchmark. Raises DataError with all that is wrong with it."""
-    mistakes = [*_mistakes(question, choices)]
+    if mistakes := _of_other_types(question):
+        raise DataError("; ".join(mistakes))
+    mistakes = _mistakes(question, choices)
     kind = question.kind or (defaults.kind_in_conversation if question.history else defaults.kind)
     if kind not in [known.value for known in Kind]:
         mistakes.append(f"kind: got {kind!r}, wanted one of {', '.join(known.value for known in Kind)}")
@@ -72,10 +76,9 @@ def as_sample(question: Question, defaults: Defaults, choices: Choices) -> Sampl
     conditions = []
     for name, asked in question.where.items():
         try:
-            conditions.append((name, _condition(asked)))
-        except TypeError:
-            wanted = 'a value, a list of values, or {"at_least": ..., "at_most": ...}'
-            mistakes.append(f"where.{name}: got {asked!r}, wanted {wanted}")
+            conditions.append((name, read_condition(asked, f"where.{name}")))
+        except DataError as error:
+            mistakes.append(str(error))
     if mistakes:
         raise DataError("; ".join(mistakes))
     return Sample(
@@ -88,6 +91,23 @@ def as_sample(question: Question, defaults: Defaults, choices: Choices) -> Sampl
         corpus_prefix=question.corpus,
         conditions=tuple(conditions),
     )
+
+
+def _of_other_types(question: Question) -> list[str]:
+    """What came from JSON, or from a program that checks no types, may be anything."""
+    wanted: dict[str, tuple[type | UnionType, str]] = {
+        "text": (str, "a text"),
+        "kind": (str | None, "a text"),
+        "history": (list | tuple, "a list of turns, each a question and its answer"),
+        "subset": (str, "a text"),
+        "corpus": (str, "a text"),
+        "where": (Mapping, 'an object such as {"year": 2020}'),
+    }
+    return [
+        f"{'question' if name == 'text' else name}: got {getattr(question, name)!r}, wanted {what}"
+        for name, (kind, what) in wanted.items()
+        if not isinstance(getattr(question, name), kind)
+    ]
 
 
 def _mistakes(question: Question, choices: Choices) -> list[str]:
@@ -107,18 +127,3 @@ def _mistakes(question: Question, choices: Choices) -> list[str]:
 
 def _is_turn(turn: object) -> bool:
     return isinstance(turn, list | tuple) and len(turn) == 2 and all(isinstance(text, str) for text in turn)
-
-
-def _condition(asked: Json) -> Condition:
-    """Raises TypeError for what is none."""
-    if not isinstance(asked, Mapping):
-        values = asked if isinstance(asked, list | tuple) else [asked]
-        asked = {"equals": tuple(values)}
-    named = {**asked, "equals": tuple(asked.get("equals", ()))}
-    bounds = [value for name in ("at_least", "at_most") if (value := asked.get(name)) is not None]
-    if not all(isinstance(value, str | int | float) for value in (*named["equals"], *bounds)):
-        raise TypeError("no value")
-    condition = Condition(**named)
-    if condition == Condition():
-        raise TypeError("says nothing")
-    return condition

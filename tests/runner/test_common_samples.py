@@ -83,6 +83,17 @@ class TestWhatSomeCellsLack:
         assert found.means().tolist() == pytest.approx([(0.25 + 0.35 + 0.15) / 3, (0.325 + 0.4 + 0.25) / 3])
 
 
+def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+    sweep = load(str(tiny_sweep.write(tmp_path, tiny_sweep.CELLS[:2])))
+    file = sweep.folder_of(sweep.cells[0]) / "samples.parquet"
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"samples.parquet: cannot be read .*give the sweep's command again"):
+        common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall")
+    file.unlink()
+    with pytest.raises(DataError, match=r"samples.parquet: cannot be read \(it is not there\)"):
+        common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall")
+
+
 class TestCommonMeans:
     first = replace(tiny_sweep.CELLS[0], rouge_l=[0.2, 0.3, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8])
     second = replace(tiny_sweep.CELLS[1], rouge_l=[None, None, 0.9, 0.8, 0.8, 0.8, 0.9, 0.8])

@@ -13,6 +13,7 @@ from analysis.forensics import verdicts
 from components.errors import DataError
 from components.statistics import PairedTest
 from runner.loaded import load
+from runner.results import FAILED
 from tests.analysis import tiny_sweep
 from tests.runner.sweeping import FEW_METRICS, SWEEP_ID, run_small
 
@@ -150,8 +151,14 @@ class TestSamples:
         with pytest.raises(DataError, match=r"columns: got the text 'id', wanted a list of names, e\.g\. \['id'\]"):
             tiny.samples("id")
 
-    def test_without_any_file(self, tmp_path: Path) -> None:
-        folder = tiny_sweep.write(tmp_path / "s", [FIRST])
+    def test_of_a_cell_whose_file_is_gone_are_missed(self, tmp_path: Path) -> None:
+        folder = tiny_sweep.write(tmp_path / "s", [FIRST, SECOND])
+        (folder / FIRST.cell_id / "samples.parquet").unlink()
+        with pytest.raises(DataError, match=rf"{FIRST.cell_id}/samples\.parquet: cannot be read \(it is not there\)"):
+            analysis.load(folder).samples()
+
+    def test_of_cells_that_failed(self, tmp_path: Path) -> None:
+        folder = tiny_sweep.write(tmp_path / "s", [replace(FIRST, facts={"status": FAILED})])
         (folder / FIRST.cell_id / "samples.parquet").unlink()
         with pytest.raises(DataError, match=r"none of 1 cell\(s\) has samples; did all of them fail\?"):
             analysis.load(folder).samples()

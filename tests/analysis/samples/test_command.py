@@ -1,6 +1,7 @@
 """`python -m analysis samples`."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,16 @@ def test_a_number_of_samples_is_checked(samples: Command, capsys: pytest.Capture
         main(["samples", str(samples.sweep.folder), "best", "--worst", "0"])
     assert ended.value.code == 2
     assert "wanted a number of samples, at least 1" in capsys.readouterr().err
+
+
+def test_a_damaged_list_of_documents_is_told(
+    planted: LoadedSweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "results" / planted.folder.name
+    shutil.copytree(planted.folder, folder)
+    (documents,) = folder.glob("documents_*.parquet")
+    documents.write_bytes(documents.read_bytes()[:100])
+    assert main(["samples", str(folder), planted.cells[0].cell_id]) == 2
+    assert re.match(
+        r".*documents_\w+\.parquet: cannot be read .*give the sweep's command again", capsys.readouterr().err
+    )

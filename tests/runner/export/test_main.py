@@ -289,9 +289,10 @@ def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: 
     path.write_text(json.dumps({**told, "format": 99}), encoding="utf-8")
     with pytest.raises(DataError, match="has format 99, this version reads 1"):
         load_pipeline(other)
-    path.write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match="cannot be used"):
-        load_pipeline(other)
+    for text in ("{", json.dumps({**told, "data": {}}), json.dumps({**told, "defaults": {}})):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match=r"cannot be used .*export the cell again"):
+            load_pipeline(other)
     with pytest.raises(DataError, match=r"wanted a folder that `python -m runner\.export"):
         load_pipeline(tmp_path / "nowhere")
 

@@ -128,8 +128,11 @@ def test_conditions_of_a_question(folder: Path) -> None:
     for where in ({"year": {"at_least": 2003}}, {"year": [2003, 2004]}, {"year": "2005"}):
         assert {passage.metadata["year"] for passage in pipeline.search(asked, where=where)} <= {"2003", "2004", "2005"}
     assert pipeline.search(asked, where={"year": 1900}) == ()
-    for nothing in ({}, {"at_last": 3}, None):
-        with pytest.raises(DataError, match=r"where.year: got .*, wanted a value, a list of values"):
+    assert pipeline.search(asked, where={"year": {"equals": "2004"}}) == pipeline.search(
+        asked, where={"year": ("2004",)}
+    )
+    for nothing in ({}, {"at_last": 3}, None, float("nan"), [[]]):
+        with pytest.raises(DataError, match=r"where.year: .* came, wanted a text or a number, a list of them"):
             pipeline.search(asked, where={"year": nothing})
 
 

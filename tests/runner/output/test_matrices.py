@@ -56,11 +56,11 @@ class TestFiles:
         ]
 
     def test_labels_are_fields_and_no_formulas(self) -> None:
-        labels = {"funds": "=cmd|' /C calc'!A0", "stocks": "a, b\nc", "extractive": "+1"}
+        labels = {"funds": "=cmd|' /C calc'!A0", "stocks": "a, b\nc\rd\x1b", "extractive": "+1"}
         content = matrix_files(FINANCE, labels, [])["matrix_f1.csv"].decode()
         header, *rows = csv.reader(io.StringIO(content))
         assert header[1:3] == ["contrast", "'+1"]
-        assert [row[0] for row in rows] == ["'=cmd|' /C calc'!A0", "a, b\nc", "All"]
+        assert [row[0] for row in rows] == ["'=cmd|' /C calc'!A0", "a, b\nc\\rd\\x1b", "All"]
 
     def test_pooled_values_are_beside_the_raw_ones(self) -> None:
         pooled = {"pooled": 0.8125, "pooled_low": 0.5, "pooled_high": 0.9, **entry(1.0)}

@@ -1,0 +1,26 @@
+"""What is asked, from programs and from JSON, as a sample."""
+
+from typing import Any
+
+import pytest
+
+from components.errors import DataError
+from components.records import Kind
+from runner.serving.question import Choices, Defaults, Question, as_sample
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"text": 5}, "question: got 5, wanted a text"),
+        ({"kind": ["qa"]}, r"kind: got \['qa'\], wanted a text"),
+        ({"history": 5}, "history: got 5, wanted a list of turns"),
+        ({"history": {"question": "answer"}}, "history: got .*, wanted a list of turns"),
+        ({"subset": 5, "corpus": None}, "subset: got 5, wanted a text; corpus: got None, wanted a text"),
+        ({"where": [1]}, r"where: got \[1\], wanted an object"),
+    ],
+)
+def test_what_is_of_another_type_is_told(asked: dict[str, Any], message: str) -> None:
+    question = Question(**{"text": "Who?", **asked})
+    with pytest.raises(DataError, match=message):
+        as_sample(question, Defaults(Kind.QA.value, Kind.CONVERSATION.value), Choices((), (), has_filter=True))
