@@ -159,6 +159,7 @@ def _scored(scores: Values, cells: Sequence[Mapping[str, str]], samples: Samples
             n = int(is_in.sum())
             own = CommonSamples(
                 cells=results,
+                keys=tuple((place,) for place in np.flatnonzero(is_in).tolist()),
                 statistics=scores[is_in][:, :, np.newaxis],
                 clusters=samples.clusters[is_in],
                 strata=np.zeros(n, dtype=np.int64),

@@ -31,10 +31,11 @@ class CommonSamples:
     is None. `clusters` int64[n] are the groups in which samples belong together, `strata` int64[n] the subsets over
     which a macro mean is taken (a single one for other means). `n_known` is the number of samples that any of the cells
     has; `left_out` counts, for each cell, those for which it has no value, by reason. `apart` are cells that have no
-    sample in common with the others.
+    sample in common with the others. `keys` say which samples these are, in their order.
     """
 
     cells: tuple[CellResult, ...]
+    keys: tuple[Key, ...]
     statistics: NDArray[np.float64]
     clusters: NDArray[np.int64]
     strata: NDArray[np.int64]
@@ -134,6 +135,7 @@ class SampleReader:
         places = [first.rows[key] for key in order]
         return CommonSamples(
             cells=tuple(cell for cell, _ in kept),
+            keys=tuple(order),
             statistics=np.stack(statistics, axis=1),
             clusters=first.clusters[places],
             strata=first.strata(subset, places),

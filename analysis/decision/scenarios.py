@@ -15,6 +15,7 @@ from runner.axes import DRAWS
 from runner.common_samples import CommonSamples, SampleReader, most_samples_first
 from runner.loaded import LoadedSweep, SubsetMetric, axis_levels, varying_axes
 from runner.results import OK, CellResult, sees_prompts
+from runner.scored_samples import Key
 
 FEWEST_SAMPLES, FEWEST_CLUSTERS = 10, 5
 """With fewer, nothing is called the best."""
@@ -147,12 +148,12 @@ class Scores:
         """
         if self.metric.subset not in (OVERALL, MACRO):
             return [self.of(self.metric)]
-        found: dict[tuple[bytes, bytes], Scored] = {}
+        found: dict[tuple[Key, ...], Scored] = {}
         for scored in (self.of(self.metric), *self._of_kinds(_SHOWN_FIRST[1:])):
-            key = scored.samples.statistics.tobytes(), scored.samples.clusters.tobytes()
-            first = found.setdefault(key, scored)
+            keys = scored.samples.keys
+            first = found.setdefault(keys, scored)
             if first is not scored:
-                found[key] = replace(first, scenario=_joined(first.scenario, scored.scenario))
+                found[keys] = replace(first, scenario=_joined(first.scenario, scored.scenario))
         return list(found.values())
 
     def _of_kinds(self, kinds: Sequence[str]) -> Iterator[Scored]:

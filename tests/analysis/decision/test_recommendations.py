@@ -95,3 +95,27 @@ def test_a_metric_of_a_corpus_is_compared_by_its_statistics(tmp_path: Path) -> N
     entry = of(write(tmp_path / "s", {"k": [2, 8]}, {"k": {8: 0.1}}), "bleu").entries[0]
     assert (entry.verdict, entry.n) == (SAME, 60)  # the made up statistics are those of all samples
     assert entry.levels[0].mean == pytest.approx((8 / 9 * 7 / 8 * 6 / 7 * 5 / 6) ** 0.25)
+
+
+def test_subsets_of_equal_values_hold_other_samples_all_the_same(tmp_path: Path) -> None:
+    """A document with a question of each subset, all of them answered alike."""
+    two = {"subsets": ["read/qa_1doc", "create"] * 12, "documents": [[f"d{i // 2}"] for i in range(24)]}
+    cells = [
+        tiny_sweep.TinyCell(
+            f"{place:012x}",
+            {"k": k},
+            [0.5] * 24,
+            ids=[f"s{i}" for i in range(24)],
+            topics=[None] * 24,
+            tasks=[None] * 24,
+            measured=("overall", "read", "read/qa_1doc", "create"),
+            **two,
+        )
+        for place, k in enumerate([2, 8])
+    ]
+    found = of(tiny_sweep.write(tmp_path / "s", cells))
+    assert [(own.subset, own.same_as) for own in found.scenarios()] == [
+        ("overall", ()),
+        ("create", ()),
+        ("read", ("read/qa_1doc",)),
+    ]
