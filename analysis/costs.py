@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from components.records import AnswerState
 from runner.results import CellResult
 
 CONTEXT_TOKENS = "context_tokens"
@@ -32,23 +33,39 @@ class Cost:
 
 
 def tokens_per_sample(cell: CellResult) -> float | None:
-    """Of the answers, and of a reranker that asks a language model; a judge is no part of the pipeline's cost. None if
+    """Of prompt and completion, as `tokens_of`."""
+    counts = [tokens_of(cell, kind) for kind in ("prompt", "completion")]
+    return None if None in counts else sum(filter(None, counts))
+
+
+def tokens_of(cell: CellResult, kind: str) -> float | None:
+    """Tokens of a kind ("prompt" or "completion") per sample: of an answer that did not fail, as those of failed ones
+    are not counted, and of a reranker that asks a language model; a judge is no part of the pipeline's cost. None if
     they are not known.
     """
-    counts = [cell.tokens.get(kind) for kind in ("prompt", "completion")]
-    counts += [cell.tokens.get(f"reranker_{kind}", 0) for kind in ("prompt", "completion")]
-    return None if None in counts else sum(filter(None, counts)) / n_samples(cell)
+    of_answers, of_reranker = cell.tokens.get(kind), cell.tokens.get(f"reranker_{kind}", 0)
+    if of_answers is None or of_reranker is None:
+        return None
+    return of_answers / n_answered(cell) + of_reranker / n_samples(cell)
 
 
 def money_per_1000(cell: CellResult) -> float | None:
-    """By the price lists of the sweep; of all but the judges, which are not part of the pipeline."""
-    costs = [usage["cost"] for part, usage in cell.usage.items() if not part.startswith("judge/")]
-    return None if None in costs else float(sum(costs)) / n_samples(cell) * PER_COST
+    """By the price lists of the sweep, of the same samples as `tokens_of`; of all but the judges."""
+    costs = {part: usage["cost"] for part, usage in cell.usage.items() if not part.startswith("judge/")}
+    if None in costs.values():
+        return None
+    of_answers = float(costs.pop("answers", 0.0))
+    return (of_answers / n_answered(cell) + float(sum(costs.values())) / n_samples(cell)) * PER_COST
 
 
 def n_samples(cell: CellResult) -> int:
-    """Samples that a cell has answers for, at least 1."""
+    """Samples of a cell, at least 1."""
     return max(sum(cell.counts.values()), 1)
+
+
+def n_answered(cell: CellResult) -> int:
+    """Those whose answer did not fail, at least 1: a cell is not cheap because a server gave it no answers."""
+    return max(sum(cell.counts.values()) - cell.counts.get(AnswerState.ERROR, 0), 1)
 
 
 COSTS: Mapping[str, Cost] = {

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rich.markup import escape
 
 from analysis import terminal
-from analysis.costs import COSTS, PER_COST, n_samples
+from analysis.costs import COSTS, PER_COST, tokens_of
 from analysis.terminal import BOLD, Column, Marks
 from components.errors import DataError
 from components.statistics import dominators
@@ -102,17 +102,10 @@ def _cost(options: argparse.Namespace) -> tuple[str, Callable[[CellResult], floa
         raise DataError(f"--against cost: wanted the prices of both kinds of tokens, missing: {', '.join(missing)}")
 
     def cost(cell: CellResult) -> float:
-        paid = sum(price * _tokens(cell, kind) / _PER_PRICE for kind, price in prices.items())
-        return float(paid / n_samples(cell) * PER_COST)
+        paid = sum(price * _or_nan(tokens_of(cell, kind)) / _PER_PRICE for kind, price in prices.items())
+        return float(paid * PER_COST)
 
     return listed.head, cost
-
-
-def _tokens(cell: CellResult, kind: str) -> float:
-    """Tokens of the answers, and of a reranker that asks a language model; a judge is not part of the pipeline's cost.
-    NaN if they are not known.
-    """
-    return _or_nan(cell.tokens.get(kind)) + _or_nan(cell.tokens.get(f"reranker_{kind}", 0))
 
 
 def _or_nan(value: float | None) -> float:

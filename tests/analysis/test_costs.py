@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from analysis.costs import COSTS, cheapest, known_costs
 from runner.results import CellResult
 
@@ -42,3 +44,12 @@ def test_milliseconds_make_no_cell_faster() -> None:
     first, noise, slow = cell("first", 100, 0.015), cell("noise", 100, 0.001), cell("slow", 100, 0.5)
     assert cheapest([first, noise, slow]).cell_id == "first"
     assert cheapest([slow, first, noise]).cell_id == "first"
+
+
+def test_answers_that_failed_make_no_cell_cheap() -> None:
+    usage = {"answers": {"cost": 0.5}, "reranker": {"cost": 1.0}}
+    whole = cell("whole", 1, 1.0, tokens={"prompt": 1_000, "completion": 0, "reranker_prompt": 200}, usage=usage)
+    half = replace(whole, cell_id="half", counts={"ok": 5, "error": 5}, tokens={**whole.tokens, "prompt": 500})
+    assert [COSTS["tokens"].of(own) for own in (whole, half)] == [120.0, 120.0]
+    assert [COSTS["cost"].of(own) for own in (whole, half)] == pytest.approx([150.0, 200.0])
+    assert cheapest([whole, half]).cell_id == "whole"
