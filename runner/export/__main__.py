@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from components.errors import RagGridError
-from runner.display import printable, say_error
+from runner.display import make_console, say_error
 from runner.export.cell import ExportedCell, exported_cell
 from runner.export.folder import write_folder
 from runner.loaded import load
@@ -35,14 +35,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _say(cell: ExportedCell, out: Path, n_bytes: int) -> None:
-    print(printable(f"exported {cell.result.cell_id} to {out} ({n_bytes / 1e6:,.1f} MB)"))
-    print(printable(f'next: python {out / "pipeline.py"} --check     or: python {out / "pipeline.py"} "a question"'))
-    for variable in cell.key_variables:
-        print(
-            printable(f"it asks a server with the key in the environment variable {variable}, which is not part of it")
-        )
-    for model in cell.hub_models:
-        print(printable(f"it loads the model {model} from the Hugging Face hub, which is not part of it"))
+    script = out / "pipeline.py"
+    lines = [
+        f"exported {cell.result.cell_id} to {out} ({n_bytes / 1e6:,.1f} MB)",
+        f'next: python {script} --check     or: python {script} "a question"',
+        *(
+            f"it asks a server with the key in the environment variable {variable}, which is not part of it"
+            for variable in cell.key_variables
+        ),
+        *(
+            f"it loads the model {model} from the Hugging Face hub, which is not part of it"
+            for model in cell.hub_models
+        ),
+    ]
+    console = make_console()
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

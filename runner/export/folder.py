@@ -49,8 +49,10 @@ if __name__ == "__main__":
 def write_folder(cell: ExportedCell, out: Path) -> int:
     """Writes the folder `out` in one step, in the place of an earlier export; returns its size in bytes.
 
-    Raises DataError if something else is there, StoreError if it cannot be written.
+    A link stays, and the folder that it names is written. Raises DataError if something else is there, StoreError if it
+    cannot be written.
     """
+    out = out.resolve()
     if out.exists() and not is_export(out) and (not out.is_dir() or any(out.iterdir())):
         raise DataError(f"--out: {out} is there, and no exported folder; name one that is new or empty")
     try:

@@ -15,6 +15,8 @@ from components.errors import DataError
 from runner.output.artifacts import Client
 
 _SQLITE = "sqlite:///"
+_IN_USE = "database is locked"
+"""What SQLite says of a database that another process writes to, after it has waited."""
 
 
 def database_file(uri: str) -> Path | None:
@@ -45,10 +47,13 @@ def open_client(uri: str) -> Client:
         return MlflowClient(uri)
     except Exception as error:
         cause = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(
-            f"{file}: MLflow cannot open this database ({cause}). If it is damaged, or half-made because a process was "
-            f"killed, move it away (mv {file.name} {file.name}.broken): the next sweep makes a new one"
-        ) from error
+        what_to_do = (
+            "Another program writes to it: try again when that has ended"
+            if _IN_USE in cause
+            else "If it is damaged, or half-made because a process was killed, move it away "
+            f"(mv {file.name} {file.name}.broken): the next sweep makes a new one"
+        )
+        raise DataError(f"{file}: MLflow cannot open this database ({cause}). {what_to_do}") from error
 
 
 @contextmanager

@@ -212,6 +212,14 @@ def test_an_earlier_export_is_replaced_by_equal_files(sweep: Path, plain: Path, 
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+def test_a_link_is_followed(sweep: Path, plain: Path, tmp_path: Path) -> None:
+    (tmp_path / "newest").symlink_to("out")
+    for _ in range(2):
+        assert export(sweep, BM25, tmp_path / "newest") == 0
+        assert (tmp_path / "newest").is_symlink()
+        assert texts_in(tmp_path / "out") == texts_in(plain)
+
+
 def test_a_broken_off_export_leaves_what_was_there(
     sweep: Path, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

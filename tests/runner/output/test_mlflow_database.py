@@ -55,6 +55,17 @@ def _interrupt(_: object) -> None:
     raise KeyboardInterrupt
 
 
+def test_one_that_another_program_writes_to_is_not_moved_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def locked(_: object) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+    (tmp_path / "mlflow.db").write_bytes(b"SQLite format 3")
+    monkeypatch.setattr("mlflow.MlflowClient", locked)
+    with pytest.raises(DataError, match=r"\(database is locked\)\. Another program writes to it: try again") as told:
+        open_client(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    assert "move it away" not in str(told.value)
+
+
 @pytest.mark.parametrize("content", ["half-made", "damaged"])
 def test_one_that_cannot_be_opened_is_named_with_what_to_do(tmp_path: Path, content: str) -> None:
     file = tmp_path / "mlflow.db"
