@@ -36,7 +36,8 @@ def run(options: argparse.Namespace) -> int:
 
 def write_notebooks(folder: Path, sweep: str = "") -> list[Path]:
     """The notebooks as files without outputs, numbered in their order, that look at the sweep in the folder `sweep`, or
-    at the demo if it is "". Raises DataError if one of the files is there, as it may hold the reader's own work.
+    at the demo if it is "". Raises DataError if one of the files is there, as it may hold the reader's own work, and if
+    they cannot be written.
     """
     files = {folder / f"{number}_{name}.ipynb": name for number, name in enumerate(NOTEBOOKS, start=1)}
     if there := [file for file in files if file.exists()]:
@@ -44,7 +45,7 @@ def write_notebooks(folder: Path, sweep: str = "") -> list[Path]:
     notebooks = {file: read_notebook(name, sweep) for file, name in files.items()}
     import nbformat
 
-    folder.mkdir(parents=True, exist_ok=True)
+    terminal.make_folder(folder, "--output")
     for file, notebook in notebooks.items():
         terminal.write_text(file, nbformat.writes(notebook))
     return list(files)

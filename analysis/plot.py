@@ -81,6 +81,7 @@ def _notes(found: AxisMeans) -> list[str]:
         )
     if found.apart:
         notes.append(f"left out, as they lack these: {', '.join(' '.join(corner) for corner in found.apart)}")
+    notes += found.left_out
     return [*notes, "intervals are of each mean; `best` and `compare` test differences, on the same questions"]
 
 

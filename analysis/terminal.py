@@ -23,6 +23,7 @@ __all__ = [
     "Marks",
     "add_format",
     "make_console",
+    "make_folder",
     "n_digits",
     "number",
     "show_table",
@@ -115,6 +116,14 @@ def write_text(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror or error}); name a file in a folder") from error
+
+
+def make_folder(folder: Path, option: str) -> None:
+    """The folder that an option names, if it is not there. Raises DataError if it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{option} {folder}: cannot be made ({error.strerror or error}); name a folder") from error
 
 
 def n_digits(values: Iterable[float]) -> int:

@@ -32,7 +32,7 @@ class LevelMean:
 class AxisMeans:
     """Means over the `n` samples that all cells have, in `n_clusters` groups, and over the same `n_combinations` of
     `other_axes` at every level. `apart` are combinations of level and `by` without these. Levels are float64 where all
-    of them are numbers, else text.
+    of them are numbers, else text. `left_out` are lines on the cells that are in no mean.
     """
 
     axis: str
@@ -44,6 +44,7 @@ class AxisMeans:
     n_combinations: int
     other_axes: tuple[str, ...]
     apart: tuple[tuple[str, ...], ...]
+    left_out: tuple[str, ...]
 
 
 def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alpha: float = 0.05) -> AxisMeans:
@@ -78,7 +79,13 @@ def axis_means(sweep: LoadedSweep, metric: str, axis: str, by: str = "", *, alph
         design.n_combinations,
         tuple(name for name in varying if name not in axes),
         design.apart,
+        tuple(filter(None, (_no_common_sample(found), sweep.left_out(len(valued))))),
     )
+
+
+def _no_common_sample(found: CommonSamples) -> str:
+    ids = ", ".join(cell.cell_id for cell in found.apart)
+    return f"left out, as they have no sample in common with the others: {ids}" if ids else ""
 
 
 def _means(

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from analysis.report import markdown, page, record
 from analysis.report.source import open_source
-from analysis.terminal import make_console, write_text
-from components.errors import DataError
+from analysis.terminal import make_console, make_folder, write_text
 
 _FILES = {"report.html": "page:", "report.md": "text:", "report.json": "numbers:"}
 
@@ -24,10 +23,7 @@ def run(options: argparse.Namespace) -> int:
     """Writes `report.html`, `report.md` and `report.json`, and prints the answer; returns 0. Raises DataError."""
     source = open_source(options.sweep, options.metric)
     folder = options.out or source.sweep.folder
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"--out {folder}: cannot be made ({error.strerror or error}); name a folder") from error
+    make_folder(folder, "--out")
     report = record.gather(source)
     write_text(folder / "report.html", page.render(report))
     write_text(folder / "report.md", markdown.render(report))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from analysis.__main__ import COMMANDS, main
+from tests.extras import skip_without
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,3 +35,15 @@ def test_runs_as_a_module(sweep: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "confidence the best cell is" in done.stdout
+
+
+@pytest.mark.parametrize("command", [["notebooks", "--output"], ["report", "SWEEP", "--out"]])
+def test_a_folder_that_cannot_be_made(
+    command: list[str], sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    if command[0] == "notebooks":
+        skip_without("jupytext", extra="notebooks")
+    arguments = [str(sweep) if word == "SWEEP" else word for word in command]
+    assert main([*arguments, str(tmp_path / "file" / "folder")]) == 2
+    assert f"{command[-1]} {tmp_path / 'file' / 'folder'}: cannot be made" in capsys.readouterr().err

@@ -1,10 +1,13 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from analysis.__main__ import main
+from runner.results import FAILED
+from tests.analysis import tiny_sweep
 
 
 def test_prints_the_means_and_draws_them(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,3 +40,14 @@ def test_the_picture_lies_with_the_sweep_unless_a_file_is_named(
 def test_an_axis_that_is_not_there_ends_with_a_message(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plot", str(sweep), "--metric", "rouge_l", "--axis", "chunk"]) == 2
     assert "--axis chunk: wanted one of the axes that vary: retriever, top_k" in capsys.readouterr().err
+
+
+def test_cells_that_are_in_no_mean_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second, third = tiny_sweep.CELLS[:3]
+    elsewhere = replace(third, question="What else happened?")
+    folder = tiny_sweep.write(tmp_path / "s", [first, second, elsewhere])
+    assert main(["plot", str(folder), "--metric", "rouge_l", "--axis", "top_k"]) == 0
+    assert f"no sample in common with the others: {elsewhere.cell_id}" in capsys.readouterr().out
+    failed = tiny_sweep.write(tmp_path / "f", [first, second, replace(third, facts={"status": FAILED})])
+    assert main(["plot", str(failed), "--metric", "rouge_l", "--axis", "top_k"]) == 0
+    assert "left out: 1 cell(s) that failed" in capsys.readouterr().out
