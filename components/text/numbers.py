@@ -21,7 +21,7 @@ _INTRODUCES_VALUE = frozenset("为是约达到至于了从由近超即得比率�
 _QUANTITY = re.compile(r"[\d,]*\.\d|[\d,]+\s?(?:[%‰°]|个百分点|[百千万亿元倍度分])")
 
 _POWER_OF_TEN = re.compile(rf"(?<![a-z\d.])(\d+(?:\.\d+)?e){_DASH}(?=\d)")
-_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!,?\d)")
+_THOUSANDS = re.compile(r"(?<![\d.])(?<!\d,)\d{1,3}(?:,\d{3})+(?!,?\d)")
 _LEADING_POINT = re.compile(r"(?<![\w.)\]%])\.(?=\d)")
 _DECIMAL_POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _BETWEEN_DIGITS = re.compile(rf"(?<=\d)[^\w\s{POINT}{MINUS}]+(?={MINUS}?\d)|(?<=\d)(?={MINUS})")
