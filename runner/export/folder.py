@@ -18,7 +18,7 @@ from runner.serving.check import write_check
 from runner.serving.description import CHECK, CODE, PIPELINE, is_export, write_description
 
 _SCRIPT = '''\
-"""Answers questions as cell {cell_id} of the sweep {sweep_id} did: see README.md.
+"""Answers questions as a cell of a sweep did: README.md says which one.
 
     python pipeline.py "a question"
     python pipeline.py --check
@@ -104,6 +104,5 @@ def _write(cell: ExportedCell, folder: Path) -> None:
     (folder / "requirements.txt").write_text(needed.text, encoding="utf-8")
     write_model(folder, needed, cell.sweep.finished)
     write_check(folder / CHECK, cell.samples, read_table(cell.folder / "samples.parquet"), cell.earlier)
-    ids = {"cell_id": cell.result.cell_id, "sweep_id": cell.description.sweep_id, "code": CODE.as_posix()}
-    (folder / "pipeline.py").write_text(_SCRIPT.format(**ids), encoding="utf-8")
+    (folder / "pipeline.py").write_text(_SCRIPT.format(code=CODE.as_posix()), encoding="utf-8")
     (folder / "README.md").write_text(readme(cell), encoding="utf-8")

@@ -1,9 +1,11 @@
 """The README of an exported folder."""
 
+import re
 from collections.abc import Mapping
 
 from components.json_value import Json
 from components.subsets import OVERALL
+from runner.display import printable
 from runner.export.cell import ExportedCell
 from runner.loaded import shown
 from runner.ranking import headlines
@@ -63,12 +65,12 @@ def readme(cell: ExportedCell) -> str:
     result, data = cell.result, cell.description.data
     return _PAGE.format(
         cell_id=result.cell_id,
-        sweep_id=cell.description.sweep_id,
-        dataset=data["name"],
+        sweep_id=_plain(cell.description.sweep_id),
+        dataset=_plain(data["name"]),
         n_documents=data["n_documents"],
         n_samples=data["n_samples"],
         python=result.versions.get("python", "3.11"),
-        axes="\n".join(f"| {_cell(name)} | {_cell(shown(value))} |" for name, value in cell.description.axes.items()),
+        axes="\n".join(f"| {_plain(name)} | {_plain(shown(value))} |" for name, value in cell.description.axes.items()),
         metrics="\n".join(_metric_rows(result, cell.sweep.headline)),
         model_folders="| `model/artifacts/pipeline/models/` | pretrained models |\n" if cell.models else "",
         needs=_needs(cell),
@@ -79,7 +81,7 @@ def _metric_rows(result: CellResult, headline: str) -> list[str]:
     """Those of the leaderboard."""
     overall = result.metrics.get(OVERALL, {})
     told = [(name, overall[name]) for name in headlines([result], headline) if overall[name].get("value") is not None]
-    return [f"| {_cell(name)} | {own['value']:.4f} | {_interval(own)} | {own['n']:,} |" for name, own in told]
+    return [f"| {_plain(name)} | {own['value']:.4f} | {_interval(own)} | {own['n']:,} |" for name, own in told]
 
 
 def _interval(own: Mapping[str, Json]) -> str:
@@ -90,10 +92,11 @@ def _interval(own: Mapping[str, Json]) -> str:
 def _needs(cell: ExportedCell) -> str:
     """What is not here."""
     lines = [f"- the key of a server, in the environment variable `{name}`" for name in cell.key_variables]
-    lines += [f"- the model {model}, from the Hugging Face hub or its cache" for model in cell.hub_models]
+    lines += [f"- the model {_plain(model)}, from the Hugging Face hub or its cache" for model in cell.hub_models]
     return "\n".join(["\n## What is not here\n", *lines, ""]) if lines else ""
 
 
-def _cell(text: str) -> str:
-    """A text that ends no cell of a table."""
-    return " ".join(text.split()).replace("|", "\\|")
+def _plain(text: str) -> str:
+    """On one line, with what Markdown or HTML would take for markup escaped."""
+    line = " ".join(printable(text).split())
+    return re.sub(r"([\\`*\[\]|~])", r"\\\1", line).replace("&", "&amp;").replace("<", "&lt;")

@@ -312,6 +312,16 @@ def test_the_readme_names_the_cell_and_its_numbers(folder: Path) -> None:
     assert "dataset.limit" not in page
 
 
+def test_what_a_sweep_is_called_is_text(sweep: Path, tmp_path: Path) -> None:
+    name = '"""\nboom = 1\n"""<script>|`\x1b[31m'
+    shutil.copytree(sweep / "results" / SWEEP_ID, tmp_path / "results" / name)
+    out, store = tmp_path / "out", sweep / "results" / "store"
+    assert export(tmp_path, BM25, out, "--store", str(store), sweep=name) == 0
+    assert "boom" not in (out / "pipeline.py").read_text(encoding="utf-8")
+    page = (out / "README.md").read_text(encoding="utf-8")
+    assert '""" boom = 1 """&lt;script>\\|\\`\\\\x1b\\[31m' in page
+
+
 def test_exactly_what_answering_imports_is_required(folder: Path) -> None:
     lines = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
     names = {line.partition("==")[0].lower() for line in lines}
