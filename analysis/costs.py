@@ -58,6 +58,13 @@ def money_per_1000(cell: CellResult) -> float | None:
     return (of_answers / n_answered(cell) + float(sum(costs.values())) / n_samples(cell)) * PER_COST
 
 
+def passage_tokens(cell: CellResult) -> float | None:
+    """Of the passages in a prompt; none in a cell that retrieves nothing, for which the metric has no value."""
+    retrieves = "top_k" not in cell.axes or cell.axes["top_k"] is not None
+    value = cell.value(CONTEXT_TOKENS)
+    return 0.0 if value is None and not retrieves else value
+
+
 def n_samples(cell: CellResult) -> int:
     """Samples of a cell, at least 1."""
     return max(sum(cell.counts.values()), 1)
@@ -72,7 +79,7 @@ COSTS: Mapping[str, Cost] = {
     cost.name: cost
     for cost in (
         Cost("tokens", "tokens per sample", tokens_per_sample),
-        Cost(CONTEXT_TOKENS, "tokens of passages per prompt", lambda cell: cell.value(CONTEXT_TOKENS)),
+        Cost(CONTEXT_TOKENS, "tokens of passages per prompt", passage_tokens),
         Cost("seconds", "median seconds per question", lambda cell: cell.latency_s.get("p50")),
         Cost("seconds_p95", "seconds per question, 95th percentile", lambda cell: cell.latency_s.get("p95")),
         Cost("one_time_seconds", "seconds once per corpus", lambda cell: cell.one_time_s),

@@ -53,3 +53,10 @@ def test_answers_that_failed_make_no_cell_cheap() -> None:
     assert [COSTS["tokens"].of(own) for own in (whole, half)] == [120.0, 120.0]
     assert [COSTS["cost"].of(own) for own in (whole, half)] == pytest.approx([150.0, 200.0])
     assert cheapest([whole, half]).cell_id == "whole"
+
+
+def test_a_closed_book_has_no_tokens_of_passages() -> None:
+    closed = CellResult("closed", "OK", {"top_k": None}, (), {}, {}, latency_s={"p50": 1.0}, counts={"ok": 10})
+    assert COSTS["context_tokens"].of(closed) == 0.0
+    assert [cost.name for cost in known_costs([closed, cell("a", 100, 1.0)])] == ["context_tokens", "seconds"]
+    assert COSTS["context_tokens"].of(replace(closed, axes={"top_k": 2})) is None
