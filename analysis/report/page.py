@@ -1,14 +1,14 @@
 """The report as one HTML page, which needs no other file and no network, and says everything without JavaScript."""
 
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from analysis.charts.canvas import around
 from analysis.charts.dots import Dot
 from analysis.charts.interval import interval
+from analysis.html import page_environment
 from analysis.report.cells import BEST, MAY_BE_BEST, CellRow, CellTable, Span, interval_text
 from analysis.report.classes import CLASSES
 from analysis.report.prose import Prose, duration, number
@@ -35,14 +35,7 @@ def render(report: Report) -> str:
 
 
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_finalize,
-    )
+    environment = page_environment(_TEMPLATES)
     environment.filters |= {
         "number": number,
         "duration": duration,
@@ -54,11 +47,6 @@ def _environment() -> Environment:
     }
     environment.globals |= {"picture_of": _picture_of}
     return environment
-
-
-def _finalize(value: Any) -> Any:
-    """Control characters, and those that turn the direction of writing round, are shown as Python writes them."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _own_file(name: str) -> Markup:
