@@ -21,7 +21,9 @@ SERIES = tuple(
         ("#1b6a9c", "#b5390d", "#2b7a4b", "#7a1fa0", "#8a6d00", "#0b8389", "#c2185b", "#5f6670"), start=1
     )
 )
-"""Colours of lines; after the last one they begin again, dashed."""
+"""Colours of lines."""
+
+LEGEND_ROW = 18
 
 FONT_SIZE = 12
 _CHARACTER = 0.58
@@ -101,6 +103,22 @@ def line(x1: float, y1: float, x2: float, y2: float, *, stroke: str = LINE, widt
         f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{stroke}" stroke-width="{width:g}"{dashes} '
         'stroke-linecap="round"/>'
     )
+
+
+def stroke_of(number: int) -> tuple[str, str]:
+    """Colour and dashes of a line: after the last colour they begin again, dashed."""
+    return SERIES[number % len(SERIES)], "5 4" if number >= len(SERIES) else ""
+
+
+def legend(labels: Sequence[str], x: float, y: float) -> list[str]:
+    """A row for each line, `LEGEND_ROW` apart, from a place on to the right and down."""
+    parts = []
+    for number, label in enumerate(labels):
+        stroke, dash = stroke_of(number)
+        middle = y + 8 + number * LEGEND_ROW
+        parts.append(line(x, middle, x + 22, middle, stroke=stroke, width=3, dash=dash))
+        parts.append(text(x + 30, middle + 4, label))
+    return parts
 
 
 def framed(width: float, height: float, title: str, parts: Sequence[str]) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from analysis.charts.canvas import LINE, MUTED, SERIES, Scale, framed, line, text, text_width
+from analysis.charts.canvas import LEGEND_ROW, LINE, MUTED, Scale, framed, legend, line, stroke_of, text, text_width
 
-_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT, _ROW = 48, 12, 420, 220, 18
+_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT = 48, 12, 420, 220
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,12 @@ def curves(places: Sequence[str], drawn: Sequence[Curve], x_title: str, title: s
     for number, place in enumerate(places):
         parts.append(text(xs.of(number), bottom + 16, place, anchor="middle", ink=MUTED, size=11))
     parts.append(text(_LEFT + _PLOT_WIDTH / 2, bottom + 34, x_title, anchor="middle", ink=MUTED))
-    legend = _LEFT + _PLOT_WIDTH + 20
     for number, curve in enumerate(drawn):
-        stroke, dash = SERIES[number % len(SERIES)], "5 4" if number >= len(SERIES) else ""
+        stroke, dash = stroke_of(number)
         for i, (a, b) in enumerate(pairwise(curve.shares)):
             parts.append(line(xs.of(i), ys.of(a), xs.of(i + 1), ys.of(b), stroke=stroke, width=2, dash=dash))
-        y = _TOP + 8 + number * _ROW
-        parts.append(line(legend, y, legend + 22, y, stroke=stroke, width=3, dash=dash))
-        parts.append(text(legend + 30, y + 4, curve.label))
-    width = legend + 40 + max((text_width(curve.label) for curve in drawn), default=0)
-    return framed(width, max(bottom + 42, _TOP + 8 + len(drawn) * _ROW), title, parts)
+    labels = [curve.label for curve in drawn]
+    right = _LEFT + _PLOT_WIDTH + 20
+    parts += legend(labels, right, _TOP)
+    width = right + 40 + max(map(text_width, labels), default=0)
+    return framed(width, max(bottom + 42, _TOP + 8 + len(drawn) * LEGEND_ROW), title, parts)

@@ -8,22 +8,24 @@ from textwrap import wrap
 
 from analysis.charts.canvas import (
     INK,
+    LEGEND_ROW,
     LINE,
     MUTED,
     PAPER,
-    SERIES,
     Scale,
     around,
     framed,
+    legend,
     line,
     shown,
+    stroke_of,
     text,
     text_width,
 )
 
 Level = str | float
 
-_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT, _ROW, _RIGHT = 72, 30, 440, 260, 18, 16
+_LEFT, _TOP, _PLOT_WIDTH, _PLOT_HEIGHT, _RIGHT = 72, 30, 440, 260, 16
 _NOTE_ROW, _NOTE_CHARACTERS = 15, 59
 _INSET, _BETWEEN_LABELS, _APART = 24, 14, 5
 _FEWEST_FOR_LOG, _LEAST_FACTOR = 3, 1.9
@@ -69,14 +71,15 @@ def line_plot(drawn: Sequence[PlotLine], x_title: str, y_title: str, *, notes: S
     for number, each in enumerate(drawn):
         parts += _drawn(each, axis, ys, number, shift=(number - (len(drawn) - 1) / 2) * _APART)
     labels = [each.label for each in drawn]
-    parts += _legend(labels, right + _RIGHT)
+    if any(labels):
+        parts += legend(labels, right + _RIGHT, _TOP)
     rows = [row for note in notes for row in wrap(note, _NOTE_CHARACTERS)]
     parts += [text(8, bottom + 62 + _NOTE_ROW * place, row, ink=MUTED, size=11) for place, row in enumerate(rows)]
     width = max(
         right + _RIGHT + (38 + max(map(text_width, labels)) if any(labels) else 0),
         8 + max(map(text_width, (y_title, *rows))),
     )
-    height = max(bottom + 48 + _NOTE_ROW * len(rows) + (8 if rows else 0), _TOP + _ROW * len(drawn) + 8)
+    height = max(bottom + 48 + _NOTE_ROW * len(rows) + (8 if rows else 0), _TOP + LEGEND_ROW * len(drawn) + 8)
     return framed(width, height, f"{y_title}, by {x_title}", parts)
 
 
@@ -123,7 +126,7 @@ def _level_labels(axis: _Axis, bottom: float) -> list[str]:
 
 def _drawn(each: PlotLine, axis: _Axis, ys: Scale, number: int, shift: float) -> list[str]:
     """A line, its whiskers and its dots, a little beside those of the other lines."""
-    stroke, dash = _stroke(number)
+    stroke, dash = stroke_of(number)
     points = sorted(each.points, key=lambda point: axis.places[point.level])
     xs = [round(axis.places[point.level] + shift, 1) for point in points]
     parts = [
@@ -135,20 +138,3 @@ def _drawn(each: PlotLine, axis: _Axis, ys: Scale, number: int, shift: float) ->
             parts.append(line(x, ys.of(point.low), x, ys.of(point.high), stroke=stroke))
         parts.append(f'<circle cx="{x:g}" cy="{ys.of(point.value):g}" r="3.5" fill="{stroke}"/>')
     return parts
-
-
-def _legend(labels: Sequence[str], x: float) -> list[str]:
-    if not any(labels):
-        return []
-    parts = []
-    for number, label in enumerate(labels):
-        stroke, dash = _stroke(number)
-        y = _TOP + 8 + number * _ROW
-        parts.append(line(x, y, x + 22, y, stroke=stroke, width=3, dash=dash))
-        parts.append(text(x + 30, y + 4, label))
-    return parts
-
-
-def _stroke(number: int) -> tuple[str, str]:
-    """Colour and dashes: after the last colour they begin again, dashed."""
-    return SERIES[number % len(SERIES)], "5 4" if number >= len(SERIES) else ""
