@@ -1,6 +1,6 @@
 """What a cell costs, in the units that it is weighed by: tokens, seconds, money."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.records import AnswerState
@@ -106,7 +106,20 @@ def cheapest(cells: Iterable[CellResult], *, weighs_tokens: bool = True) -> Cell
     """
     given = list(cells)
     tokens = known_costs(given, TOKENS if weighs_tokens else ())[:1]
-    values = [tokens[0].of(cell) or 0.0 if tokens else 0.0 for cell in given]
-    close = [cell for cell, value in zip(given, values, strict=True) if value <= min(values) * EQUALLY_CHEAP]
-    seconds = [cell.latency_s.get("p50", 0.0) for cell in close]
-    return next(cell for cell, own in zip(close, seconds, strict=True) if own <= min(seconds) + EQUALLY_FAST_S)
+    return given[
+        cheap_places(
+            [tokens[0].of(cell) if tokens else None for cell in given],
+            [cell.latency_s.get("p50", 0.0) for cell in given],
+        )[0]
+    ]
+
+
+def cheap_places(tokens: Sequence[float | None], seconds: Sequence[float | None]) -> list[int]:
+    """Of those with fewest tokens, all with hardly more counted as equal, the places of the fastest and of those that
+    are about equally fast. What is not known of one does not count against it.
+    """
+    most = min((value for value in tokens if value is not None), default=0.0) * EQUALLY_CHEAP
+    places = [place for place, value in enumerate(tokens) if value is None or value <= most]
+    known = {place: value for place in places if (value := seconds[place]) is not None}
+    most_seconds = min(known.values(), default=0.0) + EQUALLY_FAST_S
+    return [place for place in places if known.get(place, 0.0) <= most_seconds]

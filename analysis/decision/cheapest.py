@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.costs import EQUALLY_CHEAP, EQUALLY_FAST_S, TOKENS, known_costs
+from analysis.costs import TOKENS, cheap_places, known_costs
 from runner.results import CellResult
 
 
@@ -47,13 +47,7 @@ def cheapest(of: Sequence[MeanCost]) -> int | None:
     """The place of the cheapest: fewest tokens, all with hardly more counted as equal; of these the fastest, and of
     about equally fast ones the first. None where no cost is known, and where all of several cost about the same.
     """
-    tokens = [cost.tokens for cost in of]
-    known = [value for value in tokens if value is not None]
-    most = min(known, default=0.0) * EQUALLY_CHEAP
-    places = [place for place, value in enumerate(tokens) if value is None or value <= most]
-    seconds = {place: value for place in places if (value := of[place].seconds) is not None}
-    if not known and not seconds:
+    if all(cost == (None, None) for cost in of):
         return None
-    most_seconds = min(seconds.values(), default=0.0) + EQUALLY_FAST_S
-    cheap = [place for place in places if seconds.get(place, 0.0) <= most_seconds]
+    cheap = cheap_places([cost.tokens for cost in of], [cost.seconds for cost in of])
     return None if 1 < len(of) == len(cheap) else cheap[0]
