@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from analysis.decision.cheapest import MeanCost, cheapest, mean_costs
 from analysis.decision.scenarios import Scenario, Scored, Scores
-from components.statistics import PairedTest, SampleScores, best_cells, p_of_equality
+from components.statistics import PairedTest, SampleScores, best_cells, equal_cells, p_of_equality
 from runner.loaded import LoadedSweep, SubsetMetric
 
 ALPHA = 0.05
@@ -88,19 +88,11 @@ def _candidates(scored: Scored, alpha: float, *, is_exact: bool) -> Candidates:
     )
 
 
-def distinct(statistics: NDArray[np.float64]) -> dict[int, list[int]]:
-    """Of float64[n, n_cells, d] the places of cells with the same value for every sample, by the first of them."""
-    found: dict[bytes, list[int]] = {}
-    for place in range(statistics.shape[1]):
-        found.setdefault(statistics[:, place].tobytes(), []).append(place)
-    return {places[0]: places for places in found.values()}
-
-
 def p_of_cells(scored: Scored, alpha: float, *, is_exact: bool) -> NDArray[np.float64]:
     """How far chance explains that each cell is behind, float64[n_cells], by as many draws as `compare` makes if it has
     to be exact, or if cells are few.
     """
-    places = distinct(scored.samples.statistics)
+    places = equal_cells(scored.samples.statistics)
     own = scored.scores
     scores = SampleScores(own.statistics[:, list(places)], own.clusters, own.strata, own.combine)
     n_draws = _TEST.n_resamples if is_exact or len(places) <= _MANY_CELLS else _N_DRAWS_OF_MANY

@@ -4,9 +4,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from analysis.decision.candidates import distinct
 from analysis.decision.scenarios import FEWEST_CLUSTERS, FEWEST_SAMPLES, Scored, Scores
-from components.statistics import SampleScores, benjamini_hochberg, best_cells, p_of_equality, selected_level
+from components.statistics import (
+    SampleScores,
+    benjamini_hochberg,
+    best_cells,
+    equal_cells,
+    p_of_equality,
+    selected_level,
+)
 from components.subsets import AVERAGE, in_order
 from runner.loaded import LoadedSweep, SubsetMetric
 from runner.results import CellResult
@@ -140,7 +146,7 @@ def _field(place: tuple[str, str], scored: Scored, cell: CellResult, metric: str
 def _distinct_scores(scored: Scored) -> SampleScores:
     """Of cells that differ in any sample."""
     own = scored.scores
-    return SampleScores(own.statistics[:, list(distinct(own.statistics))], own.clusters, own.strata, own.combine)
+    return SampleScores(own.statistics[:, list(equal_cells(own.statistics))], own.clusters, own.strata, own.combine)
 
 
 def _best(scored: Scored, level: float, n_draws: int) -> tuple[str, ...]:
@@ -148,7 +154,7 @@ def _best(scored: Scored, level: float, n_draws: int) -> tuple[str, ...]:
     found = best_cells(
         _distinct_scores(scored), larger_is_better=scored.larger_is_better, alpha=level, n_resamples=n_draws, seed=_SEED
     )
-    groups = distinct(scored.samples.statistics).values()
+    groups = equal_cells(scored.samples.statistics).values()
     means = scored.ahead(scored.samples.means())
     places = [place for p, same in zip(found.p, groups, strict=True) if p > level for place in same]
     return tuple(scored.cells[place].cell_id for place in sorted(places, key=lambda place: -means[place]))

@@ -15,7 +15,7 @@ front          the cells that no other cell beats in both quality and cost
 
 from components.statistics.best import BestCells, best_cells, p_of_equality
 from components.statistics.contrasts import Contrasts, Tail, best_levels, contrasts, pairs, share_as_far
-from components.statistics.contributions import Combine, Contributions, SampleScores, contributions
+from components.statistics.contributions import Combine, Contributions, SampleScores, contributions, equal_cells
 from components.statistics.front import dominators, pareto_front
 from components.statistics.multiplicity import benjamini_hochberg, holm, selected_level
 from components.statistics.noise import SamplingErrors, sampling_errors
@@ -54,6 +54,7 @@ __all__ = [
     "critical_value_of_any_two",
     "determined_axes",
     "dominators",
+    "equal_cells",
     "holm",
     "measured_precision",
     "minimum_detectable_difference",

@@ -41,6 +41,14 @@ class SampleScores:
         return len(self.statistics)
 
 
+def equal_cells(statistics: NDArray[np.float64]) -> dict[int, list[int]]:
+    """Of float64[n, n_cells, d] the places of cells with the same value for every sample, by the first of them."""
+    found: dict[bytes, list[int]] = {}
+    for place in range(statistics.shape[1]):
+        found.setdefault(statistics[:, place].tobytes(), []).append(place)
+    return {places[0]: places for places in found.values()}
+
+
 @dataclass(frozen=True)
 class Contributions:
     """What every cluster contributes to the metric of every cell.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from components.statistics import PairedTest, SampleScores, best_cells
+from components.statistics import PairedTest, SampleScores, best_cells, equal_cells
 from components.subsets import OVERALL
 from runner.common_samples import OWN_MEANS, CommonMeans, common_samples, most_samples_first
 from runner.ranking import common_to_all, direction_sign, ranked
@@ -65,16 +65,17 @@ def _may_be_best(cells: Sequence[CellResult], sweep_dir: Path, metric: str) -> d
     if not joined.n or len(joined.cells) < 2:
         return {}
     # Cells with equal values for all samples are one for the test.
-    values = [joined.statistics[:, place].tobytes() for place in range(len(joined.cells))]
-    places = {value: place for place, value in enumerate(values)}
-    distinct = joined.statistics[:, list(places.values())]
+    places = equal_cells(joined.statistics)
     test = PairedTest()
     found = best_cells(
-        SampleScores(distinct, joined.clusters, joined.strata, joined.combine),
+        SampleScores(joined.statistics[:, list(places)], joined.clusters, joined.strata, joined.combine),
         larger_is_better=larger,
         alpha=ALPHA,
         n_resamples=test.n_resamples,
         seed=test.seed,
     )
-    p = dict(zip(places, found.p.tolist(), strict=True))
-    return {cell.cell_id: p[value] > ALPHA for cell, value in zip(joined.cells, values, strict=True)}
+    return {
+        joined.cells[place].cell_id: p > ALPHA
+        for p, same in zip(found.p.tolist(), places.values(), strict=True)
+        for place in same
+    }
