@@ -2,12 +2,11 @@
 of a report costs a result.
 """
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-_PROJECT = Path(__file__).resolve().parents[2]
+from runner.output.own_process import own_environment
 
 FILES = ("report.html", "report.md", "report.json")
 """What `python -m analysis report` writes into the sweep's folder: the page, its text and its numbers."""
@@ -17,7 +16,6 @@ PAGE = FILES[0]
 
 def write_report(sweep_dir: Path) -> str:
     """Writes it; returns "", or why there is none."""
-    path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))
     try:
         done = subprocess.run(  # noqa: S603 - the folder is what the sweep has written
             [sys.executable, "-m", "analysis", "report", str(sweep_dir)],
@@ -25,7 +23,7 @@ def write_report(sweep_dir: Path) -> str:
             text=True,
             encoding="utf-8",
             errors="replace",
-            env={**os.environ, "PYTHONPATH": path},
+            env=own_environment(),
             check=False,
         )
     except OSError as error:

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -12,10 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
+from runner.output.own_process import own_environment
+
 if TYPE_CHECKING:  # the process is started before the pipeline is loaded
     from runner.pipeline.settings import TrackingSettings
 
-_PROJECT = Path(__file__).resolve().parents[2]
 _LAST_WORDS_S = 10
 _PATIENCE_S = 10.0
 
@@ -151,7 +151,6 @@ class SafeTracker:
 
 
 def _started(said: IO[str]) -> "subprocess.Popen[str]":
-    path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(
         [sys.executable, "-m", "runner.output.logging_process"],
         stdin=subprocess.PIPE,
@@ -159,7 +158,7 @@ def _started(said: IO[str]) -> "subprocess.Popen[str]":
         stderr=said,
         text=True,
         encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": path},
+        env=own_environment(),
         process_group=0,  # Ctrl-C in a terminal goes to the whole group of this one
     )
 
