@@ -8,9 +8,11 @@ from analysis.report.answer import Answer
 from analysis.report.classes import CLASSES
 from analysis.report.failures import looked_at, pair
 from analysis.report.source import Source
+from analysis.samples.stories import kept_corpus
 from components.errors import DataError
 from components.subsets import UNNAMED
-from runner.hit_texts import CorpusTexts, corpus_texts, read_hits
+from runner.common_samples import is_of_a_corpus
+from runner.hit_texts import CorpusTexts, read_hits
 from runner.results import CellResult, read_samples
 
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ def gather(source: Source, answer: Answer) -> Samples | None:
         return None
     metric = read[0].metric
     reasons = _chosen(read)
-    corpus = _corpus(source, take)
+    corpus = kept_corpus(source.sweep, take)
     hits = [_hits_of(source, each, reasons) for each in read]
     views = [_view(source, sample_id, why, read, hits, corpus) for sample_id, why in reasons.items()]
     names = tuple(source.names.short(cell) for cell in cells)
@@ -147,11 +149,8 @@ def _by_id(found: "pd.DataFrame") -> dict[str, dict[str, Any]]:
 def _metric_of_samples(source: Source, cell: CellResult) -> str:
     """The first metric of the report that has a value for single samples, which those of a whole corpus have not."""
     for metric in source.metrics:
-        if metric.value(cell) is not None:
-            column = f"score/{metric.metric}"
-            rows = read_samples(source.sweep.folder_of(cell), [column])
-            if any(row[column] is not None for row in rows):
-                return metric.metric
+        if metric.value(cell) is not None and not is_of_a_corpus(source.sweep.folder_of(cell), metric.metric):
+            return metric.metric
     return ""
 
 
@@ -191,13 +190,6 @@ def _difference(read: Sequence[_Read], sample_id: str) -> float | None:
     """Of the cell to take less the other one."""
     scores = [each.score(sample_id) for each in read]
     return None if len(scores) < 2 or scores[0] is None or scores[1] is None else scores[0] - scores[1]
-
-
-def _corpus(source: Source, cell: CellResult) -> CorpusTexts | None:
-    try:
-        return corpus_texts(cell, source.sweep.folder_of(cell).parent)
-    except DataError:  # the store went away: hits are shown by their places, and the page says so
-        return None
 
 
 def _hits_of(source: Source, read: _Read, sample_ids: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
