@@ -61,7 +61,7 @@ class Replies:
         for line in file:
             if not line.endswith(b"\n"):
                 break  # still being written
-            if reply := _reply(line):
+            if line != b"\n" and (reply := _reply(line)):  # `add` leaves a blank line before each
                 self._places[reply.request_id] = (self._n_read, len(line))
             self._n_read += len(line)
 
@@ -94,7 +94,7 @@ def _line(answer: Answer) -> bytes:
 
 
 def _reply(line: bytes) -> Answer | None:
-    """What a line holds; None for one that is blank, cut off or damaged. One without a checksum is older than these."""
+    """What a line holds; None for one that is cut off or damaged. One without a checksum is older than these."""
     body = line.rstrip(b"\n")
     if body.startswith(_CHECKSUM[:11]):
         head, body = body[:_N_CHECKSUM], body[_N_CHECKSUM:]

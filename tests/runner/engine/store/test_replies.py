@@ -1,5 +1,6 @@
 """What is written down of replies, and read again."""
 
+import json
 import resource
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -100,6 +101,21 @@ def test_what_another_process_left_of_a_line_takes_no_other_with_it(path: Path) 
         killed.write(b'{"request_id": "9", "sta')
     writer.add("2", answer("2"))
     assert opened(path).get_all(["1", "9", "2"]) == {"1": answer("1"), "2": answer("2")}
+
+
+def test_blank_lines_are_not_parsed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    n_parsed, loads = 0, json.loads
+
+    def counted(text: bytes) -> object:
+        nonlocal n_parsed
+        n_parsed += 1
+        return loads(text)
+
+    for key in "123":
+        opened(path).add(key, answer(key))
+    monkeypatch.setattr(json, "loads", counted)
+    assert opened(path).get_all("1").keys() == {"1"}
+    assert n_parsed == 3 + 1, "every line once for its place, and the one that is asked for"
 
 
 @pytest.mark.parametrize("line", ["[]", "3", '{"request_id": "1"}', '{"request_id": "1", "state": "error"}', "{", "ÿ"])
