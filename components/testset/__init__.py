@@ -1,0 +1,1 @@
+"""Making evaluation data of a corpus: topics, tasks, places of quotes, gates."""

@@ -1,0 +1,1 @@
+"""Making evaluation data of a corpus: what the commands that do it have in common."""
