@@ -1,0 +1,33 @@
+"""The sentences of extracts as a writer is shown them: numbered from 1 over all extracts, to be cited by number."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from components.testset.records import Extract
+from components.text.sentences import sentence_ends
+
+
+class ShownSentence(NamedTuple):
+    """The characters [start, end) of the document of `extracts[extract]`."""
+
+    extract: int
+    start: int
+    end: int
+
+
+def numbered_sentences(extracts: Sequence[Extract]) -> list[ShownSentence]:
+    """Sentence n of what a writer is shown is at place n - 1. The sentences of an extract cover all of its text; white
+    space before its first one belongs to that. None for an empty extract.
+    """
+    return [
+        ShownSentence(position, extract.start + start, extract.start + end)
+        for position, extract in enumerate(extracts)
+        for start, end in _sentences(extract.text)
+    ]
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    ends = sentence_ends(text).tolist()
+    if len(ends) > 1 and not text[: ends[0]].strip():
+        del ends[0]
+    return list(zip([0, *ends], ends, strict=False))
