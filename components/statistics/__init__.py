@@ -11,12 +11,14 @@ power          the smallest difference that a sample size can show
 planning       the same for a sweep that is not run yet
 variance       how much of the variance between cells each axis accounts for
 front          the cells that no other cell beats in both quality and cost
+krippendorff   how far raters agree beyond chance
 """
 
 from components.statistics.best import BestCells, best_cells, p_of_equality
 from components.statistics.contrasts import Contrasts, Tail, best_levels, contrasts, pairs, share_as_far
 from components.statistics.contributions import Combine, Contributions, SampleScores, contributions, equal_cells
 from components.statistics.front import dominators, pareto_front
+from components.statistics.krippendorff import Alpha, Level, krippendorff_alpha
 from components.statistics.multiplicity import benjamini_hochberg, holm, selected_level
 from components.statistics.noise import SamplingErrors, sampling_errors
 from components.statistics.paired import Comparison, PairedTest
@@ -31,11 +33,13 @@ from components.statistics.variance import Share, Term, VarianceShares, determin
 
 __all__ = [
     "POWER",
+    "Alpha",
     "BestCells",
     "Combine",
     "Comparison",
     "Contrasts",
     "Contributions",
+    "Level",
     "PairedTest",
     "Precision",
     "SampleScores",
@@ -56,6 +60,7 @@ __all__ = [
     "dominators",
     "equal_cells",
     "holm",
+    "krippendorff_alpha",
     "measured_precision",
     "minimum_detectable_difference",
     "p_of_equality",
