@@ -94,7 +94,7 @@ class _Table:
         self._scale = np.arange(len(distinct), dtype=np.float64)
         if level is not Level.NOMINAL:
             numbers = sorted({_number(value) for value in distinct})
-            self._scale = np.array(numbers) - np.mean(numbers or [0.0])  # centred: squares of it lose no digits
+            self._scale = _centred(numbers)
             place = {value: numbers.index(_number(value)) for value in distinct}
         else:
             place = {value: column for column, value in enumerate(distinct)}
@@ -127,11 +127,17 @@ class _Table:
         return alphas
 
     def _positions(self, margins: Floats) -> Floats:
-        """Of the values on the scale that distances are taken on, float64[n_draws, n_values], or one row for all draws."""
+        """Of the values on the scale of their distances, float64[n_draws, n_values], or one row for all draws."""
         if self._level is Level.INTERVAL:
             return self._scale[np.newaxis]
-        ranks: Floats = np.cumsum(margins, axis=1) - margins / 2
-        return ranks - margins.sum(axis=1, keepdims=True) / 2
+        middles: Floats = np.cumsum(margins, axis=1) - margins / 2 - margins.sum(axis=1, keepdims=True) / 2
+        return middles
+
+
+def _centred(numbers: Sequence[float]) -> Floats:
+    """About their mean, in units of their range: alpha stays the same, and squares lose no digits."""
+    scale = np.array(numbers, dtype=np.float64)
+    return (scale - scale.mean()) / (np.ptp(scale) or 1.0) if numbers else scale
 
 
 def _number(value: Hashable) -> float:

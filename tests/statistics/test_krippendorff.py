@@ -46,7 +46,7 @@ def test_values_may_be_missing_and_in_any_order() -> None:
 
 
 def test_interval_data_may_be_moved_and_stretched() -> None:
-    moved = [tuple(None if value is None else 1e6 + 0.5 * value for value in unit) for unit in UNITS]
+    moved = [tuple(None if value is None else 1e-3 + 1e-9 * value for value in unit) for unit in UNITS]
     assert krippendorff_alpha(moved, Level.INTERVAL).value == pytest.approx(0.849, abs=0.0005)
     assert krippendorff_alpha(moved, Level.ORDINAL).value == pytest.approx(0.815, abs=0.0005)
 
