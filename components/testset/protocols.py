@@ -30,6 +30,22 @@ class Corpus(Protocol):
 
 
 @runtime_checkable
+class TopicSource(Component, Protocol):
+    """Where the topics come from: a file, or a model that drafts them. One that reads a file has `content_hash`."""
+
+    @property
+    def llm(self) -> LLM | None:
+        """Who drafts; None for topics that are given."""
+
+    @property
+    def n_requests(self) -> int:
+        """In all, at most, each readable at once."""
+
+    def topics(self, corpus: Corpus, ask: Ask) -> Sequence[Topic]:
+        """The leaves, with distinct slugs. Raises DataError, and ComponentError if the model drafted none."""
+
+
+@runtime_checkable
 class Task(Component, Protocol):
     """One kind of question: which evidence it needs, and how it is written."""
 
