@@ -49,9 +49,12 @@ class TopicSource(Component, Protocol):
 class Task(Component, Protocol):
     """One kind of question: which evidence it needs, and how it is written."""
 
-    kind: ClassVar[Kind]
     removes_source: ClassVar[bool]
-    """True if the documents that a sample is made of must leave the released corpus; other tasks then use others."""
+    """True if the first document of an evidence set must leave the released corpus; other tasks then use others."""
+
+    @property
+    def kind(self) -> Kind:
+        """Of its drafts."""
 
     @property
     def n_documents(self) -> int:
