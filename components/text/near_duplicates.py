@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 SHINGLE_CHARACTERS = 5
 THRESHOLD = 0.8
+CONTAINED_SHINGLE_CHARACTERS = 8
+"""Longer, as one text may be much longer than the other, and holds many short shingles by chance."""
 
 _N_HASHES, _N_BANDS, _N_NEIGHBOURS = 64, 16, 8
 _SEED = 0
@@ -69,12 +71,12 @@ def _are_similar(one: str, other: str, threshold: float) -> bool:
     return jaccard(shingles_of(one), shingles_of(other)) >= threshold
 
 
-def shingles_of(text: str) -> Shingles:
+def shingles_of(text: str, n_characters: int = SHINGLE_CHARACTERS) -> Shingles:
     """The distinct shingles of a text as sorted hashes."""
     characters = np.frombuffer("".join(text.split()).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    n = len(characters) - SHINGLE_CHARACTERS + 1
+    n = len(characters) - n_characters + 1
     hashes = np.zeros(max(n, 0), dtype=np.uint64)
-    for place in range(SHINGLE_CHARACTERS if n > 0 else 0):
+    for place in range(n_characters if n > 0 else 0):
         hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + characters[place : place + n]
         hashes ^= hashes >> np.uint64(31)
     return np.unique(hashes)
@@ -85,6 +87,13 @@ def jaccard(one: Shingles, other: Shingles) -> float:
     n_shared = len(np.intersect1d(one, other, assume_unique=True))
     n_all = len(one) + len(other) - n_shared
     return n_shared / n_all if n_all else 0.0
+
+
+def contained_share(text: str, others: Sequence[str]) -> float:
+    """The share of a text's shingles, of 8 characters, that the others have, all together; 0 for a text without any."""
+    own = shingles_of(text, CONTAINED_SHINGLE_CHARACTERS)
+    shared = [np.isin(own, shingles_of(other, CONTAINED_SHINGLE_CHARACTERS)) for other in others]
+    return float(np.any(shared, axis=0).mean()) if shared and len(own) else 0.0
 
 
 def _candidates(signatures: NDArray[np.uint64], rows: NDArray[np.int64]) -> NDArray[np.int64]:

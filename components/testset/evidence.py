@@ -1,0 +1,136 @@
+"""Which texts a writer is given: a piece of a document, and for some tasks pieces of others about the same matter.
+
+Chosen without any model and by the seed alone: what comes of a document does not depend on which others are looked at.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from math import ceil
+from typing import ClassVar
+
+from components.limits import too_small
+from components.testset.facts import facts
+from components.testset.protocols import Corpus, Task
+from components.testset.records import EvidenceSet, Extract
+from components.testset.windows import windows
+from components.text.near_duplicates import contained_share
+
+_FAIR_SHARE = 0.5
+"""Of the facts in the best piece: pieces with fewer are left alone."""
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True)
+class EvidenceSettings:
+    """Pieces have `least_characters` to `n_characters`; a document gives one evidence set for every
+    `characters_per_set` begun, up to `most_sets`. Partners come from the `n_candidates` nearest documents, of which
+    those are left out that share more than `most_contained` of their 8-character shingles with a piece that is in the
+    set already, or it with them: they are copies, and say nothing new. `n_near` documents are named where a source is
+    taken out of the corpus.
+    """
+
+    n_characters: int = 1500
+    least_characters: int = 100
+    characters_per_set: int = 3000
+    most_sets: int = 4
+    n_candidates: int = 12
+    n_near: int = 5
+    most_contained: float = 0.3
+    seed: int = 0
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Numbers out of range."""
+        mistakes = too_small(
+            self, n_characters=100, least_characters=1, characters_per_set=1, most_sets=1, n_candidates=1, n_near=0
+        )
+        if self.least_characters > self.n_characters:
+            mistakes.append(f"least_characters: got {self.least_characters}, wanted at most n_characters")
+        if not 0 < self.most_contained <= 1:
+            mistakes.append(f"most_contained: got {self.most_contained:g}, wanted a share above 0 and up to 1")
+        return mistakes
+
+
+def evidence_sets(
+    name: str, task: Task, document_ids: Sequence[str], corpus: Corpus, settings: EvidenceSettings
+) -> list[EvidenceSet]:
+    """The evidence sets of the task `name` that begin with a piece of these documents, without a topic: first the best
+    of each document in the order given, then the second ones of long documents, and so on.
+
+    None comes of a document that is too short, or without a letter; nor, for a task that wants several documents, of
+    one with too few neighbours; nor, for a task that removes its source, of one with a copy that would stay.
+    """
+    ranked = [own for an_id in document_ids for own in _pieces(name, an_id, corpus, settings)]
+    pieces = [piece for _, piece in sorted(ranked, key=lambda own: own[0])]
+    if task.n_documents == 1 and not task.removes_source:
+        return [_set(name, (piece,)) for piece in pieces]
+    # One more is asked for: a document is nearest to itself.
+    found = corpus.nearest([piece.text for piece in pieces], settings.n_candidates + 1)
+    sets = []
+    for piece, nearest in zip(pieces, found, strict=True):
+        others = [other for other in nearest if other.document_id != piece.document_id][: settings.n_candidates]
+        if made := _with_others(name, task, piece, others, settings):
+            sets.append(made)
+    return sets
+
+
+def _with_others(
+    name: str, task: Task, piece: Extract, others: Sequence[Extract], settings: EvidenceSettings
+) -> EvidenceSet | None:
+    if task.removes_source and any(_are_copies(piece, other, settings.most_contained) for other in others):
+        return None
+    n_partners = task.n_documents - 1
+    n_near = max(n_partners, settings.n_near) if task.removes_source else 0
+    telling = [other for other in others if _says_something(other.text, settings)]
+    distinct = list(islice(_distinct(piece, telling, settings.most_contained), max(n_partners, n_near)))
+    if len(distinct) < n_partners:
+        return None
+    return _set(name, (piece, *distinct[:n_partners]), tuple(other.document_id for other in distinct[:n_near]))
+
+
+def _pieces(name: str, document_id: str, corpus: Corpus, settings: EvidenceSettings) -> Iterator[tuple[int, Extract]]:
+    """The pieces of a document that something is made of, each with its rank. Drawn among those that tell enough, by
+    the task too: so that several tasks do not all ask about the same piece.
+    """
+    text = corpus.texts[document_id]
+    told = {
+        place: len(facts(text[slice(*place)]))
+        for place in windows(text, settings.n_characters)
+        if _says_something(text[slice(*place)], settings)
+    }
+    n_sets = min(settings.most_sets, ceil(len(text) / settings.characters_per_set))
+    most = max(told.values(), default=0)
+    fair = [place for place, n_facts in told.items() if n_facts >= _FAIR_SHARE * most]
+    drawn = sorted(fair, key=lambda place: _hash(settings.seed, name, document_id, *place))
+    for rank, (start, end) in enumerate(drawn[:n_sets]):
+        yield rank, Extract(document_id, corpus.titles[document_id], start, end, text[start:end])
+
+
+def _says_something(text: str, settings: EvidenceSettings) -> bool:
+    return len(text) >= settings.least_characters and _LETTER.search(text) is not None
+
+
+def _distinct(piece: Extract, others: Sequence[Extract], most_contained: float) -> Iterator[Extract]:
+    """Those that are no copies of the piece, or of one before."""
+    taken = [piece]
+    for other in others:
+        if not any(_are_copies(own, other, most_contained) for own in taken):
+            taken.append(other)
+            yield other
+
+
+def _are_copies(one: Extract, other: Extract, most_contained: float) -> bool:
+    return max(contained_share(one.text, [other.text]), contained_share(other.text, [one.text])) > most_contained
+
+
+def _set(name: str, extracts: tuple[Extract, ...], near: tuple[str, ...] = ()) -> EvidenceSet:
+    places = [part for own in extracts for part in (own.document_id, own.start, own.end)]
+    return EvidenceSet(f"{name}-{_hash(name, *places)[:16]}", name, "", extracts, near)
+
+
+def _hash(*parts: str | int) -> str:
+    return sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,116 @@
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+
+from components.protocols import LLM, Ask
+from components.records import Kind
+from components.testset.evidence import EvidenceSettings, evidence_sets
+from components.testset.protocols import Corpus, Task
+from components.testset.records import EvidenceSet, Written
+from tests.testset.corpora import SmallCorpus
+
+SETTINGS = EvidenceSettings(n_characters=200, least_characters=10, characters_per_set=300)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A task of which the evidence alone matters."""
+
+    n_documents: int = 1
+    removes_source: bool = False
+
+    version: ClassVar[int] = 1
+    kind: ClassVar[Kind] = Kind.QA
+    llm: ClassVar[LLM | None] = None
+    n_requests: ClassVar[int] = 0
+
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+        raise NotImplementedError
+
+
+def sentences(subject: str, first: int, n: int = 4) -> str:
+    return " ".join(
+        f"The {subject} of Port Elsa sold {number} boats in {1900 + number}." for number in range(first, first + n)
+    )
+
+
+CORPUS = SmallCorpus(
+    {
+        "a": sentences("yard", 10),
+        "b": sentences("museum", 50),
+        "c": sentences("bank", 70),
+        "copy": sentences("yard", 10) + " And more.",
+        "blank": " \n ",
+        "digits": "12345 67890 " * 5,
+        "short": "Hi 1.",
+    }
+)
+
+
+def made(
+    task: Task, ids: Sequence[str], settings: EvidenceSettings = SETTINGS, corpus: Corpus = CORPUS
+) -> list[EvidenceSet]:
+    return evidence_sets("some_task", task, ids, corpus, settings)
+
+
+def test_a_set_begins_with_a_piece_of_its_document() -> None:
+    (own,) = made(Wanted(), ["a"])
+    (extract,) = own.extracts
+    assert (own.task, own.topic, own.near) == ("some_task", "", ())
+    assert extract.document_id == "a"
+    assert CORPUS.texts["a"][extract.start : extract.end] == extract.text
+
+
+def test_nothing_comes_of_documents_that_say_nothing() -> None:
+    assert made(Wanted(), ["blank", "digits", "short"]) == []
+
+
+def test_partners_are_other_documents_and_no_copies() -> None:
+    (own,) = made(Wanted(n_documents=3), ["a"])
+    assert own.extracts[0].document_id == "a"
+    assert {extract.document_id for extract in own.extracts[1:]} == {"b", "c"}
+
+
+def test_without_enough_partners_there_is_no_set() -> None:
+    assert made(Wanted(n_documents=4), ["a"]) == []
+    assert made(Wanted(n_documents=2), ["a"], replace(SETTINGS, n_candidates=1, most_contained=0.01)) == []
+
+
+def test_a_source_that_leaves_has_neighbours_and_no_copy_that_stays() -> None:
+    (own,) = made(Wanted(removes_source=True), ["b"], replace(SETTINGS, n_near=2))
+    assert len(own.extracts) == 1
+    assert len(own.near) == 2
+    assert "b" not in own.near
+    assert made(Wanted(removes_source=True), ["a"]) == []
+
+
+def test_a_long_document_gives_several_sets_after_the_first_of_others() -> None:
+    corpus = SmallCorpus({"long": sentences("yard", 10, 25), "other": sentences("bank", 70)})
+    found = [own.extracts[0] for own in made(Wanted(), ["long", "other"], corpus=corpus)]
+    assert [extract.document_id for extract in found] == ["long", "other", "long", "long", "long"]
+    assert len({(extract.document_id, extract.start) for extract in found}) == 5
+
+
+def test_what_comes_of_a_document_depends_on_the_seed_and_on_no_other_document() -> None:
+    corpus = SmallCorpus({"long": sentences("yard", 10, 30), "other": sentences("bank", 70)})
+    alone = made(Wanted(), ["long"], corpus=corpus)
+    assert {own.id for own in alone} < {own.id for own in made(Wanted(), ["other", "long"], corpus=corpus)}
+    assert len({own.id for own in alone}) == len(alone)
+    assert alone != made(Wanted(), ["long"], replace(SETTINGS, seed=1), corpus)
+    assert [own.extracts for own in alone] != [
+        own.extracts for own in evidence_sets("other_task", Wanted(), ["long"], corpus, SETTINGS)
+    ]
+
+
+def test_settings_out_of_range() -> None:
+    assert EvidenceSettings().check() == []
+    wrong = EvidenceSettings(n_characters=50, least_characters=60, most_contained=0.0, most_sets=0)
+    assert len(wrong.check()) == 4
+
+
+@pytest.mark.parametrize("text", ["‮" * 50 + "abc. " * 20, "\x00a" * 100, "😀 and more. " * 20, "\ud800 a. " * 40])
+def test_strange_characters_do_no_harm(text: str) -> None:
+    (own,) = made(Wanted(), ["x"], corpus=SmallCorpus({"x": text}))
+    assert own.extracts[0].text in text

@@ -1,0 +1,23 @@
+from components.testset.windows import windows
+
+
+def test_pieces_are_whole_sentences_of_about_equal_length() -> None:
+    text = "甲乙丙丁。" * 30
+    pieces = windows(text, 100)
+    assert [text[start:end] for start, end in pieces] == ["甲乙丙丁。" * 15] * 2
+
+
+def test_every_visible_character_is_in_a_piece_and_none_is_too_long() -> None:
+    text = " First one.  Second one is longer!\n\nThird.\n" * 20
+    pieces = windows(text, 90)
+    assert " ".join(text[slice(*piece)] for piece in pieces).split() == text.split()
+    assert all(0 < end - start <= 90 for start, end in pieces)
+    assert all(text[start].isalpha() for start, _ in pieces)
+
+
+def test_a_text_without_sentences_is_cut() -> None:
+    assert windows("x" * 25, 10) == [(0, 10), (10, 20), (20, 25)]
+
+
+def test_nothing_comes_of_blanks() -> None:
+    assert windows("", 10) == windows(" \n\u3000 ", 10) == []
