@@ -42,7 +42,7 @@ TOKENIZERS = "components.tokenizers"
 
 HEAVY = {
     "torch", "transformers", "faiss", "mlflow", "vllm", "ray", "bm25s", "sklearn", "jieba", "matplotlib", "sacrebleu",
-    "aiohttp", "bert_score", "sentence_transformers", "FlagEmbedding", "peft",
+    "aiohttp", "bert_score", "sentence_transformers", "FlagEmbedding", "peft", "trl", "datasets", "accelerate",
 }  # fmt: skip
 
 
@@ -195,6 +195,7 @@ FLOORS = {
         "runner.engine",
     ),
     "runner.serving": ("runner.json_types", "runner.launch", "runner.pipeline", "runner.engine"),
+    "runner.labels": ("runner.launch", "runner.pipeline", "runner.engine"),
     "runner.testset": ("runner.lines_file", "runner.svg", "runner.launch", "runner.pipeline", "runner.engine"),
 }
 """What each package of the runner may import besides itself and components; on top are the commands."""

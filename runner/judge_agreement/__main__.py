@@ -5,44 +5,25 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from components.clusters import connected
-from components.errors import ConfigError, DataError, RagGridError
+from components.errors import RagGridError
 from components.json_value import Json
-from components.judges.graded import Graded
-from components.records import ScoreState
+from components.statistics.agreement import Agreement, Measure, agree
 from runner.display import make_console, say_error
-from runner.engine.ask import Asker, replies_key
 from runner.engine.store import Store
-from runner.judge_agreement.agreement import Agreement, Measure, agree
 from runner.judge_agreement.in_sweep import OfCell, held_against_labels
-from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem, metrics_of, read_labels
+from runner.labels.graders import graders_of
+from runner.labels.rating import Rated, rate
+from runner.labels.reading import LabelledItem, read_labels
 from runner.launch.compose import compose_config
-from runner.launch.schema import build_component, plugins_of
-from runner.pipeline.judging import purpose_of
-from runner.pipeline.settings import JudgeSettings
 from runner.results import find_sweep
 
 _OVERALL = "all metrics"
-
-
-@dataclass(frozen=True)
-class Rated:
-    """One label and what the judge said; `judged` is None where its request failed. `question` is the number of the
-    question that was answered: two answers to one are not independent.
-    """
-
-    item_id: str
-    question: int
-    metric: str
-    label: str
-    judged: str | None
-    remark: str
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,9 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         items = read_labels(options.labels)
         config = compose_config([f"judge={options.judge}", *options.overrides])
-        graders = _graders(config, items)
+        graders = graders_of(config, items)
         store = Store(Path(config["run"]["store_dir"]))
-        rated = [rating for name, grader in graders.items() for rating in _rate(name, grader, items, store)]
+        rated = [rating for grader in graders.values() for rating in rate(grader, items, store)]
         cells = held_against_labels(find_sweep(options.sweep), graders, items) if options.sweep else []
         report = {**_report(rated, items), "cells": [_cell_entry(each) for each in cells]}
         if options.json:
@@ -84,69 +65,6 @@ def _parser() -> argparse.ArgumentParser:
         "overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.model=qwen2.5-72b-instruct"
     )
     return parser
-
-
-def _graders(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dict[str, Graded]:
-    """The judge's graders of the labelled metrics. Raises ConfigError if it has none for one of them, DataError for a
-    label that is none of its grades.
-    """
-    settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", plugins_of(config))
-    known = {grader.name: grader for grader in settings.scores.values() if isinstance(grader, Graded)}
-    wanted = metrics_of(items)
-    if unknown := [name for name in wanted if name not in known]:
-        raise ConfigError(
-            f"--judge: labels came for {', '.join(unknown)}, which this judge does not grade; it grades "
-            f"{', '.join(known) or 'nothing'}. Choose another judge, or remove these labels"
-        )
-    for item in items:
-        for name, label in item.labels.items():
-            if label not in (*known[name].grades, NOT_APPLICABLE):
-                raise DataError(
-                    f"item '{item.judged.sample.id}': the label {label} of {name} is no grade of the judge; wanted one "
-                    f"of {', '.join(map(str, known[name].grades))}, or {NOT_APPLICABLE} for not applicable."
-                )
-            if known[name].reads_answers and not item.has_answer:
-                raise DataError(f"item '{item.judged.sample.id}': has no field 'answer', which {name} grades.")
-            if missing := known[name].lacks(item.judged):
-                raise DataError(f"item '{item.judged.sample.id}': has no {missing}, which the judge of {name} reads.")
-            if not known[name].reads_answers and len(item.judged.passages) != 1:
-                raise DataError(
-                    f"item '{item.judged.sample.id}': {name} grades a passage; {len(item.judged.passages)} came, one "
-                    "was wanted: make an item of each passage."
-                )
-    return {name: known[name] for name in wanted}
-
-
-def _rate(name: str, grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Rated]:
-    """What the judge says about every item that has a label."""
-    labelled = [item for item in items if name in item.labels]
-    questions = connected([[("id", item.judged.sample.id), item.judged.sample.question] for item in labelled])
-    replies = store.replies(replies_key(grader.llm, purpose_of(grader)))
-    ask = Asker(grader.llm, replies, lambda done, total: None)
-    prepared = grader.prepare([item.judged.sample for item in labelled], ask)
-    judgements = grader.judge([item.judged for item in labelled], prepared, ask)
-    scores = judgements.scores[name]
-    return [
-        Rated(
-            item.judged.sample.id,
-            question,
-            name,
-            _class(ScoreState.NOT_APPLICABLE if label == NOT_APPLICABLE else ScoreState.VALUE, label),
-            None
-            if state is ScoreState.FAILED
-            else _class(state, round(value * max(grader.grades)) if value == value else 0),
-            remark,
-        )
-        for item, question, state, value, remark in zip(
-            labelled, questions.tolist(), scores.states, scores.values.tolist(), judgements.remarks, strict=True
-        )
-        for label in [item.labels[name]]
-    ]
-
-
-def _class(state: ScoreState, grade: int) -> str:
-    """A grade, or the state in its place: an unreadable reply is a class of its own, which never agrees."""
-    return str(grade) if state is ScoreState.VALUE else state.value
 
 
 def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, Json]:

@@ -9,8 +9,8 @@ import numpy as np
 from components.errors import ConfigError, DataError
 from components.judges.graded import Graded
 from runner.engine.identity import describe
-from runner.judge_agreement.labels import NOT_APPLICABLE, LabelledItem
 from runner.judge_agreement.prediction_powered import PredictionPowered, prediction_powered
+from runner.labels.reading import NOT_APPLICABLE, LabelledItem
 from runner.launch.schema import build_component, plugins_of
 from runner.pipeline.settings import JudgeSettings
 from runner.results import CellResult, cell_folders, read_cell, read_samples

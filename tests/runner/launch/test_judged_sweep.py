@@ -245,6 +245,21 @@ class TestAgreement:
         assert "disagreements: 2" in output
         assert "as it should be" in output
 
+    def test_metrics_that_label_other_questions_are_pooled_by_question(
+        self, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        path = tmp_path / "labels.jsonl"
+        items = [("who?", "accuracy"), ("when?", "numerical_accuracy")]
+        rows = [
+            {"id": question, "question": question, "references": ["1932"], "answer": "1932", "labels": {metric: 1}}
+            for question, metric in items
+        ]
+        path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        assert self.run(tmp_path, server, path) == 0
+        report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+        assert report["metrics"]["all metrics"]["n_questions"] == 2
+
     def test_why_requests_failed_is_said(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from components.errors import DataError
-from components.records import Passage
-from runner.judge_agreement.labels import LabelledItem, metrics_of, read_labels
+from components.records import Passage, Turn
+from runner.labels.reading import LabelledItem, metrics_of, read_labels
 
 ITEM = {"id": "a", "question": "Who?", "references": ["She"], "answer": "Her", "passages": ["She did."]}
 
@@ -38,6 +38,13 @@ class TestJsonLines:
         assert item.labels == {"accuracy": 2, "hallucination": 0}
         assert (item.judged.sample.question, item.judged.answer) == ("Who?", "Her")
         assert (item.judged.sample.references, item.judged.passages) == (("She",), (Passage("She did."),))
+
+    def test_reasons_and_earlier_turns(self, tmp_path: Path) -> None:
+        turns = [{"question": "What is it?", "answer": "A bridge."}]
+        record = {**ITEM, "history": turns, "labels": {"accuracy": 2}, "reasons": {"accuracy": "right", "other": None}}
+        (item,) = read_labels(write(tmp_path / "labels.jsonl", record))
+        assert item.reasons == {"accuracy": "right"}
+        assert item.judged.sample.history == (Turn("What is it?", "A bridge."),)
 
     def test_without_id_the_number_of_the_line_is_the_id(self, tmp_path: Path) -> None:
         records = [{**ITEM, "id": None, "labels": {"accuracy": 1}}] * 2
@@ -93,14 +100,15 @@ class TestCsv:
     def test_columns(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.csv"
         path.write_text(
-            "id,question,references,answer,passages,label:accuracy,label:completeness\n"
-            'a,Who?,"[""She"", ""her""]",Her,She did.,2,\n'
-            "b,What?,It,,,0,1\n",
+            "id,question,references,answer,passages,label:accuracy,label:completeness,reason:accuracy\n"
+            'a,Who?,"[""She"", ""her""]",Her,She did.,2,,She it is\n'
+            "b,What?,It,,,0,1,\n",
             encoding="utf-8-sig",
         )
         first, second = read_labels(path)
         assert first.judged.sample.references == ("She", "her")
         assert (first.judged.passages, first.labels) == ((Passage("She did."),), {"accuracy": 2})
+        assert (first.reasons, second.reasons) == ({"accuracy": "She it is"}, {})
         assert (second.judged.answer, second.judged.passages, second.labels) == (
             "", (), {"accuracy": 0, "completeness": 1},
         )  # fmt: skip
@@ -124,6 +132,13 @@ class TestLabelStudio:
             tmp_path, task([choice("accuracy", "2")], [choice("accuracy", "1")], [choice("accuracy", "2")])
         )
         assert (item.labels, item.ties) == ({"accuracy": 2}, ())
+
+    def test_the_reason_is_of_one_who_gave_the_grade(self, tmp_path: Path) -> None:
+        said = [("1", "half of it"), ("2", "all of it"), ("2", "no more to say")]
+        why = [{"from_name": "reason_accuracy", "type": "textarea", "value": {"text": [text]}} for _, text in said]
+        given = [[reason, choice("accuracy", grade)] for reason, (grade, _) in zip(why, said, strict=True)]
+        (item,) = studio(tmp_path, task(*given))
+        assert (item.labels, item.reasons) == ({"accuracy": 2}, {"accuracy": "all of it"})
 
     def test_a_tie_is_no_label_and_is_named(self, tmp_path: Path) -> None:
         tied = task([choice("accuracy", "2")], [choice("accuracy", "1")])

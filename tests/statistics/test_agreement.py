@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from runner.judge_agreement import agreement
-from runner.judge_agreement.agreement import Measure, agree
+from components.statistics import agreement
+from components.statistics.agreement import Measure, agree, gain
 
 
 def bounds(measure: Measure) -> tuple[float, float]:
@@ -124,4 +124,53 @@ def test_intervals_hold_the_truth(monkeypatch: pytest.MonkeyPatch, name: str, n_
         questions = np.repeat(np.arange(n_questions), n_answers).tolist()
         kappa = agree((pairs // 3).astype(str).tolist(), (pairs % 3).astype(str).tolist(), questions).kappa
         n_held += kappa.interval is None or kappa.interval[0] <= truth <= kappa.interval[1]
+    assert n_held >= 0.92 * 200
+
+
+def judged_like(labels: list[str], share_wrong: float, seed: int) -> list[str]:
+    """The labels, some of them one class further."""
+    wrong = np.random.default_rng(seed).random(len(labels)) < share_wrong
+    return [str((int(label) + 1) % 3) if is_wrong else label for label, is_wrong in zip(labels, wrong, strict=True)]
+
+
+def test_a_gain_is_the_difference_of_agreements(raters: tuple[list[str], list[str]]) -> None:
+    labels, before = raters
+    after = judged_like(labels, 0.1, 5)
+    found, old, new = gain(labels, before, after, range(150)), *(agree(labels, j, range(150)) for j in (before, after))
+    for measure in ("accuracy", "kappa"):
+        value = getattr(found, measure).value
+        assert value == pytest.approx(getattr(new, measure).value - getattr(old, measure).value)
+        low, high = bounds(getattr(found, measure))
+        assert low < value < high
+
+
+def test_a_gain_is_drawn_in_pairs(raters: tuple[list[str], list[str]]) -> None:
+    """The second judge is the first one, mended in a few places: far surer than of two judges that err apart."""
+    labels, before = raters
+    mended = [label if i % 10 == 0 else said for i, (label, said) in enumerate(zip(labels, before, strict=True))]
+    low, high = bounds(gain(labels, before, mended, range(150)).kappa)
+    alone = bounds(agree(labels, before, range(150)).kappa)
+    assert high - low < 0.6 * (alone[1] - alone[0])
+    assert bounds(gain(labels, before, mended[::-1], range(150)).kappa)[1] < low
+
+
+def test_equal_judges_gain_nothing_and_this_is_not_certain() -> None:
+    found = gain(["0", "2"] * 10, ["0", "2"] * 10, ["0", "2"] * 10, range(20))
+    assert (found.accuracy.value, found.kappa.value) == (0.0, 0.0)
+    low, high = bounds(found.accuracy)
+    assert low < -0.005
+    assert high > 0.005
+    assert gain(["0"] * 6, ["0"] * 6, ["0"] * 6, range(6)).kappa == Measure(None, None)
+    assert gain(["0", "1"], ["0", "0"], ["0", "1"], range(2)).accuracy == Measure(0.5, None)
+
+
+def test_intervals_of_gains_hold_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agreement, "N_DRAWS", 400)
+    random = np.random.default_rng(0)
+    n_held = 0
+    for seed in range(200):
+        labels = [str(label) for label in random.integers(0, 3, 30)]
+        before, after = (judged_like(labels, share, 10 * seed + share_of) for share_of, share in ((1, 0.4), (2, 0.2)))
+        low, high = bounds(gain(labels, before, after, range(30)).accuracy)
+        n_held += low <= 0.2 <= high
     assert n_held >= 0.92 * 200

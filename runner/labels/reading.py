@@ -1,6 +1,7 @@
 """Human labels, against which a judge is validated: JSON Lines, CSV, or the JSON export of Label Studio.
 
-Each item is an answer (with question, references and the passages of its prompt) and its human grades by metric.
+Each item is an answer (with question, references and the passages of its prompt) and its human grades by metric, with
+people's reasons where they gave some.
 """
 
 import csv
@@ -9,13 +10,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.datasets.json_fields import (
     Record,
     as_list,
     as_record,
+    optional_facts,
     optional_text,
     optional_texts,
     read_records,
@@ -24,7 +26,7 @@ from components.datasets.json_fields import (
 from components.datasets.json_files import read_json
 from components.datasets.reading import read_lines
 from components.errors import DataError
-from components.records import JudgeInput, Kind, Passage, Sample
+from components.records import JudgeInput, Kind, Passage, Sample, Turn
 from components.subsets import UNNAMED
 
 NOT_APPLICABLE = -1
@@ -34,7 +36,9 @@ _EXPECTED = (
     'as CSV with columns "label:<metric>" (.csv), or as Label Studio exports them (.json)'
 )
 _GRADE = re.compile(r"\s*(-?\d+)(?:\.0+)?(?!\w|[.,/]\d)")
-_LABEL_COLUMN = "label:"
+_LABEL_COLUMN, _REASON_COLUMN = "label:", "reason:"
+_REASON_CONTROL = "reason_"
+"""How the name of a text area in Label Studio begins that asks for the reason of a grade."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,15 @@ class LabelledItem:
     """One answer with its human grades by metric; a grade of -1 says that the metric does not apply. `has_answer` is
     False if the file does not say what was answered (an empty answer is one).
 
-    `ties` are the metrics on which people are evenly split: they have no label.
+    `reasons` are by metric what people wrote about their grade. `ties` are the metrics on which people are evenly
+    split: they have no label.
     """
 
     judged: JudgeInput
     labels: Mapping[str, int]
     ties: tuple[str, ...] = ()
     has_answer: bool = True
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_labels(file: Path) -> list[LabelledItem]:
@@ -80,7 +86,9 @@ def _require_one_question_per_id(items: Sequence[LabelledItem], file: Path) -> N
 def _read_jsonl(file: Path) -> Iterator[LabelledItem]:
     for number, (where, record) in enumerate(read_records(file, _EXPECTED), start=1):
         labels = {name: _grade(grade, where) for name, grade in as_record(record.get("labels", {}), where).items()}
-        yield LabelledItem(_judged(record, str(number), where), labels, has_answer="answer" in record)
+        reasons = optional_facts(record, "reasons", where)
+        judged = _judged(record, str(number), where)
+        yield LabelledItem(judged, labels, has_answer="answer" in record, reasons=reasons)
 
 
 def _read_csv(file: Path) -> Iterator[LabelledItem]:
@@ -95,7 +103,13 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
             for name, value in row.items()
             if name and name.startswith(_LABEL_COLUMN) and value
         }
-        yield LabelledItem(_judged(record, str(number), where), labels, has_answer="answer" in record)
+        reasons = {
+            name.removeprefix(_REASON_COLUMN): value
+            for name, value in row.items()
+            if name and name.startswith(_REASON_COLUMN) and value
+        }
+        judged = _judged(record, str(number), where)
+        yield LabelledItem(judged, labels, has_answer="answer" in record, reasons=reasons)
 
 
 def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
@@ -108,33 +122,54 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
 
 
 def _read_label_studio(file: Path) -> Iterator[LabelledItem]:
-    """The grade that most annotations of a task give; cancelled annotations do not count."""
+    """The grade that most annotations of a task give, with the first reason of one that gives it; cancelled annotations
+    do not count.
+    """
     for number, task in enumerate(as_list(read_json(file, _EXPECTED).value, str(file)), start=1):
         where = f"{file}, task {number}"
         record = as_record(task, where)
         given: dict[str, Counter[int]] = {}
+        reasons: dict[tuple[str, int], str] = {}
         for annotation in as_list(record.get("annotations", []), where):
-            for name, grade in _annotated(as_record(annotation, where), where):
+            controls = as_record(annotation, where)
+            why = dict(_written(controls, where))
+            for name, grade in _annotated(controls, where):
                 given.setdefault(name, Counter())[grade] += 1
+                if name in why:
+                    reasons.setdefault((name, grade), why[name])
         chosen = {name: _most_common(grades) for name, grades in given.items()}
         labels = {name: grade for name, grade in chosen.items() if grade is not None}
         ties = tuple(name for name, grade in chosen.items() if grade is None)
         data = as_record(record.get("data"), f"{where}, field 'data'")
         judged = _judged({"id": str(record.get("id", number)), **data}, str(number), where)
-        yield LabelledItem(judged, labels, ties, has_answer="answer" in data)
+        why = {name: reasons[name, grade] for name, grade in labels.items() if (name, grade) in reasons}
+        yield LabelledItem(judged, labels, ties, has_answer="answer" in data, reasons=why)
 
 
 def _annotated(annotation: Record, where: str) -> Iterator[tuple[str, int]]:
     """(metric, grade) of every control in an annotation: choices, rating and number are understood."""
+    for name, value in _controls(annotation, where):
+        for kind in ("choices", "rating", "number"):
+            if kind in value:
+                yield name, _grade(_only(value[kind], where), where)
+
+
+def _written(annotation: Record, where: str) -> Iterator[tuple[str, str]]:
+    """(metric, reason) of every text area in an annotation that asks for one."""
+    for name, value in _controls(annotation, where):
+        if name.startswith(_REASON_CONTROL) and (reason := "\n".join(optional_texts(value, "text", where))):
+            yield name.removeprefix(_REASON_CONTROL), reason
+
+
+def _controls(annotation: Record, where: str) -> Iterator[tuple[str, Record]]:
+    """The name and the value of every control; none of a cancelled annotation."""
     if annotation.get("was_cancelled"):
         return
     for result in as_list(annotation.get("result", []), where):
         control = as_record(result, where)
         value = as_record(control.get("value", {}), where)
-        for kind in ("choices", "rating", "number"):
-            if kind in value:
-                chosen = value[kind]
-                yield required_text(control, "from_name", where), _grade(_only(chosen, where), where)
+        if value:
+            yield required_text(control, "from_name", where), value
 
 
 def _only(chosen: object, where: str) -> object:
@@ -182,9 +217,18 @@ def _judged(record: Record, number: str, where: str) -> JudgeInput:
         kind=Kind.QA,
         question=required_text(record, "question", where),
         references=optional_texts(record, "references", where),
+        history=tuple(_turns(record, where)),
     )
     passages = tuple(Passage(text) for text in optional_texts(record, "passages", where))
     return JudgeInput(sample, optional_text(record, "answer", where), passages)
+
+
+def _turns(record: Record, where: str) -> Iterator[Turn]:
+    turns = record.get("history")
+    for number, turn in enumerate(as_list(turns, f"{where}, field 'history'") if turns else [], start=1):
+        place = f"{where}, field 'history', turn {number}"
+        fields = as_record(turn, place)
+        yield Turn(required_text(fields, "question", place), required_text(fields, "answer", place))
 
 
 def metrics_of(items: Iterable[LabelledItem]) -> list[str]:

@@ -1,4 +1,6 @@
-"""How well two raters agree: the share of equal grades, and Cohen's kappa, plain and weighted, with intervals."""
+"""How well two raters agree: the share of equal grades, and Cohen's kappa, plain and weighted, with intervals; and how
+much better one of two raters agrees with a third.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,7 +61,7 @@ def agree(labels: Sequence[str], judged: Sequence[str], questions: Sequence[int]
     classes = tuple(sorted({*labels, *judged}))
     place = {name: i for i, name in enumerate(classes)}
     pairs = np.array([place[name] for name in labels]) * len(classes) + np.array([place[name] for name in judged])
-    all_items = _Confusions(pairs, np.asarray(questions), len(classes), seed)
+    all_items = _Confusions(pairs, np.asarray(questions), _prior(len(classes)), seed)
     numbers = {name: int(name) for name in classes if _is_number(name)}
     graded = [i for i, pair in enumerate(zip(labels, judged, strict=True)) if all(name in numbers for name in pair)]
     return Agreement(
@@ -72,6 +74,38 @@ def agree(labels: Sequence[str], judged: Sequence[str], questions: Sequence[int]
         classes,
         all_items.observed.astype(np.int64),
     )
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much better a judge agrees with people than another one did, on the same items: differences of values, in
+    [-2, 2], None where one of them is undefined.
+    """
+
+    accuracy: Measure
+    kappa: Measure
+
+
+def gain(
+    labels: Sequence[str], before: Sequence[str], after: Sequence[str], questions: Sequence[int], seed: int = 0
+) -> Gain:
+    """The agreement of `after` with `labels` less that of `before`, on the same items (at least one).
+
+    Intervals are those of `agree`, drawn in pairs: a question has the same random weight for both judges, so that what
+    makes a question hard for both does not count. The prior is that of `agree` for either judge, and the two are
+    independent in it.
+    """
+    classes = tuple(sorted({*labels, *before, *after}))
+    place = {name: i for i, name in enumerate(classes)}
+    label, old, new = (np.array([place[name] for name in names]) for names in (labels, before, after))
+    prior = _prior(len(classes))
+    both = prior[:, :, np.newaxis] * prior[:, np.newaxis, :] / prior.sum(axis=1)[:, np.newaxis, np.newaxis]
+    triples = _Confusions((label * len(classes) + old) * len(classes) + new, np.asarray(questions), both, seed)
+
+    def difference(of_counts: Callable[[Counts], Counts]) -> Measure:
+        return triples.measure(lambda counts: of_counts(counts.sum(axis=-2)) - of_counts(counts.sum(axis=-1)), limit=2)
+
+    return Gain(difference(_accuracy), difference(_kappa))
 
 
 def _is_number(name: str) -> bool:
@@ -87,61 +121,61 @@ def _weighted(items: Sequence[tuple[int, int, int]], seed: int) -> Measure:
     pairs = np.array([place[label] * len(grades) + place[judged] for label, judged, _ in items])
     scale = np.array(grades, dtype=np.float64)
     distances = (scale[:, np.newaxis] - scale) ** 2
-    confusions = _Confusions(pairs, np.array([question for *_, question in items]), len(grades), seed)
+    confusions = _Confusions(pairs, np.array([question for *_, question in items]), _prior(len(grades)), seed)
     return confusions.measure(lambda counts: _weighted_kappa(counts, distances))
 
 
 class _Confusions:
-    """The confusion matrix that was observed, and draws of what it may be in all questions of the kind."""
+    """The table of classes that was observed, and draws of what it may be in all questions of the kind."""
 
-    def __init__(self, pairs: NDArray[np.int64], questions: NDArray[np.int64], n_classes: int, seed: int) -> None:
-        """`pairs` int64[n_items]: people's class times n_classes, plus the judge's class."""
+    def __init__(self, cells: NDArray[np.int64], questions: NDArray[np.int64], prior: Counts, seed: int) -> None:
+        """`cells` int64[n_items] are places in the flattened table, whose shape is that of `prior`."""
         _, question = np.unique(questions, return_inverse=True)
         self.n_questions = int(question.max()) + 1
-        by_question = np.zeros((self.n_questions, n_classes**2))
-        np.add.at(by_question, (question, pairs), 1.0)
-        self._shape = (n_classes, n_classes)
-        self.observed: Counts = by_question.sum(axis=0).reshape(self._shape)
-        self._by_question = by_question / (len(pairs) / self.n_questions)  # in questions of mean size
-        self._random = np.random.default_rng((seed, len(pairs), self.n_questions))
+        by_question = np.zeros((self.n_questions, prior.size))
+        np.add.at(by_question, (question, cells), 1.0)
+        self._prior = prior
+        self.observed: Counts = by_question.sum(axis=0).reshape(prior.shape)
+        self._by_question = by_question / (len(cells) / self.n_questions)  # in questions of mean size
+        self._random = np.random.default_rng((seed, len(cells), self.n_questions))
 
-    def measure(self, of_counts: Callable[[Counts], Counts]) -> Measure:
-        """A value, and its interval over the draws."""
+    def measure(self, of_counts: Callable[[Counts], Counts], limit: float = 1) -> Measure:
+        """A value in [-limit, limit], and its interval over the draws."""
         value = float(of_counts(self.observed))
         if np.isnan(value):
             return Measure(None, None)
         if self.n_questions < FEWEST_QUESTIONS:
             return Measure(value, None)
-        return Measure(value, self._interval(value, of_counts(self._draws)))
+        return Measure(value, self._interval(value, of_counts(self._draws), limit))
 
     @cached_property
     def _draws(self) -> Counts:
-        """float64[N_DRAWS, n_classes, n_classes]."""
-        prior = self._prior()
+        """float64[N_DRAWS, *shape of the table]."""
+        prior = self._prior.ravel()
         n_at_once = max(1, _BLOCK_ELEMENTS // self.n_questions)
         blocks = []
         for first in range(0, N_DRAWS, n_at_once):
             n = min(n_at_once, N_DRAWS - first)
             drawn = self._random.standard_exponential((n, self.n_questions)) @ self._by_question
-            blocks.append((drawn + self._random.gamma(prior, size=(n, len(prior)))).reshape(n, *self._shape))
+            blocks.append((drawn + self._random.gamma(prior, size=(n, len(prior)))).reshape(n, *self._prior.shape))
         return np.concatenate(blocks)
 
-    def _prior(self) -> Counts:
-        """Of one question: half on pairs of equal classes, half on the others."""
-        n_classes = self._shape[0]
-        if n_classes == 1:
-            return np.ones(1)
-        prior = np.full(self._shape, 0.5 / (n_classes * (n_classes - 1)))
-        np.fill_diagonal(prior, 0.5 / n_classes)
-        return prior.ravel()
-
-    def _interval(self, value: float, drawn: Counts) -> Bounds:
+    def _interval(self, value: float, drawn: Counts, limit: float) -> Bounds:
         from scipy.stats import norm, t
 
         upper = (1 + CONFIDENCE) / 2
         wider = t.ppf(upper, self.n_questions - 1) / norm.ppf(upper)
         low, high = np.nanquantile(drawn, [1 - upper, upper])
-        return max(-1.0, value - wider * max(0.0, value - low)), min(1.0, value + wider * max(0.0, high - value))
+        return max(-limit, value - wider * max(0.0, value - low)), min(limit, value + wider * max(0.0, high - value))
+
+
+def _prior(n_classes: int) -> Counts:
+    """Of one question, float64[n_classes, n_classes]: half on pairs of equal classes, half on the others."""
+    if n_classes == 1:
+        return np.ones((1, 1))
+    prior = np.full((n_classes, n_classes), 0.5 / (n_classes * (n_classes - 1)))
+    np.fill_diagonal(prior, 0.5 / n_classes)
+    return prior
 
 
 def _accuracy(counts: Counts) -> Counts:
