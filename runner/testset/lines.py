@@ -1,0 +1,98 @@
+"""Documents and samples of a released set as lines of JSON: those that `dataset=jsonl` reads."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
+
+from components.datasets.json_fields import (
+    Record,
+    as_list,
+    as_record,
+    optional_text,
+    optional_texts,
+    required_id,
+    required_text,
+)
+from components.errors import DataError
+from components.json_value import Json
+from components.records import Documents, Evidence, Kind, Sample, Turn
+
+_FIELDS = (
+    "id", "question", "references", "gold", "subset", "topic", "task", "kind", "history", "provenance",
+)  # fmt: skip
+
+
+def line_of(fields: Mapping[str, Json]) -> bytes:
+    """One line of UTF-8. Raises DataError for half of a character, which no file can hold."""
+    try:
+        return (json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    except UnicodeEncodeError as error:
+        near = error.object[max(0, error.start - 20) : error.start]
+        raise DataError(f"half of a character (a lone surrogate) came behind {near!r}; no file can hold it") from error
+
+
+def document_lines(documents: Documents) -> Iterator[dict[str, Json]]:
+    """The fields of each document, in order."""
+    metadata = documents.metadata or [{}] * len(documents)
+    for name, title, text, facts in zip(documents.ids, documents.titles, documents.texts, metadata, strict=True):
+        yield {"id": name, "title": title, "text": text, "metadata": dict(facts)}
+
+
+def sample_line(sample: Sample) -> dict[str, Json]:
+    """The fields of a sample; no provenance."""
+    return {
+        "id": sample.id,
+        "question": sample.question,
+        "references": list(sample.references),
+        "gold": gold_fields(sample.gold),
+        "subset": sample.subset,
+        "topic": sample.topic or None,
+        "task": sample.task or None,
+        "kind": sample.kind.value,
+        "history": [{"question": turn.question, "answer": turn.answer} for turn in sample.history],
+    }
+
+
+def gold_fields(gold: Iterable[Evidence]) -> list[dict[str, Json]]:
+    """Each unit with what it has: a whole document has no start and no end, and a grade of 1 is not written."""
+    units = []
+    for unit in gold:
+        place = {} if unit.start is None else {"start": unit.start, "end": unit.end}
+        units.append({"document": unit.document_id, **place, **({"grade": unit.grade} if unit.grade > 1 else {})})
+    return units
+
+
+def read_sample(record: Record, where: str) -> tuple[Sample, Mapping[str, Json]]:
+    """A sample and its provenance. Raises DataError, also for a field that a released set does not have: it would be
+    lost in the next version.
+    """
+    if unknown := [name for name in record if name not in _FIELDS]:
+        raise DataError(f"{where}: field '{unknown[0]}' came; a released set has: {', '.join(_FIELDS)}.")
+    kind = optional_text(record, "kind", where) or Kind.QA
+    if kind not in list(Kind):
+        raise DataError(f"{where}: kind '{kind}' came, one of {', '.join(Kind)} was wanted.")
+    sample = Sample(
+        id=required_id(record, where),
+        subset=required_text(record, "subset", where),
+        kind=Kind(kind),
+        question=required_text(record, "question", where),
+        references=optional_texts(record, "references", where),
+        gold=tuple(_unit(unit, f"{where}, field 'gold'") for unit in as_list(record.get("gold", []), where)),
+        topic=optional_text(record, "topic", where) or None,
+        task=optional_text(record, "task", where) or None,
+        history=tuple(_turn(turn, f"{where}, field 'history'") for turn in as_list(record.get("history", []), where)),
+    )
+    return sample, as_record(record.get("provenance", {}), where)
+
+
+def _turn(turn: object, where: str) -> Turn:
+    record = as_record(turn, where)
+    return Turn(required_text(record, "question", where), required_text(record, "answer", where))
+
+
+def _unit(unit: object, where: str) -> Evidence:
+    record = as_record(unit, where)
+    numbers = {name: record[name] for name in ("start", "end", "grade") if record.get(name) is not None}
+    if ("start" in numbers) != ("end" in numbers) or any(type(number) is not int for number in numbers.values()):
+        raise DataError(f"{where}: {unit!r} came; start and end (both or neither) and grade are whole numbers.")
+    return Evidence(required_text(record, "document", where), **cast("dict[str, int]", numbers))

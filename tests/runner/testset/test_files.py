@@ -1,0 +1,131 @@
+"""Released sets: written, read, and refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from components.datasets.jsonl import Jsonl
+from components.errors import DataError
+from components.records import Documents, Evidence
+from runner.testset import content
+from runner.testset.content import Edit, content_key
+from runner.testset.files import read_testset, write_testset
+from tests.runner.testset.small import SAMPLES, small_set
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    edit = Edit("s1", "question", "Why?", "When was the bridge opened?", ("ann", "bo"), "0" * 64)
+    written = replace(small_set(), parent="0" * 64, edits=(edit,))
+    write_testset(tmp_path / "set", written, {"omnieval/a.txt": b"a"})
+    read = read_testset(tmp_path / "set")
+    assert (read.samples, read.documents, read.edits) == (written.samples, written.documents, written.edits)
+    assert (read.parent, read.key, read.about) == (written.parent, written.key, written.about)
+    assert read.provenance["s1"] == {"draft": "d1", "tags": []}
+    assert (tmp_path / "set/omnieval/a.txt").read_bytes() == b"a"
+    assert [path.name for path in tmp_path.iterdir()] == ["set"]
+
+
+def test_it_is_a_data_set_of_a_sweep(tmp_path: Path) -> None:
+    write_testset(tmp_path / "set", small_set())
+    loaded = Jsonl(str(tmp_path / "set/documents.jsonl"), str(tmp_path / "set/samples.jsonl")).load()
+    assert [(each.id, each.gold, each.topic) for each in loaded.samples] == [(s.id, s.gold, s.topic) for s in SAMPLES]
+
+
+def test_the_key_is_that_of_the_content() -> None:
+    testset = small_set()
+    columns = (testset.documents.ids, testset.documents.titles, testset.documents.texts, testset.documents.metadata)
+    documents = Documents(*(column[::-1] for column in columns))
+    samples = [replace(each, gold=each.gold[::-1]) for each in reversed(SAMPLES)]
+    assert content_key(samples, documents) == testset.key
+    assert replace(testset, provenance={}, about={}, parent="0").key == testset.key
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"question": "Why?"},
+        {"references": ("In 1932", "1932")},
+        {"gold": (Evidence("bridge", 0, 3),)},
+        {"topic": None},
+        {"task": "other"},
+        {"subset": "other"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_key_of_another_content_is_another(change: dict[str, object]) -> None:
+    testset = small_set()
+    changed = (replace(SAMPLES[0], **change), *SAMPLES[1:])  # type: ignore[arg-type]
+    assert content_key(changed, testset.documents) != testset.key
+
+
+def test_documents_count_in_the_key() -> None:
+    testset = small_set()
+    titled = replace(testset.documents, titles=["Bridge", "Tower", "River"])
+    assert content_key(SAMPLES, titled) != testset.key
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "message"),
+    [
+        ("samples.jsonl", "In 1932", "In 1933", "changed or damaged"),
+        ("documents.jsonl", "503", "504", "changed or damaged"),
+        ("manifest.json", '"parent"', '"parents"', "no field 'parent'"),
+        ("manifest.json", "{", "", "not JSON"),
+        ("samples.jsonl", '"s2"', '"s1"', "the sample 's1' is there twice"),
+        ("samples.jsonl", '"start": 0', '"start": 9000', r"its gold is \[9000, 30\) of 'bridge', which has"),
+        ("samples.jsonl", '"start": 0', '"start": null', "both or neither"),
+        ("samples.jsonl", '"document": "tower"', '"document": "towel"', "'towel', which is no document"),
+        ("samples.jsonl", '"kind": "qa"', '"kind": "quiz"', "kind 'quiz' came"),
+        ("samples.jsonl", '"subset"', '"sub"', "field 'sub' came"),
+    ],
+)
+def test_a_damaged_set_is_refused(name: str, before: str, after: str, message: str, tmp_path: Path) -> None:
+    write_testset(tmp_path / "set", small_set())
+    file = tmp_path / "set" / name
+    text = file.read_text("utf-8")
+    assert before in text
+    file.write_text(text.replace(before, after, 1), "utf-8")
+    with pytest.raises(DataError, match=message):
+        read_testset(tmp_path / "set")
+
+
+@pytest.mark.parametrize(("name", "message"), [("none", "no such folder"), ("", "no such file")])
+def test_a_folder_that_is_no_set(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"{message}. Expected here: a released set"):
+        read_testset(tmp_path / name)
+
+
+def test_no_version_is_written_over(tmp_path: Path) -> None:
+    write_testset(tmp_path, small_set())  # an empty folder is taken
+    with pytest.raises(DataError, match="is there already"):
+        write_testset(tmp_path, small_set())
+
+
+def test_replaced_with_what_else_is_there_left_alone(tmp_path: Path) -> None:
+    edit = Edit("s1", "topic", None, "roads", ("ann",), "0" * 64)
+    write_testset(tmp_path, replace(small_set(), edits=(edit,)))
+    (tmp_path / "notes.txt").write_text("mine")
+    smaller = replace(small_set(), samples=SAMPLES[:2])
+    write_testset(tmp_path, smaller, replace=True)
+    assert read_testset(tmp_path).key == smaller.key
+    assert read_testset(tmp_path).edits == ()
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_nothing_is_left_of_a_set_that_cannot_be_written(tmp_path: Path) -> None:
+    half = replace(SAMPLES[0], question="\ud83d?")
+    with pytest.raises(DataError, match="half of a character"):
+        write_testset(tmp_path / "set", replace(small_set(), samples=(half,)))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        write_testset(tmp_path / "file" / "set", small_set())
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_empty_set_has_a_key(tmp_path: Path) -> None:
+    empty = content.Testset(Documents((), (), ()), ())
+    write_testset(tmp_path / "set", empty)
+    assert read_testset(tmp_path / "set").samples == ()
+    assert json.loads((tmp_path / "set/manifest.json").read_text())["n_samples"] == 0
