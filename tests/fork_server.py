@@ -129,6 +129,7 @@ def _run(output: int, errors: int, talk: socket.socket) -> None:
     sys.path[0] = order["folder"]
     sys.argv = [order["module"], *order["arguments"]]
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored where the tests run under nohup
     try:
         runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
     except SystemExit as ended:

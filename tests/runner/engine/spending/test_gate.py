@@ -2,8 +2,10 @@
 
 import multiprocessing
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,7 +28,22 @@ def request(name: str) -> Request:
     return Request(name, (Message("user", f"{name} "),), Sample("s", "qa", Kind.QA, "?", ()), ())
 
 
-def ask(url: str, folder: Path, names: Sequence[str], max_requests_per_minute: int | None) -> list[str]:
+class NotingGate(SharedGate):
+    """Notes when it lets attempts through. When they arrive, which a busy machine delays, is not for it to say."""
+
+    def __init__(self, limits: Path) -> None:
+        super().__init__(limits)
+        self.admitted_at: list[float] = []
+
+    def admit(self, attempt: Attempt) -> float:
+        wait_s = super().admit(attempt)
+        if not wait_s:
+            self.admitted_at.append(time.time())
+        return wait_s
+
+
+def ask(url: str, folder: Path, names: Sequence[str], max_requests_per_minute: int | None) -> list[float]:
+    """When each attempt of a process was let through."""
     llm = OpenAIChat(
         "m",
         base_url=url,
@@ -35,8 +52,11 @@ def ask(url: str, folder: Path, names: Sequence[str], max_requests_per_minute: i
         max_retries=20,
         max_requests_per_minute=max_requests_per_minute,
     )
-    with passing(SharedGate(folder)):
-        return sorted(answer.text for answer in llm.generate([request(name) for name in names]))
+    gate = NotingGate(folder)
+    with passing(gate):
+        answers = list(llm.generate([request(name) for name in names]))
+    assert {answer.state for answer in answers} == {AnswerState.OK}
+    return gate.admitted_at
 
 
 def test_a_limit_is_that_of_all_processes(tmp_path: Path) -> None:
@@ -44,12 +64,13 @@ def test_a_limit_is_that_of_all_processes(tmp_path: Path) -> None:
     with serving(Behaviour()) as endpoint:
         with multiprocessing.get_context("spawn").Pool(2) as pool:
             names = [f"a{n}" for n in range(40)], [f"b{n}" for n in range(40)]
-            pool.starmap(ask, [(endpoint.url, tmp_path, some, per_s * 60) for some in names])
-        times = [asked.at for asked in endpoint.log()]
+            admitted_at = pool.starmap(ask, [(endpoint.url, tmp_path, some, per_s * 60) for some in names])
+        assert len(endpoint.log()) == 80
+    times = sorted(chain(*admitted_at))
     assert len(times) == 80
     in_window = max(sum(start <= at < start + window_s for at in times) for start in times)
     assert in_window <= per_s * (window_s + 0.1) + 2, "a minute's share, and what came 0.1 s late"
-    assert times[-1] - times[0] < 4 * 80 / per_s, "and they do not stand still"
+    assert times[-1] - times[0] < 10 * 80 / per_s, "and they do not stand still"
 
 
 def test_a_server_that_wants_a_pause_has_one_from_all(tmp_path: Path) -> None:
