@@ -69,10 +69,11 @@ def evidence_sets(
     if task.n_documents == 1 and not task.removes_source:
         return [_set(name, (piece,)) for piece in pieces]
     # One more is asked for: a document is nearest to itself.
-    found = corpus.nearest([piece.text for piece in pieces], settings.n_candidates + 1)
+    neighbours = corpus.nearest([piece.text for piece in pieces], settings.n_candidates + 1)
     sets = []
-    for piece, nearest in zip(pieces, found, strict=True):
-        others = [other for other in nearest if other.document_id != piece.document_id][: settings.n_candidates]
+    for piece, nearest in zip(pieces, neighbours, strict=True):
+        segments = [other for other in nearest if other.document_id != piece.document_id][: settings.n_candidates]
+        others = [_piece_around(segment, corpus, settings) for segment in segments]
         if made := _with_others(name, task, piece, others, settings):
             sets.append(made)
     return sets
@@ -112,6 +113,14 @@ def _pieces(name: str, document_id: str, corpus: Corpus, settings: EvidenceSetti
 
 def _says_something(text: str, settings: EvidenceSettings) -> bool:
     return len(text) >= settings.least_characters and _LETTER.search(text) is not None
+
+
+def _piece_around(found: Extract, corpus: Corpus, settings: EvidenceSettings) -> Extract:
+    """The piece of its document in which most of it lies: what is found may be a sentence or two."""
+    text = corpus.texts[found.document_id]
+    places = windows(text, settings.n_characters)
+    start, end = max(places, key=lambda place: min(place[1], found.end) - max(place[0], found.start))
+    return Extract(found.document_id, found.title, start, end, text[start:end])
 
 
 def _distinct(piece: Extract, others: Sequence[Extract], most_contained: float) -> Iterator[Extract]:

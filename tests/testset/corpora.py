@@ -8,7 +8,7 @@ from components.testset.records import Extract, Topic
 
 @dataclass(frozen=True)
 class SmallCorpus:
-    """Documents by id; each is one segment."""
+    """Documents by id. What is found of one is its last half."""
 
     texts: Mapping[str, str]
     titles: Mapping[str, str] = field(default_factory=dict)

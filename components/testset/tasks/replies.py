@@ -1,0 +1,66 @@
+"""What stands in a writer's reply."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from components.asking.reply import json_values
+from components.testset.records import Quote
+
+Reply = Mapping[str, Any]
+
+_NUMBER = re.compile(r"\d{1,9}")
+
+
+def read_reply(text: str, key: str) -> Reply | str | None:
+    """The object that has something under `key`, or, where the writer declines, why; None for a reply that is neither.
+
+    Its texts are those of documents too, and may say anything: unlike a judgement, it is not taken back by words such
+    as "I cannot tell".
+    """
+    for value in json_values(text):
+        if isinstance(value, dict) and value.get(key):
+            return value
+        if isinstance(value, dict) and value.get("not_applicable"):
+            return text_in(value, "not_applicable") or text_in(value, "reasoning") or "no reason given"
+    return None
+
+
+def text_in(reply: Reply, key: str) -> str:
+    """A text without the white space around it, or a number as one; "" for anything else."""
+    value = reply.get(key)
+    return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+
+
+def notes_in(reply: Reply, keys: tuple[str, ...]) -> dict[str, str]:
+    """Those of the texts, lists of texts in lines, that the reply has."""
+    found = {}
+    for key in keys:
+        value = reply.get(key)
+        text = "\n".join(map(str, value)) if isinstance(value, list) else text_in(reply, key)
+        if text.strip():
+            found[key] = text
+    return found
+
+
+def quotes_in(reply: Reply) -> tuple[Quote, ...]:
+    """What stands under "evidence": numbers of sentences, as numbers, lists or texts such as "[3]", with a quote or
+    without.
+    """
+    cited = reply.get("evidence")
+    found = [_quote(item) for item in (cited if isinstance(cited, list) else [cited])]
+    return tuple(quote for quote in found if quote.sentences or quote.text)
+
+
+def _quote(item: object) -> Quote:
+    if not isinstance(item, Mapping):
+        return Quote(_numbers(item))
+    sentences = _numbers(item.get("sentences", item.get("sentence")))
+    return Quote(sentences, text_in(item, "quote"))
+
+
+def _numbers(value: object) -> tuple[int, ...]:
+    """Of sentences, each once, in order."""
+    texts = value if isinstance(value, list) else [value]
+    numbers = [int(number) for text in texts if isinstance(text, int | str) for number in _NUMBER.findall(str(text))]
+    return tuple(dict.fromkeys(numbers))

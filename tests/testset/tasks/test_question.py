@@ -1,0 +1,63 @@
+from dataclasses import replace
+
+import pytest
+
+from components.records import Answer, AnswerState
+from components.testset.records import Draft, Quote
+from components.testset.tasks.question import Question
+from tests.contracts.task_contract import AskingTaskContract
+from tests.testset.tasks.configured import configured
+
+
+def question(name: str, language: str = "en") -> Question:
+    task = configured(name, language)
+    assert isinstance(task, Question)
+    return task
+
+
+class TestQuestion(AskingTaskContract):
+    component = question("extractive")
+
+    def test_what_the_reply_says_is_in_the_draft(self) -> None:
+        reply = (
+            '```json\n{"reasoning": "I cannot tell which is best.", "question": "How many?", "answer": 12, '
+            '"evidence": [{"sentences": ["[2]", 3], "quote": "we cannot say"}, {"sentence": 5}, 4, {}], '
+            '"expression": "3 * 4"}\n```'
+        )
+        draft = self.drafted(reply)
+        assert (draft.question, draft.references, draft.expression) == ("How many?", ("12",), "3 * 4")
+        assert draft.quotes == (Quote((2, 3), "we cannot say"), Quote((5,)), Quote((4,)))
+        assert draft.notes == {"reasoning": "I cannot tell which is best."}
+
+    @pytest.mark.parametrize("missing", ["question", "answer", "evidence"])
+    def test_a_reply_that_lacks_something_is_asked_for_again(self, missing: str) -> None:
+        whole = {"question": '"Q?"', "answer": '"A"', "evidence": "[1]"}
+        first = ", ".join(f'"{key}": {value}' for key, value in whole.items() if key != missing)
+        replies = iter([f"{{{first}}}", '{"question": "Second?", "answer": "A", "evidence": [1]}'])
+        written = self.component.write(
+            "own", self.evidence()[:1], self.corpus, lambda requests: [answer(next(replies)) for _ in requests]
+        )
+        assert [draft.question for draft in written.drafts] == ["Second?"]
+
+    def test_the_topic_is_said_where_there_is_one(self) -> None:
+        (own, _) = self.evidence()
+        assert "Topic of the question: any\n" in self.component.wording.messages(own, self.corpus)[-1].content
+        prompt = self.component.wording.messages(replace(own, topic="trade"), self.corpus)[-1].content
+        assert "Topic of the question: Economy > Trade: Who sells what to whom.\n" in prompt
+
+    def drafted(self, reply: str) -> Draft:
+        written = self.component.write("own", self.evidence()[:1], self.corpus, lambda _: [answer(reply)])
+        (draft,) = written.drafts
+        return draft
+
+
+def answer(text: str) -> Answer:
+    return Answer("", AnswerState.OK, text)
+
+
+def test_what_is_wrong_is_said() -> None:
+    wording = replace(question("extractive").wording, instruction="{documents}")
+    assert replace(question("extractive"), n_documents=0, wording=wording).check() == [
+        "n_documents: got 0, wanted at least 1",
+        "instruction: has no {topic}",
+    ]
