@@ -74,6 +74,18 @@ def make_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
 
 
 @pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real public data: $RAG_GRID_SHARED/data, or shared/data beside the repository. Tests that need it
+    skip, with the reason, on a machine without it.
+    """
+    repository = Path(__file__).resolve().parents[1]
+    folder = Path(os.environ.get("RAG_GRID_SHARED") or repository.parent / "shared") / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no real data: {folder} does not exist (set RAG_GRID_SHARED to the folder that holds data/)")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def planted(make_once: MakeOnce) -> "LoadedSweep":
     """The sweep of `tests.forensics.planted`: a cell whose model repeats what it reads, one that repeats the question.
     No test may change it.

@@ -1,0 +1,107 @@
+"""What a quote must not have other than its document, however near the rest is: numbers, and what negates.
+
+Lists of wordings in Chinese and English. They are compared from text to text, so that a word too many in a list
+(`percent` ends like `isn't` without its apostrophe) makes a comparison stricter and never wrong.
+"""
+
+import re
+import unicodedata
+from functools import cache
+
+from components.text.numbers import MINUS, POINT, mark_numbers
+
+CHINESE_NUMERALS = "〇零一二三四五六七八九十百千万亿兆两半倍成壹贰叁肆伍陆柒捌玖拾佰仟廿卅"
+CHINESE_NEGATIONS = "不没沒无無未非否勿毋莫"
+
+_NUMBER_WORDS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion "
+    "first second third half quarter once twice double triple percent"
+).split()
+_NEGATING_WORDS = "no not never none neither nor nobody nothing nowhere without cannot hardly barely scarcely".split()
+_NUMBER = re.compile(
+    rf"[{MINUS}+±]?\d+(?:{POINT}\d+)*[%‰]?|[%‰]|[{CHINESE_NUMERALS}]+"
+    rf"|(?<![a-z])(?:{'|'.join(_NUMBER_WORDS)})s?(?![a-z])"
+)
+_NEGATION = re.compile(
+    rf"[{CHINESE_NEGATIONS}]|(?<![a-z])(?:(?:{'|'.join(_NEGATING_WORDS)})(?![a-z])|[a-z]+n['’]?t(?![a-z])"
+    r"|(?:un|in|im|ir|il|dis|non|mis)[a-z]+|[a-z]+less(?![a-z]))"
+)
+_CHINESE = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_BLANK_THAT_SAYS_NOTHING = re.compile(
+    rf"(?<=[{_CHINESE}])\s+|\s+(?=[{_CHINESE}])|(?<=[\d.,])\s+(?=[\d.,%‰])|[\u00ad\u200b-\u200f\u2060\ufeff]"
+)
+"""White space beside Chinese characters and within numbers, and what is not shown."""
+
+_NUMERIC = re.compile(rf"[\d{CHINESE_NUMERALS}%‰]")
+_NUMBER_GOES_ON = re.compile(rf"[.,]?\d|\s*[%‰]|[{CHINESE_NUMERALS}]")
+_SIGN_OF_NUMBER = re.compile(r"(?:^|[^\w.)\]%])[-\u2212\u2013+±][$€£¥]?$|\d[.,]$|(?:^|[^\w.])\.$")
+_NEGATED = re.compile(rf"[{CHINESE_NEGATIONS}]\s*$|(?:\b(?:{'|'.join(_NEGATING_WORDS)})|n['’]t)\s+$", re.IGNORECASE)
+_MARKS_THEN_NUMBER = re.compile(rf"([^\w%‰]*)[\d%‰{CHINESE_NUMERALS}]")
+_MARKS_THEN_WORD = re.compile(r"([^\w%‰]*)[\w%‰]")
+_LOOKED_AT = 16
+
+
+def numbers(text: str) -> list[str]:
+    """The numbers of a text in order: with sign, point and percent sign, without thousands separators and white space;
+    in digits, in Chinese numerals and in English words.
+    """
+    return _NUMBER.findall(mark_numbers(_plain(text)))
+
+
+def negations(text: str) -> list[str]:
+    """The words of a text that negate, in order; in Chinese characters."""
+    return [word.replace("'", "").replace("’", "") for word in _NEGATION.findall(_plain(text))]
+
+
+def _plain(text: str) -> str:
+    return _BLANK_THAT_SAYS_NOTHING.sub("", unicodedata.normalize("NFKC", text).lower())
+
+
+def have_same_facts(one: str, other: str) -> bool:
+    """Whether two texts have the same numbers and negations, in the same order."""
+    return numbers(one) == numbers(other) and negations(one) == negations(other)
+
+
+def is_cut_off(text: str, start: int, end: int) -> bool:
+    """Whether text[start:end] leaves out what changes it: it begins or ends within a number or a word of letters, or
+    right behind a negation.
+    """
+    before = unicodedata.normalize("NFKC", text[max(0, start - _LOOKED_AT) : start])
+    after = unicodedata.normalize("NFKC", text[end : end + _LOOKED_AT])
+    own = unicodedata.normalize("NFKC", text[start:end])
+    if not own:
+        return True
+    if (_is_letter(before[-1:]) and _is_letter(own[0])) or (_is_letter(own[-1]) and _is_letter(after[:1])):
+        return True
+    if _NUMERIC.match(own) and _NUMERIC.match(before[-1:]):
+        return True
+    if own[0].isdigit() and _SIGN_OF_NUMBER.search(before):
+        return True
+    if _NUMERIC.match(own[-1]) and _NUMBER_GOES_ON.match(after):
+        return True
+    return _NEGATED.search(before) is not None
+
+
+def is_number_left_out(quote: str, text: str, start: int, end: int) -> bool:
+    """Whether the text has a number where the quote, whose words are those of text[start:end], has marks alone:
+    "(level )." for "(level 3).".
+    """
+    before, after = text[max(0, start - _LOOKED_AT) : start][::-1], text[end : end + _LOOKED_AT]
+    return _number_is_nearer(before, quote) or _number_is_nearer(after, quote[::-1])
+
+
+def _number_is_nearer(beside: str, quote: str) -> bool:
+    """Whether fewer marks stand before the first number of `beside` than before the first word of the quote."""
+    number, word = _MARKS_THEN_NUMBER.match(beside), _MARKS_THEN_WORD.match(quote)
+    return number is not None and word is not None and _n_shown(number[1]) < _n_shown(word[1])
+
+
+def _n_shown(marks: str) -> int:
+    return len("".join(marks.split()))
+
+
+@cache
+def _is_letter(character: str) -> bool:
+    """Of a script with blanks between words."""
+    return character.isalpha() and unicodedata.name(character, "").startswith(("LATIN", "GREEK", "CYRILLIC"))

@@ -1,0 +1,102 @@
+"""Finds a quote in a text: as it is, without white space, in folded form, and at last nearly."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from components.testset.quotes.facts import have_same_facts, is_cut_off, is_number_left_out
+from components.testset.quotes.forms import Form, as_it_is, folded, without_white_space
+
+FUZZY_PERCENT = 95.0
+_MOST_NEAR = 5
+_MASK = "\x00"
+
+
+class Place(NamedTuple):
+    """The characters [start, end) of `texts[text]`."""
+
+    text: int
+    start: int
+    end: int
+
+
+def find_quote(quote: str, texts: Sequence[str]) -> list[Place]:
+    """Where texts have the quote, in order: all places at the first of these at which there is one.
+
+    1. The quote as it is. 2. Without white space. 3. In folded form: width, case, compatibility characters and
+    punctuation do not count. 4. Nearly: at least 95 % of the folded characters (Indel ratio), at most 5 places, none
+    over another, in each text. Beyond 1, the numbers and negations of the quote and of the place must be the same.
+    In all, a place must not begin or end within a number or a word, nor begin right behind a negation.
+
+    Empty for a quote without a letter or digit.
+    """
+    if not folded(quote).text:
+        return []
+    quote = quote.strip()
+    for find in _WAYS:
+        if places := [
+            Place(number, start, end) for number, text in enumerate(texts) for start, end in sorted(find(quote, text))
+        ]:
+            return places
+    return []
+
+
+def _equal(form: Callable[[str], Form], quote: str, text: str) -> Iterator[tuple[int, int]]:
+    wanted, searched = form(quote).text, form(text)
+    start = searched.text.find(wanted)
+    while start >= 0:
+        found = searched.original(start, start + len(wanted))
+        if _is_same(quote, text, *found):
+            yield found
+        start = searched.text.find(wanted, start + 1)
+
+
+def _is_same(quote: str, text: str, start: int, end: int) -> bool:
+    return (
+        have_same_facts(quote, text[start:end])
+        and not is_cut_off(text, start, end)
+        and not is_number_left_out(quote, text, start, end)
+    )
+
+
+def _near(quote: str, text: str) -> Iterator[tuple[int, int]]:
+    from rapidfuzz import fuzz
+
+    wanted, form = folded(quote).text, folded(text)
+    rest = form.text
+    for _ in range(_MOST_NEAR):
+        if len(wanted) > len(rest):  # rapidfuzz would look for the text in the quote
+            start, end, score = 0, len(rest), fuzz.ratio(wanted, rest)
+        else:
+            found = fuzz.partial_ratio_alignment(wanted, rest, score_cutoff=FUZZY_PERCENT - 5)
+            if found is None:
+                return
+            start, end, score = _exact_ends(wanted, rest, found.dest_start, found.dest_end)
+        if score < FUZZY_PERCENT or not end:
+            return
+        place = form.original(start, end)
+        if _is_same(quote, text, *place):
+            yield place
+        rest = rest[:start] + _MASK * (end - start) + rest[end:]
+
+
+def _exact_ends(quote: str, text: str, start: int, end: int) -> tuple[int, int, float]:
+    """The ends near these, and their score, at which the text is most like the quote: those that rapidfuzz gives are as
+    far apart as the quote is long, and its score is that of a part of the quote.
+    """
+    from rapidfuzz import fuzz
+
+    reach = max(2, round(len(quote) * (100 - FUZZY_PERCENT) / 100) + 1)
+    ends = range(max(start + 1, end - reach), min(len(text), end + reach) + 1)
+    end = max(ends, key=lambda place: fuzz.ratio(quote, text[start:place]))
+    starts = range(max(0, start - reach), min(end, start + reach + 1))
+    start = max(starts, key=lambda place: (fuzz.ratio(quote, text[place:end]), place))
+    return start, end, fuzz.ratio(quote, text[start:end])
+
+
+_WAYS: Sequence[Callable[[str, str], Iterator[tuple[int, int]]]] = (
+    partial(_equal, as_it_is),
+    partial(_equal, without_white_space),
+    partial(_equal, folded),
+    _near,
+)

@@ -1,0 +1,55 @@
+"""Texts in the forms in which quotes are looked for, with the way back to the original characters."""
+
+import unicodedata
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+_KEPT_MARKS = frozenset("%‰+<>=$€£¥")
+"""Marks that say something by themselves."""
+
+
+class Form(NamedTuple):
+    """A text in another form: its character i comes from character `places[i]` of the original."""
+
+    text: str
+    places: tuple[int, ...]
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """[start, end) in characters of the original; start < end."""
+        return self.places[start], self.places[end - 1] + 1
+
+
+def as_it_is(text: str) -> Form:
+    """The text itself."""
+    return Form(text, tuple(range(len(text))))
+
+
+@lru_cache(maxsize=128)
+def without_white_space(text: str) -> Form:
+    """The text without white space and without characters that are not shown, such as zero-width spaces."""
+    return _form(text, _shown)
+
+
+@lru_cache(maxsize=128)
+def folded(text: str) -> Form:
+    """NFKD, case folded, without white space, punctuation, symbols and what is not shown. 12.5 and 125 become equal:
+    whoever compares must tell them apart by other means.
+    """
+    return _form(text, _folded)
+
+
+def _form(text: str, form_of: Callable[[str], str]) -> Form:
+    pieces = [form_of(character) for character in text]
+    return Form("".join(pieces), tuple(place for place, piece in enumerate(pieces) for _ in piece))
+
+
+@lru_cache(maxsize=50_000)
+def _shown(character: str) -> str:
+    return "" if character.isspace() or unicodedata.category(character) in ("Cc", "Cf") else character
+
+
+@lru_cache(maxsize=50_000)
+def _folded(character: str) -> str:
+    plain = unicodedata.normalize("NFKD", character).casefold()
+    return "".join(part for part in plain if part in _KEPT_MARKS or unicodedata.category(part)[0] in "LMN")

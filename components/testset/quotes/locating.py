@@ -1,0 +1,142 @@
+"""From what a writer cites to gold: whole sentences of documents, by number, checked by the words that it quotes."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from components.errors import ComponentError
+from components.records import Evidence, Kind
+from components.testset.quotes.finding import find_quote
+from components.testset.quotes.forms import folded
+from components.testset.quotes.sections import Sections
+from components.testset.quotes.shown import ShownSentence, numbered_sentences
+from components.testset.records import PASSED, Draft, Extract, Quote, Verdict, VerdictState
+
+NOT_FOUND, AMBIGUOUS, UNUSED = "quote_not_found", "quote_ambiguous", "evidence_unused"
+CITED_ELSEWHERE = "cited_elsewhere"
+
+_QUOTED = 80
+
+
+@dataclass(frozen=True)
+class _Nowhere:
+    """A quote without a place, or without one of its own."""
+
+    reason: str
+    detail: str
+
+
+class _Cited(NamedTuple):
+    """Sentences that hold the evidence; `remark` where others were cited than the words stand in."""
+
+    sentences: frozenset[int]
+    remark: str = ""
+
+
+def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> Verdict:
+    """The draft with its gold: sorted by document and start, none over or next to another, without white space at the
+    ends; or why it has none.
+
+    A quote counts for the sentences of which it gives the numbers, if its words stand in one of them. Words that stand
+    in one place alone, elsewhere, count for the sentences of that place, and the draft is TAGGED `cited_elsewhere`: a
+    writer miscounts more easily than it miscopies. Words that are in no place, and numbers of sentences that were not
+    shown with no words beside them, are `quote_not_found`. Gold that its document has more than once is widened by at
+    most `most_added` sentences, those after and before it by turns, as far as the extract goes; words in several
+    places, and gold that is still there twice, are `quote_ambiguous`. A text of several without any gold is
+    `evidence_unused`: a question over several texts needs each. A turn of a conversation need not.
+
+    A draft with gold and without quotes, of a task that knows its places, stays as it is. `texts` are those of
+    documents by id. Raises ComponentError if an extract is not what its document has there.
+    """
+    if draft.gold and not draft.quotes:
+        return PASSED
+    extracts = draft.evidence.extracts
+    _require_slices(extracts, texts)
+    shown = numbered_sentences(extracts)
+    cited: set[int] = set()
+    remarks = []
+    for quote in draft.quotes:
+        found = _sentences_of(quote, shown, extracts)
+        if isinstance(found, _Nowhere):
+            return Verdict(VerdictState.REJECTED, found.reason, found.detail)
+        cited |= found.sentences
+        remarks += [found.remark] if found.remark else []
+    if not cited:
+        return Verdict(VerdictState.REJECTED, NOT_FOUND, "the writer cited nothing")
+    gold = _gold(cited, Sections(extracts, shown, texts), most_added)
+    if isinstance(gold, _Nowhere):
+        return Verdict(VerdictState.REJECTED, gold.reason, gold.detail)
+    unused = {extract.document_id for extract in extracts} - {unit.document_id for unit in gold}
+    if unused and draft.kind is not Kind.CONVERSATION:
+        return Verdict(VerdictState.REJECTED, UNUSED, f"nothing cited of {', '.join(sorted(unused))}")
+    located = replace(draft, gold=gold)
+    if remarks:
+        return Verdict(VerdictState.TAGGED, CITED_ELSEWHERE, "; ".join(remarks), located)
+    return Verdict(VerdictState.PASSED, draft=located)
+
+
+def _require_slices(extracts: Sequence[Extract], texts: Mapping[str, str]) -> None:
+    for extract in extracts:
+        if texts.get(extract.document_id, "")[extract.start : extract.end] != extract.text:
+            raise ComponentError(
+                f"extract [{extract.start}, {extract.end}) of document {extract.document_id!r}: the corpus has another "
+                "text there. Locate quotes in the corpus that they were written of."
+            )
+
+
+def _sentences_of(quote: Quote, shown: Sequence[ShownSentence], extracts: Sequence[Extract]) -> _Cited | _Nowhere:
+    numbers = frozenset(number - 1 for number in quote.sentences if 0 < number <= len(shown))
+    if not folded(quote.text).text:
+        if numbers and len(numbers) == len(set(quote.sentences)):
+            return _Cited(numbers)
+        wrong = sorted({number for number in quote.sentences if not 0 < number <= len(shown)})
+        what = f"sentences {', '.join(map(str, wrong))} of {len(shown)}" if wrong else "neither a sentence nor words"
+        return _Nowhere(NOT_FOUND, f"cited: {what}")
+    places = _places_of(quote.text, shown, extracts)
+    if not places:
+        return _Nowhere(NOT_FOUND, _cut(quote.text))
+    if any(place <= numbers for place in places):
+        return _Cited(numbers)
+    touching = [place for place in places if place & numbers] or places
+    if len(touching) > 1:
+        return _Nowhere(AMBIGUOUS, f"in {len(touching)} places: {_cut(quote.text)}")
+    (place,) = touching
+    if place & numbers or not quote.sentences:
+        return _Cited(numbers | place)
+    return _Cited(place, f"cited: {_numbered(quote.sentences)}, the words stand in {_numbered(n + 1 for n in place)}")
+
+
+def _places_of(words: str, shown: Sequence[ShownSentence], extracts: Sequence[Extract]) -> list[frozenset[int]]:
+    """The sentences of each place at which the words stand."""
+    found = find_quote(words, [extract.text for extract in extracts])
+    return [
+        frozenset(
+            number
+            for number, sentence in enumerate(shown)
+            if sentence.extract == place.text
+            and sentence.start < extracts[place.text].start + place.end
+            and sentence.end > extracts[place.text].start + place.start
+        )
+        for place in found
+    ]
+
+
+def _gold(cited: Collection[int], sections: Sections, most_added: int) -> tuple[Evidence, ...] | _Nowhere:
+    """Units of cited sentences, each such that its text is once in its document."""
+    widened: set[int] = set()
+    for run in sections.runs(cited):
+        wider = sections.until_unique(run, most_added)
+        if wider is None:
+            where = sections.unit(run).document_id
+            return _Nowhere(AMBIGUOUS, f"more than once in {where}: {_cut(sections.text(run))}")
+        widened.update(range(wider.first, wider.last + 1))
+    units = map(sections.unit, sections.runs(widened))
+    return tuple(sorted(units, key=lambda unit: (unit.document_id, unit.start or 0)))
+
+
+def _numbered(numbers: Iterable[int]) -> str:
+    return f"sentences {', '.join(map(str, sorted(set(numbers))))}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"

@@ -1,0 +1,71 @@
+"""Runs of the sentences that a writer was shown, as gold: widened until their text is once in their document."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from components.records import Evidence
+from components.testset.quotes.shown import ShownSentence
+from components.testset.records import Extract
+
+
+class Run(NamedTuple):
+    """Consecutive sentences of one extract: [first, last], at their places among those shown."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Sections:
+    """What a writer was shown, and the documents, by id, that it comes from."""
+
+    extracts: Sequence[Extract]
+    shown: Sequence[ShownSentence]
+    texts: Mapping[str, str]
+
+    def runs(self, sentences: Collection[int]) -> list[Run]:
+        """Some of the sentences, those next to one another together."""
+        runs: list[Run] = []
+        for number in sorted(sentences):
+            if runs and runs[-1].last == number - 1 and self._are_together(number - 1, number):
+                runs[-1] = Run(runs[-1].first, number)
+            else:
+                runs.append(Run(number, number))
+        return runs
+
+    def unit(self, run: Run) -> Evidence:
+        """The place of a run in its document, without the white space around it."""
+        document_id = self.extracts[self.shown[run.first].extract].document_id
+        start, end = self.shown[run.first].start, self.shown[run.last].end
+        text = self.texts[document_id][start:end]
+        return Evidence(document_id, start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip()))
+
+    def text(self, run: Run) -> str:
+        """What stands there."""
+        unit = self.unit(run)
+        return self.texts[unit.document_id][unit.start : unit.end]
+
+    def until_unique(self, run: Run, most_added: int) -> Run | None:
+        """The run, with as few sentences after and before it, by turns, as it takes for its text to be once in its
+        document; None if it takes more than may be added, or than the extract has.
+        """
+        for n_added in range(most_added + 1):
+            if self._is_once(run):
+                return run
+            has_after = run.last + 1 < len(self.shown) and self._are_together(run.last, run.last + 1)
+            has_before = run.first > 0 and self._are_together(run.first - 1, run.first)
+            if has_after and (n_added % 2 == 0 or not has_before):
+                run = Run(run.first, run.last + 1)
+            elif has_before:
+                run = Run(run.first - 1, run.last)
+            else:
+                return None
+        return None
+
+    def _are_together(self, one: int, other: int) -> bool:
+        return self.shown[one].extract == self.shown[other].extract
+
+    def _is_once(self, run: Run) -> bool:
+        words, document = self.text(run), self.texts[self.unit(run).document_id]
+        return bool(words) and document.find(words, document.find(words) + 1) < 0
