@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from components.testset.quotes.facts import have_same_facts, is_cut_off, is_number_left_out
 from components.testset.quotes.forms import Form, as_it_is, folded, without_white_space
+from components.testset.quotes.safeguards import have_same_facts, is_cut_off, is_number_left_out
 
 FUZZY_PERCENT = 95.0
 _MOST_NEAR = 5

@@ -1,6 +1,6 @@
 import pytest
 
-from components.testset.quotes.facts import have_same_facts, negations, numbers
+from components.testset.quotes.safeguards import have_same_facts, negations, numbers
 
 
 @pytest.mark.parametrize(

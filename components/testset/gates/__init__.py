@@ -1,0 +1,1 @@
+"""What a draft must not have wrong: one gate per file."""

@@ -1,0 +1,26 @@
+from dataclasses import replace
+
+from components.records import Evidence
+from components.testset.gates.location import Location
+from components.testset.records import Quote
+from tests.contracts.gate_contract import SilentGateContract
+from tests.testset.gates.drafts import SmallCorpus, ask_nobody, draft_on
+
+CORPUS = SmallCorpus({"a": "存款增长了5%。贷款增长了7%。存款增长了5%。"})
+DRAFT = draft_on(CORPUS, "贷款增长了多少？", "7%")
+
+
+class TestLocation(SilentGateContract):
+    component = Location(max_added_sentences=4)
+    corpus = CORPUS
+    good = replace(DRAFT, quotes=(Quote((2,), "贷款增长了7%"),))
+    bad = replace(DRAFT, quotes=(Quote((2,), "贷款增长了8%"),))
+
+
+def test_gold_comes_with_the_verdict_as_wide_as_the_field_lets_it() -> None:
+    draft = replace(DRAFT, quotes=(Quote((1,)),))
+    (wide,) = Location(4).verdicts([draft], CORPUS, ask_nobody)
+    assert wide.draft is not None
+    assert wide.draft.gold == (Evidence("a", 0, 16),)
+    (narrow,) = Location(0).verdicts([draft], CORPUS, ask_nobody)
+    assert narrow.reason == "quote_ambiguous"
