@@ -1,7 +1,6 @@
 """A user's questions, one JSON object per line."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -20,10 +19,10 @@ from components.datasets.json_fields import (
     required_id,
     required_text,
 )
-from components.datasets.labels import make_slug
 from components.errors import DataError
 from components.records import Documents, Evidence, Kind, Sample, Turn
 from components.subsets import UNNAMED
+from components.text.slugs import slugs_of
 
 _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 _FIELDS = (
@@ -75,18 +74,6 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
         "n_passages_added": len(given.added),
     }
     return OwnSamples(samples, labels, counts, given.added)
-
-
-def slugs_of(names: Iterable[str]) -> dict[str, str]:
-    """A slug for every non-blank name, all distinct (except for names that `make_slug` treats as the same). It is the
-    name in lower case with underscores if the name is ASCII, has a letter or digit and shares that form with no other;
-    otherwise it ends in a hash.
-    """
-    plain = {name: "_".join(re.findall(r"[a-z0-9]+", name.lower())) for name in names if name.strip()}
-    n_of = Counter(plain.values())
-    return {
-        name: slug if slug and name.isascii() and n_of[slug] == 1 else make_slug(name) for name, slug in plain.items()
-    }
 
 
 def slugs_of_paths(names: Iterable[str]) -> dict[str, str]:

@@ -1,14 +1,14 @@
 """Slugs and readable English labels of subsets, topics and tasks.
 
 A slug is ASCII in [a-z0-9_], safe in the names of files and metrics. The topics and tasks are OmniEval's
-(topic_tree.json to depth 2, and the names of its task files); any other name gets a slug from `make_slug`.
+(topic_tree.json to depth 2, and the names of its task files); any other name gets one from its letters.
 """
 
-import hashlib
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+
+from components.text.slugs import make_slug, plain_name
 
 _TOPICS = {
     "零售银行": ("retail_banking", "Retail banking"),
@@ -84,12 +84,12 @@ def slugs_of_topics(paths: Iterable[tuple[str, str]]) -> dict[tuple[str, str], t
 
 def slug_of_topic(name: str) -> tuple[str, str]:
     """(slug, label) of a level 2 topic."""
-    return (_TOPICS | _OLDER_TOPICS).get(_plain(name)) or (make_slug(name), name)
+    return (_TOPICS | _OLDER_TOPICS).get(plain_name(name)) or (make_slug(name), name)
 
 
 def slug_of_task(name: str) -> tuple[str, str]:
     """(slug, label) of a task, by the name of its file without extension."""
-    return (_TASKS | _OLDER_TASKS).get(_plain(name)) or (make_slug(name), name)
+    return (_TASKS | _OLDER_TASKS).get(plain_name(name)) or (make_slug(name), name)
 
 
 def name_mistakes(name: str) -> list[str]:
@@ -97,15 +97,3 @@ def name_mistakes(name: str) -> list[str]:
     if re.fullmatch(r"\w[\w.-]{0,59}", name):
         return []
     return [f"name: came {name!r}; wanted up to 60 letters, digits, hyphens, dots and underscores, such as our_manuals"]
-
-
-def make_slug(name: str) -> str:
-    """A slug for any name: its ASCII letters and digits, then 8 hex digits of its SHA-256 to keep names distinct."""
-    plain = _plain(name)
-    words = re.findall(r"[a-z0-9]+", plain.lower())
-    return "_".join([*words, hashlib.sha256(plain.encode()).hexdigest()[:8]])
-
-
-def _plain(name: str) -> str:
-    """The same form for full-width and composed spellings of a name."""
-    return unicodedata.normalize("NFKC", name).strip()

@@ -1,7 +1,6 @@
 """A user's own questions."""
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 from components.datasets import document_files
 from components.datasets.jsonl import Jsonl
-from components.datasets.jsonl_samples import read_samples, slugs_of, slugs_of_paths
+from components.datasets.jsonl_samples import read_samples, slugs_of_paths
 from components.errors import ConfigError, DataError
 from components.protocols import Dataset
 from components.records import Benchmark, Evidence, Kind, Sample, Turn
@@ -213,22 +212,6 @@ class TestFields:
         write(tmp_path, QUESTION, {**QUESTION, "id": "2"})
         limited = Jsonl(str(tmp_path / "docs"), str(tmp_path / "samples.jsonl"), limit=1)
         assert len(limited.load().samples) == 1
-
-
-def test_slugs_tell_all_names_apart() -> None:
-    names = ["Retail banking", "retail-banking", "funds", "Ｆunds", "基金", "股票", "Banks/Retail", "100 %", "%"]
-    slugs = slugs_of(["", *names, "funds"])
-    assert set(slugs) == set(names)
-    assert len(set(slugs.values())) == len(names)
-    assert all(re.fullmatch("[a-z0-9_]+", slug) for slug in slugs.values())
-    assert slugs["funds"] == "funds"
-    assert slugs["Banks/Retail"] == "banks_retail"
-    assert slugs["100 %"] == "100"
-
-
-def test_a_name_has_the_same_slug_whatever_stands_beside_it() -> None:
-    assert slugs_of(["基金"])["基金"] == slugs_of(["股票", "基金", "基金 "])["基金 "]
-    assert slugs_of(["Retail banking", "funds"])["Retail banking"] == slugs_of(["Retail banking"])["Retail banking"]
 
 
 def test_paths_of_slugs() -> None:

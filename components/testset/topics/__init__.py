@@ -1,0 +1,1 @@
+"""Which topics there are, and which of them documents belong to."""

@@ -1,0 +1,131 @@
+"""Topics that a model drafts from what the corpus holds."""
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from components.asking.reply import json_values
+from components.asking.templates import numbered
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.errors import ComponentError, DataError
+from components.limits import too_small
+from components.protocols import LLM, Ask
+from components.records import Kind, ScoreState
+from components.testset.protocols import Corpus
+from components.testset.records import Topic
+from components.testset.topics.tree import LONGEST_NAME, Leaf, checked_name, topics_of
+from components.testset.wording import TEXT, Wording, object_schema, quoted
+from components.text.slugs import plain_name
+
+_WHERE = "topics"
+_SCHEMA: Mapping[str, Any] = object_schema(
+    topics={"type": "array", "items": object_schema(area=TEXT, name=TEXT, description=TEXT)}
+)
+
+
+@dataclass(frozen=True)
+class DraftedTopics:
+    """A model drafts a tree of two levels from each of up to `n_samples` samples of documents, drawn by `seed` without
+    any document twice; of `n_documents` documents each it sees the title and the first `n_characters`. Then it merges
+    the drafts into one tree of at most `n_topics` topics, seeing in how many drafts each name came. A single draft is
+    taken as it is. Source of the idea: Wang et al. 2024, "OmniEval", section 3.1, where topics are drafted and those
+    that few documents have are left out.
+
+    `draft` has places for {documents} and {n}, `merge` for {drafts} and {n}. A draft that cannot be read, after
+    `max_attempts`, is left out.
+    """
+
+    llm: LLM
+    draft: Wording
+    merge: Wording
+    n_topics: int = 16
+    n_samples: int = 4
+    n_documents: int = 40
+    n_characters: int = 300
+    seed: int = 0
+    max_attempts: int = 3
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Numbers out of range, and places that are missing or not known."""
+        mistakes = too_small(self, n_topics=1, n_samples=1, n_documents=1, n_characters=1, max_attempts=1)
+        mistakes += self.draft.mistakes("draft", ("{documents}", "{n}"))
+        return mistakes + self.merge.mistakes("merge", ("{drafts}", "{n}"))
+
+    @property
+    def n_requests(self) -> int:
+        """One for each sample, and one to merge them."""
+        return self.n_samples + (self.n_samples > 1)
+
+    def topics(self, corpus: Corpus, ask: Ask) -> Sequence[Topic]:
+        """The leaves of the merged tree. Raises ComponentError if a request failed, or no draft could be read."""
+        drafts = self._drafts(corpus, ask)
+        return drafts[0] if len(drafts) == 1 else self._merged(drafts, ask)
+
+    def _drafts(self, corpus: Corpus, ask: Ask) -> list[tuple[Topic, ...]]:
+        inquiries = []
+        for number, ids in enumerate(self._samples(sorted(corpus.texts))):
+            shown = numbered([self._shown(corpus.titles.get(own, ""), corpus.texts[own]) for own in ids])
+            inquiries.append(self._inquiry(self.draft, f"draft {number}", "{documents}", shown))
+        replies = ask_until_readable(inquiries, ask, self.draft.reminder, self.max_attempts)
+        return _read_ones(replies, "draft")
+
+    def _merged(self, drafts: Sequence[tuple[Topic, ...]], ask: Ask) -> tuple[Topic, ...]:
+        inquiry = self._inquiry(self.merge, "merged", "{drafts}", numbered(_lines(drafts)))
+        replies = ask_until_readable([inquiry], ask, self.merge.reminder, self.max_attempts)
+        return _read_ones(replies, "merged tree")[0]
+
+    def _samples(self, ids: Sequence[str]) -> list[list[str]]:
+        drawn = random.Random(self.seed).sample(ids, min(len(ids), self.n_samples * self.n_documents))  # noqa: S311
+        return [drawn[first : first + self.n_documents] for first in range(0, len(drawn), self.n_documents)]
+
+    def _shown(self, title: str, text: str) -> str:
+        return quoted(" | ".join(filter(None, [title[:LONGEST_NAME], text[: self.n_characters]])))
+
+    def _inquiry(self, wording: Wording, name: str, place: str, shown: str) -> Inquiry[tuple[Topic, ...]]:
+        values = {place: shown, "{n}": str(self.n_topics)}
+        return Inquiry(wording.request(name, values, Kind.QA, _SCHEMA), self._read)
+
+    def _read(self, reply: str) -> tuple[Topic, ...] | None:
+        """The first `n_topics` in a reply; None for one without any, and for what no tree may have."""
+        lists = [value["topics"] for value in json_values(reply) if isinstance(value, dict) and "topics" in value]
+        try:
+            leaves = [_leaf(item) for item in lists[0]] if lists and isinstance(lists[0], list) else []
+            return topics_of(leaves[: self.n_topics], _WHERE)
+        except DataError:  # to be asked for again
+            return None
+
+
+def _leaf(item: object) -> Leaf:
+    """Raises DataError for what is no topic with a name."""
+    own = item if isinstance(item, dict) else {"name": item}
+    area, name = own.get("area"), checked_name(own.get("name"), _WHERE)
+    path = (name,) if area in (None, "") else (checked_name(area, _WHERE), name)
+    return Leaf(path, str(own.get("description") or ""))
+
+
+def _read_ones(replies: Sequence[tuple[Topic, ...] | Unread], what: str) -> list[tuple[Topic, ...]]:
+    unread = [reply for reply in replies if isinstance(reply, Unread)]
+    read = [reply for reply in replies if not isinstance(reply, Unread)]
+    if failed := [reply for reply in unread if reply.state is ScoreState.FAILED]:
+        raise ComponentError(
+            f"topics: the request for a {what} failed: {failed[0].reason}; start again, what was answered is kept"
+        )
+    if not read:
+        why = unread[0].reason if unread else "the corpus has no documents"
+        raise ComponentError(f"topics: no {what} came of the model: {why}; take another model, or give a topic tree")
+    return read
+
+
+def _lines(drafts: Sequence[tuple[Topic, ...]]) -> list[str]:
+    """Each path once, the most frequent first, with the number of drafts that have it and its first description."""
+    shown: dict[tuple[str, ...], str] = {}
+    n_of: Counter[tuple[str, ...]] = Counter()
+    for topic in (topic for draft in drafts for topic in draft):
+        form = tuple(plain_name(name).lower() for name in topic.path)
+        shown.setdefault(form, ": ".join(filter(None, [" / ".join(topic.path), topic.description])))
+        n_of[form] += 1
+    return [f"{shown[form]} ({n} / {len(drafts)})" for form, n in n_of.most_common()]

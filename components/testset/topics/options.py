@@ -1,0 +1,55 @@
+"""Topics as numbered options to choose from, in an order of their own for each voter and document."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from components.asking.reply import read_object, whole_number
+from components.asking.templates import numbered
+from components.testset.records import Topic
+from components.testset.wording import TEXT, object_schema
+
+OUT_OF_DOMAIN = ""
+"""The slug of no topic: number 0 among the options."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a model chose: a slug, "" for out of domain; and its reason."""
+
+    slug: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Options:
+    """Slugs by number, from 1."""
+
+    topics: tuple[Topic, ...]
+
+    @property
+    def shown(self) -> str:
+        """A line for each: [1] Investment / Funds: what belongs to it."""
+        return numbered([": ".join(filter(None, [" / ".join(own.path), own.description])) for own in self.topics])
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """JSON schema of a reply. The reason comes first, so that the model reasons before it chooses."""
+        return object_schema(reason=TEXT, topic={"type": "integer", "minimum": 0, "maximum": len(self.topics)})
+
+    def read(self, reply: str) -> Choice | None:
+        """What a reply chooses; None for one that chooses nothing that there is."""
+        found = read_object(reply, "topic") or {}
+        number = whole_number(found.get("topic"))
+        if number is None or not 0 <= number <= len(self.topics):
+            return None
+        slug = self.topics[number - 1].slug if number else OUT_OF_DOMAIN
+        return Choice(slug, str(found.get("reason") or "").strip())
+
+
+def shuffled(topics: Sequence[Topic], *order_of: str) -> Options:
+    """The topics in an order that depends on nothing but the texts `order_of`: models favour what stands first."""
+    order = random.Random(sha256("\0".join(order_of).encode("utf-8", "surrogatepass")).digest())  # noqa: S311
+    return Options(tuple(order.sample(list(topics), len(topics))))

@@ -1,0 +1,145 @@
+"""Reads a topic tree from a YAML or JSON file, in any of the forms that trees are kept in."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from components.errors import DataError
+from components.json_value import Json
+from components.testset.topics.tree import DEEPEST, Leaf, checked_name, too_deep
+
+_FIELDS = ("name", "parent", "description")
+_FORMS = (
+    "a mapping such as {Banking: [Loans, Cards]}, a list of names, or a list of {name, parent} (docs/generation.md)"
+)
+
+
+def read_leaves(file: Path) -> list[Leaf]:
+    """The leaves of a tree, in the file's order. It is
+
+    - nested: mappings of names, lists of names, or either in the other; a text under a name is its description;
+    - flat: a list of mappings with `name`, and `parent` and `description` where there are any;
+    - OmniEval's: {"topic_name", "sub_topics"}, whose root is no topic.
+
+    Raises DataError for a file that cannot be read, a name twice, an unknown parent, a circle, and too many levels.
+    """
+    tree = _parsed(file)
+    where = str(file)
+    if isinstance(tree, Mapping) and "topic_name" in tree:
+        return list(_of_omnieval(tree, (), where))
+    if isinstance(tree, list) and tree and all(isinstance(item, Mapping) and "name" in item for item in tree):
+        return list(_flat(tree, where))
+    if isinstance(tree, Mapping | list) or tree is None:
+        return list(_nested(tree or {}, (), where))
+    raise DataError(f"{where}: {type(tree).__name__} came; wanted {_FORMS}")
+
+
+def _parsed(file: Path) -> Json:
+    readers = {".json": _read_json, ".yaml": _read_yaml, ".yml": _read_yaml}
+    if file.suffix.lower() not in readers:
+        raise DataError(f"{file}: a file '{file.suffix}' came; wanted a topic tree as .yaml, .yml or .json")
+    try:
+        return readers[file.suffix.lower()](file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError as error:
+        raise DataError(f"{file}: no such file; wanted a topic tree, or topics=auto") from error
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, a key twice
+        raise DataError(f"{file}: cannot be read as a topic tree: {error}; mend the file") from error
+
+
+def _read_json(text: str) -> Json:
+    return json.loads(text, object_pairs_hook=_distinct)
+
+
+def _read_yaml(text: str) -> Json:
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
+        """Keeps to what is safe, and takes no key twice."""
+
+    def mapping(loader: Any, node: Any) -> Iterator[dict[object, Json]]:
+        found: dict[object, Json] = {}
+        yield found  # before what is in it: it may contain itself
+        loader.flatten_mapping(node)
+        pairs = [(loader.construct_object(key, deep=True), loader.construct_object(value)) for key, value in node.value]
+        found.update(_distinct(pairs))
+
+    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    try:
+        return yaml.load(text, Loader)  # noqa: S506  # a loader that is safe
+    except (yaml.YAMLError, TypeError) as error:  # TypeError: a key that is a list
+        raise ValueError(error) from error
+
+
+def _distinct(pairs: Sequence[tuple[object, Json]]) -> dict[object, Json]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the name '{next(name for name in names if names.count(name) > 1)}' came twice in one place")
+    return found
+
+
+def _nested(value: Json, path: tuple[str, ...], where: str) -> Iterator[Leaf]:
+    if len(path) > DEEPEST:
+        raise too_deep(path, where)
+    if path and isinstance(value, str | None):
+        yield Leaf(path, value or "")
+    elif path and value in ({}, []):
+        yield Leaf(path)
+    elif isinstance(value, Mapping):
+        for name, below in value.items():
+            yield from _nested(below, (*path, checked_name(name, where)), where)
+    elif isinstance(value, list):
+        for item in value:
+            is_name = not isinstance(item, Mapping)
+            yield from _nested({checked_name(item, where): None} if is_name else item, path, where)
+    else:
+        raise DataError(f"{where}: {value!r} came below {' / '.join(path)}; wanted topics: {_FORMS}")
+
+
+def _of_omnieval(node: Json, path: tuple[str, ...], where: str) -> Iterator[Leaf]:
+    if len(path) > DEEPEST:
+        raise too_deep(path, where)
+    below = node.get("sub_topics") if isinstance(node, Mapping) else None
+    if not isinstance(below, list):
+        raise DataError(f"{where}: {str(node)[:80]!r} came; wanted 'topic_name' and a list of 'sub_topics'")
+    for child in below:
+        if not isinstance(child, Mapping) or "topic_name" not in child:
+            raise DataError(f"{where}: {str(child)[:80]!r} came among sub_topics; wanted a mapping with 'topic_name'")
+        yield from _of_omnieval(child, (*path, checked_name(child["topic_name"], where)), where)
+    if path and not below:
+        yield Leaf(path)
+
+
+def _flat(items: Sequence[Mapping[str, Json]], where: str) -> Iterator[Leaf]:
+    parents: dict[str, str | None] = {}
+    for item in items:
+        if unknown := [str(field) for field in item if field not in _FIELDS]:
+            meant = get_close_matches(unknown[0], _FIELDS, n=1)
+            hint = f"did you mean '{meant[0]}'?" if meant else f"known are {', '.join(_FIELDS)}"
+            raise DataError(f"{where}: the field '{unknown[0]}' came for {item['name']!r}; {hint}")
+        name, parent = checked_name(item["name"], where), item.get("parent")
+        if name in parents:
+            raise DataError(f"{where}: the name '{name}' came twice; wanted names that a parent can be told by")
+        parents[name] = None if parent in (None, "") else checked_name(parent, where)
+    inner = set(parents.values())
+    paths = {name: _path(name, parents, where) for name in parents}
+    for item, (name, path) in zip(items, paths.items(), strict=True):
+        if name not in inner:
+            yield Leaf(path, str(item.get("description") or ""))
+
+
+def _path(name: str, parents: Mapping[str, str | None], where: str) -> tuple[str, ...]:
+    """Raises DataError for a parent that is no name, and for a circle."""
+    path = [name]
+    while (above := parents[path[0]]) is not None:
+        if above not in parents:
+            near = get_close_matches(above, parents, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else "add it, or leave it out"
+            raise DataError(f"{where}: '{path[0]}' has the parent '{above}', which is no topic; {hint}")
+        if above in path:
+            circle = " -> ".join([*path[: path.index(above) + 1][::-1], above])
+            raise DataError(f"{where}: the parents of '{name}' go round in a circle: {circle}; wanted a tree")
+        path.insert(0, above)
+    return tuple(path)

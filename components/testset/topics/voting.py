@@ -1,0 +1,163 @@
+"""To which topic a document belongs: several voters say so, and an adjudicator where they do not agree."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.limits import too_small
+from components.protocols import LLM, Ask
+from components.records import Kind, ScoreState
+from components.statistics import Alpha, Level, krippendorff_alpha
+from components.testset.records import Topic
+from components.testset.topics.options import OUT_OF_DOMAIN, Choice, Options, shuffled
+from components.testset.wording import Wording, quoted
+
+ADJUDICATOR = "adjudicator"
+
+
+@dataclass(frozen=True)
+class Voter:
+    """A model with its own wording: places {text} and {options}. It sees the first `n_characters` of a text."""
+
+    llm: LLM
+    wording: Wording
+    n_characters: int = 4000
+    max_attempts: int = 3
+
+    def check(self) -> list[str]:
+        """Numbers out of range, and places that are missing or not known."""
+        mistakes = too_small(self, n_characters=1, max_attempts=1)
+        return mistakes + self.wording.mistakes("wording", ("{text}", "{options}"))
+
+
+@dataclass(frozen=True)
+class Vote:
+    """A topic's slug, "" for out of domain, None for no vote: then `reason` says why, and `has_failed` that the request
+    failed, so that a later run asks again.
+    """
+
+    slug: str | None
+    reason: str
+    has_failed: bool = False
+
+
+@dataclass(frozen=True)
+class TopicVotes:
+    """On one document, by the voters' names. `winner` is a slug, "" for a document of no topic. `adjudication` is what
+    the adjudicator said, None where it was not asked. While `is_pending`, a failed request keeps a decision from being
+    made: there is no winner yet, and a later run asks again.
+    """
+
+    document_id: str
+    votes: Mapping[str, Vote]
+    winner: str
+    adjudication: Vote | None = None
+    is_pending: bool = False
+
+    @property
+    def was_adjudicated(self) -> bool:
+        """True if the voters did not agree, and the adjudicator was asked."""
+        return self.adjudication is not None
+
+
+@dataclass(frozen=True)
+class TopicVoting:
+    """Each voter chooses the topic that a text is mainly about, or none of them. What two thirds of all voters choose
+    wins. Otherwise the adjudicator chooses among what was voted for; if it finds none of that fitting, or its reply
+    cannot be read, the document has no topic. A vote that cannot be read, or whose request failed, is for nothing.
+
+    Options are shuffled for each voter and document by `seed`. Source of the idea, with one classifier: Wang et al.
+    2024, "OmniEval", section 3.1.
+    """
+
+    voters: Mapping[str, Voter]
+    adjudicator: Voter
+    seed: int = 0
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """No voter, and one who would be taken for the adjudicator."""
+        if not self.voters:
+            return ["voters: got none, wanted at least one; three are usual"]
+        return (
+            [f"voters.{ADJUDICATOR}: is the adjudicator's name, wanted another"] if ADJUDICATOR in self.voters else []
+        )
+
+    @property
+    def models(self) -> Mapping[str, LLM]:
+        """By the names of voters, and "adjudicator"."""
+        return {name: voter.llm for name, voter in (*self.voters.items(), (ADJUDICATOR, self.adjudicator))}
+
+    @property
+    def n_requests(self) -> int:
+        """For one document, at most, each readable at once."""
+        return len(self.voters) + 1
+
+    def classify(
+        self, ids: Sequence[str], texts: Sequence[str], topics: Sequence[Topic], ask_of: Callable[[str], Ask]
+    ) -> list[TopicVotes]:
+        """The votes on each text, in order. `ask_of` gives the way to a model by its name in `models`. Without texts
+        nobody is asked.
+        """
+        of_voter = {
+            name: _votes(voter, texts, [shuffled(topics, str(self.seed), name, own) for own in ids], ask_of(name))
+            for name, voter in self.voters.items()
+        }
+        votes = [{name: own[row] for name, own in of_voter.items()} for row in range(len(ids))]
+        counted = [self._counted(own_id, own) for own_id, own in zip(ids, votes, strict=True)]
+        open_rows = [row for row, own in enumerate(counted) if own is None]
+        adjudicated = iter(self._adjudicated(open_rows, ids, texts, topics, votes, ask_of))
+        return [own or next(adjudicated) for own in counted]
+
+    def _counted(self, document_id: str, votes: Mapping[str, Vote]) -> TopicVotes | None:
+        """None where the adjudicator is needed."""
+        counts = Counter(vote.slug for vote in votes.values() if vote.slug is not None)
+        slug, n = next(iter(counts.most_common(1)), (OUT_OF_DOMAIN, 0))
+        if 3 * n >= 2 * len(votes):
+            return TopicVotes(document_id, votes, slug)
+        if any(vote.has_failed for vote in votes.values()):
+            return TopicVotes(document_id, votes, OUT_OF_DOMAIN, is_pending=True)
+        return None if counts.keys() - {OUT_OF_DOMAIN} else TopicVotes(document_id, votes, OUT_OF_DOMAIN)
+
+    def _adjudicated(
+        self,
+        rows: Sequence[int],
+        ids: Sequence[str],
+        texts: Sequence[str],
+        topics: Sequence[Topic],
+        votes: Sequence[Mapping[str, Vote]],
+        ask_of: Callable[[str], Ask],
+    ) -> list[TopicVotes]:
+        options = []
+        for row in rows:
+            named = {vote.slug for vote in votes[row].values()}
+            candidates = [topic for topic in topics if topic.slug in named]
+            options.append(shuffled(candidates, str(self.seed), ADJUDICATOR, ids[row]))
+        said = _votes(self.adjudicator, [texts[row] for row in rows], options, ask_of(ADJUDICATOR)) if rows else []
+        return [
+            TopicVotes(ids[row], votes[row], vote.slug or OUT_OF_DOMAIN, vote, is_pending=vote.has_failed)
+            for row, vote in zip(rows, said, strict=True)
+        ]
+
+
+def _votes(voter: Voter, texts: Sequence[str], options: Sequence[Options], ask: Ask) -> list[Vote]:
+    """All at once: the model behind `ask` answers many requests at once."""
+    inquiries = []
+    for row, (text, own) in enumerate(zip(texts, options, strict=True)):
+        values = {"{text}": quoted(text[: voter.n_characters]), "{options}": own.shown}
+        inquiries.append(Inquiry(voter.wording.request(f"text {row}", values, Kind.QA, own.schema), own.read))
+    return [_vote(said) for said in ask_until_readable(inquiries, ask, voter.wording.reminder, voter.max_attempts)]
+
+
+def _vote(said: Choice | Unread) -> Vote:
+    if isinstance(said, Choice):
+        return Vote(said.slug, said.reason)
+    return Vote(None, said.reason, has_failed=said.state is ScoreState.FAILED)
+
+
+def agreement(votes: Sequence[TopicVotes]) -> Alpha:
+    """Krippendorff's alpha of the voters, out of domain a topic as any other; the adjudicator is none of them."""
+    return krippendorff_alpha([[vote.slug for vote in own.votes.values()] for own in votes], Level.NOMINAL)

@@ -1,0 +1,137 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from components.errors import DataError
+from components.testset.records import Topic
+from components.testset.topics.given import GivenTopics
+from components.testset.topics.tree import labels_of
+from components.text.slugs import slugs_of
+from tests.contracts.component_contract import ComponentContract
+from tests.contracts.judge_contract import ScriptedJudge, failed
+from tests.testset.corpora import SmallCorpus
+
+
+def given(folder: Path, text: str, suffix: str = ".yaml", depth: int | None = None) -> GivenTopics:
+    file = folder / f"tree{suffix}"
+    file.write_text(text, encoding="utf-8")
+    return GivenTopics(str(file), depth)
+
+
+def topics(source: GivenTopics) -> list[Topic]:
+    return list(source.topics(SmallCorpus({}), ScriptedJudge(failed)))
+
+
+class TestContract(ComponentContract):
+    @pytest.fixture(autouse=True)
+    def _make(self, tmp_path: Path) -> None:
+        self.component = given(tmp_path, "[Loans]")
+
+
+FORMS = {
+    "nested": ("Banking: [Loans, Cards]\nFunds: a pool of money", ".yaml"),
+    "mappings in lists": ("- Banking:\n    Loans:\n    Cards: {}\n- {Funds: a pool of money}", ".yml"),
+    "flat": (
+        "- {name: Banking}\n- {name: Loans, parent: Banking}\n- {name: Cards, parent: Banking}\n"
+        "- {name: Funds, parent: '', description: a pool of money}",
+        ".yaml",
+    ),
+    "JSON": ('\ufeff{"Banking": {"Loans": [], "Cards": null}, "Funds": "a pool of money"}', ".json"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_gives_the_same_leaves(tmp_path: Path, form: str) -> None:
+    assert topics(given(tmp_path, *FORMS[form])) == [
+        Topic("loans", ("Banking", "Loans")),
+        Topic("cards", ("Banking", "Cards")),
+        Topic("funds", ("Funds",), "a pool of money"),
+    ]
+
+
+def test_omnievals_layout(shared_data: Path) -> None:
+    file = str(shared_data / "omnieval_layout" / "topic_tree.json")
+    sixteen = topics(GivenTopics(file, depth=2))
+    assert len(sixteen) == 16
+    assert sixteen[0].path == ("银行业务", "零售银行")
+    assert sixteen[0].description == "储蓄账户, 支票账户, 信用卡, 个人贷款"
+    assert len(topics(GivenTopics(file))) == 33
+
+
+def test_labels_come_back_when_a_set_is_loaded(tmp_path: Path) -> None:
+    tree = "银行: [基金, 贷款, Wealth management]\n投资: [基金, C++]\nAreas: [C]"
+    found = topics(given(tmp_path, tree))
+    labels = labels_of(found)
+    assert list(labels.values()) == [
+        "银行 - 基金",
+        "贷款",
+        "Wealth management",
+        "投资 - 基金",
+        "投资 - C++",
+        "Areas - C",
+    ]
+    for some in (list(labels.values()), list(labels.values())[1:2], list(labels.values())[-1:]):
+        assert all(labels[slug] == label for label, slug in slugs_of(some).items())
+
+
+def test_names_lose_what_is_not_shown_and_keep_the_rest(tmp_path: Path) -> None:
+    found = topics(given(tmp_path, json.dumps({"a": ["x\u202ey\u0007\n z", "<script>", "🏦 银行"]}), ".json"))
+    assert [topic.path[1] for topic in found] == ["xy z", "<script>", "🏦 银行"]
+    assert all(topic.slug.isascii() for topic in found)
+
+
+MISTAKES = {
+    "empty": ("", "has no topics"),
+    "an empty list": ("[]", "has no topics"),
+    "a blank name": ("A: ['  ']", "blank name"),
+    "no text": ("A: [yes, 2024]", r"True \(bool\) came as a topic's name; wanted a text: quote it"),
+    "a name twice": ("A: [B, B]", "'B' came twice"),
+    "a key twice": ("A: [B]\nA: [C]", "'A' came twice"),
+    "a leaf that is a branch": ("- A\n- A: [B]", "'A' came twice"),
+    "one slug": ("A: [C, C++]", "'A - C' and 'A - C[+][+]' have the same short form 'a_c'"),
+    "a circle": (
+        "- {name: A, parent: B}\n- {name: B, parent: C}\n- {name: C, parent: A}\n- {name: D}",
+        "go round in a circle: A -> B -> C -> A",
+    ),
+    "itself": ("A: &a\n  B: *a", "more than 8 levels came .* none below itself"),
+    "too deep": ("[" * 3 + "A" + "]" * 3, "came as a topic's name"),
+    "too many": (json.dumps([f"topic {n}" for n in range(501)]), "more than 500 topics"),
+    "too long": ("[" + "x" * 201 + "]", "a name of 201 characters"),
+    "an unknown parent": ("- {name: Banking}\n- {name: A, parent: Bankin}", "did you mean 'Banking'"),
+    "an unknown field": ("- {name: A, parnt: B}", "did you mean 'parent'"),
+    "a flat name twice": ("- {name: A}\n- {name: A}", "'A' came twice"),
+    "a number": ("A: 5", "5 came below A"),
+    "no YAML": ("A: [", "cannot be read as a topic tree"),
+    "a list as a name": ("? [a]\n: b", "cannot be read as a topic tree"),
+    "no tree": ("just words", "str came; wanted a mapping"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_each_mistake_is_one_clear_error(tmp_path: Path, mistake: str) -> None:
+    text, message = MISTAKES[mistake]
+    source = given(tmp_path, text)
+    (found,) = source.check()
+    assert found.startswith("path: ")
+    with pytest.raises(DataError, match=message) as error:
+        topics(source)
+    assert source.path in str(error.value)
+
+
+def test_mistakes_of_json_and_of_files(tmp_path: Path) -> None:
+    for text, message in (
+        ('{"A": 1, "A": 2}', "'A' came twice"),
+        ('{"topic_name": "all", "sub_topics": [{"sub_topics": []}]}', "wanted a mapping with 'topic_name'"),
+        ('{"topic_name": "all"}', "'topic_name' and a list of 'sub_topics'"),
+        ("[" * 100_000, "cannot be read"),
+    ):
+        assert message in given(tmp_path, text, ".json").check()[0]
+    assert "no such file" in GivenTopics(str(tmp_path / "missing.yaml")).check()[0]
+    assert "wanted a topic tree as .yaml" in given(tmp_path, "A", ".txt").check()[0]
+    assert given(tmp_path, "[A]", depth=0).check() == ["depth: got 0, wanted at least 1"]
+
+
+def test_its_content_stands_for_it(tmp_path: Path) -> None:
+    one, other = given(tmp_path, "[A]").content_hash(), given(tmp_path, "[B]").content_hash()
+    assert one != other == given(tmp_path, "[B]", ".yml").content_hash()
