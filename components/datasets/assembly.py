@@ -35,8 +35,8 @@ def assemble(
         raise DataError(f"{source}: the corpus has no document with text ({len(documents)} empty ones).")
     if not samples:
         raise DataError(f"{source}: no samples were found. Check which subsets and files are there.")
-    _require_unique(kept.ids, source, "document")
-    _require_unique([sample.id for sample in samples], source, "sample")
+    require_unique(kept.ids, source, "document")
+    require_unique([sample.id for sample in samples], source, "sample")
     for an_id, title, text in zip(kept.ids, kept.titles, kept.texts, strict=True):
         _require_whole_characters(source, f"document '{an_id}'", an_id, title, text)
     for an_id, facts in zip(kept.ids, kept.metadata, strict=False):  # there may be none at all
@@ -122,7 +122,8 @@ def _sorted_and_not_empty(documents: Documents) -> Documents:
     )
 
 
-def _require_unique(ids: Sequence[str], source: str, what: str) -> None:
+def require_unique(ids: Sequence[str], source: str, what: str) -> None:
+    """Raises DataError naming the first id that occurs twice; `what` has these ids ("document")."""
     first: dict[str, int] = {}
     for position, an_id in enumerate(ids, start=1):
         if an_id in first:

@@ -1,56 +1,52 @@
-"""The documents of a user: a JSON Lines file, a folder of text, markup, HTML and PDF files, or one such file.
+"""The documents of a user: a file of JSON Lines, or a folder of files of many kinds, or one such file.
 
 HTML is read by Beautiful Soup and PDF by pypdf, the libraries behind llama-index's file readers. That package itself
 requires an older pandas than this project, so the two cannot be installed together.
 """
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
+from components.datasets.csv_file import read_csv
+from components.datasets.file_content import Entry, FileContent, ReadingOptions
 from components.datasets.html_text import read_html
-from components.datasets.json_fields import optional_facts, optional_text, read_records, required_id, required_text
-from components.datasets.reading import read_bytes, read_lines
+from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
+from components.datasets.json_documents import read_json_documents, read_json_in_folder
+from components.datasets.pdf_file import read_pdf
+from components.datasets.reading import read_bytes
+from components.datasets.sqlite_file import is_database, read_database
+from components.datasets.text_file import read_markdown, read_text
 from components.errors import DataError, MissingExtraError
 from components.records import Documents
 
-_EXPECTED_FOLDER = "documents as .txt, .md, .rst, .html or .pdf files"
-_EXPECTED_FILE = 'documents as JSON Lines, {"text"} with "id", "title" and "metadata" if there are any'
-_ID_DIGITS = 12
+EXPECTED_FOLDER = "documents as .txt, .md, .rst, .html, .pdf, .jsonl, .json, .csv, .tsv, .sqlite or .db files"
 _JSON_LINES = "documents.jsonl"
 _NO_SUFFIX = "without extension"
 _LINK_OUT = "leading out of the folder"
+_PLAIN = ReadingOptions()
 
 
-class Page(NamedTuple):
-    """What a file holds; `title` is "" where it has none."""
-
-    title: str
-    text: str
-
-
-def document_files(path: Path) -> dict[str, Path]:
+def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Path]:
     """The files to read, by the names that count: the file itself, or every readable file of a folder (hidden ones left
     out) by its path in it. Raises DataError if there are none.
     """
     if path.is_file():
-        return {path.name if path.suffix.lower() in _READERS else _JSON_LINES: path}
+        return {_JSON_LINES if _is_json(path, options) else path.name: path}
     if not path.is_dir():
-        raise DataError(f"{path}: no such file or folder. Wanted: {_EXPECTED_FILE}, or a folder of {_EXPECTED_FOLDER}.")
-    found = {name: file for name, file in _visible_files(path).items() if not _unread_kind(file, path)}
+        raise DataError(f"{path}: no such file or folder. Wanted: {_EXPECTED_FILE}, or a folder of {EXPECTED_FOLDER}.")
+    found = {name: file for name, file in _visible_files(path).items() if not _unread_kind(file, path, options)}
     if not found:
-        there = said(other_files(path)) or "no file at all"
-        raise DataError(f"{path}: no file in it can be read; there is {there}. Wanted: {_EXPECTED_FOLDER}.")
+        there = said(other_files(path, options)) or "no file at all"
+        raise DataError(f"{path}: no file in it can be read; there is {there}. Wanted: {EXPECTED_FOLDER}.")
     return found
 
 
-def missing_extras(path: Path) -> list[str]:
+def missing_extras(path: Path, options: ReadingOptions = _PLAIN) -> list[str]:
     """One message for each kind of file under `path` whose library is not installed."""
-    suffixes = {file.suffix.lower() for file in document_files(path).values()}
+    suffixes = {file.suffix.lower() for file in document_files(path, options).values()}
     wanted = {_PACKAGES[suffix] for suffix in suffixes & _PACKAGES.keys()}
     return [
         str(MissingExtraError(package, "readers", f"documents: {path}"))
@@ -59,38 +55,61 @@ def missing_extras(path: Path) -> list[str]:
     ]
 
 
-def read_documents(path: Path, *, keep_structure: bool = False) -> tuple[Documents, dict[str, int | str]]:
-    """The documents, and counts for the notes. With `keep_structure` headings and tables of HTML are written as those
-    of Markdown, and a form feed ends each page of PDF.
+def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Documents, dict[str, int | str]]:
+    """The documents, and counts for the notes.
 
-    In a folder, a document's id is its path in it. In JSON Lines it is the document's `id`; if there is none, it is
-    derived from the text, so that it stays the same when documents are added, and repeated texts are left out and
-    counted; `metadata` is an object of texts or numbers. Raises DataError for what cannot be read, and
-    MissingExtraError.
+    In a folder, a document's id is its path in it, and behind that which document of the file it is, where it holds
+    several. In a single file of JSON it is the document's `id`; if there is none, it is derived from the text, so that
+    it stays the same when documents are added, and repeated texts are left out and counted; `metadata` is an object of
+    texts or numbers. Raises DataError for what cannot be read, and MissingExtraError.
     """
-    files = document_files(path)
-    if _JSON_LINES in files and path.is_file():
-        return _read_jsonl(path)
-    pages = {name: _READERS[file.suffix.lower()](file, keep_structure) for name, file in files.items()}
-    documents = Documents(list(pages), [page.title for page in pages.values()], [page.text for page in pages.values()])
-    others = other_files(path)
-    return documents, {"n_files_of_other_kinds": others.total(), "files_of_other_kinds": said(others)}
+    files = document_files(path, options)
+    if path.is_file() and _is_json(path, options):
+        content = read_json_documents(path)
+        return _as_documents({"": content}), dict(content.counts)
+    contents = {name: _reader_of(file)(file, options) for name, file in files.items()}
+    others = other_files(path, options)
+    counts = sum((Counter(content.counts) for content in contents.values()), Counter[str]())
+    return _as_documents(contents), {
+        "n_files_of_other_kinds": others.total(),
+        "files_of_other_kinds": said(others),
+        **{name: n for name, n in sorted(counts.items()) if n},
+    }
 
 
-def other_files(path: Path) -> Counter[str]:
+def _is_json(file: Path, options: ReadingOptions) -> bool:
+    """Whether a file that is read by itself holds JSON, as one with an unknown extension does."""
+    suffix = file.suffix.lower()
+    return suffix in _JSON if suffix in _READERS else not options.one_per_line
+
+
+def _as_documents(contents: Mapping[str, FileContent]) -> Documents:
+    found = [(name, entry) for name, content in contents.items() for entry in content.entries]
+    metadata = [entry.metadata for _, entry in found]
+    return Documents(
+        [name + entry.part for name, entry in found],
+        [entry.title for _, entry in found],
+        [entry.text for _, entry in found],
+        metadata if any(metadata) else (),
+    )
+
+
+def other_files(path: Path, options: ReadingOptions = _PLAIN) -> Counter[str]:
     """How many files of a folder are left out, by extension: those without a reader, and links to files outside it."""
     files = _visible_files(path).values() if path.is_dir() else ()
-    return Counter(kind for file in files if (kind := _unread_kind(file, path)))
+    return Counter(kind for file in files if (kind := _unread_kind(file, path, options)))
 
 
-def _unread_kind(file: Path, folder: Path) -> str:
+def _unread_kind(file: Path, folder: Path, options: ReadingOptions) -> str:
     """What to call a file that is not read; "" for one that is. A link must not lead out: a folder that came from
     somebody else would bring other files of this machine into prompts and results.
     """
     if file.is_symlink() and not file.resolve().is_relative_to(folder.resolve()):
         return _LINK_OUT
     suffix = file.suffix.lower()
-    return "" if suffix in _READERS else suffix or _NO_SUFFIX
+    if suffix == ".db" and not is_database(file):
+        return ".db of another kind"
+    return "" if suffix in _READERS or options.one_per_line else suffix or _NO_SUFFIX
 
 
 def said(files: Counter[str]) -> str:
@@ -115,59 +134,29 @@ def _name(file: Path, folder: Path) -> str:
     return name
 
 
-def _read_jsonl(file: Path) -> tuple[Documents, dict[str, int | str]]:
-    made_of_text: set[str] = set()
-    n_repeated = 0
-    ids: list[str] = []
-    titles: list[str] = []
-    texts: list[str] = []
-    metadata: list[dict[str, str]] = []
-    for where, record in read_records(file, _EXPECTED_FILE):
-        text = required_text(record, "text", where)
-        own_id = required_id(record, where) if record.get("id") is not None else ""
-        if not own_id:
-            own_id = hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
-            if own_id in made_of_text:
-                n_repeated += 1
-                continue
-            made_of_text.add(own_id)
-        ids.append(own_id)
-        titles.append(optional_text(record, "title", where))
-        texts.append(text)
-        metadata.append(optional_facts(record, "metadata", where))
-    return Documents(ids, titles, texts, metadata if any(metadata) else ()), {"n_documents_repeated": n_repeated}
+def _read_html(file: Path, options: ReadingOptions) -> FileContent:
+    page = read_html(read_bytes(file, EXPECTED_FOLDER), str(file), keep_structure=options.keep_structure)
+    return FileContent([Entry("", page.title or file.stem, page.text)])
 
 
-def _read_text(file: Path, keep_structure: bool) -> Page:
-    return Page(file.stem, "\n".join(line for _, line in read_lines(file, _EXPECTED_FOLDER)))
+def _reader_of(file: Path) -> Callable[[Path, ReadingOptions], FileContent]:
+    return _READERS.get(file.suffix.lower(), read_text)
 
 
-def _read_html(file: Path, keep_structure: bool) -> Page:
-    page = read_html(read_bytes(file, _EXPECTED_FOLDER), str(file), keep_structure=keep_structure)
-    return Page(page.title or file.stem, page.text)
-
-
-def _read_pdf(file: Path, keep_structure: bool) -> Page:
-    """The text of all pages; pages that are pictures have none."""
-    try:
-        from pypdf import PdfReader
-    except ImportError as error:
-        raise MissingExtraError("pypdf", "readers", str(file)) from error
-    try:
-        reader = PdfReader(file)
-        text = ("\n\f\n" if keep_structure else "\n").join(page.extract_text() for page in reader.pages)
-        title = reader.metadata.title if reader.metadata else None
-    except Exception as error:  # a damaged file can raise anything, from deep inside the parser
-        raise DataError(f"{file}: cannot be read as PDF ({error}). Mend the file, or remove it.") from error
-    return Page(str(title or file.stem), text)
-
-
-_READERS: Mapping[str, Callable[[Path, bool], Page]] = {
-    ".txt": _read_text,
-    ".md": _read_text,
-    ".rst": _read_text,
+_READERS: Mapping[str, Callable[[Path, ReadingOptions], FileContent]] = {
+    ".txt": read_text,
+    ".md": read_markdown,
+    ".rst": read_text,
     ".html": _read_html,
     ".htm": _read_html,
-    ".pdf": _read_pdf,
+    ".pdf": read_pdf,
+    ".jsonl": read_json_in_folder,
+    ".json": read_json_in_folder,
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".sqlite": read_database,
+    ".sqlite3": read_database,
+    ".db": read_database,
 }
+_JSON = frozenset((".json", ".jsonl"))
 _PACKAGES = {".html": "bs4", ".htm": "bs4", ".pdf": "pypdf"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
-from components.datasets.document_files import missing_extras
+from components.datasets.document_files import EXPECTED_FOLDER, missing_extras
 from components.datasets.document_source import DocumentSource
 from components.datasets.given_passages import joined
 from components.datasets.jsonl_samples import read_samples
@@ -18,7 +18,7 @@ from components.errors import ConfigError, DataError
 from components.fields import added_later, runtime_only
 from components.records import Benchmark, Documents
 
-_EXPECTED_DOCUMENTS = "a JSON Lines file, or a folder of .txt, .md, .rst, .html and .pdf files"
+_EXPECTED_DOCUMENTS = f"a JSON Lines file, or a folder of {EXPECTED_FOLDER}"
 _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 
 
@@ -29,7 +29,7 @@ class Jsonl:
     A sample has `id` and `question`, and may have `references` (a text or a list), `gold` (see `read_samples`),
     `passages`, `answer_parts`, `answerable`, `subset`, `topic`, `task`, `history` and `kind`. Where the questions bring
     passages, `documents` may be "": the passages are the corpus. Questions without references are answered too, and
-    scored by the metrics that need none. `keep_structure` is as in `read_documents`.
+    scored by the metrics that need none. The other fields are as in `ReadingOptions`.
     """
 
     version: ClassVar[int] = 5
@@ -41,6 +41,9 @@ class Jsonl:
     max_documents: int | None = None
     name: str = runtime_only("jsonl", "what the data set is called changes nothing about it")
     keep_structure: bool = added_later(False)
+    one_per_line: bool = added_later(False)
+    tables: tuple[str, ...] = added_later(())
+    text_columns: tuple[str, ...] = added_later(())
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and missing libraries that the documents need; reads no file."""
@@ -50,7 +53,7 @@ class Jsonl:
         mistakes += [*limit_mistakes(self.limit, self.max_documents), *name_mistakes(self.name)]
         if self.documents:
             try:
-                mistakes += missing_extras(Path(self.documents))
+                mistakes += missing_extras(Path(self.documents), self._documents.options)
             except DataError as error:
                 mistakes.append(f"documents: {error}")
         return mistakes
@@ -58,7 +61,11 @@ class Jsonl:
     @property
     def source(self) -> DocumentSource | None:
         """The documents; None where the samples bring their passages."""
-        return DocumentSource(self.documents, self.keep_structure) if self.documents else None
+        return self._documents if self.documents else None
+
+    @property
+    def _documents(self) -> DocumentSource:
+        return DocumentSource(self.documents, self.keep_structure, self.one_per_line, self.tables, self.text_columns)
 
     def fingerprint(self) -> str:
         """SHA-256 over the documents and the questions."""

@@ -8,6 +8,7 @@ import pytest
 
 from components.datasets import document_files
 from components.datasets.document_files import missing_extras, read_documents
+from components.datasets.file_content import ReadingOptions
 from components.datasets.jsonl import Jsonl
 from components.errors import DataError
 from tests.datasets.test_beir import write_lines
@@ -71,7 +72,7 @@ def test_headings_and_pages_are_kept_if_that_is_wanted(tmp_path: Path) -> None:
         for text in ("First.", "Second."):
             writer.append(BytesIO(pdf(text)))
         writer.write(tmp_path / "b.pdf")
-    assert read_documents(tmp_path, keep_structure=True)[0].texts == [
+    assert read_documents(tmp_path, ReadingOptions(keep_structure=True))[0].texts == [
         "# One\nText.\n### Two words\nBehind.", "First.\n\f\nSecond.",
     ]  # fmt: skip
     assert read_documents(tmp_path)[0].texts == ["One\nText.\nTwo words\nBehind.", "First.\nSecond."]
@@ -85,10 +86,10 @@ def test_text_with_markup_is_read_as_it_is(tmp_path: Path) -> None:
 
 
 def test_files_that_are_not_read_are_counted_by_extension(folder: Path) -> None:
-    for name in ("f.csv", "more/g.CSV", "LICENSE"):
+    for name in ("f.xlsx", "more/g.XLSX", "LICENSE"):
         (folder / name).write_bytes(b"not read")
     _, counts = read_documents(folder)
-    assert counts["files_of_other_kinds"] == "2 .csv, 1 .docx, 1 without extension"
+    assert counts["files_of_other_kinds"] == "2 .xlsx, 1 .docx, 1 without extension"
     assert counts["n_files_of_other_kinds"] == 4
 
 

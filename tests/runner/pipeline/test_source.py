@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from components.datasets import document_source
+from components.datasets.file_content import ReadingOptions
 from components.datasets.jsonl import Jsonl
 from tests.runner.sweeping import FEW_METRICS, cells_in, entries_by_kind, run_small, store_of
 
@@ -30,7 +31,7 @@ def test_editing_a_question_does_not_read_the_documents_again(
 ) -> None:
     assert run_small(tmp_path, own) == 0
 
-    def read_again(path: Path, *, keep_structure: bool) -> None:
+    def read_again(path: Path, options: ReadingOptions) -> None:
         raise AssertionError(f"{path} was read again")
 
     monkeypatch.setattr(document_source, "read_documents", read_again)

@@ -1,0 +1,87 @@
+"""Which traces of their files are taken out of the texts of a corpus."""
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import ClassVar, NamedTuple
+
+from components.text.cleaning import joined_words, tidy_white_space, without_unseen_characters
+from components.text.shared_lines import without_running_heads, without_shared_edges
+
+_ROWS = frozenset((".csv", ".tsv", ".db", ".sqlite", ".sqlite3"))
+
+
+class Cleaned(NamedTuple):
+    """The texts, and for each step that was taken the places of those that it changed."""
+
+    texts: list[str]
+    changed: dict[str, list[int]]
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """The steps, in the order in which they are taken. Each depends on nothing but the corpus.
+
+    - `unseen_characters`: control characters, marks of writing direction and invisible tags go away;
+    - `unicode_nfc`: characters that are written in several ways are written in one (NFC);
+    - `running_heads`: lines that many pages of a PDF have at their top or bottom go away, with page numbers;
+    - `broken_words`: words that were broken at the end of a line are joined;
+    - `shared_edges`: lines that many documents of one folder begin or end with go away; rows of tables keep theirs;
+    - `white_space`: runs of blanks become one, and two or more empty lines one.
+    """
+
+    unseen_characters: bool = True
+    unicode_nfc: bool = True
+    running_heads: bool = True
+    broken_words: bool = True
+    shared_edges: bool = True
+    white_space: bool = True
+
+    version: ClassVar[int] = 1
+
+    def clean(self, ids: Sequence[str], texts: Sequence[str]) -> Cleaned:
+        """The texts of the documents with these ids, cleaned."""
+        steps: dict[str, Callable[[list[str]], list[str]]] = {
+            "unseen_characters": _each(without_unseen_characters),
+            "unicode_nfc": _each(_nfc),
+            "running_heads": _each(without_running_heads),
+            "broken_words": _each(joined_words),
+            "shared_edges": lambda before: _without_shared_edges(ids, before),
+            "white_space": _each(tidy_white_space),
+        }
+        cleaned = Cleaned(list(texts), {})
+        for name, step in steps.items():
+            if getattr(self, name):
+                after = step(cleaned.texts)
+                changed = [place for place, text in enumerate(after) if text != cleaned.texts[place]]
+                cleaned = Cleaned(after, {**cleaned.changed, name: changed})
+        return cleaned
+
+    def clean_title(self, title: str) -> str:
+        """A title by the steps that are about characters, on one line."""
+        title = without_unseen_characters(title) if self.unseen_characters else title
+        title = _nfc(title) if self.unicode_nfc else title
+        return " ".join(title.split()) if self.white_space else title
+
+
+def _each(step: Callable[[str], str]) -> Callable[[list[str]], list[str]]:
+    return lambda texts: list(map(step, texts))
+
+
+def _nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _without_shared_edges(ids: Sequence[str], texts: list[str]) -> list[str]:
+    folders: dict[PurePosixPath, list[int]] = defaultdict(list)
+    for place, an_id in enumerate(ids):
+        folder = PurePosixPath(an_id).parent
+        if not any(PurePosixPath(part).suffix.lower() in _ROWS for part in folder.parts):
+            folders[folder].append(place)
+    cleaned = list(texts)
+    for places in folders.values():
+        for place, text in zip(places, without_shared_edges([texts[place] for place in places]), strict=True):
+            cleaned[place] = text
+    return cleaned

@@ -1,0 +1,46 @@
+"""CSV files: each row a document."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from components.datasets.file_content import FileContent, ReadingOptions
+from components.datasets.reading import read_lines
+from components.datasets.table_rows import bounded, lacks_text, row_document
+from components.errors import DataError
+
+_EXPECTED = "a CSV file in UTF-8, with the names of its columns in the first row"
+
+
+def read_csv(file: Path, options: ReadingOptions) -> FileContent:
+    """A document per row, with its number from 1 as its part; columns are parted by commas, or by tabs in `.tsv`. A
+    table without the columns that are to become the text is left out and counted. Raises DataError.
+    """
+    rows = _rows(file)
+    _, columns = next(rows, (0, []))
+    if not columns:
+        return FileContent([], {"n_tables_without_rows": 1})
+    if repeated := next((column for column in columns if columns.count(column) > 1), None):
+        raise DataError(f"{file}: two columns are named {repeated!r}. Wanted: {_EXPECTED}. Rename one.")
+    if lacks_text(columns, options):
+        return FileContent([], {"n_tables_without_text_columns": 1})
+    entries = []
+    for number, (line, row) in enumerate(rows, start=1):
+        if len(row) != len(columns):
+            raise DataError(
+                f"{file}, line {line}: {len(row)} values came where the first row names {len(columns)} columns. "
+                "Mend the row: a value with commas or line breaks stands in double quotes."
+            )
+        values = {column: value for column, value in zip(columns, row, strict=True) if value.strip()}
+        entries.append(row_document(f"/{number:06d}", values, options))
+    return FileContent(list(bounded(entries, file)))
+
+
+def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not blank, with the number of the line on which each ends."""
+    lines = (f"{line}\n" for _, line in read_lines(file, _EXPECTED))
+    reader = csv.reader(lines, delimiter="\t" if file.suffix.lower() == ".tsv" else ",", strict=True)
+    try:
+        yield from ((reader.line_num, row) for row in reader if row)
+    except csv.Error as error:
+        raise DataError(f"{file}, line {reader.line_num}: {error}. Wanted: {_EXPECTED}. Mend the file.") from error

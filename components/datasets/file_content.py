@@ -1,0 +1,38 @@
+"""What is read of a file of documents, and how a user wants it read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How files become documents.
+
+    With `keep_structure` headings and tables of HTML are written as those of Markdown, and a form feed ends each page
+    of PDF. With `one_per_line` every line of a text file is a document, and files with an unknown extension, or none,
+    are such text files. `tables` are the tables and views of databases that are read, () for all tables. Of rows (of
+    databases and of CSV) `text_columns` become the text, and the others metadata; () for all columns in the text.
+    """
+
+    keep_structure: bool = False
+    one_per_line: bool = False
+    tables: tuple[str, ...] = ()
+    text_columns: tuple[str, ...] = ()
+
+
+class Entry(NamedTuple):
+    """One document of a file. `part` says which, behind the file's name in its id: "" for the whole file."""
+
+    part: str
+    title: str
+    text: str
+    metadata: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """The documents of a file, and what there was to count meanwhile, for the notes."""
+
+    entries: Sequence[Entry]
+    counts: Mapping[str, int] = field(default_factory=dict)

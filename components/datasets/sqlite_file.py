@@ -1,0 +1,96 @@
+"""SQLite databases: each row of each table a document."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from components.datasets.file_content import Entry, FileContent, ReadingOptions
+from components.datasets.table_rows import bounded, lacks_text, row_document
+from components.errors import DataError
+
+_HEADER = b"SQLite format 3\0"
+_UNWRITTEN = ("-wal", "-journal")
+"""Files beside a database, in which a program keeps changes until they are in the database itself."""
+
+
+def is_database(file: Path) -> bool:
+    """True if the file begins as SQLite's do: other programs use the extension `.db` too."""
+    with file.open("rb") as stream:
+        return stream.read(len(_HEADER)) == _HEADER
+
+
+def read_database(file: Path, options: ReadingOptions) -> FileContent:
+    """A document per row, with "table/primary key" as its part (the number of the row where there is no such key).
+
+    Views are left out and counted unless they are named. So are binary values, and tables without the columns that are
+    to become the text. The file is never written to. Raises DataError for a damaged file, changes that are not yet in
+    it, and tables that it does not have.
+    """
+    for suffix in _UNWRITTEN:
+        beside = file.with_name(file.name + suffix)
+        if beside.is_file() and beside.stat().st_size:
+            raise DataError(
+                f"{file}: some of its changes are still in {beside.name}, so that another program uses it or was "
+                "killed. Close that program (or open and close the database with `sqlite3`), and try again."
+            )
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro&immutable=1", uri=True)) as database:
+            database.execute("PRAGMA trusted_schema = OFF")  # what a view calls must be harmless
+            return _read_tables(database, file, options)
+    except sqlite3.Error as error:
+        raise DataError(
+            f"{file}: cannot be read as a SQLite database ({error}). Mend the file, or remove it."
+        ) from error
+
+
+def _read_tables(database: sqlite3.Connection, file: Path, options: ReadingOptions) -> FileContent:
+    kinds = dict(
+        database.execute(
+            "SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite~_%' ESCAPE '~' "
+            "AND type != 'shadow' ORDER BY name"
+        ).fetchall()
+    )
+    if unknown := [name for name in options.tables if name not in kinds]:
+        raise DataError(
+            f"{file}: has no table {unknown[0]!r}; its tables are {', '.join(kinds) or 'none'}. Mend `tables`."
+        )
+    tables = options.tables or [name for name, kind in kinds.items() if kind != "view"]
+    counts = Counter(n_views=len(kinds) - len(tables) if not options.tables else 0)
+    entries: list[Entry] = []
+    for table in tables:
+        entries += bounded(_rows(database, table, options, counts), file)
+    return FileContent(entries, counts)
+
+
+def _rows(database: sqlite3.Connection, table: str, options: ReadingOptions, counts: Counter[str]) -> Iterator[Entry]:
+    cursor = database.execute(f'SELECT * FROM "{table.replace(chr(34), chr(34) * 2)}"')  # noqa: S608  # a quoted name
+    columns = [column[0] for column in cursor.description]
+    if lacks_text(columns, options):
+        counts["n_tables_without_text_columns"] += 1
+        return
+    key = _primary_key(database, table)
+    for number, row in enumerate(cursor, start=1):
+        values = dict(zip(columns, row, strict=True))
+        counts["n_binary_values"] += sum(isinstance(value, bytes) for value in row)
+        texts = {
+            column: str(value)
+            for column, value in values.items()
+            if value is not None and not isinstance(value, bytes) and str(value).strip()
+        }
+        yield row_document(f"/{table}/{_key_of(values, key) or f'{number:06d}'}", texts, options)
+
+
+def _primary_key(database: sqlite3.Connection, table: str) -> list[str]:
+    found = database.execute("SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", (table,))
+    return [name for (name,) in found]
+
+
+def _key_of(values: dict[str, object], key: Sequence[str]) -> str:
+    """The key of a row as a text, its parts joined by commas; "" where it has none, or a part is binary or NULL."""
+    parts = [values[column] for column in key]
+    if not all(isinstance(part, str | int | float) for part in parts):
+        return ""
+    return ",".join(str(part) for part in parts)

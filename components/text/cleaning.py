@@ -1,0 +1,58 @@
+"""What texts of files have in them that nobody wrote: unseen characters, loose white space, words broken at line ends.
+
+Every function gives a cleaned text the same back, and depends on nothing but the text.
+"""
+
+import re
+
+from components.text.normalize import whole_characters
+
+_LINE_ENDS = re.compile("\r\n?|[\x0b\x85\u2028\u2029]")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f"  # control characters but tab, line break and form feed (which ends a page)
+    "\xad\u180e\u200b\u2060-\u2064\ufeff\ufff9-\ufffb"  # soft hyphens, and spaces without a width
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # what turns the direction of writing round
+    "\U000e0000-\U000e007f]"  # tags, which spell words that no reader sees
+)
+_BLANKS = re.compile(r"[^\S\n\f]+")
+_MARGINS = re.compile(r"^[^\S\n\f \t]+|[^\S\n\f]+$", re.MULTILINE)
+_INNER_BLANKS = re.compile(r"(?<=\S)[^\S\n\f]+")
+_EMPTY_LINES = re.compile(r"\n{3,}")
+_PAGE_END = re.compile(r"\n*\f\n*")
+_LINE_BREAK_IN_WORD = re.compile(r"(?<=[^\W\d_])-\n[ \t]*(?=[^\W\d_])")
+_WORD_WITH_HYPHEN = re.compile(r"[^\W\d_]{1,40}-[^\W\d_]{1,40}")
+_LETTERS = re.compile(r"[^\W\d_]{1,40}")
+
+
+def without_unseen_characters(text: str) -> str:
+    r"""Without control characters, marks of writing direction, invisible tags and lone halves of characters; every kind
+    of line end is "\n". Joiners stay, which emoji and some scripts need.
+    """
+    return _UNSEEN.sub("", _LINE_ENDS.sub("\n", whole_characters(text)))
+
+
+def tidy_white_space(text: str) -> str:
+    """Runs of blanks within a line become one space, and two or more empty lines one; blanks at the end of lines, and
+    around the text, go away. Indentation by spaces and tabs stays: lists and code mean something by it.
+    """
+    text = _INNER_BLANKS.sub(" ", _MARGINS.sub("", text))
+    return _EMPTY_LINES.sub("\n\n", _PAGE_END.sub("\n\f\n", text)).strip("\n\f").rstrip()
+
+
+def joined_words(text: str) -> str:
+    """Words that were broken at the end of a line, made whole: "bro-" and "ken" become "broken", and the two lines one.
+    The hyphen stays where the text has the same word with a hyphen elsewhere. Only between lower-case letters: names
+    and numbers keep theirs.
+    """
+
+    def joined(found: "re.Match[str]") -> str:
+        before = _LETTERS.findall(text, max(found.start() - 40, 0), found.start())[-1]
+        after = _LETTERS.findall(text, found.end(), found.end() + 40)[0]
+        if not (before[-1].islower() and after[0].islower()):
+            return found[0]
+        return "-" if f"{before}-{after}".lower() in hyphenated else ""
+
+    if not _LINE_BREAK_IN_WORD.search(text):
+        return text
+    hyphenated = {word.lower() for word in _WORD_WITH_HYPHEN.findall(text)}
+    return _LINE_BREAK_IN_WORD.sub(joined, text)

@@ -1,0 +1,81 @@
+"""Lines that pages of a document, or documents of a folder, have in common at their edges: running heads and feet, page
+numbers, menus, notices.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+_N_PAGE_LINES, _FEWEST_PAGES, _LEAST_SHARE_OF_PAGES = 3, 3, 1 / 3
+_N_DOCUMENT_LINES, _FEWEST_DOCUMENTS, _LEAST_SHARE_OF_DOCUMENTS = 12, 5, 1 / 2
+_NUMBER = re.compile(r"\d{1,6}")
+
+
+def without_running_heads(text: str) -> str:
+    r"""A text whose pages end with "\f", without the lines that stand at the top, or at the bottom, of a third of its
+    pages and of 3 at least: among their first and last 3 lines. Lines are the same if they are equal, or if one number
+    in them grows as the number of the page does.
+    """
+    pages = [page.split("\n") for page in text.split("\f")]
+    if len(pages) < _FEWEST_PAGES:
+        return text
+    fewest = max(_FEWEST_PAGES, _LEAST_SHARE_OF_PAGES * len(pages))
+    for is_bottom in (False, True):
+        forms = [
+            [set(_forms(line, number)) for line in _edge(page, _N_PAGE_LINES, is_bottom)]
+            for number, page in enumerate(pages)
+        ]
+        n_pages = Counter(form for page in forms for form in set().union(*page))
+        pages = [
+            _stripped(page, [any(n_pages[form] >= fewest for form in line) for line in of_page], is_bottom)
+            for page, of_page in zip(pages, forms, strict=True)
+        ]
+    return "\f".join("\n".join(page) for page in pages)
+
+
+def without_shared_edges(texts: Sequence[str]) -> list[str]:
+    """Texts of one folder, without the lines at their beginning and end that half of them, and 5 at least, have among
+    their first, or last, 12 lines. A text that would lose all its lines stays as it is.
+    """
+    documents = [text.split("\n") for text in texts]
+    if len(documents) < _FEWEST_DOCUMENTS:
+        return list(texts)
+    fewest = max(_FEWEST_DOCUMENTS, _LEAST_SHARE_OF_DOCUMENTS * len(documents))
+    for is_bottom in (False, True):
+        edges = [_edge(lines, _N_DOCUMENT_LINES, is_bottom) for lines in documents]
+        n_documents = Counter(line for edge in edges for line in set(edge))
+        documents = [
+            _stripped(lines, [n_documents[line] >= fewest for line in edge], is_bottom)
+            for lines, edge in zip(documents, edges, strict=True)
+        ]
+    cleaned = ("\n".join(lines) for lines in documents)
+    return [new if new.strip() else old for old, new in zip(texts, cleaned, strict=True)]
+
+
+def _forms(line: str, page: int) -> Iterator[str]:
+    """What stands for a line on every page: itself, and with each of its numbers less the number of the page."""
+    yield line
+    for number in _NUMBER.finditer(line):
+        yield f"{line[: number.start()]}\0{int(number[0]) - page}\0{line[number.end() :]}"
+
+
+def _edge(lines: Sequence[str], n: int, is_bottom: bool) -> list[str]:
+    """The first, or last, `n` lines that are not blank, from the edge inwards."""
+    found: list[str] = []
+    for line in reversed(lines) if is_bottom else lines:
+        if len(found) == n:
+            break
+        if line.strip():
+            found.append(line.strip())
+    return found
+
+
+def _stripped(lines: list[str], is_shared: Sequence[bool], is_bottom: bool) -> list[str]:
+    """The lines without the shared ones at the edge; `is_shared` tells of its lines that are not blank."""
+    n_shared = next((place for place, shared in enumerate(is_shared) if not shared), len(is_shared))
+    if not n_shared:
+        return lines
+    inwards = lines[::-1] if is_bottom else lines
+    places = [place for place, line in enumerate(inwards) if line.strip()]
+    kept = inwards[places[n_shared - 1] + 1 :]
+    return kept[::-1] if is_bottom else kept

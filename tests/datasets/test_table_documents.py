@@ -1,0 +1,156 @@
+"""Rows of databases and of CSV files as documents."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from components.datasets import table_rows
+from components.datasets.document_files import read_documents
+from components.datasets.file_content import ReadingOptions
+from components.errors import DataError
+
+
+def write_database(file: Path, script: str) -> None:
+    with closing(sqlite3.connect(file)) as database:
+        database.executescript(script)
+
+
+SHOP = """
+CREATE TABLE "an ""odd"" name" (x TEXT);
+INSERT INTO "an ""odd"" name" VALUES ('first'), (NULL), ('third');
+CREATE TABLE articles (id INTEGER PRIMARY KEY, title TEXT, body TEXT, picture BLOB, price REAL);
+INSERT INTO articles VALUES (7, 'Lamp', 'It is green.', x'00ff', 9.5), (8, NULL, NULL, NULL, 1.0);
+CREATE TABLE parts (article INTEGER, number INTEGER, name TEXT, PRIMARY KEY (article, number)) WITHOUT ROWID;
+INSERT INTO parts VALUES (7, 1, 'A foot'), (7, 2, 'A bulb');
+CREATE VIEW dear AS SELECT id, title FROM articles WHERE price > 5;
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    write_database(tmp_path / "shop.db", SHOP)
+    return tmp_path / "shop.db"
+
+
+def test_every_row_of_every_table(shop: Path) -> None:
+    documents, counts = read_documents(shop.parent)
+    assert dict(zip(documents.ids, documents.texts, strict=True)) == {
+        'shop.db/an "odd" name/000001': "x: first",
+        'shop.db/an "odd" name/000002': "",
+        'shop.db/an "odd" name/000003': "x: third",
+        "shop.db/articles/7": "id: 7\ntitle: Lamp\nbody: It is green.\nprice: 9.5",
+        "shop.db/articles/8": "id: 8\nprice: 1.0",
+        "shop.db/parts/7,1": "article: 7\nnumber: 1\nname: A foot",
+        "shop.db/parts/7,2": "article: 7\nnumber: 2\nname: A bulb",
+    }
+    assert documents.titles[3] == "Lamp"
+    assert not documents.metadata
+    assert counts == {
+        "n_files_of_other_kinds": 0, "files_of_other_kinds": "", "n_binary_values": 1, "n_views": 1
+    }  # fmt: skip
+
+
+def test_chosen_tables_and_columns(shop: Path) -> None:
+    documents, counts = read_documents(shop, ReadingOptions(tables=("articles",), text_columns=("body",)))
+    assert list(documents.ids) == ["shop.db/articles/7", "shop.db/articles/8"]
+    assert list(documents.texts) == ["It is green.", ""]
+    assert list(documents.titles) == ["Lamp", ""]
+    assert list(documents.metadata) == [{"id": "7", "price": "9.5"}, {"id": "8", "price": "1.0"}]
+    several, counts = read_documents(shop, ReadingOptions(text_columns=("title", "body")))
+    assert several.texts[0] == "title: Lamp\nbody: It is green."
+    assert counts["n_tables_without_text_columns"] == 2
+
+
+def test_a_view_is_read_if_it_is_named(shop: Path) -> None:
+    documents, _ = read_documents(shop, ReadingOptions(tables=("dear",)))
+    assert (list(documents.ids), list(documents.texts)) == (["shop.db/dear/000001"], ["id: 7\ntitle: Lamp"])
+
+
+def test_a_table_that_is_not_there(shop: Path) -> None:
+    with pytest.raises(DataError, match=r"shop\.db: has no table 'article'; its tables are .*articles, dear, parts"):
+        read_documents(shop, ReadingOptions(tables=("article",)))
+
+
+def test_a_database_is_never_written_to(shop: Path) -> None:
+    shop.chmod(0o444)
+    shop.parent.chmod(0o555)
+    before = shop.read_bytes()
+    try:
+        read_documents(shop)
+        assert shop.read_bytes() == before
+        assert [file.name for file in shop.parent.iterdir()] == ["shop.db"]
+    finally:
+        shop.parent.chmod(0o755)
+
+
+def test_changes_that_are_not_yet_in_the_file(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "busy.db")) as database:
+        database.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x); INSERT INTO t VALUES ('new');")
+        with pytest.raises(DataError, match=r"busy\.db: some of its changes are still in busy\.db-wal"):
+            read_documents(tmp_path / "busy.db")
+    assert read_documents(tmp_path / "busy.db")[0].texts == ["x: new"]
+
+
+def test_files_that_are_no_databases(shop: Path) -> None:
+    (shop.parent / "Thumbs.db").write_bytes(b"pictures")
+    _, counts = read_documents(shop.parent)
+    assert counts["files_of_other_kinds"] == "1 .db of another kind"
+    content = shop.read_bytes()
+    shop.write_bytes(content[:5000] + b"\xff" * (len(content) - 5000))
+    with pytest.raises(DataError, match=r"shop\.db: cannot be read as a SQLite database \(.*malformed"):
+        read_documents(shop.parent)
+    (shop.parent / "other.sqlite").write_bytes(b"pictures")
+    with pytest.raises(DataError, match=r"other\.sqlite: cannot be read as a SQLite database \(file is not a database"):
+        read_documents(shop.parent / "other.sqlite")
+
+
+def test_text_that_is_not_utf_8(tmp_path: Path) -> None:
+    write_database(tmp_path / "a.db", "CREATE TABLE t (x TEXT); INSERT INTO t VALUES (CAST(x'ff' AS TEXT));")
+    with pytest.raises(DataError, match=r"a\.db: cannot be read as a SQLite database \(Could not decode to UTF-8"):
+        read_documents(tmp_path)
+
+
+def test_rows_that_are_too_much_for_the_memory(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_rows, "_MOST_CHARACTERS", 40)
+    with pytest.raises(DataError, match=r"shop\.db: its rows hold more than 40 characters.*Name the `tables`"):
+        read_documents(shop)
+
+
+CSV = 'id,Title,body\n1,Lamp,"It is green,\nand ""old""."\n\n2,,Plain\n'
+
+
+def test_a_csv_file(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("\ufeff" + CSV, encoding="utf-8")
+    (tmp_path / "b.TSV").write_text("x\ty\n1\t2,3\n", encoding="utf-8")
+    documents, _ = read_documents(tmp_path)
+    assert dict(zip(documents.ids, documents.texts, strict=True)) == {
+        "a.csv/000001": 'id: 1\nTitle: Lamp\nbody: It is green,\nand "old".',
+        "a.csv/000002": "id: 2\nbody: Plain",
+        "b.TSV/000001": "x: 1\ny: 2,3",
+    }
+    assert list(documents.titles) == ["Lamp", "", ""]
+    chosen, counts = read_documents(tmp_path, ReadingOptions(text_columns=("body",)))
+    assert chosen.texts == ['It is green,\nand "old".', "Plain"]
+    assert list(chosen.metadata) == [{"id": "1"}, {"id": "2"}]
+    assert counts["n_tables_without_text_columns"] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\n1\n", r"line 2: 1 values came where the first row names 2 columns"),
+        ("a,a\n1,2\n", r"two columns are named 'a'"),
+        ('a,b\n1,"open\n', r"line 2: unexpected end of data"),
+    ],
+)
+def test_csv_files_that_cannot_be_read(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "a.csv").write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_documents(tmp_path)
+
+
+def test_an_empty_csv_file_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("", encoding="utf-8")
+    assert read_documents(tmp_path)[1]["n_tables_without_rows"] == 1
