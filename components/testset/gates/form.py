@@ -1,0 +1,138 @@
+"""The gate that looks at question and reference alone: are they there, are they a question and an answer?"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.limits import too_small
+from components.protocols import Ask
+from components.records import Kind
+from components.testset.gates.findings import Finding, verdict_of
+from components.testset.gates.wordings import is_asking, pointing
+from components.testset.personal_data import personal_data
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, Verdict
+from components.text.languages import UNKNOWN, detect_language
+from components.text.refusals import is_refusal
+from components.text.sentences import sentence_ends
+
+ASKED = (Kind.QA, Kind.LONG_FORM, Kind.CONVERSATION)
+"""Kinds whose question is one: those of the others are texts to go on with, to sum up, to correct."""
+
+REASONS = (
+    "question_empty", "reference_empty", "unprintable", "question_too_short", "question_too_long", "reference_too_long",
+    "not_a_question", "question_in_other_language", "reference_in_other_language", "non_answer", "points_at_document",
+    "personal_email", "personal_phone", "personal_identity_number", "personal_card_number",
+)  # fmt: skip
+
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffd\ud800-\udfff]")
+_WRITTEN_IN_TEN = ("zh", "ja", "ko")
+"""Languages in which ten letters say which of them it is."""
+_FEWEST_LETTERS, _FEWEST_LETTERS_ELSEWHERE = 10, 40
+
+
+@dataclass(frozen=True)
+class Form:
+    """Rejects, each under its own reason (see REASONS): what is empty, or holds control characters; questions too
+    short or too long in characters, those that ask nothing, and references too long, where the kind asks a question;
+    questions and references in another language than the corpus; references that say that there is no answer;
+    questions and references that point at a text which nobody else sees; personal data.
+
+    Reasons among `only_tagged` are remarks.
+    """
+
+    shortest_question: int
+    longest_question: int
+    longest_reference: int
+    only_tagged: tuple[str, ...] = ()
+
+    version: ClassVar[int] = 1
+    llm: ClassVar[None] = None
+    n_requests: ClassVar[int] = 0
+
+    @property
+    def tags(self) -> bool:
+        return set(self.only_tagged) >= set(REASONS)
+
+    def check(self) -> list[str]:
+        unknown = [
+            f"only_tagged: got {name!r}, wanted some of {', '.join(REASONS)}"
+            for name in self.only_tagged
+            if name not in REASONS
+        ]
+        return too_small(self, shortest_question=1, longest_question=1, longest_reference=1) + unknown
+
+    def applies_to(self, draft: Draft) -> bool:
+        """To all."""
+        return True
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        language = detect_language(corpus.texts.values()) if drafts else UNKNOWN
+        return [verdict_of(self._findings(draft, language), self.tags, self.only_tagged) for draft in drafts]
+
+    def _findings(self, draft: Draft, language: str) -> Iterator[Finding]:
+        question, references = draft.question.strip(), [reference.strip() for reference in draft.references]
+        if not question:
+            yield Finding("question_empty", "no question")
+        if not references or not all(references):
+            yield Finding("reference_empty", f"{sum(map(bool, references))} of {len(references)} references have text")
+        for text in (question, *references):
+            if found := _UNPRINTABLE.search(text):
+                yield Finding("unprintable", f"character {ord(found[0]):#06x} after {text[: found.start()][-20:]!a}")
+        if draft.kind in ASKED and question:
+            yield from self._of_asked(question, references)
+        yield from _of_languages(question, references, language)
+        yield from _of_personal_data((question, *references), draft.kind)
+
+    def _of_asked(self, question: str, references: Sequence[str]) -> Iterator[Finding]:
+        if len(question) < self.shortest_question:
+            yield Finding("question_too_short", question)
+        if len(question) > self.longest_question:
+            yield Finding("question_too_long", f"{len(question)} characters: {question}")
+        for reference in references:
+            if len(reference) > self.longest_reference:
+                yield Finding("reference_too_long", f"{len(reference)} characters: {reference}")
+            if refusal := next(filter(is_refusal, (reference, *_sentences(reference))), ""):
+                yield Finding("non_answer", refusal)
+        if not is_asking(question):
+            yield Finding("not_a_question", question)
+        for text in (question, *references):
+            if words := pointing(text):
+                yield Finding("points_at_document", f"{words!r} in: {text}")
+
+
+def _of_languages(question: str, references: Sequence[str], language: str) -> Iterator[Finding]:
+    texts: Mapping[str, Sequence[str]] = {
+        "question_in_other_language": (question,),
+        "reference_in_other_language": references,
+    }
+    for reason, own in texts.items():
+        for text in own:
+            other = _language_of(text)
+            if UNKNOWN not in (language, other) and other != language:
+                yield Finding(reason, f"{other}, the corpus is {language}: {text}")
+
+
+def _language_of(text: str) -> str:
+    """UNKNOWN for a text that is too short to tell, such as a name."""
+    language, n_letters = detect_language([text]), sum(map(str.isalpha, text))
+    fewest = _FEWEST_LETTERS if language in _WRITTEN_IN_TEN else _FEWEST_LETTERS_ELSEWHERE
+    return language if n_letters >= fewest else UNKNOWN
+
+
+def _of_personal_data(texts: Sequence[str], kind: Kind) -> Iterator[Finding]:
+    """Addresses and telephone numbers of a text to go on with or to sum up are those of the corpus."""
+    public = () if kind in ASKED else ("email", "phone")
+    for text in texts:
+        for name, found in personal_data(text).items():
+            if name not in public:
+                yield Finding(f"personal_{name}", f"{found[:3]}… in a text of {len(text)} characters")
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """A reference may have one half of an answer, and say of the other that there is none."""
+    start = 0
+    for end in sentence_ends(text).tolist():
+        yield text[start:end]
+        start = end
