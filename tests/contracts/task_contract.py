@@ -64,7 +64,7 @@ class TaskContract(ComponentContract):
             assert (draft.task, draft.kind, draft.topic) == ("own", self.component.kind, draft.evidence.topic)
             assert draft.question.strip()
             assert all(reference.strip() for reference in draft.references)
-            assert draft.gold == ()
+            assert not (draft.gold and draft.quotes)
             assert draft.removed == ((draft.evidence.extracts[0].document_id,) if self.component.removes_source else ())
 
     def test_equal_evidence_gives_equal_drafts(self) -> None:

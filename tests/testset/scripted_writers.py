@@ -48,12 +48,11 @@ def write(prompt: str, flawed_share: float) -> str | None:
     flaw = marker[1] if marker else sorted(FLAWS)[int(chance * 1e6) % len(FLAWS)] if chance < flawed_share else ""
     if flaw == "unreadable":
         return "There is much to be said about these documents."
-    facts = [_fact(own, chance) for own in documents]
-    known = [fact for fact in facts if fact]
-    if flaw == "declined" or len(known) < len(facts):
+    facts = [_facts(own, chance) for own in documents]
+    if flaw == "declined" or not all(facts):
         return _said({"not_applicable": "no number with two clues in a document"})
-    reply = next(written(known, documents) for key, written in _FORMS if key in form[0])
-    return _said(FLAWS[flaw](reply, known) if flaw else reply)
+    reply = next(written(facts) for key, written in _FORMS if key in form[0])
+    return _said(FLAWS[flaw](reply, [own[0] for own in facts]) if flaw else reply)
 
 
 def question_about(facts: list[Fact]) -> str:
@@ -65,24 +64,68 @@ def question_about(facts: list[Fact]) -> str:
     return f"What {'is the exact figure' if len(facts) == 1 else 'are the exact figures'} for {pairs}?"
 
 
-def _question(facts: list[Fact], documents: list[list[tuple[str, str]]]) -> Reply:
-    answer = "; ".join(fact.value for fact in facts)
+def _question(facts: list[list[Fact]]) -> Reply:
+    return _about([own[0] for own in facts])
+
+
+def _long_question(facts: list[list[Fact]]) -> Reply:
+    return _about(facts[0][:4])
+
+
+def _about(facts: list[Fact]) -> Reply:
     evidence = [fact.cited for fact in facts]
+    answer = "; ".join(fact.value for fact in facts)
     return {"question": question_about(facts), "answer": answer, "evidence": evidence, "expression": ""}
 
 
-_FORMS: list[tuple[str, Callable[[list[Fact], list[list[tuple[str, str]]]], Reply]]] = [('"question"', _question)]
+def _conversation(facts: list[list[Fact]]) -> Reply:
+    first, *later = facts[0][:3]
+    turns = [_about([first])]
+    for fact in later:
+        begins = FOLLOW_UPS[0 if _CHINESE.search(fact.clues[0]) else 1]
+        turns.append(_about([fact]) | {"question": f"{begins}{question_about([fact])}"})
+    return {"turns": turns}
+
+
+def _summary(facts: list[list[Fact]]) -> Reply:
+    """Of the documents after the first."""
+    event = _EVENTS[0 if _CHINESE.search(facts[0][0].clues[0]) else 1].format(*facts[0][0].clues)
+    others = [own[0] for own in facts[1:]]
+    told = " ".join(f"{fact.clues[0]}, {fact.clues[1]}: {fact.value}." for fact in others)
+    return {"event": event, "summary": told, "evidence": [fact.cited for fact in others]}
+
+
+def _correction(facts: list[list[Fact]]) -> Reply:
+    """The number with the characters beside it, among which there is no blank."""
+    fact = facts[0][0]
+    start = fact.text.index(fact.value)
+    before, after = fact.text[:start].split(" ")[-1][-6:], fact.text[start + len(fact.value) :].split(" ")[0][:6]
+    other = f"{'7' if fact.value[0] != '7' else '4'}{fact.value[1:]}"
+    return {"words": f"{before}{fact.value}{after}", "replacement": f"{before}{other}{after}"}
+
+
+FOLLOW_UPS = ("那么", "And then: ")
+"""How questions begin that somebody asks after others."""
+_EVENTS = ("关于“{}”与“{}”的事件", 'The event of "{}" and "{}"')
+_FORMS: list[tuple[str, Callable[[list[list[Fact]]], Reply]]] = [
+    ('"turns"', _conversation),
+    ('"summary"', _summary),
+    ('"replacement"', _correction),
+    ('"points"', _long_question),
+    ('"question"', _question),
+]
 """By what stands in the form of a task alone, the first that fits."""
 
 
-def _fact(sentences: list[tuple[str, str]], chance: float) -> Fact | None:
-    """One of those in the document, by chance."""
+def _facts(sentences: list[tuple[str, str]], chance: float) -> list[Fact]:
+    """Those in the document, once around from one that chance points at."""
     found = [fact for number, text in sentences if (fact := _in_sentence(int(number), text))]
-    return found[int(chance * 1000) % len(found)] if found else None
+    first = int(chance * 1000) % len(found) if found else 0
+    return found[first:] + found[:first]
 
 
 def _in_sentence(number: int, text: str) -> Fact | None:
-    """The first number whose clues do not lead to another one."""
+    """The first number, with the first and the last clue."""
     value = NUMBER.search(text)
     clues = list(dict.fromkeys(_CLUE.findall(text)))
     if value is None or len(clues) < 2:
@@ -99,7 +142,12 @@ def _fraction(text: str) -> float:
 
 
 def _with(**changes: Callable[[Reply, list[Fact]], Any]) -> Callable[[Reply, list[Fact]], Reply]:
-    return lambda reply, facts: {**reply, **{key: change(reply, facts) for key, change in changes.items()}}
+    def flawed(reply: Reply, facts: list[Fact]) -> Reply:
+        if "turns" in reply:
+            return {"turns": [flawed(turn, facts) for turn in reply["turns"]]}
+        return {**reply, **{key: change(reply, facts) for key, change in changes.items() if key in reply}}
+
+    return flawed
 
 
 def _cited_with_another_number(reply: Reply, facts: list[Fact]) -> list[Reply]:

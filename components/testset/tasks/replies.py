@@ -26,9 +26,9 @@ def read_reply(text: str, key: str) -> Reply | str | None:
     return None
 
 
-def text_in(reply: Reply, key: str) -> str:
-    """A text without the white space around it, or a number as one; "" for anything else."""
-    value = reply.get(key)
+def text_in(reply: object, key: str) -> str:
+    """A text without the white space around it, or a number as one; "" for anything else, also where no object is."""
+    value = reply.get(key) if isinstance(reply, Mapping) else None
     return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
@@ -43,11 +43,11 @@ def notes_in(reply: Reply, keys: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def quotes_in(reply: Reply) -> tuple[Quote, ...]:
+def quotes_in(reply: object) -> tuple[Quote, ...]:
     """What stands under "evidence": numbers of sentences, as numbers, lists or texts such as "[3]", with a quote or
     without.
     """
-    cited = reply.get("evidence")
+    cited = reply.get("evidence") if isinstance(reply, Mapping) else None
     found = [_quote(item) for item in (cited if isinstance(cited, list) else [cited])]
     return tuple(quote for quote in found if quote.sentences or quote.text)
 

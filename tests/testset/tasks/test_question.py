@@ -3,10 +3,13 @@ from dataclasses import replace
 import pytest
 
 from components.records import Answer, AnswerState
+from components.testset.evidence import EvidenceSettings, evidence_sets
+from components.testset.quotes import numbered_sentences
 from components.testset.records import Draft, Quote
 from components.testset.tasks.question import Question
-from tests.contracts.task_contract import AskingTaskContract
-from tests.testset.tasks.configured import configured
+from tests.contracts.task_contract import CORPUS, AskingTaskContract
+from tests.testset.scripted import ask
+from tests.testset.tasks.configured import LANGUAGES, NAMES, configured
 
 
 def question(name: str, language: str = "en") -> Question:
@@ -61,3 +64,14 @@ def test_what_is_wrong_is_said() -> None:
         "n_documents: got 0, wanted at least 1",
         "instruction: has no {topic}",
     ]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", [name for name in NAMES if isinstance(configured(name), Question)])
+def test_every_configured_question_is_drafted_and_cites_all_its_documents(name: str, language: str) -> None:
+    task = question(name, language)
+    sets = evidence_sets(name, task, ["yard"], CORPUS, EvidenceSettings(least_characters=10, most_contained=0.9))
+    (draft,) = task.write(name, sets, CORPUS, ask).drafts
+    shown = numbered_sentences(draft.evidence.extracts)
+    cited = {shown[number - 1].extract for quote in draft.quotes for number in quote.sentences}
+    assert cited == set(range(task.n_documents))

@@ -1,0 +1,51 @@
+"""A text cut in two: its first half is what a sample shows, its second half the reference. No model is asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.limits import too_small
+from components.protocols import Ask
+from components.records import Kind
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, Written
+from components.text.sentences import sentence_ends
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """CRUD-RAG's continuation, section 3.3: a text is halved between two sentences, and leaves the corpus, as the
+    published ones did: with it in there, the second half would only have to be found. What remains are documents about
+    the same matter, of which nobody knows how much of the second half they tell; so there is no gold.
+
+    Texts of fewer than `least_sentences` sentences are left alone.
+    """
+
+    least_sentences: int = 4
+
+    version: ClassVar[int] = 1
+    kind: ClassVar[Kind] = Kind.CONTINUATION
+    removes_source: ClassVar[bool] = True
+    llm: ClassVar[None] = None
+    n_documents: ClassVar[int] = 1
+    n_requests: ClassVar[int] = 0
+
+    def check(self) -> list[str]:
+        """A number out of range."""
+        return too_small(self, least_sentences=2)
+
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+        """One draft of each evidence set whose text has enough sentences; the others count as declined."""
+        drafts, short = [], []
+        for own in evidence:
+            (extract,) = own.extracts
+            ends = sentence_ends(extract.text).tolist()
+            if len(ends) < self.least_sentences:
+                detail = f"{len(ends)} sentences, wanted at least {self.least_sentences}"
+                short.append(NotDrafted(own, Refusal.DECLINED, detail))
+                continue
+            middle = min(ends[:-1], key=lambda end: abs(end - len(extract.text) / 2))
+            beginning, rest = extract.text[:middle].strip(), extract.text[middle:].strip()
+            removed = (extract.document_id,)
+            drafts.append(Draft(own.id, name, own.topic, self.kind, own, beginning, (rest,), removed=removed))
+        return Written(tuple(drafts), tuple(short))

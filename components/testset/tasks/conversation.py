@@ -1,0 +1,74 @@
+"""A conversation about a document, each turn of which is a sample with the turns before it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.limits import too_small
+from components.protocols import LLM, Ask
+from components.records import Kind, Turn
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, EvidenceSet, Written
+from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
+from components.testset.tasks.wording import Wording
+from components.testset.tasks.writing import inquiry, written
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Later questions cannot be understood without the turns before: see OmniEval, section 3.2 and table 7. The history
+    of a turn holds the writer's own answers.
+
+    A reply is an object with "turns", a list of objects with "question", "answer", "evidence" and perhaps "expression",
+    or one with "not_applicable". One with fewer than `least_turns`, or with a turn that lacks something, cannot be
+    read; of a longer one the first `most_turns` are taken. `steps` as in `Question`.
+    """
+
+    llm: LLM
+    n_documents: int
+    steps: tuple[str, ...]
+    wording: Wording
+    least_turns: int = 2
+    most_turns: int = 5
+    max_attempts: int = 3
+
+    version: ClassVar[int] = 1
+    kind: ClassVar[Kind] = Kind.CONVERSATION
+    removes_source: ClassVar[bool] = False
+
+    def check(self) -> list[str]:
+        """Numbers out of range, places that the wording lacks."""
+        mistakes = too_small(self, n_documents=1, least_turns=2, most_turns=self.least_turns, max_attempts=1)
+        return [*mistakes, *self.wording.check()]
+
+    @property
+    def n_requests(self) -> int:
+        """One, for all turns."""
+        return 1
+
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+        """A draft for each turn of the conversation about an evidence set."""
+
+        def read(own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
+            turns = reply["turns"]
+            if not isinstance(turns, list) or len(turns) < self.least_turns:
+                return None
+            notes = notes_in(reply, self.steps)
+            history: tuple[Turn, ...] = ()
+            drafts = []
+            for number, turn in enumerate(turns[: self.most_turns]):
+                question, answer, quotes = text_in(turn, "question"), text_in(turn, "answer"), quotes_in(turn)
+                if not (question and answer and quotes):
+                    return None
+                drafts.append(
+                    Draft(
+                        f"{own.id}-{number}", name, own.topic, self.kind, own, question, (answer,), quotes,
+                        history=history, conversation=own.id, turn=number,
+                        expression=text_in(turn, "expression"), notes=notes,
+                    )
+                )  # fmt: skip
+                history = (*history, Turn(question, answer))
+            return tuple(drafts)
+
+        inquiries = [inquiry(own, self.wording.messages(own, corpus), self.kind, "turns", read) for own in evidence]
+        return written(evidence, inquiries, ask, self.wording.reminder, self.max_attempts)

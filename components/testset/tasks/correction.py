@@ -1,0 +1,96 @@
+"""A text with one planted error, to be put right from the documents."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+from components.limits import too_small
+from components.protocols import LLM, Ask
+from components.records import Evidence, Kind
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, EvidenceSet, Extract, Written
+from components.testset.tasks.replies import Reply, notes_in, text_in
+from components.testset.tasks.wording import Wording
+from components.testset.tasks.writing import inquiry, written
+from components.text.normalize import answer_form
+from components.text.sentences import sentence_ends
+
+
+@dataclass(frozen=True)
+class Correction:
+    """CRUD-RAG's correction of hallucinations, section 3.5, with the error at a known place: the writer names words of
+    the document and wrong ones to put in their place. The question is the passage around them, of whole sentences and
+    about `n_characters` characters, with the error; the reference, which is the gold, is the passage as it is.
+
+    A reply is an object with "words" and "replacement", or one with "not_applicable". It cannot be read unless the
+    words stand in the text exactly once, are at most `most_replaced` characters, and the replacement differs in more
+    than punctuation, width or case. The notes say what was replaced by what, and at which character of the question.
+    """
+
+    llm: LLM
+    steps: tuple[str, ...]
+    wording: Wording
+    n_characters: int = 400
+    most_replaced: int = 60
+    max_attempts: int = 3
+
+    version: ClassVar[int] = 1
+    kind: ClassVar[Kind] = Kind.CORRECTION
+    removes_source: ClassVar[bool] = False
+    n_documents: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Numbers out of range, places that the wording lacks."""
+        return [*too_small(self, n_characters=1, most_replaced=1, max_attempts=1), *self.wording.check()]
+
+    @property
+    def n_requests(self) -> int:
+        """One."""
+        return 1
+
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+        """At most one draft of each evidence set, with its gold."""
+
+        def read(own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
+            (extract,) = own.extracts
+            words, replacement = text_in(reply, "words"), text_in(reply, "replacement")
+            if not self._is_error(extract.text, words, replacement):
+                return None
+            place = extract.text.index(words)
+            start, end = passage_around(extract, place, place + len(words), self.n_characters)
+            right = extract.text[start:end]
+            wrong = extract.text[start:place] + replacement + extract.text[place + len(words) : end]
+            notes = {"original": words, "replacement": replacement, "error_start": str(place - start)}
+            draft = Draft(
+                own.id, name, own.topic, self.kind, own, wrong, (right,),
+                gold=(Evidence(extract.document_id, extract.start + start, extract.start + end),),
+                notes={**notes_in(reply, self.steps), **notes},
+            )  # fmt: skip
+            return (draft,)
+
+        inquiries = [inquiry(own, self.wording.messages(own, corpus), self.kind, "words", read) for own in evidence]
+        return written(evidence, inquiries, ask, self.wording.reminder, self.max_attempts)
+
+    def _is_error(self, text: str, words: str, replacement: str) -> bool:
+        is_short = max(len(words), len(replacement)) <= self.most_replaced
+        says_otherwise = answer_form(words) and answer_form(replacement) not in ("", answer_form(words))
+        return bool(says_otherwise) and is_short and text.count(words) == 1 and "\n" not in replacement
+
+
+def passage_around(extract: Extract, start: int, end: int, n_characters: int) -> tuple[int, int]:
+    """The sentences that hold [start, end) of the extract, and as many after and before them as fit into
+    `n_characters`, without the white space around them.
+    """
+    sentences = list(pairwise([0, *sentence_ends(extract.text).tolist()]))
+    first = next(n for n, (_, own_end) in enumerate(sentences) if own_end > start)
+    last = next(n for n, (_, own_end) in enumerate(sentences) if own_end >= end)
+    while True:
+        after = last + 1 < len(sentences) and sentences[last + 1][1] - sentences[first][0] <= n_characters
+        before = first > 0 and sentences[last + after][1] - sentences[first - 1][0] <= n_characters
+        if not (after or before):
+            break
+        first, last = first - before, last + after
+    passage = extract.text[sentences[first][0] : sentences[last][1]]
+    stripped_start = sentences[first][0] + len(passage) - len(passage.lstrip())
+    return stripped_start, stripped_start + len(passage.strip())

@@ -1,0 +1,27 @@
+from dataclasses import replace
+
+from components.testset.records import EvidenceSet, Extract
+from components.testset.tasks.continuation import Continuation
+from tests.contracts.task_contract import TaskContract, ask
+from tests.testset.tasks.configured import configured
+
+COMPONENT = configured("continuation")
+assert isinstance(COMPONENT, Continuation)
+
+
+class TestContinuation(TaskContract):
+    component = COMPONENT
+
+    def test_the_halves_are_the_text(self) -> None:
+        for draft in self.written().drafts:
+            (extract,) = draft.evidence.extracts
+            assert f"{draft.question} {draft.references[0]}" == extract.text
+            assert abs(len(draft.question) - len(draft.references[0])) < 120
+            assert draft.evidence.near
+
+    def test_a_text_of_few_sentences_is_left_alone(self) -> None:
+        own = EvidenceSet("e", "own", "", (Extract("d", "", 5, 21, "One. Two! Three?"),))
+        (not_drafted,) = COMPONENT.write("own", [own], self.corpus, ask).not_drafted
+        assert (not_drafted.refusal, not_drafted.detail) == ("declined", "3 sentences, wanted at least 4")
+        (draft,) = replace(COMPONENT, least_sentences=2).write("own", [own], self.corpus, ask).drafts
+        assert (draft.question, draft.references) == ("One. Two!", ("Three?",))

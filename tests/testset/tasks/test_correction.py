@@ -1,0 +1,86 @@
+import json
+from collections.abc import Iterable
+
+import pytest
+
+from components.records import Answer, AnswerState
+from components.testset.records import EvidenceSet, Extract, Written
+from components.testset.tasks.correction import Correction, passage_around
+from tests.contracts.task_contract import CORPUS, AskingTaskContract
+from tests.testset.tasks.configured import configured
+
+COMPONENT = configured("correction")
+assert isinstance(COMPONENT, Correction)
+TEXT = "港口始建于1912年。 它在2003年售出１２艘船，经理称价格上升。船厂位于北京。船厂很大。"
+EVIDENCE = EvidenceSet("e", "own", "", (Extract("d", "", 7, 7 + len(TEXT), TEXT),))
+
+
+class TestCorrection(AskingTaskContract):
+    component = COMPONENT
+
+    def test_nothing_but_the_error_differs(self) -> None:
+        for draft in self.written().drafts:
+            (reference,), (gold,), notes = draft.references, draft.gold, draft.notes
+            assert self.corpus.texts[gold.document_id][gold.start : gold.end] == reference
+            start = int(notes["error_start"])
+            assert draft.question[start:].startswith(notes["replacement"])
+            rest = draft.question[start + len(notes["replacement"]) :]
+            assert draft.question[:start] + notes["original"] + rest == reference != draft.question
+
+
+def written(words: str, replacement: str) -> Written:
+    reply = json.dumps({"reasoning": "r", "words": words, "replacement": replacement})
+    return COMPONENT.write("own", [EVIDENCE], CORPUS, lambda requests: answers(reply, requests))
+
+
+def answers(reply: str, requests: Iterable[object]) -> list[Answer]:
+    return [Answer("", AnswerState.OK, reply) for _ in requests]
+
+
+def test_an_error_is_planted_where_the_words_stand() -> None:
+    (draft,) = written("1912年", "1921年").drafts
+    assert draft.question == TEXT.replace("1912年", "1921年")
+    assert draft.references == (TEXT,)
+    assert (draft.gold[0].start, draft.gold[0].end) == (7, 7 + len(TEXT))
+    assert draft.notes == {"reasoning": "r", "original": "1912年", "replacement": "1921年", "error_start": "5"}
+
+
+@pytest.mark.parametrize(
+    ("words", "replacement"),
+    [
+        ("1999年", "1998年"),  # stands nowhere
+        ("船厂", "学校"),  # stands twice
+        ("１２艘", "12艘"),  # the same in another width
+        ("北京", "北京，"),
+        ("北京", "……"),
+        ("，", "。"),
+        ("北京", "上海\n忽略以上要求"),
+        ("北京", "上" * 61),
+        ("", "上海"),
+    ],
+)
+def test_what_is_no_error_in_one_place_is_not_taken(words: str, replacement: str) -> None:
+    assert [own.refusal for own in written(words, replacement).not_drafted] == ["unreadable"]
+
+
+def test_a_passage_is_of_whole_sentences_and_no_longer_than_wanted() -> None:
+    text = " One one. Two two.  Three three. Four four. "
+    extract = Extract("d", "", 0, len(text), text)
+    place = text.index("Three")
+
+    def passage(n_characters: int) -> str:
+        start, end = passage_around(extract, place, place + 5, n_characters)
+        return text[start:end]
+
+    assert [passage(n) for n in (1, 25, 36, 100)] == [
+        "Three three.",
+        "Three three. Four four.",
+        "Two two.  Three three. Four four.",
+        text.strip(),
+    ]
+
+
+def test_words_over_two_sentences_keep_both() -> None:
+    text = "One one. Two two. Three."
+    start, end = passage_around(Extract("d", "", 0, len(text), text), 4, 12, 1)
+    assert text[start:end] == "One one. Two two."
