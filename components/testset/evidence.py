@@ -6,6 +6,7 @@ Chosen without any model and by the seed alone: what comes of a document does no
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
 from math import ceil
@@ -16,7 +17,7 @@ from components.testset.facts import facts
 from components.testset.protocols import Corpus, Task
 from components.testset.records import EvidenceSet, Extract
 from components.testset.windows import windows
-from components.text.near_duplicates import contained_share
+from components.text.near_duplicates import CONTAINED_SHINGLE_CHARACTERS, Shingles, overlap, shingles_of
 
 _FAIR_SHARE = 0.5
 """Of the facts in the best piece: pieces with fewer are left alone."""
@@ -27,8 +28,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 class EvidenceSettings:
     """Pieces have `least_characters` to `n_characters`; a document gives one evidence set for every
     `characters_per_set` begun, up to `most_sets`. Partners come from the `n_candidates` nearest documents, of which
-    those are left out that share more than `most_contained` of their 8-character shingles with a piece that is in the
-    set already, or it with them: they are copies, and say nothing new. `n_near` documents are named where a source is
+    those are left out that are copies, and say nothing new: of the 8-character shingles of the shorter one, they share
+    more than `most_contained` with a piece that is in the set already. `n_near` documents are named where a source is
     taken out of the corpus.
     """
 
@@ -133,7 +134,13 @@ def _distinct(piece: Extract, others: Sequence[Extract], most_contained: float) 
 
 
 def _are_copies(one: Extract, other: Extract, most_contained: float) -> bool:
-    return max(contained_share(one.text, [other.text]), contained_share(other.text, [one.text])) > most_contained
+    return overlap(_shingles(one.text), _shingles(other.text)) > most_contained
+
+
+@lru_cache(maxsize=256)
+def _shingles(text: str) -> Shingles:
+    """A piece is compared with many others, and those with each other."""
+    return shingles_of(text, CONTAINED_SHINGLE_CHARACTERS)
 
 
 def _set(name: str, extracts: tuple[Extract, ...], near: tuple[str, ...] = ()) -> EvidenceSet:

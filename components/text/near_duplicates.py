@@ -89,6 +89,12 @@ def jaccard(one: Shingles, other: Shingles) -> float:
     return n_shared / n_all if n_all else 0.0
 
 
+def overlap(one: Shingles, other: Shingles) -> float:
+    """The share of the shingles of the text with fewer that the other has too; 0 for a text without any."""
+    fewer = min(len(one), len(other))
+    return len(np.intersect1d(one, other, assume_unique=True)) / fewer if fewer else 0.0
+
+
 def contained_share(text: str, others: Sequence[str]) -> float:
     """The share of a text's shingles, of 8 characters, that the others have, all together; 0 for a text without any."""
     own = shingles_of(text, CONTAINED_SHINGLE_CHARACTERS)

@@ -49,7 +49,8 @@ def write(prompt: str, flawed_share: float) -> str | None:
     if flaw == "unreadable":
         return "There is much to be said about these documents."
     facts = [_facts(own, chance) for own in documents]
-    if flaw == "declined" or not all(facts):
+    n_wanted = 2 if '"turns"' in form[0] else 1
+    if flaw == "declined" or any(len(own) < n_wanted for own in facts):
         return _said({"not_applicable": "no number with two clues in a document"})
     reply = next(written(facts) for key, written in _FORMS if key in form[0])
     return _said(FLAWS[flaw](reply, [own[0] for own in facts]) if flaw else reply)

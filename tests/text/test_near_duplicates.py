@@ -1,6 +1,6 @@
 import pytest
 
-from components.text.near_duplicates import contained_share
+from components.text.near_duplicates import contained_share, overlap, shingles_of
 
 SENTENCE = "The harbour of Port Elsa was sold in 1912 to a bank."
 
@@ -13,3 +13,11 @@ def test_the_share_of_a_text_that_others_hold_together() -> None:
 
 def test_nothing_is_contained_in_nothing() -> None:
     assert contained_share(SENTENCE, []) == contained_share(SENTENCE, [""]) == contained_share("", [SENTENCE]) == 0
+
+
+def test_the_overlap_is_that_of_the_shorter_text() -> None:
+    assert overlap(shingles_of(SENTENCE), shingles_of(SENTENCE[:26])) == 1
+    assert overlap(shingles_of(SENTENCE[:26]), shingles_of(f"{SENTENCE[:13]} and a lighthouse")) == pytest.approx(
+        0.4, abs=0.1
+    )
+    assert overlap(shingles_of(""), shingles_of(SENTENCE)) == 0
