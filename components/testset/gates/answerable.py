@@ -1,0 +1,60 @@
+"""The gate that has the question answered from its gold."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.protocols import LLM, Ask
+from components.testset.gates.asked import gold_by_document, shown_gold, verdict_on
+from components.testset.gates.findings import Finding, verdict_of
+from components.testset.gates.form import ASKED
+from components.testset.gates.reading import Attempt, Reading
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, Verdict
+from components.testset.wording import Wording
+
+_NO_GOLD = Finding("no_gold", "nothing was cited, or nothing was located")
+
+
+@dataclass(frozen=True)
+class Answerable:
+    """A reader who is shown the gold alone, with the titles of its documents, must give the reference: `not_answerable`
+    if it finds no answer there, `other_answer` if it gives another one; `no_gold` if there is none to show. Applies to
+    questions.
+
+    `reading` has places for {question} and {documents}, `comparing` for {question}, {references} and {answer}.
+    """
+
+    llm: LLM
+    reading: Wording
+    comparing: Wording
+    max_attempts: int
+    tags: bool
+
+    version: ClassVar[int] = 1
+    n_requests: ClassVar[int] = 2
+
+    def check(self) -> list[str]:
+        return self._reading.mistakes("{question}", "{documents}")
+
+    def applies_to(self, draft: Draft) -> bool:
+        return draft.kind in ASKED
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        golds = [gold_by_document(draft, corpus) for draft in drafts]
+        tasks = [(draft, shown_gold(gold, corpus)) for draft, gold in zip(drafts, golds, strict=True) if gold]
+        attempts = iter(self._reading.attempts(tasks, ask))
+        return [
+            verdict_on(next(attempts), self.tags, _findings) if gold else verdict_of([_NO_GOLD], self.tags)
+            for gold in golds
+        ]
+
+    @property
+    def _reading(self) -> Reading:
+        return Reading(self.reading, self.comparing, self.max_attempts)
+
+
+def _findings(attempt: Attempt) -> Iterable[Finding]:
+    if not attempt.matches:
+        reason = "other_answer" if attempt.answer else "not_answerable"
+        yield Finding(reason, ": ".join(filter(None, [attempt.answer, attempt.reason])))

@@ -1,0 +1,52 @@
+"""What gates have in common that ask a model: what they show it, and the verdict where there is no reply."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from components.asking.templates import asked_question
+from components.asking.until_readable import Unread
+from components.records import Sample, ScoreState
+from components.testset.gates.findings import Finding, cut, verdict_of
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, Verdict, VerdictState
+from components.testset.wording import quoted
+
+T = TypeVar("T")
+
+UNREADABLE = "verdict_unreadable"
+
+
+def verdict_on(reply: T | Unread, tags: bool, findings: Callable[[T], Iterable[Finding]]) -> Verdict:
+    """What `findings` makes of a reply; FAILED for a request that failed. What could not be read is itself a finding:
+    a draft of which nobody knows whether it is good is not taken.
+    """
+    if not isinstance(reply, Unread):
+        return verdict_of(findings(reply), tags)
+    if reply.state is ScoreState.FAILED:
+        return Verdict(VerdictState.FAILED, detail=cut(reply.reason))
+    return verdict_of([Finding(UNREADABLE, reply.reason)], tags)
+
+
+def asked(draft: Draft) -> str:
+    """The question; a later turn of a conversation with those before it."""
+    return asked_question(Sample(draft.id, "", draft.kind, draft.question, (), history=draft.history))
+
+
+def gold_by_document(draft: Draft, corpus: Corpus) -> dict[str, str]:
+    """The words of the gold by document, in the order of the gold; pieces of one document one after the other."""
+    pieces: dict[str, list[str]] = {}
+    for unit in draft.gold:
+        pieces.setdefault(unit.document_id, []).append(corpus.texts[unit.document_id][unit.start : unit.end])
+    return {document_id: " … ".join(own) for document_id, own in pieces.items()}
+
+
+def shown_gold(gold: Mapping[str, str], corpus: Corpus) -> str:
+    """By document, with its title."""
+    return shown_texts([(corpus.titles[document_id], text) for document_id, text in gold.items()])
+
+
+def shown_texts(texts: Sequence[tuple[str, str]]) -> str:
+    """(title, text) each as a numbered document; "" for none."""
+    return "\n".join(
+        f"<document {n}>{quoted(title)}\n{quoted(text)}\n</document {n}>" for n, (title, text) in enumerate(texts, 1)
+    )

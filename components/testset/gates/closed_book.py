@@ -1,0 +1,52 @@
+"""The gate that has the question answered without any text."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.protocols import LLM, Ask
+from components.testset.gates.asked import verdict_on
+from components.testset.gates.findings import Finding
+from components.testset.gates.form import ASKED
+from components.testset.gates.reading import Attempt, Reading
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, Verdict
+from components.testset.wording import Wording
+
+
+@dataclass(frozen=True)
+class ClosedBook:
+    """A reader without any text must not give the reference (`closed_book`): what models know, or can guess from the
+    question, says nothing of retrieval. Applies to questions; a text to be continued, summarised or corrected brings
+    what is needed with it.
+
+    `reading` has a place for {question}, `comparing` for {question}, {references} and {answer}.
+    """
+
+    llm: LLM
+    reading: Wording
+    comparing: Wording
+    max_attempts: int
+    tags: bool
+
+    version: ClassVar[int] = 1
+    n_requests: ClassVar[int] = 2
+
+    def check(self) -> list[str]:
+        return self._reading.mistakes("{question}")
+
+    def applies_to(self, draft: Draft) -> bool:
+        return draft.kind in ASKED
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        attempts = self._reading.attempts([(draft, "") for draft in drafts], ask)
+        return [verdict_on(attempt, self.tags, _findings) for attempt in attempts]
+
+    @property
+    def _reading(self) -> Reading:
+        return Reading(self.reading, self.comparing, self.max_attempts)
+
+
+def _findings(attempt: Attempt) -> Iterable[Finding]:
+    if attempt.matches:
+        yield Finding("closed_book", attempt.answer)

@@ -1,0 +1,75 @@
+"""The gate that takes one document away at a time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar
+
+from components.asking.until_readable import Unread
+from components.limits import too_small
+from components.protocols import LLM, Ask
+from components.records import ScoreState
+from components.testset.gates.asked import gold_by_document, shown_gold, verdict_on
+from components.testset.gates.findings import Finding, verdict_of
+from components.testset.gates.form import ASKED
+from components.testset.gates.reading import Attempt, Reading
+from components.testset.protocols import Corpus
+from components.testset.records import PASSED, Draft, Verdict
+from components.testset.wording import Wording
+
+
+@dataclass(frozen=True)
+class EachDocument:
+    """A reader who is shown the gold of all documents but one must not give the reference, whichever that is: otherwise
+    the document is not needed, and the question is not one over several (`document_not_needed`). Applies to questions
+    with gold in more than one document. One request for each, and one to compare where no rule decides; a draft over
+    more than `most_documents` is found to have `too_many_documents`, unasked.
+
+    `reading` has places for {question} and {documents}, `comparing` for {question}, {references} and {answer}.
+    """
+
+    llm: LLM
+    reading: Wording
+    comparing: Wording
+    most_documents: int
+    max_attempts: int
+    tags: bool
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        return too_small(self, most_documents=2) + self._reading.mistakes("{question}", "{documents}")
+
+    @property
+    def n_requests(self) -> int:
+        return 2 * self.most_documents
+
+    def applies_to(self, draft: Draft) -> bool:
+        return draft.kind in ASKED and len({unit.document_id for unit in draft.gold}) > 1
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        golds = [gold_by_document(draft, corpus) for draft in drafts]
+        tasks = [task for draft, gold in zip(drafts, golds, strict=True) for task in self._tasks(draft, gold, corpus)]
+        attempts = iter(self._reading.attempts(tasks, ask))
+        return [self._verdict(gold, attempts) for gold in golds]
+
+    def _tasks(self, draft: Draft, gold: dict[str, str], corpus: Corpus) -> Iterator[tuple[Draft, str]]:
+        for dropped in gold if len(gold) <= self.most_documents else ():
+            yield draft, shown_gold({own: text for own, text in gold.items() if own != dropped}, corpus)
+
+    def _verdict(self, gold: dict[str, str], attempts: Iterator[Attempt | Unread]) -> Verdict:
+        if len(gold) > self.most_documents:
+            seen = f"gold in {len(gold)} documents; wanted at most {self.most_documents}"
+            return verdict_of([Finding("too_many_documents", seen)], self.tags)
+        own = list(islice(attempts, len(gold)))
+        for dropped, attempt in zip(gold, own, strict=True):
+            if isinstance(attempt, Attempt) and attempt.matches:
+                return verdict_of([Finding("document_not_needed", f"{dropped}: {attempt.answer}")], self.tags)
+        unread = [attempt for attempt in own if isinstance(attempt, Unread)]
+        # A failed request first: it is worth repeating, and what it would say may settle the matter.
+        worst = min(unread, key=lambda reply: reply.state is not ScoreState.FAILED, default=None)
+        return PASSED if worst is None else verdict_on(worst, self.tags, lambda _: ())
+
+    @property
+    def _reading(self) -> Reading:
+        return Reading(self.reading, self.comparing, self.max_attempts)

@@ -1,0 +1,133 @@
+"""The gate at which another model looks the draft over, and may correct it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+from components.asking.reply import read_object, whole_number
+from components.asking.templates import numbered
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.limits import too_small
+from components.protocols import LLM, Ask
+from components.testset.gates.asked import asked, verdict_on
+from components.testset.gates.findings import Finding, cut
+from components.testset.gates.form import ASKED
+from components.testset.protocols import Corpus
+from components.testset.records import PASSED, Draft, Quote, Verdict, VerdictState
+from components.testset.tasks.replies import Reply, quotes_in, text_in
+from components.testset.tasks.wording import shown_documents
+from components.testset.wording import TEXT, Wording, object_schema
+
+_DROP, _CORRECT, _KEEP = 0, 1, 2
+_CITED = object_schema(sentences={"type": "array", "items": {"type": "integer"}}, quote=TEXT)
+_SCHEMA = object_schema(
+    reason=TEXT,
+    grade={"type": "integer", "enum": [_DROP, _CORRECT, _KEEP]},
+    question=TEXT,
+    answer=TEXT,
+    evidence={
+        "type": "array",
+        "items": object_schema(sentences={"type": "array", "items": {"type": "integer"}}, quote=TEXT),
+    },
+    expression=TEXT,
+)
+
+
+@dataclass(frozen=True)
+class Grade:
+    """0 to drop the draft, 1 to correct it, 2 to keep it; then the draft as corrected."""
+
+    grade: int
+    reason: str
+    corrected: Draft | None = None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """An inspector, best another model than the writer, sees the draft with all of its evidence and drops it
+    (`dropped_by_inspector`), corrects it or keeps it. A corrected draft has no gold and goes through all gates once
+    more; if it is to be corrected again, it is rejected (`needs_second_correction`). Applies to questions. Source of
+    the three grades: Wang et al. 2024, "OmniEval", section 3.2.
+
+    `wording` has places for {question}, {references}, {quotes}, {expression} and {documents}.
+    """
+
+    llm: LLM
+    wording: Wording
+    max_attempts: int
+
+    version: ClassVar[int] = 1
+    n_requests: ClassVar[int] = 1
+    tags: ClassVar[bool] = False
+
+    def check(self) -> list[str]:
+        places = ("{question}", "{references}", "{quotes}", "{expression}", "{documents}")
+        return too_small(self, max_attempts=1) + self.wording.mistakes("wording", places)
+
+    def applies_to(self, draft: Draft) -> bool:
+        return draft.kind in ASKED
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        inquiries = [self._inquiry(draft) for draft in drafts]
+        replies = ask_until_readable(inquiries, ask, self.wording.reminder, self.max_attempts)
+        return [_verdict(draft, reply) for draft, reply in zip(drafts, replies, strict=True)]
+
+    def _inquiry(self, draft: Draft) -> Inquiry[Grade]:
+        values = {
+            "{question}": asked(draft),
+            "{references}": numbered(draft.references),
+            "{quotes}": numbered([_in_words(quote) for quote in draft.quotes]) or "-",
+            "{expression}": draft.expression or "-",
+            "{documents}": shown_documents(draft.evidence.extracts),
+        }
+        return Inquiry(self.wording.request(draft.id, values, draft.kind, _SCHEMA), partial(_read, draft))
+
+
+def _in_words(quote: Quote) -> str:
+    numbers = " ".join(f"[{number}]" for number in quote.sentences)
+    return " ".join(filter(None, [numbers, quote.text]))
+
+
+def _read(draft: Draft, text: str) -> Grade | None:
+    """None also for a correction that brings nothing new, or only one of question and answer."""
+    reply = read_object(text, "grade") or {}
+    grade, reason = whole_number(reply.get("grade")), text_in(reply, "reason")
+    if grade == _CORRECT:
+        corrected = _corrected(draft, reply, reason)
+        return None if corrected is None else Grade(_CORRECT, reason, corrected)
+    return Grade(grade, reason) if grade in (_DROP, _KEEP) else None
+
+
+def _corrected(draft: Draft, reply: Reply, reason: str) -> Draft | None:
+    question, answer = text_in(reply, "question"), text_in(reply, "answer")
+    quotes = quotes_in(reply) or draft.quotes
+    is_new = (question, (answer,), quotes) != (draft.question, draft.references, draft.quotes)
+    if not (question and answer and is_new):
+        return None
+    return replace(
+        draft,
+        id=f"{draft.id}-corrected",
+        question=question,
+        references=(answer,),
+        quotes=quotes,
+        gold=(),
+        expression=text_in(reply, "expression"),
+        notes={
+            **draft.notes,
+            "question_before": draft.question,
+            "answer_before": "\n".join(draft.references),
+            "correction": reason,
+        },
+        was_corrected=True,
+    )
+
+
+def _verdict(draft: Draft, reply: Grade | Unread) -> Verdict:
+    if isinstance(reply, Unread) or reply.grade == _DROP:
+        return verdict_on(reply, False, lambda found: [Finding("dropped_by_inspector", found.reason)])
+    if reply.corrected is None:
+        return PASSED
+    if draft.was_corrected:
+        return Verdict(VerdictState.REJECTED, "needs_second_correction", cut(reply.reason))
+    return Verdict(VerdictState.CORRECTED, "corrected", cut(reply.reason), reply.corrected)

@@ -1,0 +1,66 @@
+"""The gate that has the question classified again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from components.asking.templates import numbered
+from components.asking.until_readable import Inquiry, ask_until_readable
+from components.limits import too_small
+from components.protocols import LLM, Ask
+from components.testset.gates.asked import asked, verdict_on
+from components.testset.gates.findings import Finding
+from components.testset.gates.form import ASKED
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, Topic, Verdict
+from components.testset.topics.options import Choice, shuffled
+from components.testset.wording import Wording
+
+
+@dataclass(frozen=True)
+class SameTopic:
+    """A model that is shown the question and its answer must choose the topic of the document that they come from, out
+    of all topics in an order shuffled by `seed` and draft; `other_topic` otherwise. Applies to questions that have a
+    topic. `wording` has places for {question}, {references} and {options}.
+    """
+
+    llm: LLM
+    wording: Wording
+    seed: int
+    max_attempts: int
+    tags: bool
+
+    version: ClassVar[int] = 1
+    n_requests: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        mistakes = too_small(self, max_attempts=1)
+        return mistakes + self.wording.mistakes("wording", ("{question}", "{references}", "{options}"))
+
+    def applies_to(self, draft: Draft) -> bool:
+        return draft.kind in ASKED and bool(draft.topic)
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        inquiries = [self._inquiry(draft, corpus.topics) for draft in drafts]
+        replies = ask_until_readable(inquiries, ask, self.wording.reminder, self.max_attempts)
+        names = {topic.slug: " / ".join(topic.path) for topic in corpus.topics}
+        return [
+            verdict_on(reply, self.tags, partial(_findings, draft, names))
+            for draft, reply in zip(drafts, replies, strict=True)
+        ]
+
+    def _inquiry(self, draft: Draft, topics: Sequence[Topic]) -> Inquiry[Choice]:
+        options = shuffled(topics, str(self.seed), "question", draft.id)
+        values = {
+            "{question}": asked(draft),
+            "{references}": numbered(draft.references),
+            "{options}": options.shown,
+        }
+        return Inquiry(self.wording.request(draft.id, values, draft.kind, options.schema), options.read)
+
+
+def _findings(draft: Draft, names: dict[str, str], choice: Choice) -> list[Finding]:
+    if choice.slug == draft.topic:
+        return []
+    return [Finding("other_topic", f"{names.get(choice.slug, 'none of the topics')}: {choice.reason}")]

@@ -1,0 +1,81 @@
+"""The gate that asks whether a question can be understood by itself."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import ClassVar, NamedTuple
+
+from components.asking.reply import flag, read_object
+from components.asking.until_readable import Inquiry, Unread, ask_until_readable
+from components.limits import too_small
+from components.protocols import LLM, Ask
+from components.testset.gates.asked import asked, verdict_on
+from components.testset.gates.findings import Finding
+from components.testset.gates.form import ASKED
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, Verdict, VerdictState
+from components.testset.wording import FLAG, TEXT, Wording, object_schema
+
+_SCHEMA = object_schema(about=TEXT, missing=TEXT, self_contained=FLAG)
+
+
+class Understood(NamedTuple):
+    """Whether a question can be understood; what it is about, or what is missing."""
+
+    is_clear: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class SelfContained:
+    """Somebody who is shown the question and no text must be able to say what is asked about: else
+    `not_self_contained`. A later turn of a conversation must be clear with the turns before it, and must not be without
+    them: else `history_not_needed`, and the turn is no test of a conversation. Applies to questions.
+
+    `wording` has a place for {question}.
+    """
+
+    llm: LLM
+    wording: Wording
+    max_attempts: int
+    tags: bool
+
+    version: ClassVar[int] = 1
+    n_requests: ClassVar[int] = 2
+
+    def check(self) -> list[str]:
+        return too_small(self, max_attempts=1) + self.wording.mistakes("wording", ("{question}",))
+
+    def applies_to(self, draft: Draft) -> bool:
+        return draft.kind in ASKED
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        shown = [[draft, replace(draft, history=())] if draft.history else [draft] for draft in drafts]
+        flat = [one for own in shown for one in own]
+        inquiries = [self._inquiry(f"question {n}", one) for n, one in enumerate(flat)]
+        read = ask_until_readable(inquiries, ask, self.wording.reminder, self.max_attempts)
+        replies = iter(read)
+        return [self._verdict(list(islice(replies, len(own)))) for own in shown]
+
+    def _inquiry(self, request_id: str, draft: Draft) -> Inquiry[Understood]:
+        return Inquiry(self.wording.request(request_id, {"{question}": asked(draft)}, draft.kind, _SCHEMA), _read)
+
+    def _verdict(self, replies: Sequence[Understood | Unread]) -> Verdict:
+        """The first that is not PASSED: with the history, then without."""
+        found = [verdict_on(reply, self.tags, partial(_findings, n > 0)) for n, reply in enumerate(replies)]
+        return next((verdict for verdict in found if verdict.state is not VerdictState.PASSED), found[0])
+
+
+def _findings(is_without_history: bool, understood: Understood) -> Iterable[Finding]:
+    if is_without_history and understood.is_clear:
+        yield Finding("history_not_needed", understood.detail)
+    if not is_without_history and not understood.is_clear:
+        yield Finding("not_self_contained", understood.detail)
+
+
+def _read(reply: str) -> Understood | None:
+    found = read_object(reply, "self_contained") or {}
+    is_clear = flag(found.get("self_contained"))
+    detail = str(found.get("about" if is_clear else "missing") or "").strip()
+    return None if is_clear is None else Understood(is_clear, detail)

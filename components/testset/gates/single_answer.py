@@ -1,0 +1,106 @@
+"""The gate that looks for another answer in the documents that are nearest to the question."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+from components.asking.reply import read_object, whole_number
+from components.asking.templates import numbered
+from components.asking.until_readable import Inquiry, ask_until_readable
+from components.limits import too_small
+from components.protocols import LLM, Ask
+from components.records import Kind
+from components.testset.gates.asked import asked, shown_texts, verdict_on
+from components.testset.gates.findings import Finding
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, Extract, Verdict, VerdictState
+from components.testset.wording import TEXT, Wording, object_schema
+
+_SCHEMA = object_schema(reason=TEXT, other_answer=TEXT, document={"type": "integer", "minimum": 0})
+
+
+class Other(NamedTuple):
+    """Another answer, "" for none, and the place of the document that gives it among those shown, from 0."""
+
+    answer: str
+    document: int
+
+
+@dataclass(frozen=True)
+class SingleAnswer:
+    """Among the `n_distractors` documents nearest to the question that are no gold, none may give another answer to it
+    that is as right as the reference (`several_answers`). What was looked at is kept in the draft's notes, as
+    "distractors". Applies to questions with a short answer: a long one can always be added to.
+
+    `wording` has places for {question}, {references} and {documents}. Without distractors nothing is asked.
+    """
+
+    llm: LLM
+    wording: Wording
+    n_distractors: int
+    max_attempts: int
+    tags: bool
+
+    version: ClassVar[int] = 1
+    n_requests: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        mistakes = too_small(self, n_distractors=1, max_attempts=1)
+        return mistakes + self.wording.mistakes("wording", ("{question}", "{references}", "{documents}"))
+
+    def applies_to(self, draft: Draft) -> bool:
+        return draft.kind in (Kind.QA, Kind.CONVERSATION)
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        found = self._distractors(drafts, corpus)
+        inquiries = [self._inquiry(draft, near) for draft, near in zip(drafts, found, strict=True) if near]
+        read = ask_until_readable(inquiries, ask, self.wording.reminder, self.max_attempts)
+        replies = iter(read)
+        verdicts = []
+        for draft, near in zip(drafts, found, strict=True):
+            reply = next(replies) if near else Other("", 0)
+            verdict = verdict_on(reply, self.tags, lambda other, near=near: _findings(other, near))  # type: ignore[misc]
+            verdicts.append(_with_distractors(verdict, draft, near))
+        return verdicts
+
+    def _distractors(self, drafts: Sequence[Draft], corpus: Corpus) -> list[list[Extract]]:
+        left_out = [{unit.document_id for unit in draft.gold} | {*draft.removed} for draft in drafts]
+        n = self.n_distractors + max(map(len, left_out), default=0)
+        queries = ["\n".join([*(turn.question for turn in draft.history), draft.question]) for draft in drafts]
+        return [
+            [extract for extract in near if extract.document_id not in own][: self.n_distractors]
+            for near, own in zip(corpus.nearest(queries, n), left_out, strict=True)
+        ]
+
+    def _inquiry(self, draft: Draft, near: Sequence[Extract]) -> Inquiry[Other]:
+        values = {
+            "{question}": asked(draft),
+            "{references}": numbered(draft.references),
+            "{documents}": shown_texts([(extract.title, extract.text) for extract in near]),
+        }
+
+        def read(reply: str) -> Other | None:
+            found = read_object(reply, "other_answer")
+            answer = str((found or {}).get("other_answer") or "").strip()
+            number = whole_number((found or {}).get("document")) or 0
+            if found is None or (answer and not 1 <= number <= len(near)):
+                return None
+            return Other(answer, number - 1)
+
+        return Inquiry(self.wording.request(draft.id, values, draft.kind, _SCHEMA), read)
+
+
+def _findings(other: Other, near: Sequence[Extract]) -> Iterable[Finding]:
+    if other.answer:
+        yield Finding("several_answers", f"{_place(near[other.document])}: {other.answer}")
+
+
+def _with_distractors(verdict: Verdict, draft: Draft, near: Sequence[Extract]) -> Verdict:
+    if verdict.state is VerdictState.FAILED or not near:
+        return verdict
+    notes = {**draft.notes, "distractors": "; ".join(map(_place, near))}
+    return replace(verdict, draft=replace(draft, notes=notes))
+
+
+def _place(extract: Extract) -> str:
+    return f"{extract.document_id} [{extract.start}:{extract.end}]"

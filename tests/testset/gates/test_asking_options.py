@@ -1,0 +1,25 @@
+"""The options of the gates that ask a model: built with their wordings, in every language."""
+
+from pathlib import Path
+
+import pytest
+
+from components.testset.protocols import Gate
+from tests.testset.composed import built, composed
+
+NAMES = ("same_topic", "self_contained", "answerable", "closed_book", "each_document", "single_answer", "inspection")
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "fr"])
+def test_options(tmp_path: Path, language: str) -> None:
+    nodes = composed(tmp_path, f"gates: [{', '.join(NAMES)}]", language)["gates"]
+    assert tuple(nodes) == NAMES
+    for node in nodes.values():
+        gate = built(node, Gate)
+        assert 1 <= gate.n_requests <= 8
+        wordings = [part for part in node.values() if isinstance(part, dict) and "instruction" in part]
+        assert wordings
+        for wording in wordings:
+            assert '{"' in wording["instruction"]
+            assert ("只输出一个 JSON 对象" in wording["instruction"]) == (language == "zh")
+            assert ("one JSON object and nothing else" in wording["instruction"]) == (language != "zh")

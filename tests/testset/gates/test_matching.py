@@ -1,0 +1,52 @@
+import pytest
+
+from components.testset.gates.matching import matches_by_rule
+
+TRUE = [
+    ("17.6 km", "17.6 km"),
+    ("１７.６ＫＭ。", "17.6km"),
+    ("《红楼梦》", "红楼梦"),
+    ("The line is 17.6 km long.", "17.6 km"),
+    ("它的总部在上海。", "上海"),
+    ("1,200,000 yuan", "1200000 yuan"),
+]
+FALSE = [
+    ("", "Paris"),
+    ("The text does not mention it.", "Paris"),
+    ("文中没有提及。", "上海"),
+    ("2019年", "2020年"),
+    ("-3", "3"),
+]
+OPEN = [
+    ("不是上海，而是北京", "上海"),
+    ("not Paris but Rome", "Paris"),
+    ("12 of 19 stops", "19 stops"),
+    ("1.2 million", "1,200,000"),
+    ("5.2%", "5.23%"),
+    ("0.05", "5%"),
+    ("Paris, the old town on the river that everybody knows from films and from books, I suppose", "Paris"),
+    ("the capital of France", "Paris"),
+    ("上海市", "上海浦东"),
+]
+
+
+@pytest.mark.parametrize(("answer", "reference"), TRUE)
+def test_the_same(answer: str, reference: str) -> None:
+    assert matches_by_rule(answer, [reference]) is True
+    assert matches_by_rule(answer, ["another one", reference]) is True
+
+
+@pytest.mark.parametrize(("answer", "reference"), FALSE)
+def test_another_or_none(answer: str, reference: str) -> None:
+    assert matches_by_rule(answer, [reference]) is False
+
+
+@pytest.mark.parametrize(("answer", "reference"), OPEN)
+def test_what_a_model_must_decide(answer: str, reference: str) -> None:
+    assert matches_by_rule(answer, [reference]) is None
+
+
+def test_one_reference_that_may_match_is_enough_to_ask() -> None:
+    assert matches_by_rule("2019", ["2020"]) is False
+    assert matches_by_rule("2019", ["2020", "the year after the war"]) is None
+    assert matches_by_rule("2019", []) is None
