@@ -32,6 +32,7 @@ LOADING = (
     "rerankers/test_cross_encoder.py",
     "rerankers/test_flag_embedding.py",
     "rerankers/test_late_interaction.py",
+    "runner/judge_training/test_training.py",
     "runner/models",
     "runner/output/test_logging_process.py",
     "runner/output/test_mlflow",

@@ -168,6 +168,7 @@ def test_every_command_is_run_here() -> None:
                 "export",
                 "export_rankings",
                 "judge_agreement",
+                "judge_training",  # by tests/runner/judge_training/test_training.py, where torch is loaded
                 "models",
                 "score",
                 "store",

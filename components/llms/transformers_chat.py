@@ -9,7 +9,7 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.llms.sampling import sampling_mistakes
 from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, Prompt, Written
-from components.pretrained.chat_template import template_mistakes, without_template
+from components.pretrained.chat_template import in_template, template_mistakes, without_template
 from components.pretrained.dtype import Dtype
 from components.pretrained.model_folder import (
     folder_hash,
@@ -117,11 +117,8 @@ class TransformersChat:
         tokenizer = causal.tokenizer
         if not (self.chat_template or tokenizer.chat_template):
             raise ComponentError(f"model {without_template(self.model)}")
-        messages = [{"role": message.role, "content": message.content} for message in request.messages]
         try:
-            text = tokenizer.apply_chat_template(
-                messages, chat_template=self.chat_template or None, add_generation_prompt=True, tokenize=False
-            )
+            text = in_template(tokenizer, request.messages, self.chat_template)
         except TemplateError as error:
             return _failed(request, f"the chat template refuses the messages: {error}", ErrorClass.BAD_REQUEST)
         try:

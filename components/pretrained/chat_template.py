@@ -1,13 +1,29 @@
 """Chat templates of models, tried before any work: a mistake in one would otherwise be an error of every answer."""
 
 import json
+from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from components.pretrained.model_folder import local_folder
+from components.records import Message
 
 _QUESTION = "Is this question in the prompt?"
 _SPECIAL_TOKENS = {f"{name}_token": f"<{name}>" for name in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")}
 """Stand in for those of the model's tokenizer, which templates may name."""
+
+
+def in_template(tokenizer: Any, messages: Sequence[Message], chat_template: str = "", *, asks: bool = True) -> str:
+    """The messages as the model reads them, in its own template or in `chat_template`; with `asks` up to where its
+    reply begins. Raises jinja2.TemplateError if the template takes no such messages.
+    """
+    text: str = tokenizer.apply_chat_template(
+        [{"role": message.role, "content": message.content} for message in messages],
+        chat_template=chat_template or None,
+        add_generation_prompt=asks,
+        tokenize=False,
+    )
+    return text
 
 
 def template_mistakes(model: str, chat_template: str) -> list[str]:

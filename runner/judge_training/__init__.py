@@ -1,0 +1,1 @@
+"""Training a judge on people's labels."""

@@ -1,0 +1,55 @@
+"""Questions divided into splits, so that each has its share of every metric and grade."""
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import DataError
+
+
+def divided(
+    groups: NDArray[np.int64], strata: Sequence[Sequence[Hashable]], shares: Sequence[float], seed: int
+) -> list[int]:
+    """The split of each item, as its place in `shares`, which sum to 1. `groups` int64[n_items] are those of items that
+    must not be parted, `strata` what each item counts as, any number of things. No split is without a group.
+
+    Groups go one by one, the largest first and equal ones in an order drawn with `seed`, to the split in which they
+    leave the least squared distance to each stratum's share, in relation to its size: a greedy form of iterative
+    stratification (Sechidis et al. 2011, "On the stratification of multi-label data"). Raises DataError for fewer
+    groups than splits.
+    """
+    counts = _counts(groups, strata)
+    n_groups = len(counts)
+    if n_groups < len(shares):
+        raise DataError(
+            f"{n_groups} groups of questions that have to stay together came, {len(shares)} or more were wanted: one "
+            "for each split. Label answers to more questions."
+        )
+    totals = counts.sum(axis=0)
+    lacking = np.outer(shares, totals)
+    order = np.lexsort((np.random.default_rng(seed).permutation(n_groups), -counts.sum(axis=1)))
+    split_of = np.full(n_groups, -1)
+    for n_done, group in enumerate(order.tolist()):
+        own = counts[group]
+        cost = ((own * (own - 2 * lacking)) / totals).sum(axis=1)
+        empty = [split for split in range(len(shares)) if split not in split_of]
+        if n_groups - n_done <= len(empty):
+            cost[[split for split in range(len(shares)) if split not in empty]] = np.inf
+        split = int(cost.argmin())
+        split_of[group] = split
+        lacking[split] -= own
+    return [int(split) for split in split_of[groups]]
+
+
+def _counts(groups: NDArray[np.int64], strata: Sequence[Sequence[Hashable]]) -> NDArray[np.float64]:
+    """How often each stratum occurs in each group, float64[n_groups, n_strata]."""
+    place: dict[Hashable, int] = {}
+    pairs = [
+        (group, place.setdefault(name, len(place)))
+        for group, own in zip(groups.tolist(), strata, strict=True)
+        for name in own
+    ]
+    counts = np.zeros((int(groups.max()) + 1, len(place)))
+    np.add.at(counts, tuple(np.array(pairs).T), 1.0)
+    return counts
