@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from components.limits import too_small
 from components.protocols import Ask
+from components.records import Kind
 from components.testset.protocols import Corpus
 from components.testset.quotes import locate
 from components.testset.records import Draft, Verdict
@@ -14,8 +15,9 @@ from components.testset.records import Draft, Verdict
 @dataclass(frozen=True)
 class Location:
     """Rejects drafts whose evidence is nowhere in the documents (`quote_not_found`) or in several places
-    (`quote_ambiguous`), and those over several texts that cite nothing of one (`evidence_unused`); tags those whose
-    words stand in another sentence than is cited (`cited_elsewhere`). All that pass have their gold.
+    (`quote_ambiguous`), those over several texts that cite nothing of one (`evidence_unused`), and those that rest on a
+    document which they take out of the corpus (`evidence_removed`); tags those whose words stand in another sentence
+    than is cited (`cited_elsewhere`). All that pass have their gold.
 
     `max_added_sentences` is how far gold is widened that its document has more than once; 0 for not at all.
     """
@@ -31,8 +33,8 @@ class Location:
         return too_small(self, max_added_sentences=0)
 
     def applies_to(self, draft: Draft) -> bool:
-        """To all: one without quotes has gold already, or none at all."""
-        return True
+        """To all but continuations, of which nobody knows where they stand."""
+        return draft.kind is not Kind.CONTINUATION
 
     def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
         return [locate(draft, corpus.texts, self.max_added_sentences) for draft in drafts]

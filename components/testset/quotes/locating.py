@@ -13,6 +13,7 @@ from components.testset.quotes.shown import ShownSentence, numbered_sentences
 from components.testset.records import PASSED, Draft, Extract, Quote, Verdict, VerdictState
 
 NOT_FOUND, AMBIGUOUS, UNUSED = "quote_not_found", "quote_ambiguous", "evidence_unused"
+LEAVES = "evidence_removed"
 CITED_ELSEWHERE = "cited_elsewhere"
 
 _QUOTED = 80
@@ -43,7 +44,8 @@ def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> Verdi
     shown with no words beside them, are `quote_not_found`. Gold that its document has more than once is widened by at
     most `most_added` sentences, those after and before it by turns, as far as the extract goes; words in several
     places, and gold that is still there twice, are `quote_ambiguous`. A text of several without any gold is
-    `evidence_unused`: a question over several texts needs each. A turn of a conversation need not.
+    `evidence_unused`: a question over several texts needs each; a turn of a conversation need not, nor a summary. Gold
+    in a document that the draft takes out of the corpus is `evidence_removed`.
 
     A draft with gold and without quotes, of a task that knows its places, stays as it is. `texts` are those of
     documents by id. Raises ComponentError if an extract is not what its document has there.
@@ -67,8 +69,10 @@ def locate(draft: Draft, texts: Mapping[str, str], most_added: int = 4) -> Verdi
     if isinstance(gold, _Nowhere):
         return Verdict(VerdictState.REJECTED, gold.reason, gold.detail)
     unused = {extract.document_id for extract in extracts} - {unit.document_id for unit in gold}
-    if unused and draft.kind is not Kind.CONVERSATION:
+    if unused and draft.kind not in (Kind.CONVERSATION, Kind.SUMMARIZATION):
         return Verdict(VerdictState.REJECTED, UNUSED, f"nothing cited of {', '.join(sorted(unused))}")
+    if leaving := {unit.document_id for unit in gold} & set(draft.removed):
+        return Verdict(VerdictState.REJECTED, LEAVES, f"leaves the corpus: {', '.join(sorted(leaving))}")
     located = replace(draft, gold=gold)
     if remarks:
         return Verdict(VerdictState.TAGGED, CITED_ELSEWHERE, "; ".join(remarks), located)

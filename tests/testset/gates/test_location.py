@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from components.records import Evidence
+from components.records import Evidence, Kind
 from components.testset.gates.location import Location
 from components.testset.records import Quote
 from tests.contracts.gate_contract import SilentGateContract
@@ -15,6 +15,11 @@ class TestLocation(SilentGateContract):
     corpus = CORPUS
     good = replace(DRAFT, quotes=(Quote((2,), "贷款增长了7%"),))
     bad = replace(DRAFT, quotes=(Quote((2,), "贷款增长了8%"),))
+
+
+def test_a_continuation_needs_no_gold() -> None:
+    assert not Location(0).applies_to(replace(DRAFT, kind=Kind.CONTINUATION))
+    assert Location(0).applies_to(replace(DRAFT, kind=Kind.SUMMARIZATION))
 
 
 def test_gold_comes_with_the_verdict_as_wide_as_the_field_lets_it() -> None:

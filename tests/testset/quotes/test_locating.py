@@ -119,8 +119,14 @@ def test_each_of_several_texts_is_needed_but_not_by_a_turn() -> None:
     draft = _draft(Quote((2,)), extracts=both)
     assert _rejected(locate(draft, TEXTS)) == "evidence_unused"
     assert locate(replace(draft, kind=Kind.CONVERSATION), TEXTS).state is VerdictState.PASSED
+    assert locate(replace(draft, kind=Kind.SUMMARIZATION), TEXTS).state is VerdictState.PASSED
     verdict = locate(_draft(Quote((6,)), Quote((2,)), extracts=both), TEXTS)
     assert _gold(verdict) == ["贷款增长了7%。", "基金规模为30亿元。"]
+
+
+def test_gold_that_leaves_the_corpus_is_none() -> None:
+    draft = replace(_draft(Quote((2,))), removed=("bank",))
+    assert _rejected(locate(draft, TEXTS)) == "evidence_removed"
 
 
 def test_known_gold_stays_as_it_is() -> None:
