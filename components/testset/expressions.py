@@ -1,0 +1,117 @@
+"""What a writer says it computed, computed again: sums, products and powers of numbers, and nothing else."""
+
+import ast
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import add, mul, sub, truediv
+
+from components.testset.quantities import SCALES, Quantity, quantities
+
+LONGEST = 500
+_LARGEST_EXPONENT, _LARGEST_VALUE = 200.0, 1e30
+
+_SIGNS = str.maketrans(
+    {"×": "*", "✕": "*", "·": "*", "÷": "/", "∕": "/", "−": "-", "–": "-", "—": "-", "[": "(", "]": ")"}
+)
+_EQUALS = re.compile(r"[=≈≒]")
+_TIMES = re.compile(r"(?<=[\d)%])\s*[xX]\s*(?=[\d(])")
+_OPERATOR = re.compile(r"[\d)%]\s*(?:[^\W\d]{1,8}\s*)?[-+*/^]")
+_THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:,\d{3})+(?![\d,])")
+_SCALE = "|".join(sorted(SCALES, key=len, reverse=True))
+_NUMBER = re.compile(
+    rf"[$€£¥]?\s?(\d+(?:\.\d+)?|\.\d+)\s*(?:({_SCALE})(?![a-z]))?\s*(?:(%)|[^\W\d_]{{1,8}})?", re.IGNORECASE
+)
+
+
+class UnreadableExpression(ValueError):
+    """An expression that is none, or one without a value; the message says why."""
+
+
+@dataclass(frozen=True)
+class Computed:
+    """The value of an expression; the numbers in it, as they are written; and those of them that may be counts:
+    exponents, and what a sum is divided by.
+    """
+
+    value: float
+    operands: tuple[Quantity, ...]
+    counts: frozenset[float]
+
+
+def compute(expression: str) -> Computed:
+    """Of numbers, + - * / ** (also × ÷ ^) and brackets; percent, thousands separators, units of ten thousand, and a
+    currency or another unit beside a number are read. Of what stands around equals signs it is the first part that
+    computes something.
+
+    Raises UnreadableExpression for anything else, for more than `LONGEST` characters, exponents above 200, a division
+    by zero, and a value that is no real number up to 1e30.
+    """
+    if len(expression) > LONGEST:
+        raise UnreadableExpression(f"{len(expression)} characters, at most {LONGEST} are read")
+    plain = _computing_part(unicodedata.normalize("NFKC", expression).translate(_SIGNS))
+    try:
+        tree = ast.parse(_NUMBER.sub(_as_python, plain).replace("^", "**").strip(), mode="eval")
+        return Computed(_bounded(_value(tree.body)), tuple(quantities(plain)), frozenset(_counts(tree)))
+    except (SyntaxError, RecursionError, MemoryError, ValueError, ArithmeticError, TypeError) as error:
+        raise UnreadableExpression(f"{expression}: {error}") from error
+
+
+def _computing_part(text: str) -> str:
+    parts = [_TIMES.sub(" * ", _THOUSANDS.sub(lambda n: n[0].replace(",", ""), part)) for part in _EQUALS.split(text)]
+    return next((part for part in parts if _OPERATOR.search(part)), parts[0])
+
+
+def _as_python(number: re.Match[str]) -> str:
+    digits, scale, percent = number.groups()
+    factors = [digits]
+    factors += [repr(SCALES[scale.lower()])] if scale else []
+    return f"({'*'.join(factors)}{'/100' if percent else ''})"
+
+
+_OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: add,
+    ast.Sub: sub,
+    ast.Mult: mul,
+    ast.Div: truediv,
+}
+
+
+def _value(node: ast.expr) -> float:
+    match node:
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return float(value)
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
+            return -_value(operand) if isinstance(sign, ast.USub) else _value(operand)
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            exponent = _value(right)
+            if abs(exponent) > _LARGEST_EXPONENT:
+                raise ValueError(f"an exponent of {exponent:g}, at most {_LARGEST_EXPONENT:g} is read")
+            return _bounded(_value(left) ** exponent)
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATIONS:
+            return _bounded(_OPERATIONS[type(operator)](_value(left), _value(right)))
+    raise ValueError(f"{ast.unparse(node)} is no number and no sum, product or power")
+
+
+def _bounded(value: float | complex) -> float:
+    if isinstance(value, complex) or not math.isfinite(value) or abs(value) > _LARGEST_VALUE:
+        raise ValueError("its value is no real number within bounds")
+    return value
+
+
+def _counts(tree: ast.AST) -> Iterator[float]:
+    """Numbers that stand in an exponent, and what sums are divided by: how many years, how many summands."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.BinOp(op=ast.Pow(), right=exponent):
+                yield from _constants(exponent)
+            case ast.BinOp(left=ast.BinOp(op=ast.Add()), op=ast.Div(), right=ast.Constant() as divisor):
+                yield from _constants(divisor)
+
+
+def _constants(tree: ast.AST) -> Iterator[float]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            yield float(node.value)

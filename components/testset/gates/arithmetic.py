@@ -1,0 +1,81 @@
+"""The gate that computes again what a writer says it computed."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.protocols import Ask
+from components.testset.expressions import Computed, UnreadableExpression, compute
+from components.testset.gates.findings import Finding, verdict_of
+from components.testset.protocols import Corpus
+from components.testset.quantities import Quantity, quantities
+from components.testset.records import Draft, Verdict
+
+_LESS = re.compile(
+    r"降|减|跌|少|低|亏|落|缩|\b(?:decreas|declin|drop|fell|fall|less|lower|loss|reduc|down|shrank|shrink)",
+    re.IGNORECASE,
+)
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Rejects drafts with an expression that cannot be computed (`expression_unreadable`), whose value is none of the
+    numbers in the reference as these are rounded (`arithmetic_wrong`), or in which there is a number that the gold does
+    not have (`operand_not_in_gold`).
+
+    A percentage counts as written and as a share, 3.5亿 as 3.5 and as 350,000,000; a reference that speaks of a
+    decrease need not have the sign. `constants` need not be in the gold (of a growth rate the 1, of a percentage the
+    100), nor need exponents and what a sum is divided by.
+    """
+
+    constants: tuple[float, ...]
+    tags: bool
+
+    version: ClassVar[int] = 1
+    llm: ClassVar[None] = None
+    n_requests: ClassVar[int] = 0
+
+    def applies_to(self, draft: Draft) -> bool:
+        """To those with an expression."""
+        return bool(draft.expression.strip())
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        return [verdict_of(self._findings(draft, corpus.texts), self.tags) for draft in drafts]
+
+    def _findings(self, draft: Draft, texts: Mapping[str, str]) -> Iterator[Finding]:
+        try:
+            computed = compute(draft.expression)
+        except UnreadableExpression as error:
+            yield Finding("expression_unreadable", str(error))
+            return
+        for reference in draft.references:
+            if not _is_given(computed.value, reference):
+                yield Finding(
+                    "arithmetic_wrong", f"{draft.expression} is {computed.value:g}; the reference: {reference}"
+                )
+        gold = [texts[unit.document_id][unit.start : unit.end] for unit in draft.gold if unit.document_id in texts]
+        if missing := list(self._missing(computed, quantities("\n".join(gold)))):
+            yield Finding("operand_not_in_gold", f"{', '.join(missing)} of {draft.expression}")
+
+    def _missing(self, computed: Computed, known: Sequence[Quantity]) -> Iterator[str]:
+        values = {abs(value) for quantity in known for value, _ in quantity.readings()}
+        free = {*map(float, self.constants), *computed.counts}
+        for operand in computed.operands:
+            readings = [abs(value) for value, _ in operand.readings()]
+            is_known = any(math.isclose(own, value, rel_tol=_CLOSE) for own in readings for value in values)
+            if not is_known and abs(operand.value) not in free:
+                yield f"{abs(operand.value):g}"
+
+
+def _is_given(value: float, reference: str) -> bool:
+    """Whether the value is one of the numbers of the reference, as exactly as that is written."""
+    values = [value, abs(value)] if value < 0 and _LESS.search(reference) else [value]
+    return any(
+        abs(own - given) <= step / 2 + _CLOSE * abs(given)
+        for own in values
+        for quantity in quantities(reference)
+        for given, step in quantity.readings()
+    )

@@ -1,0 +1,63 @@
+"""The gate for questions over several texts of which one says what the others say: that one is not needed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.protocols import Ask
+from components.testset.gates.findings import Finding, verdict_of
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, Verdict
+from components.text.near_duplicates import contained_share
+
+_FEWEST_CHARACTERS = 16
+"""Of a shorter text, most may stand anywhere."""
+
+
+@dataclass(frozen=True)
+class Containment:
+    """Rejects drafts over several documents if one of their texts (the extracts; of a draft without any, the gold) is
+    contained in the others taken together: `text_half_contained` from the share `half` of its 8-character shingles on,
+    `text_contained` from `whole`.
+    """
+
+    half: float
+    whole: float
+    tags: bool
+
+    version: ClassVar[int] = 1
+    llm: ClassVar[None] = None
+    n_requests: ClassVar[int] = 0
+
+    def check(self) -> list[str]:
+        if 0 < self.half <= self.whole <= 1:
+            return []
+        return [f"half and whole: got {self.half:g} and {self.whole:g}, wanted shares above 0, and half at most whole"]
+
+    def applies_to(self, draft: Draft) -> bool:
+        """To drafts over several documents."""
+        return len({extract.document_id for extract in draft.evidence.extracts}) > 1 or (
+            not draft.evidence.extracts and len({unit.document_id for unit in draft.gold}) > 1
+        )
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        return [verdict_of(self._findings(_texts_of(draft, corpus.texts)), self.tags) for draft in drafts]
+
+    def _findings(self, texts: Sequence[str]) -> Iterator[Finding]:
+        """The text that is contained most, if any is."""
+        shares = [
+            (contained_share(text, [*texts[:place], *texts[place + 1 :]]), -place)
+            for place, text in enumerate(texts)
+            if len(text) >= _FEWEST_CHARACTERS
+        ]
+        share, place = max(shares, default=(0.0, 0))
+        if share >= self.half:
+            reason = "text_contained" if share >= self.whole else "text_half_contained"
+            yield Finding(reason, f"{share:.0%} of text {1 - place} of {len(texts)}: {texts[-place]}")
+
+
+def _texts_of(draft: Draft, texts: Mapping[str, str]) -> list[str]:
+    """Gold that is not in the corpus has no text."""
+    if draft.evidence.extracts:
+        return [extract.text for extract in draft.evidence.extracts]
+    return [texts[unit.document_id][unit.start : unit.end] for unit in draft.gold if unit.document_id in texts]
