@@ -17,6 +17,7 @@ COMMANDS = {
     "repeats": ("analysis.repeats", "how much of a metric's noise is the samples, the answers, the judge"),
     "report": ("analysis.report.command", "what to take, why, what it costs and where it fails, on one page"),
     "samples": ("analysis.samples.command", "samples of a cell: question, answer, and where the evidence was"),
+    "testset": ("analysis.testset.command", "made evaluation data: accepted and rejected drafts with the reasons"),
     "table": ("analysis.tables", "a published table beside the cells of a sweep"),
 }
 """Command -> its module, which has `add_arguments(parser)` and `run(options) -> int`; and what it is for."""

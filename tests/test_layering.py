@@ -156,6 +156,8 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "runner.hit_texts",
         "runner.sample_verdicts",
         "runner.scored_samples",
+        "runner.testset.content",
+        "runner.testset.files",
         "components.forensics",
         "components.records",
         "components.errors",
@@ -196,7 +198,7 @@ FLOORS = {
     ),
     "runner.serving": ("runner.json_types", "runner.launch", "runner.pipeline", "runner.engine"),
     "runner.labels": ("runner.launch", "runner.pipeline", "runner.engine"),
-    "runner.testset": ("runner.lines_file", "runner.svg", "runner.launch", "runner.pipeline", "runner.engine"),
+    "runner.testset": ("runner.lines_file", "runner.output", "runner.launch", "runner.pipeline", "runner.engine"),
 }
 """What each package of the runner may import besides itself and components; on top are the commands."""
 

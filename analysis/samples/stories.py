@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from analysis.samples.excerpts import excerpt
 from analysis.samples.story import Excerpt, FoundUnit, GoldText, ShownHit, Side, Story
 from components.errors import DataError
 from components.forensics.verdicts import Verdict
@@ -14,8 +15,6 @@ from runner.hit_texts import CorpusTexts, corpus_texts
 from runner.loaded import LoadedSweep
 from runner.results import CellResult, documents_file, open_parquet, read_rows
 
-_AROUND, _BEGINNING, _END = 60, 220, 80
-"""Characters that are shown around gold, and of gold that is longer than both together."""
 _COLUMNS = (
     "id", "subset", "topic", "task", "question", "history", "references", "answerable", "gold", "found_gold",
     "retrieved", "answer", "state", "error",
@@ -96,14 +95,8 @@ def _story(
 def _excerpt(unit: Mapping[str, Any], corpus: CorpusTexts | None) -> Excerpt:
     if corpus is None or not unit["n_characters"]:
         return Excerpt()
-    text = corpus.text(unit["document_id"])
     start = unit["start"] or 0
-    end = start + unit["n_characters"]
-    before, gold, behind = text[max(0, start - _AROUND) : start], text[start:end], text[end : end + _AROUND]
-    n_left_out = len(gold) - _BEGINNING - _END
-    if n_left_out <= 0:
-        return Excerpt(before, gold, behind=behind)
-    return Excerpt(before, gold[:_BEGINNING], n_left_out, gold[-_END:], behind)
+    return excerpt(corpus.text(unit["document_id"]), start, start + unit["n_characters"])
 
 
 def _side(

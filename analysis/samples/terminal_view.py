@@ -27,10 +27,10 @@ def show(console: Console, told: Sequence[Story], names: Sequence[str], metric: 
         console.print()
         console.print(head, soft_wrap=True)
         for left, right in _lines(story, names, metric):
-            _print(console, left, right)
+            print_line(console, left, right)
 
 
-def _print(console: Console, left: str, right: Text) -> None:
+def print_line(console: Console, left: str, right: Text) -> None:
     """In a terminal the text is wrapped beside its name; in a pipe a line stays one."""
     wrapped = (
         right.wrap(console, console.width - _INDENT, overflow="fold") if console.is_terminal else right.split("\n")
@@ -70,7 +70,7 @@ def _of_gold(story: Story, side: Side) -> Iterator[Line]:
     for unit, found in shown:
         yield "gold", _text(f"{words.gold_head(unit)}: {words.found_text(unit, found)}")
         if side is story.sides[0] and unit.excerpt != Excerpt():
-            yield "", _marked(unit.excerpt)
+            yield "", marked(unit.excerpt)
     if len(story.gold) > len(shown):
         yield "", _text(f"and {len(story.gold) - len(shown)} more")
 
@@ -83,7 +83,7 @@ def _of_prompt(side: Side) -> Iterator[Line]:
         yield "", _text(f"and {len(side.prompt) - _N_HITS} more")
 
 
-def _marked(excerpt: Excerpt) -> Text:
+def marked(excerpt: Excerpt) -> Text:
     """The gold between « and », which a pipe has too."""
     left_out = f" … ({excerpt.n_left_out:,} more characters) … " if excerpt.n_left_out else ""
     parts = (excerpt.before, f"«{excerpt.gold}{left_out}{excerpt.rest}»", excerpt.behind)

@@ -20,8 +20,9 @@ _OF_A_RUN = (GlobalHydra, HydraConfig, JobRuntime, VersionBase)
 
 
 @contextmanager
-def own_hydra(config_dir: str | Path | None = None) -> Iterator[Hydra]:
-    """Hydra over `conf`, the presets, and `config_dir` if there is one. What Hydra was set to is put back at the end.
+def own_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterator[Hydra]:
+    """Hydra over `conf` (with the presets, where it is the runner's), and `config_dir` if there is one. What Hydra was
+    set to is put back at the end.
 
     Raises ConfigError for a folder that is not there.
     """
@@ -29,7 +30,7 @@ def own_hydra(config_dir: str | Path | None = None) -> Iterator[Hydra]:
     before = {kind: instances.pop(kind) for kind in _OF_A_RUN if kind in instances}
     try:
         setbase("1.3")
-        yield Hydra.create_main_hydra2("runner", _search_path(config_dir))
+        yield Hydra.create_main_hydra2("runner", _search_path(config_dir, conf))
     finally:
         for kind in _OF_A_RUN:
             instances.pop(kind, None)
@@ -54,8 +55,8 @@ def mode_from_flags(arguments: Sequence[str]) -> Iterator[None]:
         Hydra.get_mode = look_for_mode
 
 
-def _search_path(config_dir: str | Path | None) -> Any:
-    search_path = create_config_search_path(CONF)
+def _search_path(config_dir: str | Path | None, conf: str) -> Any:
+    search_path = create_config_search_path(conf)
     if config_dir is not None:
         if not Path(config_dir).is_dir():
             raise ConfigError(f"config_dir: got {str(config_dir)!r}, wanted a folder of configuration groups")

@@ -1,0 +1,1 @@
+"""Looking through made evaluation data: what was accepted and rejected, with the passages and the reasons."""

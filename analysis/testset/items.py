@@ -1,0 +1,146 @@
+"""What is shown of one draft: records without behaviour, read from the files of a set."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.samples.excerpts import excerpt
+from analysis.samples.story import Excerpt
+from components.errors import DataError
+from components.records import Documents, Sample
+from runner.testset.content import Testset
+from runner.testset.files import read_testset
+
+ACCEPTED = "accepted"
+_REJECTED = "rejected.jsonl"
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A place in a document; `title` and `excerpt` are empty where the document is not in the set."""
+
+    document_id: str
+    title: str
+    excerpt: Excerpt
+
+
+@dataclass(frozen=True)
+class Item:
+    """A draft with what became of it. `state` is "accepted", "rejected", or "failed" where a request failed; `remarks`
+    are those of gates, or why it was rejected.
+    """
+
+    id: str
+    topic: str
+    task: str
+    state: str
+    reason: str
+    gate: str
+    question: str
+    references: tuple[str, ...]
+    history: tuple[tuple[str, str], ...]
+    passages: tuple[Passage, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ShownSet:
+    """A set in a folder: all drafts, and its manifest's facts."""
+
+    folder: Path
+    testset: Testset
+    items: tuple[Item, ...]
+
+
+def read_items(folder: Path) -> ShownSet:
+    """The accepted drafts, then the others. Raises DataError."""
+    testset = read_testset(folder)
+    texts = _Texts(testset.documents)
+    items = [_accepted(sample, testset.provenance.get(sample.id, {}), texts) for sample in testset.samples]
+    rejected = folder / _REJECTED
+    if rejected.exists():  # a version that people made has none
+        items += [
+            _rejected(line, f"{rejected}, line {number}", texts)
+            for number, line in enumerate(rejected.read_text(encoding="utf-8").split("\n"), 1)
+            if line
+        ]
+    return ShownSet(folder, testset, tuple(items))
+
+
+class _Texts:
+    """The documents of a set, by id."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._row = {document_id: row for row, document_id in enumerate(documents.ids)}
+        self._documents = documents
+
+    def passage(self, document_id: str, start: int | None, end: int | None) -> Passage:
+        """A place, with the text around it."""
+        row = self._row.get(document_id)
+        if row is None:
+            return Passage(document_id, "", Excerpt())
+        return Passage(document_id, self._documents.titles[row], excerpt(self._documents.texts[row], start, end))
+
+
+def _accepted(sample: Sample, provenance: Mapping[str, Any], texts: _Texts) -> Item:
+    return Item(
+        sample.id,
+        sample.topic or "",
+        sample.task or "",
+        ACCEPTED,
+        "",
+        "",
+        sample.question,
+        sample.references,
+        tuple((turn.question, turn.answer) for turn in sample.history),
+        tuple(texts.passage(unit.document_id, unit.start, unit.end) for unit in sample.gold),
+        tuple(_remarks(provenance)),
+    )
+
+
+def _remarks(provenance: Mapping[str, Any]) -> list[str]:
+    tags = [f"{tag['gate']}: {tag['reason']} {tag['detail']}".strip() for tag in provenance.get("tags", ())]
+    notes = [f"{name}: {text}" for name, text in provenance.get("notes", {}).items()]
+    corrected = ["corrected after inspection"] if provenance.get("was_corrected") else []
+    return [*corrected, *tags, *notes]
+
+
+def _rejected(line: str, where: str, texts: _Texts) -> Item:
+    try:
+        record = json.loads(line)
+        places: Sequence[Mapping[str, Any]] = record.get("gold") or record["evidence"]
+        return Item(
+            record["id"],
+            record["topic"] or "",
+            record["task"],
+            record["state"],
+            record["reason"],
+            record["gate"],
+            record["question"],
+            tuple(record.get("references", ())),
+            tuple((turn["question"], turn["answer"]) for turn in record.get("history", ())),
+            tuple(texts.passage(place["document"], place.get("start"), place.get("end")) for place in places),
+            (f"{record['gate']}: {record['reason']} {record['detail']}".strip(),),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{where}: cannot be read ({error!r}); wanted a line as runner.generate writes it") from error
+
+
+def chosen(
+    items: Sequence[Item], *, state: str = "", reason: str = "", gate: str = "", topic: str = "", task: str = ""
+) -> list[Item]:
+    """Those that agree with all that is said; "" says nothing."""
+    wanted = {"state": state, "reason": reason, "gate": gate, "topic": topic, "task": task}
+    return [item for item in items if all(not value or getattr(item, name) == value for name, value in wanted.items())]
+
+
+def counts_by_reason(items: Sequence[Item]) -> dict[tuple[str, str], int]:
+    """(gate, reason) -> drafts that were rejected for it, the most frequent first."""
+    counts: dict[tuple[str, str], int] = {}
+    for item in items:
+        if item.state != ACCEPTED:
+            key = item.gate, item.reason or item.state
+            counts[key] = counts.get(key, 0) + 1
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))

@@ -1,0 +1,25 @@
+"""Drafts as an HTML page of its own, which needs no other file, no network and no JavaScript."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from analysis.html import page_environment
+from analysis.samples import words
+from analysis.testset.items import ACCEPTED, Item, ShownSet, counts_by_reason
+from analysis.testset.terminal_view import head_of
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(shown: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
+    """HTML of the page; `lines` say what is shown. All texts are escaped."""
+    environment = page_environment(_TEMPLATES)
+    environment.globals |= {"words": words, "head_of": head_of, "accepted": ACCEPTED}
+    groups: dict[tuple[str, str], list[Item]] = {}
+    for item in items:
+        groups.setdefault((item.topic, item.task), []).append(item)
+    template = environment.get_template("testset.html.j2")
+    coverage = shown.testset.about.get("coverage", [])
+    return template.render(
+        groups=groups, lines=lines, coverage=coverage, reasons=counts_by_reason(shown.items), key=shown.testset.key
+    )

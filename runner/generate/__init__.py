@@ -1,0 +1,1 @@
+"""python -m runner.generate: evaluation data of a corpus."""

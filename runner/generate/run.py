@@ -1,0 +1,94 @@
+"""One run: the bound before it, the waves, the files, and what is said of them."""
+
+import shlex
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from rich.console import Console
+
+from components.errors import DataError
+from components.json_value import Json
+from runner.display import make_console
+from runner.engine.environment import versions
+from runner.generate.tables import show_bound, show_coverage
+from runner.output.money import spent_text
+from runner.testset.bound import bound
+from runner.testset.coverage import coverage
+from runner.testset.making import Made, Making
+from runner.testset.outcomes import Outcome, Tried
+from runner.testset.release import release
+from runner.testset.settings import Generation
+
+EXIT_FULL, EXIT_SHORT, EXIT_INTERRUPTED = 0, 1, 130
+
+
+def run(settings: Generation, config: dict[str, Json]) -> int:
+    """Makes the set and says how far it came; returns the exit code. Raises RagGridError."""
+    console = make_console()
+    out = Path(settings.out)
+    if out.exists() and not out.is_dir():
+        raise DataError(f"out: {out} is no folder. Choose another place for the set.")
+    with closing(Making(settings, _Progress(console))) as making:
+        return _run(making, settings, config, console)
+
+
+def _run(making: Making, settings: Generation, config: dict[str, Json], console: Console) -> int:
+    out = Path(settings.out)
+    made = making.begin(ask=not settings.run.plan_only)
+    show_bound(console, made, bound(settings, len(made.documents), made.topics), settings)
+    if settings.run.plan_only:
+        return EXIT_FULL
+    making.run(made)
+    testset = release(out, made, _about(settings, config))
+    counts = coverage(made)
+    show_coverage(console, made, counts)
+    spent = making.spent
+    console.print(f"spent:    {spent_text(spent, settings.prices) if spent.n_requests else 'nothing'}", markup=False)
+    console.print(f"set:      {out}: {len(testset.samples)} samples, {len(testset.documents)} documents", markup=False)
+    is_short = any(count.short for count in counts.values())
+    if made.stopped:
+        console.print(
+            f"Not finished: {made.stopped}. Every reply is kept: the same command goes on from here.", markup=False
+        )
+    elif is_short:
+        console.print("Some cells are short: coverage.csv says why.", markup=False)
+    if testset.samples:
+        folder = shlex.quote(str(out))
+        console.print(
+            f"next:     python -m runner dataset=jsonl dataset.documents={folder}/documents.jsonl "
+            f"dataset.samples={folder}/samples.jsonl",
+            markup=False,
+            soft_wrap=True,
+        )
+    return EXIT_SHORT if is_short or made.stopped else EXIT_FULL
+
+
+def _about(settings: Generation, config: dict[str, Json]) -> dict[str, Json]:
+    """What made the set, for its manifest: nothing that differs between two runs of one configuration."""
+    own = {name: value for name, value in config.items() if name not in ("out", "run", "budget", "prices")}
+    models = {name: getattr(model, "model", type(model).__name__) for name, model in _models(settings).items()}
+    return {"models": models, "configuration": own, "versions": versions()}
+
+
+def _models(settings: Generation) -> dict[str, object]:
+    return {"writer": settings.llm, "checker": settings.checker}
+
+
+class _Progress:
+    """One line for each wave."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def stage(self, title: str, done: int, total: int) -> None:
+        pass
+
+    def wave(self, made: Made, tried: Sequence[Tried]) -> None:
+        n = sum(each.outcome is Outcome.ACCEPTED for each in made.tried)
+        n_wanted = made.wanted.per_cell * len(made.wanted.cells)
+        n_new = sum(each.outcome is Outcome.ACCEPTED for each in tried)
+        self._console.print(
+            f"wave {made.n_waves}: {len(tried)} evidence sets tried, {n_new} accepted; {n} of {n_wanted} samples",
+            markup=False,
+        )

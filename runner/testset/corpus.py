@@ -1,0 +1,162 @@
+"""The documents of a run: which of them samples may take out, and the search among the others."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import ClassVar
+
+import numpy as np
+
+from components.protocols import Chunker, WordTokenizer
+from components.records import Documents, Passages, Spans, SpanTexts
+from components.sparse_indexes.bm25 import Bm25
+from components.testset.records import Extract, Topic
+from components.text.tables import TermTable, build_term_table, query_terms, segment
+from runner.engine.codecs import Codec, Columns, Parts
+from runner.engine.run import Run
+from runner.engine.stage import Stage
+from runner.pipeline.data import CorpusCodec, ReadSource
+from runner.pipeline.terms import TermTableCodec
+
+_DEEPER = 4
+"""So many times more segments than documents are searched for: several may be of one document."""
+
+
+@dataclass(frozen=True, eq=False)
+class SourceCorpus(Stage[Documents]):
+    """The documents alone, by what is in them: counts of what was left out change nothing that follows."""
+
+    kind: ClassVar[str] = "testset_corpus"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Documents]] = CorpusCodec()
+
+    source: ReadSource
+
+    def make(self, run: Run) -> Documents:
+        """Those of the source, sorted by id."""
+        documents = run.read(self.source).documents
+        order = sorted(range(len(documents)), key=lambda row: documents.ids[row])
+        metadata = [documents.metadata[row] for row in order] if documents.metadata else ()
+        ids, titles, texts = (
+            [column[row] for row in order] for column in (documents.ids, documents.titles, documents.texts)
+        )
+        return Documents(ids, titles, texts, metadata)
+
+
+@dataclass(frozen=True)
+class SegmentIndex:
+    """BM25 over segments of those documents that stay in the corpus. `spans` are by position in the whole corpus."""
+
+    spans: Spans
+    terms: TermTable
+    built: Parts
+
+
+class SegmentIndexCodec:
+    """Arrays, and the vocabulary as a table."""
+
+    def encode(self, result: SegmentIndex) -> Parts:
+        """Every array under a name that says whose it is."""
+        spans, terms = Columns(Spans).encode(result.spans), TermTableCodec().encode(result.terms)
+        parts = {f"spans_{name}": part for name, part in spans.items()}
+        parts |= {f"terms_{name}": part for name, part in terms.items()}
+        return {**parts, **{f"index_{name}": part for name, part in result.built.items()}}
+
+    def decode(self, parts: Parts) -> SegmentIndex:
+        """The index."""
+
+        def own(prefix: str) -> Parts:
+            return {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)}
+
+        return SegmentIndex(Columns(Spans).decode(own("spans_")), TermTableCodec().decode(own("terms_")), own("index_"))
+
+
+@dataclass(frozen=True, eq=False)
+class IndexedSegments(Stage[SegmentIndex]):
+    """Cuts and indexes the documents that stay."""
+
+    kind: ClassVar[str] = "testset_index"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[SegmentIndex]] = SegmentIndexCodec()
+
+    chunker: Chunker
+    tokenizer: WordTokenizer
+    corpus: Stage[Documents]
+    removable_share: float
+    seed: int
+
+    def make(self, run: Run) -> SegmentIndex:
+        """Builds it."""
+        documents = run.read(self.corpus)
+        stays = np.array([not is_removable(i, self.removable_share, self.seed) for i in documents.ids], dtype=bool)
+        spans = self.chunker.chunk(documents, segment(documents.texts, self.chunker.length_tokenizer))
+        kept = stays[spans.document] if len(spans) else np.zeros(0, dtype=bool)
+        spans = Spans(spans.document[kept], spans.start[kept], spans.end[kept])
+        terms = build_term_table(documents.texts, self.tokenizer)
+        built = Bm25(tokenizer=self.tokenizer).build(_passages(documents, spans, terms))
+        return SegmentIndex(spans, terms, built)
+
+
+def _passages(documents: Documents, spans: Spans, terms: TermTable) -> Passages:
+    return Passages(SpanTexts(documents.texts, spans), terms.of_chunks(spans), ())
+
+
+def is_removable(document_id: str, share: float, seed: int) -> bool:
+    """Whether samples may take a document out of the corpus: nothing else is made of it then. By its id alone, so that
+    documents that come later change nothing about it.
+    """
+    return _fraction(f"{seed} removable {document_id}") < share
+
+
+def seeded_order(ids: Sequence[str], seed: int) -> list[str]:
+    """The ids in an order of their own for each seed, into which further ids fall without changing it."""
+    return sorted(ids, key=lambda own: (_fraction(f"{seed} order {own}"), own))
+
+
+def _fraction(text: str) -> float:
+    return int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big") / 2**64
+
+
+@dataclass(frozen=True)
+class SearchedCorpus:
+    """See `components.testset.protocols.Corpus`."""
+
+    documents: Documents
+    index: SegmentIndex
+    tokenizer: WordTokenizer
+    topics: Sequence[Topic] = ()
+
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """By id."""
+        return dict(zip(self.documents.ids, self.documents.texts, strict=True))
+
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """By id."""
+        return dict(zip(self.documents.ids, self.documents.titles, strict=True))
+
+    def nearest(self, queries: Sequence[str], n: int) -> list[list[Extract]]:
+        """For each query the best segments, at most `n`, each of another document; none for one without a known word.
+
+        Raises nothing for queries that find nothing.
+        """
+        if not queries or not len(self.index.spans):
+            return [[] for _ in queries]
+        bm25 = Bm25(tokenizer=self.tokenizer, max_share_without_hits=1.0)
+        terms = query_terms(queries, self.tokenizer, self.index.terms)
+        hits = bm25.search(self.index.built, Passages(queries, terms, ()), n * _DEEPER)
+        return [self._of_distinct_documents(row.tolist(), n) for row in hits.chunk]
+
+    def _of_distinct_documents(self, positions: Sequence[int], n: int) -> list[Extract]:
+        found: dict[int, Extract] = {}
+        spans = self.index.spans
+        for position in positions:
+            if position < 0 or len(found) == n:
+                break
+            row, start, end = int(spans.document[position]), int(spans.start[position]), int(spans.end[position])
+            if row not in found:
+                text = self.documents.texts[row][start:end]
+                found[row] = Extract(self.documents.ids[row], self.documents.titles[row], start, end, text)
+        return list(found.values())

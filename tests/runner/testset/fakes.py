@@ -1,0 +1,213 @@
+"""A run with small parts: a corpus in memory, a task that asks once, gates that look for marks in the documents."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from components.asking.templates import chat
+from components.chunkers.sentence import SentencePacking
+from components.prices import NO_PRICES
+from components.protocols import LLM, AnswersFrom, Ask
+from components.records import Answer, AnswerState, Documents, Evidence, Kind, Request, Sample
+from components.testset.evidence import EvidenceSettings
+from components.testset.near_duplicates import NearDuplicates
+from components.testset.protocols import Corpus
+from components.testset.records import (
+    PASSED,
+    Draft,
+    EvidenceSet,
+    NotDrafted,
+    Refusal,
+    Verdict,
+    VerdictState,
+    Written,
+)
+from components.tokenizers.english_stems import EnglishStems
+from runner.engine.spending import Budget
+from runner.testset.making import Made, Making
+from runner.testset.outcomes import Tried
+from runner.testset.settings import (
+    Generation,
+    GenerationLanguage,
+    GenerationRun,
+    TopicSettings,
+    WaveSettings,
+)
+
+ASKED: list[str] = []
+"""The prompts that came to any model of this process."""
+
+DOWN: set[str] = set()
+"""Words that make a request fail."""
+
+
+@dataclass(frozen=True)
+class Echo:
+    """Replies with the prompt."""
+
+    model: str = "echo"
+    max_new_tokens: int = 10
+
+    version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        for request in requests:
+            prompt = request.messages[-1].content
+            ASKED.append(prompt)
+            if any(word in prompt for word in DOWN):
+                yield Answer(request.id, AnswerState.ERROR, error="down")
+            else:
+                yield Answer(request.id, AnswerState.OK, prompt)
+
+
+def _asked(ask: Ask, prompt: str) -> Answer:
+    about = Sample(prompt, "", Kind.QA, "", ())
+    return ask([Request(prompt, chat("", prompt), about, ())])[0]
+
+
+@dataclass(frozen=True)
+class AskOnce:
+    """The question is the first sentence. Documents with DECLINE are declined."""
+
+    llm: LLM = field(default_factory=Echo)
+    removes_source: bool = False
+    n_turns: int = 1
+
+    version: ClassVar[int] = 1
+    kind: ClassVar[Kind] = Kind.QA
+    n_documents: ClassVar[int] = 1
+    n_requests: ClassVar[int] = 1
+
+    def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+        drafts: list[Draft] = []
+        refused = []
+        for own in evidence:
+            extract = own.extracts[0]
+            said = _asked(ask, f"{name}: {extract.text}")
+            if said.state is AnswerState.ERROR:
+                refused.append(NotDrafted(own, Refusal.FAILED, said.error))
+            elif "DECLINE" in extract.text:
+                refused.append(NotDrafted(own, Refusal.DECLINED, "told to"))
+            else:
+                gold = (Evidence(extract.document_id, extract.start, extract.end),)
+                first = Draft(own.id, name, own.topic, Kind.QA, own, extract.text, (extract.document_id,), gold=gold)
+                if self.removes_source:
+                    first = replace(first, gold=(), removed=(extract.document_id,))
+                turns = [
+                    replace(first, id=f"{own.id}-{n}", turn=n, conversation=own.id, question=f"{n}. {first.question}")
+                    for n in range(self.n_turns)
+                ]
+                drafts += turns if self.n_turns > 1 else [first]
+        return Written(tuple(drafts), tuple(refused))
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Rejects drafts that hold a mark, with the mark as the reason; with `corrects` it puts one without it there, and
+    with `turn` it looks at that turn alone. Asks its model about each.
+    """
+
+    mark: str
+    llm: LLM | None = None
+    corrects: bool = False
+    turn: int | None = None
+
+    version: ClassVar[int] = 1
+    tags: ClassVar[bool] = False
+
+    @property
+    def n_requests(self) -> int:
+        return 1 if self.llm else 0
+
+    def applies_to(self, draft: Draft) -> bool:
+        return self.turn is None or draft.turn == self.turn
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        return [self._verdict(draft, ask) for draft in drafts]
+
+    def _verdict(self, draft: Draft, ask: Ask) -> Verdict:
+        if self.llm and _asked(ask, f"{self.mark}? {draft.question}").state is AnswerState.ERROR:
+            return Verdict(VerdictState.FAILED, detail="down")
+        if self.mark not in draft.question:
+            return PASSED
+        if self.corrects and not draft.was_corrected:
+            question = draft.question.replace(self.mark, "corrected")
+            return Verdict(VerdictState.CORRECTED, draft=replace(draft, question=question, was_corrected=True))
+        return Verdict(VerdictState.REJECTED, self.mark.lower(), "it is there")
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Documents by id."""
+
+    texts: tuple[tuple[str, str], ...]
+
+    version: ClassVar[int] = 1
+
+    def fingerprint(self) -> str:
+        return str(hash(self.texts))
+
+    def read(self) -> tuple[Documents, Mapping[str, int | str]]:
+        ids = [document_id for document_id, _ in self.texts]
+        return Documents(ids, ["" for _ in ids], [text for _, text in self.texts]), {}
+
+
+def texts(n: int, marks: Mapping[int, str] | None = None) -> tuple[tuple[str, str], ...]:
+    """So many documents, each about a number of its own, some with a mark."""
+    return tuple(
+        (
+            f"d{number:03}",
+            f"Company {number} sold {number * 7919} lamps in its {number}th year {(marks or {}).get(number, '')}.",
+        )
+        for number in range(n)
+    )
+
+
+def generation(folder: Path, documents: tuple[tuple[str, str], ...], **changes: Any) -> Generation:
+    """Settings for a run in a folder."""
+    return replace(
+        Generation(
+            out=str(folder / "set"),
+            corpus=InMemory(documents),
+            topics=TopicSettings(),
+            tasks={"lamps": AskOnce()},
+            evidence=EvidenceSettings(least_characters=10),
+            gates={},
+            near_duplicates=NearDuplicates(),
+            chunk=SentencePacking(),
+            tokenizer=EnglishStems(),
+            language=GenerationLanguage("en"),
+            llm=Echo(),
+            checker=Echo(),
+            prices=NO_PRICES,
+            budget=Budget(),
+            run=GenerationRun(str(folder / "store")),
+            waves=WaveSettings(first=2, largest=8),
+        ),
+        **changes,
+    )
+
+
+class Silent:
+    """Tells nobody."""
+
+    def stage(self, title: str, done: int, total: int) -> None:
+        pass
+
+    def wave(self, made: Made, tried: Sequence[Tried]) -> None:
+        pass
+
+
+def make(settings: Generation) -> Made:
+    """A whole run."""
+    making = Making(settings, Silent())
+    made = making.begin()
+    making.run(made)
+    return made
+
+
+def most(n: int) -> Budget:
+    """A budget of requests."""
+    return Budget(max_requests=n)

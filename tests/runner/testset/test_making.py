@@ -1,0 +1,138 @@
+"""Runs with small parts: what is tried, what is asked again, where it ends."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from components.testset.near_duplicates import NearDuplicates
+from runner.testset.coverage import MOST_TRIES, NO_EVIDENCE, coverage
+from runner.testset.outcomes import EARLIER_TURN, Outcome
+from runner.testset.settings import WaveSettings
+from tests.runner.testset.fakes import ASKED, DOWN, AskOnce, Echo, Marks, generation, make, most, texts
+
+
+@pytest.fixture(autouse=True)
+def _nothing_asked() -> Iterator[None]:
+    ASKED.clear()
+    DOWN.clear()
+    yield
+    DOWN.clear()
+
+
+CELL = ("", "lamps")
+
+
+def test_a_run_ends_with_what_was_asked_for(tmp_path: Path) -> None:
+    made = make(generation(tmp_path, texts(40), per_cell=7))
+    assert len(made.accepted) == len({draft.question for draft in made.accepted}) == 7
+    count = coverage(made)[CELL]
+    assert (count.tried, count.accepted, count.rejected, count.short) == (7, 7, 0, "")
+    assert len(ASKED) == 7
+
+
+def test_every_draft_that_is_tried_is_accepted_or_rejected_for_one_reason(tmp_path: Path) -> None:
+    marks = dict.fromkeys(range(0, 30, 5), "DECLINE") | dict.fromkeys(range(1, 30, 5), "RUDE") | {3: "LONG RUDE"}
+    gates = {"long": Marks("LONG"), "rude": Marks("RUDE", Echo())}
+    made = make(generation(tmp_path, texts(30, marks), gates=gates, per_cell=30))
+    count = coverage(made)[CELL]
+    assert count.reasons == {"declined": 6, "rude": 6, "long": 1}
+    assert (count.tried, count.accepted, count.rejected) == (30, 17, 13)
+    assert count.short == NO_EVIDENCE
+    assert len(ASKED) == 30 + 30 - 6 - 1  # nobody asks about what is out already
+
+
+def test_a_corrected_draft_goes_through_all_gates_again(tmp_path: Path) -> None:
+    gates = {"corrected": Marks("fixed"), "typo": Marks("TYPO", corrects=True), "both": Marks("corrected RUDE")}
+    documents = texts(12, {1: "TYPO", 2: "TYPO RUDE"})
+    made = make(generation(tmp_path, documents, gates=gates, per_cell=12))
+    count = coverage(made)[CELL]
+    assert (count.accepted, count.reasons) == (11, {"corrected rude": 1})
+    (corrected,) = [draft for draft in made.accepted if draft.was_corrected]
+    assert "corrected" in corrected.question
+    assert "TYPO" not in corrected.question
+
+
+def test_a_second_run_asks_for_nothing_and_makes_the_same(tmp_path: Path) -> None:
+    settings = generation(tmp_path, texts(30, {4: "RUDE"}), gates={"rude": Marks("RUDE", Echo())}, per_cell=10)
+    first = make(settings)
+    n_asked = len(ASKED)
+    assert make(settings).tried == first.tried
+    assert len(ASKED) == n_asked > 0
+
+
+def test_another_gate_asks_nothing_of_the_writer_again(tmp_path: Path) -> None:
+    settings = generation(tmp_path, texts(20), gates={"rude": Marks("RUDE", Echo())}, per_cell=20)
+    make(settings)
+    ASKED.clear()
+    made = make(replace(settings, gates={"long": Marks("LONG"), **settings.gates}))
+    assert len(made.accepted) == 20
+    assert ASKED == []
+
+
+def test_a_budget_ends_a_run_with_whole_samples_and_a_larger_one_adds_to_them(tmp_path: Path) -> None:
+    settings = generation(tmp_path, texts(60), gates={"rude": Marks("RUDE", Echo())}, per_cell=30)
+    small = make(replace(settings, budget=most(20)))
+    assert len(ASKED) <= 20
+    assert "max_requests" in small.stopped
+    assert 0 < len(small.accepted) < 30
+    large = make(replace(settings, budget=most(500)))
+    assert len(large.accepted) == 30
+    assert large.accepted[: len(small.accepted)] == small.accepted
+    assert len(ASKED) == 60  # two for each sample, whatever was paid in which run
+    whole = make(replace(settings, run=replace(settings.run, store_dir=str(tmp_path / "other"))))
+    assert whole.tried == large.tried
+
+
+def test_failed_requests_are_no_rejections_and_are_asked_again(tmp_path: Path) -> None:
+    settings = generation(tmp_path, texts(12), gates={"rude": Marks("RUDE", Echo())}, per_cell=12)
+    DOWN.update({"lamps: Company 3 ", "RUDE? Company 5 "})
+    made = make(settings)
+    count = coverage(made)[CELL]
+    assert (count.tried, count.accepted, count.rejected, count.pending) == (12, 10, 0, 2)
+    assert count.short == "requests failed"
+    DOWN.clear()
+    ASKED.clear()
+    again = make(settings)
+    assert len(again.accepted) == 12
+    assert len(ASKED) == 3  # the draft and its gate, and the other's gate
+
+
+def test_a_server_that_is_down_ends_the_run(tmp_path: Path) -> None:
+    DOWN.add("Company")
+    made = make(generation(tmp_path, texts(200), per_cell=100))
+    assert "failed" in made.stopped
+    assert len(ASKED) == 2
+
+
+def test_no_cell_is_tried_more_often_than_allowed(tmp_path: Path) -> None:
+    documents = texts(50, dict.fromkeys(range(50), "RUDE"))
+    waves = WaveSettings(first=2, largest=8, most_tries=3)
+    made = make(generation(tmp_path, documents, gates={"rude": Marks("RUDE")}, per_cell=4, waves=waves))
+    count = coverage(made)[CELL]
+    assert (count.tried, count.short) == (12, MOST_TRIES)
+
+
+def test_of_a_conversation_the_turns_before_a_rejected_one_stay(tmp_path: Path) -> None:
+    gates = {"second": Marks("RUDE", turn=1), "first": Marks("LONG", turn=0)}
+    documents = texts(3, {1: "RUDE", 2: "LONG"})
+    tasks = {"lamps": AskOnce(n_turns=3)}
+    settings = generation(tmp_path, documents, gates=gates, tasks=tasks, per_cell=3)
+    made = make(replace(settings, near_duplicates=NearDuplicates(1.0)))
+    turns = {own.evidence.extracts[0].document_id: own for own in made.tried}
+    assert [len(turns[name].accepted) for name in ("d000", "d001", "d002")] == [3, 1, 0]
+    assert [own.verdict.reason for own in turns["d001"].rejected] == ["rude", EARLIER_TURN]
+    assert turns["d002"].outcome is Outcome.REJECTED
+    assert turns["d002"].reason == "long"
+
+
+def test_what_takes_its_source_out_uses_documents_of_its_own(tmp_path: Path) -> None:
+    tasks = {"lamps": AskOnce(), "gone": AskOnce(removes_source=True)}
+    made = make(generation(tmp_path, texts(80), tasks=tasks, per_cell=200, removable_share=0.3))
+    used: dict[str, set[str]] = {name: set() for name in tasks}
+    for tried in made.tried:
+        used[tried.cell[1]].add(tried.evidence.extracts[0].document_id)
+    assert used["lamps"] | used["gone"] == {f"d{n:03}" for n in range(80)}
+    assert used["lamps"] & used["gone"] == set()
+    assert len(used["gone"]) in range(10, 40)
