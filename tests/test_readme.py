@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
+from runner.annotate.__main__ import main as annotate
+from runner.testset.files import read_testset, write_testset
 from tests.conftest import MakeOnce
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import write as write_omnieval
@@ -21,6 +23,9 @@ from tests.extras import skip_without
 from tests.forked import run_forked
 from tests.llms.chat_server import Reply, chat_server
 from tests.models.tiny import save_bert, save_sentence_encoder
+from tests.runner.annotate.exports import rate, untouched
+from tests.runner.annotate.exports import write as write_export
+from tests.runner.testset.small import small_set
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -164,6 +169,7 @@ def test_every_command_is_run_here() -> None:
         *(
             f"runner.{name}"
             for name in (
+                "annotate",
                 "datasets",
                 "export",
                 "export_rankings",
@@ -335,6 +341,23 @@ def test_a_judge_against_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         done = run(["runner.judge_agreement", *words, f"judge.llm.base_url={server.url}"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "accuracy" in done.stdout
+
+
+def test_people_correct_a_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    testset = small_set()
+    write_testset(Path("SET"), testset)
+    for name, stars in (("ANN", 5), ("BO", 4)):
+        tasks = untouched(testset)
+        for task in tasks:
+            rate(task, stars)
+        write_export(Path(f"{name}.json"), tasks)
+    for arguments in with_module("runner.annotate"):
+        words = [word for word in arguments if word != "dev=1"]  # of the few samples there are two groups
+        assert annotate(words) == 0, arguments
+    assert len(json.loads(Path("tasks.json").read_text("utf-8"))) == len(testset.samples)
+    assert read_testset(Path("ACCEPTED")).key == testset.key
+    assert sorted(path.name for path in Path("PARTS").iterdir()) == ["test", "train"]
 
 
 def test_a_model_is_tried(tmp_path: Path) -> None:

@@ -49,6 +49,22 @@ class Testset:
         """Of the documents, by id."""
         return dict(zip(self.documents.ids, self.documents.texts, strict=True))
 
+    @cached_property
+    def titles(self) -> Mapping[str, str]:
+        """Of the documents, by id; "" for one without."""
+        return dict(zip(self.documents.ids, self.documents.titles, strict=True))
+
+    def next_version(self, samples: Iterable[Sample], edits: Iterable[Edit], about: Mapping[str, Json]) -> "Testset":
+        """Made of this one, with other samples, more edits and what made it: its parent is this one, unless its content
+        is the same, and with it its key. Of samples that are gone, provenance and edits go too.
+        """
+        samples = tuple(samples)
+        names = {sample.id for sample in samples}
+        provenance = {name: facts for name, facts in self.provenance.items() if name in names}
+        edits = tuple(edit for edit in (*self.edits, *edits) if edit.sample in names)
+        made = Testset(self.documents, samples, provenance, self.key, edits, {**self.about, **about})
+        return self if made.key == self.key else made
+
     def mistakes(self) -> list[str]:
         """Why it cannot be released: ids that occur twice, blank texts, gold that lies in no document of the set."""
         found = [f"the document '{name}' is there twice" for name in _repeated(self.documents.ids)]

@@ -1,0 +1,41 @@
+"""What people said of a set, made into its next version."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from components.errors import DataError
+from components.json_value import Json
+from components.testset.protocols import Gate
+from runner.annotate.annotations import Annotation
+from runner.annotate.gating import lines_of, rejected_by
+from runner.annotate.resolving import Conflict, resolve
+from runner.testset.content import Testset
+
+
+@dataclass(frozen=True)
+class Imported:
+    """`rejected` are lines of edited samples that a gate took out."""
+
+    testset: Testset
+    n_edits: int
+    conflicts: tuple[Conflict, ...]
+    rejected: tuple[dict[str, Json], ...]
+
+
+def imported(
+    testset: Testset, annotations: Sequence[Annotation], prefer: str | None, gates: Mapping[str, Gate]
+) -> Imported:
+    """The next version: fields that people changed, less the edited samples that a gate now rejects. Where nothing was
+    changed it is the same one. Raises DataError if nobody is called as `prefer` is.
+    """
+    annotators = sorted({own.annotator for own in annotations})
+    if prefer is not None and prefer not in annotators:
+        raise DataError(f"--prefer: '{prefer}' annotated nothing; annotators are: {', '.join(annotators) or 'none'}")
+    resolved = resolve(testset, annotations, prefer)
+    about = {"annotators": annotators}
+    edited = testset.next_version(resolved.samples, resolved.edits, about)
+    rejected = rejected_by(gates, edited, list(dict.fromkeys(edit.sample for edit in resolved.edits)))
+    names = {own.sample for own in rejected}
+    kept = [sample for sample in resolved.samples if sample.id not in names]
+    made = testset.next_version(kept, resolved.edits, about)
+    return Imported(made, len(resolved.edits), resolved.conflicts, tuple(lines_of(rejected, edited)))
