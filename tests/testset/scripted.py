@@ -9,9 +9,10 @@ from typing import ClassVar
 
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Message, Request
+from tests.testset.scripted_readers import READERS
 from tests.testset.scripted_writers import write
 
-ROLES: list[Callable[[str, float], str | None]] = [write]
+ROLES: list[Callable[[str, float], str | None]] = [*READERS, write]
 """Each replies to a prompt, with some flaw in this share of its replies; None to one that is not for it."""
 
 

@@ -18,6 +18,7 @@ NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _CLUE = re.compile(r"[\u4e00-\u9fff]{3,8}|[A-Za-z]{4,}")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _FORM = re.compile(r"^\{\".*$", re.MULTILINE)
+_TOPIC = re.compile(r"^(?:Topic of the \w+: |\w+所属主题：)(?:.* > )?(?!any$|不限$)([^:\n]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ def write(prompt: str, flawed_share: float) -> str | None:
     n_wanted = 2 if '"turns"' in form[0] else 1
     if flaw == "declined" or any(len(own) < n_wanted for own in facts):
         return _said({"not_applicable": "no number with two clues in a document"})
-    reply = next(written(facts) for key, written in _FORMS if key in form[0])
-    return _said(FLAWS[flaw](reply, [own[0] for own in facts]) if flaw else reply)
+    reply = _on_topic(next(written(facts) for key, written in _FORMS if key in form[0]), prompt)
+    return _said(FLAWS[flaw](reply, [own[0] for own in facts]) if flaw in FLAWS else reply)
 
 
 def question_about(facts: list[Fact]) -> str:
@@ -103,6 +104,18 @@ def _correction(facts: list[list[Fact]]) -> Reply:
     before, after = fact.text[:start].split(" ")[-1][-6:], fact.text[start + len(fact.value) :].split(" ")[0][:6]
     other = f"{'7' if fact.value[0] != '7' else '4'}{fact.value[1:]}"
     return {"words": f"{before}{fact.value}{after}", "replacement": f"{before}{other}{after}"}
+
+
+def _on_topic(reply: Reply, prompt: str) -> Reply:
+    """The question, or the first one, names the topic that is wanted."""
+    if "turns" in reply:
+        first, *later = reply["turns"]
+        return {"turns": [_on_topic(first, prompt), *later]}
+    topic = _TOPIC.search(prompt)
+    if "question" not in reply or topic is None:
+        return reply
+    about = "在{}方面，" if _CHINESE.search(reply["question"]) else "As to {}: "
+    return {**reply, "question": f"{about.format(topic[1])}{reply['question']}"}
 
 
 FOLLOW_UPS = ("那么", "And then: ")
@@ -155,6 +168,12 @@ def _cited_with_another_number(reply: Reply, facts: list[Fact]) -> list[Reply]:
     return [{"quote": NUMBER.sub("99887766", fact.text, count=1)} for fact in facts]
 
 
+def _other_citation(reply: Reply, facts: list[Fact]) -> list[Reply]:
+    """A sentence beside those that are needed."""
+    used = {fact.sentence for fact in facts}
+    return [{"sentences": [next(number for number in (1, 2) if number not in used)]}]
+
+
 FLAWS: dict[str, Callable[[Reply, list[Fact]], Reply]] = {
     "declined": lambda reply, facts: reply,
     "unreadable": lambda reply, facts: reply,
@@ -182,6 +201,23 @@ FLAWS: dict[str, Callable[[Reply, list[Fact]], Reply]] = {
     ),
     "changed_number": _with(evidence=_cited_with_another_number),
     "wrong_arithmetic": _with(expression=lambda reply, facts: f"{facts[0].value.replace(',', '')} * 7 + 1"),
+    "no_topic": _with(question=lambda reply, facts: question_about(facts)),
+    "nothing_named": _with(
+        question=lambda reply, facts: (
+            "具体数字一共是多少？" if _CHINESE.search(reply["question"]) else "What was the exact figure in the end?"
+        )
+    ),
+    "no_follow_up": _with(
+        question=lambda reply, facts: next(
+            (reply["question"].removeprefix(begin) for begin in FOLLOW_UPS if reply["question"].startswith(begin)),
+            reply["question"],
+        )
+    ),
+    "other_citation": _with(evidence=_other_citation),
+    "other_number": _with(answer=lambda reply, facts: f"9{facts[0].value}"),
+    "one_fact_asked": _with(
+        question=lambda reply, facts: question_about(facts[:1]), answer=lambda reply, facts: facts[0].value
+    ),
     "first_document_alone": _with(evidence=lambda reply, facts: reply["evidence"][:1]),
 }
 """What each makes of a good reply. Those of some tasks change nothing for others."""

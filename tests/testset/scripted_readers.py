@@ -1,0 +1,188 @@
+"""The scripted model as a voter, a reader, a judge and an inspector of what the scripted writer asks.
+
+A question's two clues stand in quotation marks, and its topic before it: the reader looks for a sentence with both
+clues and gives its first number; a topic is chosen by its name. A document that contains "flaw:" with one of MARKERS is
+voted on or inspected accordingly.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from itertools import pairwise
+
+from components.text.sentences import sentence_ends
+
+MARKERS = (
+    "flaw:tied_vote",
+    "flaw:out_of_domain",
+    "flaw:dropped",
+    "flaw:corrected",
+    "flaw:corrected_twice",
+    "flaw:no_verdict",
+)
+COMMON_KNOWLEDGE = {"leap year": "366", "闰年": "366"}
+"""What the reader knows without a text: the answer to questions with these words."""
+_PAIR = re.compile(r"“([^”]+)”[^“”]{1,3}“([^”]+)”|\"([^\"]+)\" and \"([^\"]+)\"")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_DOCUMENT = re.compile(r"<document \d+>[^\n]*\n(.*?)\n</document \d+>", re.DOTALL)
+_OPTION = re.compile(r"^\[([1-9]\d*)\] (.+)$", re.MULTILINE)
+_WORD = re.compile(r"[\u4e00-\u9fff]{2}|[A-Za-z]{5,}")
+_FOLLOW_UPS = ("那么", "And then: ")
+
+
+def vote(prompt: str, flawed_share: float) -> str | None:
+    """The option whose name stands in the text most often; for a document without any, one by its words alone, for a
+    question without any none. Voters agree, save on documents with a marker and on a share of the others.
+    """
+    if '"topic":' not in prompt:
+        return None
+    options = {_name(shown): int(number) for number, shown in _OPTION.findall(prompt[: prompt.index('"topic":')])}
+    text = prompt[prompt.index('"topic":') :]
+    is_document = "<document>" in text
+    is_adjudicator = "Opinions differ" in prompt or "不同意见" in prompt
+    counts = {name: text.lower().count(name.lower()) for name in sorted(options)}
+    best = max(counts, key=counts.__getitem__, default="")
+    if not counts or "flaw:out_of_domain" in text or not (is_document or counts[best]):
+        return _said(topic=0)
+    if not counts[best]:
+        best = sorted(options)[_hash(text) % len(options)]
+    if is_document and not is_adjudicator and ("flaw:tied_vote" in text or _fraction(prompt) < flawed_share):
+        best = [*sorted(options), ""][_hash(prompt.split("\n")[0]) % (len(options) + 1)]
+    return _said(topic=options.get(best, 0))
+
+
+def draft_topics(prompt: str, flawed_share: float) -> str | None:
+    """The commonest words of the documents, or the first names of the drafts."""
+    if '"topics":' not in prompt:
+        return None
+    lines = [shown for _, shown in _OPTION.findall(prompt[prompt.index('"topics":') :])]
+    drafted = [re.fullmatch(r"(.+?) / (.+?)(?:: .*)? \(\d+ / \d+\)", line) for line in lines]
+    names = list(dict.fromkeys(own[2] for own in drafted if own))
+    if not names:
+        names = [word for word, _ in Counter(word for line in lines for word in set(_WORD.findall(line))).most_common()]
+    topics = [{"area": "All", "name": name, "description": f"what has to do with {name}"} for name in names[:4]]
+    return json.dumps({"topics": topics}, ensure_ascii=False)
+
+
+def understand(prompt: str, flawed_share: float) -> str | None:
+    """A question with both clues is clear, a later turn with those before it alone."""
+    if '"self_contained":' not in prompt:
+        return None
+    question = _question(prompt)
+    refers_back = question.startswith(_FOLLOW_UPS) and "user: " not in prompt
+    is_clear = bool(_PAIR.search(question) or _known(question)) and not refers_back
+    return _said(about=question, missing="" if is_clear else "What is meant?", self_contained=is_clear)
+
+
+def read(prompt: str, flawed_share: float) -> str | None:
+    """The numbers that the clues lead to in the documents, "" unless there is one for each pair; without documents what
+    is known.
+    """
+    if '"answer":' not in prompt or '"question":' in prompt:
+        return None
+    question, documents = _question(prompt), _DOCUMENT.findall(prompt)
+    found = [_numbers(documents, clues) for clues in _clues(question)]
+    answer = "; ".join(own[0] for own in found) if found and all(found) else ""
+    return _said(answer=answer if documents else _known(question))
+
+
+def compare(prompt: str, flawed_share: float) -> str | None:
+    """By the numbers in reference and answer."""
+    if '"match":' not in prompt:
+        return None
+    asked = _blocks(
+        prompt, ("Reference", "参考答案"), ("Answer", "待比对的答案"), ("Does the answer", "就这个问题而言")
+    )
+    reference, answer = (Counter(_NUMBER.findall(block)) for block in asked[:2])
+    return _said(match=reference - Counter(["1"]) == answer or reference == answer)
+
+
+def look_for_others(prompt: str, flawed_share: float) -> str | None:
+    """Another number to which the clues of the question lead in a document."""
+    if '"other_answer":' not in prompt:
+        return None
+    question, reference = _blocks(prompt, ("Question:", "问题："), ("Answer", "认定的正确答案"), ("Could", "如果有人"))[
+        :2
+    ]
+    for number, document in enumerate(_DOCUMENT.findall(prompt), 1):
+        found = [value for clues in _clues(question) for value in _numbers([document], clues)]
+        if other := next((value for value in found if value not in reference), ""):
+            return _said(other_answer=other, document=number)
+    return _said(other_answer="", document=0)
+
+
+def inspect(prompt: str, flawed_share: float) -> str | None:
+    """Keeps all but what a marker, or chance, says otherwise of. What was corrected asks for the precise figure."""
+    if '"grade":' not in prompt:
+        return None
+    question, answer = _blocks(prompt, ("Question:", "问题："), ("Reference answer", "参考答案"), ("Cited", "标注"))
+    if "flaw:no_verdict" in prompt:
+        return "Hard to say."
+    if "flaw:dropped" in prompt:
+        return _said(grade=0)
+    corrected = question.replace("exact", "precise").replace("具体", "准确").split("user: ")[-1].strip()
+    is_to_correct = "flaw:corrected" in prompt or _fraction(prompt) < flawed_share
+    if "flaw:corrected_twice" in prompt or (is_to_correct and corrected not in question):
+        again = corrected if corrected not in question else corrected.replace("precise", "very precise")
+        return _said(grade=1, question=again, answer=answer.strip().removeprefix("[1] "), evidence=[], expression="")
+    return _said(grade=2)
+
+
+READERS: list[Callable[[str, float], str | None]] = [
+    vote, draft_topics, understand, look_for_others, compare, inspect, read,
+]  # fmt: skip
+
+
+def _said(**reply: object) -> str:
+    return json.dumps({"reason": "It is as the words say.", **reply}, ensure_ascii=False)
+
+
+def _name(option: str) -> str:
+    return option.partition(":")[0].split(" / ")[-1].strip()
+
+
+def _question(prompt: str) -> str:
+    """The last one that is asked, in one of the gates' wordings."""
+    after = re.split(r"^(?:Question:|问题：)$", prompt, flags=re.MULTILINE)[-1].strip()
+    return re.split(r"\n\n", after)[0].split("user: ")[-1].strip()
+
+
+def _blocks(prompt: str, *headings: Sequence[str]) -> list[str]:
+    """What stands between lines that begin so, in either language."""
+    places = []
+    for heading in headings:
+        found = re.search(rf"^(?:{'|'.join(map(re.escape, heading))})[^\n]*$", prompt, re.MULTILINE)
+        assert found, f"no line begins with {heading} in {prompt[:300]!r}"
+        places.append(found)
+    return [prompt[one.end() : other.start()] for one, other in pairwise(places)]
+
+
+def _clues(question: str) -> list[tuple[str, str]]:
+    return [(pair[0] or pair[2], pair[1] or pair[3]) for pair in _PAIR.findall(question)]
+
+
+def _numbers(documents: Sequence[str], clues: tuple[str, str]) -> list[str]:
+    """The first number of each sentence that has both clues."""
+    found = []
+    for document in documents:
+        start = 0
+        for end in sentence_ends(document).tolist():
+            sentence, start = document[start:end], end
+            number = _NUMBER.search(sentence)
+            if number and all(clue in sentence for clue in clues):
+                found.append(number[0])
+    return found
+
+
+def _known(question: str) -> str:
+    return next((answer for words, answer in COMMON_KNOWLEDGE.items() if words in question), "")
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
+
+
+def _fraction(text: str) -> float:
+    return _hash(text) / 2**64
