@@ -52,11 +52,10 @@ def _equal(form: Callable[[str], Form], quote: str, text: str) -> Iterator[tuple
 
 
 def _is_same(quote: str, text: str, start: int, end: int) -> bool:
-    return (
-        have_same_facts(quote, text[start:end])
-        and not is_cut_off(text, start, end)
-        and not is_number_left_out(quote, text, start, end)
-    )
+    if is_cut_off(text, start, end):
+        return False
+    place = text[start:end]  # what is copied as it is leaves out nothing, though a number may follow its full stop
+    return place == quote or (have_same_facts(quote, place) and not is_number_left_out(quote, text, start, end))
 
 
 def _near(quote: str, text: str) -> Iterator[tuple[int, int]]:

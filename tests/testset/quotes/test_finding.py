@@ -198,3 +198,8 @@ def test_all_places_are_given_where_it_stands_best() -> None:
 def test_whatever_comes_ends_soon(untrusted: str) -> None:
     assert find_quote(untrusted, ["公司盈利。" * 20]) == []
     assert find_quote("公司亏损", [untrusted]) == []
+
+
+def test_a_number_may_follow_what_is_copied_as_it_is() -> None:
+    quote = "室外气温是38℃。"
+    assert find_quote(quote, [f"昨天，{quote}一位居民说。"]) == [Place(0, 3, 3 + len(quote))]
