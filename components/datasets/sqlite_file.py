@@ -17,9 +17,12 @@ _UNWRITTEN = ("-wal", "-journal")
 
 
 def is_database(file: Path) -> bool:
-    """True if the file begins as SQLite's do: other programs use the extension `.db` too."""
-    with file.open("rb") as stream:
-        return stream.read(len(_HEADER)) == _HEADER
+    """True if the file begins as SQLite's do: other programs use the extension `.db` too. Raises DataError."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(len(_HEADER)) == _HEADER
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read ({error.strerror}). Make it readable, or remove it.") from error
 
 
 def read_database(file: Path, options: ReadingOptions) -> FileContent:

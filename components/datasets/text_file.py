@@ -11,6 +11,7 @@ from components.datasets.reading import read_lines
 
 _EXPECTED = "a text file in UTF-8"
 _FENCE = "---"
+_MOST_LINES = 500
 _CLOSINGS = (_FENCE, "...")
 
 
@@ -44,13 +45,13 @@ def read_markdown(file: Path, options: ReadingOptions) -> FileContent:
 
 
 def front_matter(lines: list[str]) -> FrontMatter:
-    """What stands between a first line "---" and the next one as YAML. Anything but a mapping is no front matter, but
-    text below a rule; what lies deeper than a list of plain values is passed over.
+    """What stands between a first line "---" and the next one (among 500 lines) as YAML. Anything but a mapping is no
+    front matter, but text below a rule; what lies deeper than a list of plain values is passed over.
     """
     nothing = FrontMatter({}, 0)
     if not lines or lines[0].rstrip() != _FENCE:
         return nothing
-    end = next((place for place, line in enumerate(lines[1:], start=1) if line.rstrip() in _CLOSINGS), 0)
+    end = next((place for place, line in enumerate(lines[1:_MOST_LINES], start=1) if line.rstrip() in _CLOSINGS), 0)
     try:
         # The base loader makes plain texts, lists and mappings: a date stays as it is written.
         value = yaml.BaseLoader("\n".join(lines[1:end])).get_single_data() if end else None

@@ -8,8 +8,10 @@ Source: Broder 1997, "On the resemblance and containment of documents"; Leskovec
 section 3.4.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ CONTAINED_SHINGLE_CHARACTERS = 8
 
 _N_HASHES, _N_BANDS, _N_NEIGHBOURS = 64, 16, 8
 _SEED = 0
+_BLOCK = 100_000
+_MOST_REMEMBERED = 8_000_000
 
 Shingles = NDArray[np.uint64]
 
@@ -31,8 +35,9 @@ def count_near_duplicates(texts: Sequence[str], threshold: float = THRESHOLD) ->
     similar texts share no bucket or are more than 8 texts apart in it. Texts shorter than a shingle do not count.
     """
     similar: set[int] = set()
+    similarity = _Similarities(texts)
     for one, other in _candidates_among(texts):
-        if not {one, other} <= similar and _are_similar(texts[one], texts[other], threshold):
+        if not {one, other} <= similar and similarity.of(one, other) >= threshold:
             similar |= {one, other}
     return len(similar)
 
@@ -42,18 +47,18 @@ def repeated_texts(texts: Sequence[str], threshold: float = THRESHOLD) -> dict[i
     least this Jaccard similarity. Found as by `count_near_duplicates`; of texts that are alike any number is found.
     """
     repeated: dict[int, int] = {}
-    compared: set[tuple[int, int]] = set()
-    for one, other in sorted(_candidates_among(texts), key=lambda pair: (pair[1], pair[0])):
+    similarity = _Similarities(texts)
+    for other, pairs in groupby(_candidates_among(texts), key=itemgetter(1)):
         # In a large bucket only texts that may be left out themselves are near: what they repeat is compared then.
-        pair = repeated.get(one, one), other
-        if other not in repeated and pair not in compared and _are_similar(texts[pair[0]], texts[other], threshold):
-            repeated[other] = pair[0]
-        compared.add(pair)
+        earlier = dict.fromkeys(repeated.get(one, one) for one, _ in pairs)
+        found = next((one for one in earlier if similarity.of(one, other) >= threshold), None)
+        if found is not None:
+            repeated[other] = found
     return repeated
 
 
-def _candidates_among(texts: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of places, the smaller one first, of texts that may be similar."""
+def _candidates_among(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Pairs of places, the smaller one first, of texts that may be similar: in the order of the larger one."""
     signatures = np.zeros((len(texts), _N_HASHES), dtype=np.uint64)
     multipliers = np.random.default_rng(_SEED).integers(1, 2**63, size=_N_HASHES, dtype=np.uint64) * 2 + 1
     minima = _compiled()
@@ -63,12 +68,34 @@ def _candidates_among(texts: Sequence[str]) -> list[tuple[int, int]]:
         if len(shingles):
             signatures[row] = minima(shingles, multipliers)
             kept.append(row)
-    pairs = _candidates(signatures, np.array(kept, dtype=np.int64)).tolist()
-    return [(one, other) for one, other in pairs]
+    pairs = _candidates(signatures, np.array(kept, dtype=np.int64))
+    pairs = pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
+    for start in range(0, len(pairs), _BLOCK):
+        yield from map(tuple, pairs[start : start + _BLOCK].tolist())
 
 
-def _are_similar(one: str, other: str, threshold: float) -> bool:
-    return jaccard(shingles_of(one), shingles_of(other)) >= threshold
+class _Similarities:
+    """Jaccard similarities of texts by their places. Remembers shingles, up to a number: of many texts that are made
+    from one template each is compared with a hundred others.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self._shingles: dict[int, Shingles] = {}
+        self._n_remembered = 0
+
+    def of(self, one: int, other: int) -> float:
+        """Of two of them."""
+        return jaccard(self._shingles_of(one), self._shingles_of(other))
+
+    def _shingles_of(self, place: int) -> Shingles:
+        if place not in self._shingles:
+            shingles = shingles_of(self._texts[place])
+            while self._shingles and self._n_remembered + len(shingles) > _MOST_REMEMBERED:
+                self._n_remembered -= len(self._shingles.pop(next(iter(self._shingles))))
+            self._shingles[place] = shingles
+            self._n_remembered += len(shingles)
+        return self._shingles[place]
 
 
 def shingles_of(text: str, n_characters: int = SHINGLE_CHARACTERS) -> Shingles:
@@ -84,8 +111,10 @@ def shingles_of(text: str, n_characters: int = SHINGLE_CHARACTERS) -> Shingles:
 
 def jaccard(one: Shingles, other: Shingles) -> float:
     """The share of all shingles that both texts have; 0 for two texts without any."""
-    n_shared = len(np.intersect1d(one, other, assume_unique=True))
-    n_all = len(one) + len(other) - n_shared
+    both = np.concatenate((one, other))
+    both.sort(kind="stable")  # which merges what is sorted
+    n_shared = np.count_nonzero(both[1:] == both[:-1])
+    n_all = len(both) - n_shared
     return n_shared / n_all if n_all else 0.0
 
 

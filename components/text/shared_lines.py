@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 
 _N_PAGE_LINES, _FEWEST_PAGES, _LEAST_SHARE_OF_PAGES = 3, 3, 1 / 3
 _N_DOCUMENT_LINES, _FEWEST_DOCUMENTS, _LEAST_SHARE_OF_DOCUMENTS = 12, 5, 1 / 2
+_LONGEST_HEAD = 200
 _NUMBER = re.compile(r"\d{1,6}")
 
 
 def without_running_heads(text: str) -> str:
     r"""A text whose pages end with "\f", without the lines that stand at the top, or at the bottom, of a third of its
-    pages and of 3 at least: among their first and last 3 lines. Lines are the same if they are equal, or if one number
-    in them grows as the number of the page does.
+    pages and of 3 at least: among their first and last 3 lines, of up to 200 characters. Lines are the same if they are
+    equal, or if one number in them grows as the number of the page does.
     """
     pages = [page.split("\n") for page in text.split("\f")]
     if len(pages) < _FEWEST_PAGES:
@@ -53,7 +54,11 @@ def without_shared_edges(texts: Sequence[str]) -> list[str]:
 
 
 def _forms(line: str, page: int) -> Iterator[str]:
-    """What stands for a line on every page: itself, and with each of its numbers less the number of the page."""
+    """What stands for a line on every page: itself, and with each of its numbers less the number of the page. A line
+    that is too long for a running head stands for nothing.
+    """
+    if len(line) > _LONGEST_HEAD:
+        return
     yield line
     for number in _NUMBER.finditer(line):
         yield f"{line[: number.start()]}\0{int(number[0]) - page}\0{line[number.end() :]}"

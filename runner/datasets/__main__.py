@@ -4,24 +4,22 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from components.errors import DataError, RagGridError
 from components.json_value import Json
 from components.protocols import Dataset
 from runner.datasets.description import describe_benchmark
+from runner.datasets.tables import print_table
 from runner.display import make_console, say_error
 from runner.launch.compose import compose_config
 from runner.launch.schema import build_component, plugins_of
 
 _MOST_TOPICS, _MOST_TASKS = 20, 6
-_HEADER_WIDTH = 12
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -62,12 +60,12 @@ def show(console: Console, description: Mapping[str, Json]) -> None:
     console.print(f"[bold]{escape(description['name'])}[/]: {sizes}")
     measures = ("min", "median", "mean", "p99", "max")
     lengths = [(name, *(of[measure] for measure in measures)) for name, of in description["lengths"].items()]
-    _table(console, "Lengths in characters", ("", *measures), lengths)
+    print_table(console, "Lengths in characters", ("", *measures), lengths)
     subsets = [
         (name, of["n_samples"], of["n_with_references"], of["n_with_gold"], ", ".join(of["kinds"]))
         for name, of in description["subsets"].items()
     ]
-    _table(console, "Subsets", ("subset", "samples", "with references", "with gold", "kinds"), subsets)
+    print_table(console, "Subsets", ("subset", "samples", "with references", "with gold", "kinds"), subsets)
     _show_matrix(console, description)
     for title, part in (
         ("Gold and references", "gold"),
@@ -75,7 +73,7 @@ def show(console: Console, description: Mapping[str, Json]) -> None:
         ("Leaks (samples)", "leaks"),
         ("Notes", "notes"),
     ):
-        _table(console, title, ("", ""), description[part].items())
+        print_table(console, title, ("", ""), description[part].items())
 
 
 def _show_matrix(console: Console, description: Mapping[str, Json]) -> None:
@@ -89,7 +87,9 @@ def _show_matrix(console: Console, description: Mapping[str, Json]) -> None:
         (labels.get(topic, topic), *(matrix[topic].get(task, 0) for task in tasks), n)
         for topic, n in per_topic.most_common(_MOST_TOPICS)
     ]
-    _table(console, "Samples by topic and task", ("topic", *(labels.get(task, task) for task in tasks), "all"), rows)
+    print_table(
+        console, "Samples by topic and task", ("topic", *(labels.get(task, task) for task in tasks), "all"), rows
+    )
     n_outside = description["n_samples"] - sum(per_topic.values())
     if n_outside:
         console.print(f"[dim]samples without a topic or a task: {n_outside:,}[/]")
@@ -100,26 +100,6 @@ def _show_matrix(console: Console, description: Mapping[str, Json]) -> None:
     ]
     if cut:
         console.print(f"[dim]and {', '.join(cut)}: --json has them all[/]")
-
-
-def _table(console: Console, title: str, columns: tuple[str, ...], rows: Iterable[Sequence[object]]) -> None:
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), show_header=any(columns))
-    for place, name in enumerate(columns):
-        is_number = place > 0 and name != "kinds"
-        justify: Literal["left", "right"] = "right" if is_number else "left"
-        table.add_column(escape(name), justify=justify, max_width=_HEADER_WIDTH if is_number and name else None)
-    for row in rows:
-        table.add_row(*(_text(value) for value in row))
-    console.print()
-    console.print(table)
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float) and not value.is_integer():
-        return f"{value:,}"
-    return f"{int(value):,}" if isinstance(value, int | float) else escape(str(value))
 
 
 if __name__ == "__main__":

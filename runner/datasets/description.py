@@ -22,9 +22,9 @@ def describe_benchmark(name: str, benchmark: Benchmark) -> dict[str, Json]:
         "n_documents": len(documents),
         "n_samples": len(samples),
         "lengths": {
-            "documents": _lengths(documents.texts),
-            "questions": _lengths(sample.question for sample in samples),
-            "references": _lengths(reference for sample in samples for reference in sample.references),
+            "documents": lengths_of(documents.texts),
+            "questions": lengths_of(sample.question for sample in samples),
+            "references": lengths_of(reference for sample in samples for reference in sample.references),
         },
         "subsets": _subsets(samples),
         "matrix": _matrix(samples),
@@ -36,7 +36,8 @@ def describe_benchmark(name: str, benchmark: Benchmark) -> dict[str, Json]:
     }
 
 
-def _lengths(texts: Iterable[str]) -> dict[str, float | None]:
+def lengths_of(texts: Iterable[str]) -> dict[str, float | None]:
+    """In characters: min, median, mean, p99, max; None for no texts."""
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
     if not len(lengths):
         return dict.fromkeys(("min", "median", "mean", "p99", "max"))

@@ -50,3 +50,8 @@ def test_few_documents_and_lines_inside_stay() -> None:
 
 def test_equal_documents_do_not_become_empty() -> None:
     assert without_shared_edges(["Same.\nText."] * 6) == ["Same.\nText."] * 6
+
+
+def test_a_page_of_one_long_line_of_numbers_takes_no_longer_than_another() -> None:
+    text = "\f".join(["1 " * 50_000] * 4)
+    assert without_running_heads(text) == text

@@ -1,0 +1,34 @@
+"""Tables of what data hold, in the terminal."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+_HEADER_WIDTH = 12
+_WORDS = ("kinds", "for example")
+
+
+def print_table(console: Console, title: str, columns: tuple[str, ...], rows: Iterable[Sequence[object]]) -> None:
+    """A title, and rows of texts and numbers; columns without names have no header. Those of `_WORDS` and the first
+    stand on the left.
+    """
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), show_header=any(columns))
+    for place, name in enumerate(columns):
+        is_number = place > 0 and name not in _WORDS
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        table.add_column(escape(name), justify=justify, max_width=_HEADER_WIDTH if is_number and name else None)
+    for row in rows:
+        table.add_row(*(_text(value) for value in row))
+    console.print()
+    console.print(table)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:,}"
+    return f"{int(value):,}" if isinstance(value, int | float) else escape(str(value))
