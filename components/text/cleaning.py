@@ -14,11 +14,7 @@ _UNSEEN = re.compile(
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # what turns the direction of writing round
     "\U000e0000-\U000e007f]"  # tags, which spell words that no reader sees
 )
-_BLANKS = re.compile(r"[^\S\n\f]+")
-_MARGINS = re.compile(r"^[^\S\n\f \t]+|[^\S\n\f]+$", re.MULTILINE)
-_INNER_BLANKS = re.compile(r"(?<=\S)[^\S\n\f]+")
 _EMPTY_LINES = re.compile(r"\n{3,}")
-_PAGE_END = re.compile(r"\n*\f\n*")
 _LINE_BREAK_IN_WORD = re.compile(r"(?<=[^\W\d_])-\n[ \t]*(?=[^\W\d_])")
 _WORD_WITH_HYPHEN = re.compile(r"[^\W\d_]{1,40}-[^\W\d_]{1,40}")
 _LETTERS = re.compile(r"[^\W\d_]{1,40}")
@@ -35,8 +31,13 @@ def tidy_white_space(text: str) -> str:
     """Runs of blanks within a line become one space, and two or more empty lines one; blanks at the end of lines, and
     around the text, go away. Indentation by spaces and tabs stays: lists and code mean something by it.
     """
-    text = _INNER_BLANKS.sub(" ", _MARGINS.sub("", text))
-    return _EMPTY_LINES.sub("\n\n", _PAGE_END.sub("\n\f\n", text)).strip("\n\f").rstrip()
+    pages = ("\n".join(map(_tidy_line, page.split("\n"))).strip("\n") for page in text.split("\f"))
+    return _EMPTY_LINES.sub("\n\n", "\n\f\n".join(pages)).strip("\n\f")
+
+
+def _tidy_line(line: str) -> str:
+    words = " ".join(line.split())
+    return line[: len(line) - len(line.lstrip(" \t"))] + words if words else ""
 
 
 def joined_words(text: str) -> str:
@@ -52,7 +53,7 @@ def joined_words(text: str) -> str:
             return found[0]
         return "-" if f"{before}-{after}".lower() in hyphenated else ""
 
-    if not _LINE_BREAK_IN_WORD.search(text):
+    if "-\n" not in text:
         return text
     hyphenated = {word.lower() for word in _WORD_WITH_HYPHEN.findall(text)}
     return _LINE_BREAK_IN_WORD.sub(joined, text)

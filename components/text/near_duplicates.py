@@ -106,7 +106,10 @@ def shingles_of(text: str, n_characters: int = SHINGLE_CHARACTERS) -> Shingles:
     for place in range(n_characters if n > 0 else 0):
         hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + characters[place : place + n]
         hashes ^= hashes >> np.uint64(31)
-    return np.unique(hashes)
+    hashes.sort()
+    is_first = np.ones(len(hashes), dtype=np.bool_)
+    is_first[1:] = hashes[1:] != hashes[:-1]
+    return hashes[is_first]
 
 
 def jaccard(one: Shingles, other: Shingles) -> float:
