@@ -16,14 +16,18 @@ from runner.testset.content import Testset
 from runner.testset.drafts import TextsAlone, draft_of
 from runner.testset.lines import sample_line
 
+_LOCATION = "location"
+
 
 def gates_of(testset: Testset) -> dict[str, Gate]:
     """By name, the gates that ask no model: those of the run that made the set, with its thresholds, or for a set of
-    another origin all that there are. Raises ConfigError for a gate that cannot be built.
+    another origin all that there are; not the one that makes gold of what a writer cites, as there is no writer. Raises
+    ConfigError for a gate that cannot be built.
     """
     configuration = testset.about.get("configuration")
     nodes = configuration.get("gates", {}) if isinstance(configuration, dict) else dict(_all_nodes())
-    return {name: build_component(node, Gate, f"gates.{name}") for name, node in nodes.items() if "llm" not in node}
+    own = {name: node for name, node in nodes.items() if "llm" not in node and name != _LOCATION}
+    return {name: build_component(node, Gate, f"gates.{name}") for name, node in own.items()}
 
 
 def _all_nodes() -> Iterator[tuple[str, Json]]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from components.json_value import Json
 from components.records import Sample
 from runner.annotate.annotations import Annotation
+from runner.annotate.histories import Change, changed_histories
 from runner.testset.content import Edit, Testset
 from runner.testset.lines import sample_line
 
@@ -34,24 +35,39 @@ class Resolved(NamedTuple):
 def resolve(testset: Testset, annotations: Sequence[Annotation], prefer: str | None = None) -> Resolved:
     """A field is changed where all who annotated the sample say the same of it; where they do not, nothing about the
     sample is changed: another answer may be right for another question only. Where `prefer` annotated it, they alone
-    count. White space around texts and the way in which lines end are no change.
+    count. White space around texts and the way in which lines end are no change. Later turns of a conversation get the
+    edited turn for their history.
     """
     by_sample: defaultdict[str, list[Annotation]] = defaultdict(list)
     for own in annotations:
         by_sample[own.sample].append(own)
-    samples, edits, conflicts = [], [], []
+    edited: dict[str, Change] = {}
+    by: dict[str, tuple[str, ...]] = {}
+    conflicts: list[Conflict] = []
     for sample in testset.samples:
         given = by_sample[sample.id]
         given = [own for own in given if own.annotator == prefer] or given
         found = list(_conflicts(sample, given))
         conflicts += found
-        changes = {} if found else dict(_changes(sample, given))
-        changed = replace(sample, **changes)
-        before, after = sample_line(sample), sample_line(changed)
-        by = tuple(sorted({own.annotator for own in given}))
-        edits += [Edit(sample.id, name, before[name], after[name], by, testset.key) for name in changes]
-        samples.append(changed)
-    return Resolved(tuple(samples), tuple(edits), tuple(conflicts))
+        if not found and (changes := dict(_changes(sample, given))):
+            edited[sample.id] = Change(sample, replace(sample, **changes))
+            by[sample.id] = tuple(sorted({own.annotator for own in given}))
+    samples = {sample.id: sample for sample in testset.samples}
+    samples |= {name: change.after for name, change in edited.items()}
+    edits = [edit for name, change in edited.items() for edit in _edits(change, by[name], testset)]
+    for history in changed_histories(testset, list(edited.values())):
+        before = samples[history.sample]
+        samples[history.sample] = after = replace(before, history=history.turns)
+        annotators = tuple(sorted({own for name in history.edited for own in by[name]}))
+        edits += _edits(Change(before, after), annotators, testset)
+    return Resolved(tuple(samples.values()), tuple(edits), tuple(conflicts))
+
+
+def _edits(change: Change, by: tuple[str, ...], testset: Testset) -> Iterator[Edit]:
+    before, after = (sample_line(sample) for sample in change)
+    for name in before:
+        if before[name] != after[name]:
+            yield Edit(change.before.id, name, before[name], after[name], by, testset.key)
 
 
 def _conflicts(sample: Sample, given: Sequence[Annotation]) -> Iterator[Conflict]:

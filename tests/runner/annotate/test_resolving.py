@@ -1,14 +1,14 @@
 """What several people said, and what becomes of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pytest
 
 from components.errors import DataError
 from components.protocols import Ask
-from components.records import Evidence
+from components.records import Evidence, Turn
 from components.testset.protocols import Corpus
 from components.testset.records import PASSED, Draft, Verdict, VerdictState
 from runner.annotate.annotations import Annotation
@@ -51,6 +51,35 @@ def test_one_counts_alone_where_they_say_something() -> None:
 def test_the_order_of_marks_is_no_change() -> None:
     found = resolve(SET, [Annotation("s4", "ann", gold=SAMPLES[3].gold[::-1])])
     assert (found.edits, found.samples) == ((), SAMPLES)
+
+
+def test_later_turns_get_the_edited_turn_for_their_history() -> None:
+    first, second, third = (
+        replace(SAMPLES[0], id=f"t{number}", question=f"Question {number}?", references=(f"Answer {number}",))
+        for number in range(3)
+    )
+    turns = [Turn("Question 0?", "Answer 0"), Turn("Question 1?", "another answer")]
+    samples = (
+        first,
+        replace(second, history=tuple(turns[:1])),
+        replace(third, history=tuple(turns)),
+        replace(second, id="other", history=tuple(turns[:1])),
+    )
+    names = {"t0": "c", "t1": "c", "t2": "c", "other": "d"}
+    conversations = replace(
+        SET, samples=samples, provenance={name: {"conversation": own} for name, own in names.items()}
+    )
+    said = [Annotation("t0", "ann", references=("Answer A",)), Annotation("t1", "bo", question="Question B?")]
+    found = resolve(conversations, said)
+    assert found.samples[1].history == (Turn("Question 0?", "Answer A"),)
+    assert found.samples[2].history == (Turn("Question 0?", "Answer A"), Turn("Question B?", "another answer"))
+    assert found.samples[3] == samples[3]
+    assert [(edit.sample, edit.field, edit.by) for edit in found.edits] == [
+        ("t0", "references", ("ann",)),
+        ("t1", "question", ("bo",)),
+        ("t1", "history", ("ann",)),
+        ("t2", "history", ("ann", "bo")),
+    ]
 
 
 def test_a_new_version_names_its_parent() -> None:
