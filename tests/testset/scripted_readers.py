@@ -22,7 +22,7 @@ MARKERS = (
     "flaw:corrected_twice",
     "flaw:no_verdict",
 )
-COMMON_KNOWLEDGE = {"leap year": "366", "闰年": "366"}
+COMMON_KNOWLEDGE = {"Leap": "366", "闰年": "366"}
 """What the reader knows without a text: the answer to questions with these words."""
 _PAIR = re.compile(r"“([^”]+)”[^“”]{1,3}“([^”]+)”|\"([^\"]+)\" and \"([^\"]+)\"")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -49,7 +49,7 @@ def vote(prompt: str, flawed_share: float) -> str | None:
     if not counts[best]:
         best = sorted(options)[_hash(text) % len(options)]
     if is_document and not is_adjudicator and ("flaw:tied_vote" in text or _fraction(prompt) < flawed_share):
-        best = [*sorted(options), ""][_hash(prompt.split("\n")[0]) % (len(options) + 1)]
+        best = [*sorted(options), ""][_voter(prompt) % (len(options) + 1)]
     return _said(topic=options.get(best, 0))
 
 
@@ -137,6 +137,12 @@ READERS: list[Callable[[str, float], str | None]] = [
 
 def _said(**reply: object) -> str:
     return json.dumps({"reason": "It is as the words say.", **reply}, ensure_ascii=False)
+
+
+def _voter(prompt: str) -> int:
+    """Which of the three voters is asked."""
+    signs = (("librarian", "图书馆"), ("examination", "考试"))
+    return next((n for n, own in enumerate(signs, 1) if any(sign in prompt for sign in own)), 0)
 
 
 def _name(option: str) -> str:

@@ -53,8 +53,9 @@ def write(prompt: str, flawed_share: float) -> str | None:
     n_wanted = 2 if '"turns"' in form[0] else 1
     if flaw == "declined" or any(len(own) < n_wanted for own in facts):
         return _said({"not_applicable": "no number with two clues in a document"})
-    reply = _on_topic(next(written(facts) for key, written in _FORMS if key in form[0]), prompt)
-    return _said(FLAWS[flaw](reply, [own[0] for own in facts]) if flaw in FLAWS else reply)
+    reply = next(written(facts) for key, written in _FORMS if key in form[0])
+    reply = FLAWS[flaw](reply, [own[0] for own in facts]) if flaw in FLAWS else reply
+    return _said(reply if flaw in ("no_topic", "other_language") else _on_topic(reply, prompt))
 
 
 def question_about(facts: list[Fact]) -> str:
@@ -201,7 +202,7 @@ FLAWS: dict[str, Callable[[Reply, list[Fact]], Reply]] = {
     ),
     "changed_number": _with(evidence=_cited_with_another_number),
     "wrong_arithmetic": _with(expression=lambda reply, facts: f"{facts[0].value.replace(',', '')} * 7 + 1"),
-    "no_topic": _with(question=lambda reply, facts: question_about(facts)),
+    "no_topic": lambda reply, facts: reply,
     "nothing_named": _with(
         question=lambda reply, facts: (
             "具体数字一共是多少？" if _CHINESE.search(reply["question"]) else "What was the exact figure in the end?"
