@@ -18,7 +18,7 @@ from runner.launch import grid_launcher
 from runner.launch.axes import job_of
 from runner.launch.compose import told
 from runner.launch.composed_jobs import CONFIG_FOLDER, composed_job, write_jobs
-from runner.launch.hydra_state import mode_from_flags
+from runner.launch.hydra_state import made_in_parts, mode_from_flags
 from runner.launch.overrides import readable
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
@@ -80,7 +80,7 @@ def run_hydra() -> None:
         return
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra lets exceptions through instead of printing them itself
     try:
-        with mode_from_flags(sys.argv[1:]):
+        with mode_from_flags(sys.argv[1:]), made_in_parts():
             main()
     except (HydraException, OmegaConfBaseException) as error:
         say_error(told(error))

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hydra._internal import hydra as hydra_app
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path
 from hydra.core.global_hydra import GlobalHydra
@@ -14,6 +15,7 @@ from hydra.core.utils import JobRuntime
 from hydra.version import VersionBase, setbase
 
 from components.errors import ConfigError
+from runner.launch.parts_loader import PartsLoader
 from runner.launch.preset_source import CONF
 
 _OF_A_RUN = (GlobalHydra, HydraConfig, JobRuntime, VersionBase)
@@ -30,11 +32,24 @@ def own_hydra(config_dir: str | Path | None = None, conf: str = CONF) -> Iterato
     before = {kind: instances.pop(kind) for kind in _OF_A_RUN if kind in instances}
     try:
         setbase("1.3")
-        yield Hydra.create_main_hydra2("runner", _search_path(config_dir, conf))
+        with made_in_parts():
+            own = Hydra.create_main_hydra2("runner", _search_path(config_dir, conf))
+        yield own
     finally:
         for kind in _OF_A_RUN:
             instances.pop(kind, None)
         instances.update(before)
+
+
+@contextmanager
+def made_in_parts() -> Iterator[None]:
+    """What is made of Hydra within the context composes by `PartsLoader`."""
+    theirs = hydra_app.ConfigLoaderImpl
+    hydra_app.ConfigLoaderImpl = PartsLoader
+    try:
+        yield
+    finally:
+        hydra_app.ConfigLoaderImpl = theirs
 
 
 @contextmanager

@@ -1,0 +1,115 @@
+"""Hydra's composition of a configuration, each part of it once.
+
+Hydra merges three dozen files for each choice of options, in 60 ms. What a file brings lies below its package, nearly
+always in one of the configuration's top-level parts (`retriever`, `hydra`, ...): a part that the same files make is the
+same, whatever was chosen for the others. Hydra says which files they are, and in which order; parts that were made
+before are taken from then.
+"""
+
+import copy
+import pickle
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_repository import ConfigRepository, IConfigRepository
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.default_element import ResultDefault
+from hydra.plugins.config_source import ConfigResult
+from omegaconf import DictConfig, flag_override
+
+Pickles = dict[tuple[object, ...], bytes]
+
+_OF_PACKAGES = ("group", "once", "pkg", "structured")
+"""Kinds of places whose files do not change."""
+
+
+class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
+    """Composes what Hydra's own loader does. Files are taken not to change while it lives, and those of packages while
+    the process does.
+    """
+
+    def __init__(self, config_search_path: ConfigSearchPath) -> None:
+        super().__init__(config_search_path)
+        self.repository = _LoadedOnce(config_search_path)
+
+    def _compose_config_from_defaults_list(self, defaults: list[ResultDefault], repo: IConfigRepository) -> DictConfig:
+        made = repo.delegate.made
+        composed = DictConfig({})
+        with flag_override(composed, "no_deepcopy_set_nodes", True):
+            for name, files in _files_of_parts(defaults, repo).items():
+                key = ("part", name, *((each.config_path, each.package) for each in files))
+                if key not in made:
+                    if len(files) > 1 and self._merges_into_another(files, repo):
+                        whole: DictConfig = super()._compose_config_from_defaults_list(defaults, repo)
+                        return whole
+                    made[key] = self._make(name, files, repo)
+                part = pickle.loads(made[key])  # noqa: S301 - this process made it
+                if part is not None:
+                    composed[name] = part
+        return composed
+
+    def _make(self, name: str, files: list[ResultDefault], repo: IConfigRepository) -> bytes:
+        part = super()._compose_config_from_defaults_list(files, repo)._get_node(name)
+        if part is not None:  # lists of defaults are gone
+            part._set_parent(None)
+        return pickle.dumps(part)
+
+    def _merges_into_another(self, files: Sequence[ResultDefault], repo: IConfigRepository) -> bool:
+        """True if one of the files has a mapping where one before it has a reference: Hydra then begins from a copy of
+        what is referred to, which may lie in another part.
+        """
+        configs = [self._load_single_config(each, repo).config for each in files]
+        return any(_fills_a_reference(later, earlier) for earlier, later in combinations(configs, 2))
+
+
+class _LoadedOnce(ConfigRepository):  # type: ignore[misc]
+    """Hydra's repository for many compositions, each of which changes what it is given. Keeps what they have made."""
+
+    def initialize_sources(self, config_search_path: ConfigSearchPath) -> None:
+        super().initialize_sources(config_search_path)
+        places = tuple((source.scheme(), source.provider, source.path) for source in self.sources)
+        is_packaged = all(scheme in _OF_PACKAGES for scheme, *_ in places)
+        self.made = _made_of_packages(places) if is_packaged else {}
+
+    def __deepcopy__(self, memo: object) -> "_LoadedOnce":
+        """One that may be given other sources. What was made of these is shared."""
+        return copy.copy(self)
+
+    def load_config(self, config_path: str) -> ConfigResult | None:
+        key = ("file", config_path)
+        if key not in self.made:
+            self.made[key] = pickle.dumps(super().load_config(config_path))
+        return pickle.loads(self.made[key])  # noqa: S301 - this process made it
+
+
+@cache
+def _made_of_packages(places: tuple[tuple[str, ...], ...]) -> Pickles:
+    """One for all loaders that look in the same places."""
+    return {}
+
+
+def _files_of_parts(defaults: Sequence[ResultDefault], repo: IConfigRepository) -> dict[str, list[ResultDefault]]:
+    """For each top-level name the files that bring something to it, in the order in which they are merged."""
+    files: dict[str, list[ResultDefault]] = {}
+    for each in defaults:
+        names = [each.package.partition(".")[0]] if each.package else repo.load_config(each.config_path).config
+        for name in names:
+            files.setdefault(str(name), []).append(each)
+    return files
+
+
+def _fills_a_reference(later: Any, earlier: Any) -> bool:
+    if not _is_mapping(later) or earlier is None:
+        return False
+    if earlier._is_interpolation():
+        return True
+    return _is_mapping(earlier) and any(
+        _fills_a_reference(later._get_node(name), earlier._get_node(name)) for name in later
+    )
+
+
+def _is_mapping(node: Any) -> bool:
+    return isinstance(node, DictConfig) and not (node._is_none() or node._is_missing() or node._is_interpolation())

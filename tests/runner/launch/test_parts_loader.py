@@ -1,0 +1,80 @@
+"""What is composed part by part is what Hydra composes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+from runner.launch import grid_launcher
+from runner.launch.hydra_state import own_hydra
+from runner.launch.parts_loader import PartsLoader
+
+
+def search_path(folder: Path | None = None) -> ConfigSearchPath:
+    grid_launcher.register()
+    with own_hydra(folder) as hydra:
+        return hydra.config_loader.get_search_path()
+
+
+def composed(loader: ConfigLoaderImpl, overrides: list[str]) -> tuple[str, Any]:
+    config = loader.load_configuration("config", list(overrides), RunMode.RUN)
+    return OmegaConf.to_yaml(config), OmegaConf.is_struct(config)
+
+
+def test_is_what_hydra_composes_the_first_time_and_from_what_was_made() -> None:
+    places = search_path()
+    choices = [
+        [],
+        ["retriever=hybrid_rerank", "embedder=bge-m3", "top_k=3", "hydra.job.name=x"],
+        ["language=en", "llm=scripted", "~metrics.scores.em", "+metrics.scores.again={_target_: x}"],
+        ["+sweeps=smoke", "retriever=bm25", "hydra/launcher=basic"],
+        ["expander=combined", "reranker=cascade", "+prompt@other_prompt=english"],
+    ]
+    parts = PartsLoader(places)
+    for overrides in choices:
+        whole = composed(ConfigLoaderImpl(places), overrides)
+        assert composed(parts, overrides) == whole, overrides
+        assert composed(parts, overrides) == whole, overrides
+
+
+def write(folder: Path, option: str, text: str) -> None:
+    path = folder / "llm" / f"{option}.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_a_mapping_that_meets_a_reference_to_another_part(tmp_path: Path) -> None:
+    """Hydra merges it into a copy of what is referred to."""
+    write(tmp_path, "refers", "_target_: x\ntokenizer: ${chunk}\n")
+    write(tmp_path, "fills", "defaults:\n  - refers\n  - _self_\ntokenizer:\n  mine: 1\n")
+    places = search_path(tmp_path)
+    text, _ = composed(PartsLoader(places), ["llm=fills"])
+    assert OmegaConf.create(text).llm.tokenizer.keys() > {"mine"}
+    assert text == composed(ConfigLoaderImpl(places), ["llm=fills"])[0]
+
+
+def test_a_file_of_the_user_is_read_again_by_the_next_loader(tmp_path: Path) -> None:
+    places = search_path(tmp_path)
+    for reply in ("one", "two"):
+        write(tmp_path, "mine", f"_target_: x\nreply: {reply}\n")
+        text, _ = composed(PartsLoader(places), ["llm=mine"])
+        assert OmegaConf.create(text).llm.reply == reply
+
+
+def test_a_file_is_merged_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    loader = PartsLoader(search_path(tmp_path))
+    composed(loader, ["retriever=bm25"])
+    merged: list[str] = []
+    load = ConfigLoaderImpl._load_single_config
+
+    def noted(self: ConfigLoaderImpl, default: Any, repo: Any) -> Any:
+        merged.append(default.config_path)
+        return load(self, default, repo)
+
+    monkeypatch.setattr(ConfigLoaderImpl, "_load_single_config", noted)
+    composed(loader, ["retriever=bm25", "reranker=lexical"])
+    assert set(merged) == {"reranker/lexical"}
