@@ -26,14 +26,14 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True)
 class EvidenceSettings:
-    """Pieces have `least_characters` to `n_characters`; a document gives one evidence set for every
-    `characters_per_set` begun, up to `most_sets`. Partners come from the `n_candidates` nearest documents, of which
-    those are left out that are copies, and say nothing new: of the 8-character shingles of the shorter one, they share
-    more than `most_contained` with a piece that is in the set already. `n_near` documents are named where a source is
-    taken out of the corpus.
+    """Pieces have at most `n_characters`, and at least `least_characters` without white space; a document gives one
+    evidence set for every `characters_per_set` begun, up to `most_sets`. Partners come from the `n_candidates` nearest
+    documents, of which those are left out that are copies, and say nothing new: of the 8-character shingles of the
+    shorter one, they share more than `most_contained` with a piece that is in the set already. `n_near` documents are
+    named where a source is taken out of the corpus.
     """
 
-    n_characters: int = 1500
+    n_characters: int = 2000
     least_characters: int = 100
     characters_per_set: int = 3000
     most_sets: int = 4
@@ -113,7 +113,7 @@ def _pieces(name: str, document_id: str, corpus: Corpus, settings: EvidenceSetti
 
 
 def _says_something(text: str, settings: EvidenceSettings) -> bool:
-    return len(text) >= settings.least_characters and _LETTER.search(text) is not None
+    return sum(map(len, text.split())) >= settings.least_characters and _LETTER.search(text) is not None
 
 
 def _piece_around(found: Extract, corpus: Corpus, settings: EvidenceSettings) -> Extract:

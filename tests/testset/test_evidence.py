@@ -44,6 +44,7 @@ CORPUS = SmallCorpus(
         "copy": sentences("yard", 10) + " And more.",
         "blank": " \n ",
         "digits": "12345 67890 " * 5,
+        "spaced": "A 1.\n\n\n\n\n\n B 2.",
         "short": "Hi 1.",
     }
 )
@@ -64,7 +65,7 @@ def test_a_set_begins_with_a_piece_of_its_document() -> None:
 
 
 def test_nothing_comes_of_documents_that_say_nothing() -> None:
-    assert made(Wanted(), ["blank", "digits", "short"]) == []
+    assert made(Wanted(), ["blank", "digits", "short", "spaced"]) == []
 
 
 def test_partners_are_other_documents_and_no_copies() -> None:
