@@ -1,0 +1,84 @@
+"""Every option of python -m runner.generate can be composed and built, in both languages of prompts."""
+
+from pathlib import Path
+
+import pytest
+
+import runner
+from components.errors import ConfigError
+from components.records import Kind
+from runner.generate.composing import composed, settings_of
+from runner.testset.settings import Generation
+
+CONF = Path(runner.__file__).parent / "generate" / "conf"
+
+
+def options(group: str) -> list[str]:
+    return sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+
+
+def settings(*overrides: str) -> Generation:
+    return settings_of(composed(["llm=scripted", "corpus.path=docs.jsonl", "out=set", *overrides]))
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_with_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs.jsonl").write_text('{"text": "One document."}\n')
+    (tmp_path / "tree.yaml").write_text("{Banking: [Loans, Cards]}")
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_all_tasks_and_gates_at_once(language: str) -> None:
+    chosen = [f"{group}=[{','.join(options(group))}]" for group in ("tasks", "gates")]
+    made = settings(*chosen, f"language={language}", "topics=file", "topics.tree.path=tree.yaml")
+    assert list(made.tasks) == options("tasks")
+    assert list(made.gates) == options("gates")
+    assert {task.kind for task in made.tasks.values()} == set(Kind)
+    wording = str(made.tasks) + str(made.gates) + str(made.topics.voting)
+    assert ("文档" in wording) == (language == "zh")
+
+
+@pytest.mark.parametrize("topics", options("topics"))
+def test_topics(topics: str) -> None:
+    more = ["topics.tree.path=tree.yaml"] if topics == "file" else []
+    made = settings(f"topics={topics}", "tasks=[extractive]", "gates=[]", *more)
+    assert (made.topics.tree is None) == (made.topics.voting is None) == (topics == "none")
+
+
+@pytest.mark.parametrize("corpus", options("corpus"))
+def test_corpora(corpus: str) -> None:
+    assert settings(f"corpus={corpus}", "tasks=[extractive]", "gates=[]").corpus.fingerprint()
+
+
+@pytest.mark.parametrize("language", options("language"))
+def test_languages(language: str) -> None:
+    made = settings(f"language={language}", "tasks=[extractive]", "gates=[]")
+    assert made.language.name == language
+
+
+def test_the_checker_is_the_writer_unless_another_is_named() -> None:
+    same = settings("tasks=[]", "gates=[]", "tasks=[extractive]")
+    assert same.checker == same.llm
+    other = settings("tasks=[extractive]", "gates=[closed_book]", "checker=scripted", "checker.reply=yes")
+    assert other.checker != other.llm
+    assert other.gates["closed_book"].llm == other.checker
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["tasks=[nonsense]"], "nonsense"),
+        (["per_cell=0"], "per_cell: got 0"),
+        (["out="], "out: is empty"),
+        (["tasks=[]"], "tasks: got none"),
+        (["budget.max_requests=0"], "budget.max_requests: got 0"),
+        (["waves.first=9", "waves.largest=8"], "waves.largest: got 8"),
+        (["-m", "per_cell=1,2"], "-m: unknown option"),
+        (["topics=file", "topics.tree.path=gone.yaml"], "gone.yaml"),
+        (["near_duplicates.threshold=2"], "threshold"),
+    ],
+)
+def test_mistakes_are_told(overrides: list[str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        settings("gates=[]", *overrides)
