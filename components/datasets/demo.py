@@ -27,7 +27,7 @@ from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
 from components.records import Benchmark, Documents, Evidence, Kind, Sample, Turn
 
-_EXPECTED = "the bundled benchmark, which is part of the installed package"
+EXPECTED = "the bundled benchmark, which is part of the installed package"
 
 _LABELS = {**CRUD_LABELS, **FINANCE_LABELS, **TOPIC_LABELS, **TASK_LABELS}
 
@@ -62,34 +62,36 @@ class Demo:
     def fingerprint(self) -> str:
         """SHA-256 over both files."""
         with ExitStack() as stack:
-            packaged = {name: _packaged(name, stack) for name in ("documents.jsonl", "samples.jsonl")}
-            return sha256_of_files(packaged, _EXPECTED)
+            found = {name: packaged(name, stack) for name in ("documents.jsonl", "samples.jsonl")}
+            return sha256_of_files(found, EXPECTED)
 
     def load(self) -> Benchmark:
         """All documents, and the samples up to the limit. Raises ConfigError if `check` finds a mistake, DataError."""
         if mistakes := self.check():
             raise ConfigError(mistakes)
         with ExitStack() as stack:
-            benchmark = read_demo(_packaged("documents.jsonl", stack), _packaged("samples.jsonl", stack))
+            benchmark = read_demo(packaged("documents.jsonl", stack), packaged("samples.jsonl", stack))
         return limit_and_count(benchmark, self.limit, self.limit_seed, self.max_documents)
 
 
 def read_demo(documents_file: Path, samples_file: Path) -> Benchmark:
     """Reads files in the format of the bundled ones. Raises DataError, also for gold that is not in the corpus."""
-    documents = _read_documents(documents_file)
+    documents = read_demo_documents(documents_file)
     texts = dict(zip(documents.ids, documents.texts, strict=True))
-    samples = [_read_sample(record, texts, where) for where, record in read_records(samples_file, _EXPECTED)]
+    samples = [_read_sample(record, texts, where) for where, record in read_records(samples_file, EXPECTED)]
     benchmark = assemble(str(samples_file.parent), documents, samples, _LABELS, {})
     require_gold_in_corpus(benchmark, str(samples_file))
     return benchmark
 
 
-def _packaged(name: str, stack: ExitStack) -> Path:
+def packaged(name: str, stack: ExitStack) -> Path:
+    """A bundled file, while the stack is open."""
     return stack.enter_context(as_file(files("components.datasets") / "demo_data" / name))
 
 
-def _read_documents(file: Path) -> Documents:
-    records = list(read_records(file, _EXPECTED))
+def read_demo_documents(file: Path) -> Documents:
+    """Documents in the format of the bundled ones. Raises DataError."""
+    records = list(read_records(file, EXPECTED))
     ids, titles, texts = (
         [required_text(record, key, where) for where, record in records] for key in ("id", "title", "text")
     )

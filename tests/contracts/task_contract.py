@@ -11,7 +11,7 @@ from components.testset.protocols import Corpus, Task
 from components.testset.records import EvidenceSet, Refusal, Topic, Written
 from tests.contracts.component_contract import ComponentContract
 from tests.testset.corpora import SmallCorpus
-from tests.testset.scripted import ask
+from tests.testset.rehearsed import ask
 
 YARD, MUSEUM, BANK, PORT = (
     " ".join(

@@ -18,7 +18,8 @@ def options(group: str) -> list[str]:
 
 
 def settings(*overrides: str) -> Generation:
-    return settings_of(composed(["llm=scripted", "corpus.path=docs.jsonl", "out=set", *overrides]))
+    corpus = [] if "corpus=demo" in overrides else ["corpus.path=docs.jsonl"]
+    return settings_of(composed(["llm=scripted", "out=set", *corpus, *overrides]))
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from components.testset.quotes import numbered_sentences
 from components.testset.records import Draft, Quote
 from components.testset.tasks.question import Question
 from tests.contracts.task_contract import CORPUS, AskingTaskContract
-from tests.testset.scripted import ask
+from tests.testset.rehearsed import ask
 from tests.testset.tasks.configured import LANGUAGES, NAMES, configured
 
 

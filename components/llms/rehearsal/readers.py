@@ -1,4 +1,4 @@
-"""The scripted model as a voter, a reader, a judge and an inspector of what the scripted writer asks.
+"""The rehearsal as a voter, a reader, a judge and an inspector of what it writes.
 
 A question's two clues stand in quotation marks, and its topic before it: the reader looks for a sentence with both
 clues and gives its first number; a topic is chosen by its name. A document that contains "flaw:" with one of MARKERS is
@@ -160,7 +160,8 @@ def _blocks(prompt: str, *headings: Sequence[str]) -> list[str]:
     places = []
     for heading in headings:
         found = re.search(rf"^(?:{'|'.join(map(re.escape, heading))})[^\n]*$", prompt, re.MULTILINE)
-        assert found, f"no line begins with {heading} in {prompt[:300]!r}"
+        if found is None:
+            raise LookupError(f"no line begins with {heading} in a prompt that begins with {prompt[:80]!r}")
         places.append(found)
     return [prompt[one.end() : other.start()] for one, other in pairwise(places)]
 

@@ -1,4 +1,4 @@
-"""The scripted model as a writer.
+"""The rehearsal as a writer.
 
 It asks for the number in a sentence by two clues, words of that sentence: whoever sees the sentence can answer, and
 nobody else. A document that contains "flaw:<name>" gets a draft with that flaw; see FLAWS for the names.

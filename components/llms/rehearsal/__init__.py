@@ -1,0 +1,1 @@
+"""Rehearsing a run of making evaluation data without a model."""

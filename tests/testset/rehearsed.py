@@ -1,0 +1,11 @@
+"""How components ask the rehearsal, which plays every role."""
+
+from collections.abc import Sequence
+
+from components.llms.rehearsal.model import Rehearsal
+from components.records import Answer, Request
+
+
+def ask(requests: Sequence[Request]) -> list[Answer]:
+    """Without a flaw."""
+    return list(Rehearsal().generate(requests))
