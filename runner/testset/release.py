@@ -9,6 +9,7 @@ from components.json_value import Json
 from components.records import Documents, Evidence, Sample
 from components.testset.records import Draft, EvidenceSet
 from components.testset.topics.tree import labels_of
+from components.testset.topics.voting import agreement
 from runner.testset.content import Testset
 from runner.testset.coverage import as_csv, as_record, as_svg, coverage
 from runner.testset.files import write_testset
@@ -54,6 +55,7 @@ def testset_of(made: Made, about: Mapping[str, Json]) -> Testset:
             "n_waves": made.n_waves,
             "stopped": made.stopped,
             "coverage": as_record(coverage(made), labels),
+            "voters_agreement": asdict(agreement(made.votes)) if made.votes else None,
         },
     )
 

@@ -91,9 +91,10 @@ class VotesOnTopics(Stage[Votes]):
     document_ids: tuple[str, ...]
 
     def make(self, run: Run) -> Votes:
-        """Asks the voters."""
+        """Asks the voters, who see the titles too."""
         documents = run.read(self.corpus)
-        texts = dict(zip(documents.ids, documents.texts, strict=True))
+        rows = zip(documents.ids, documents.titles, documents.texts, strict=True)
+        texts = {document_id: "\n".join(filter(None, [title, text])) for document_id, title, text in rows}
         own = [texts[document_id] for document_id in self.document_ids]
         models = self.voting.models
         votes = self.voting.classify(

@@ -14,7 +14,7 @@ from components.testset.records import Draft, EvidenceSet, Extract, Topic, Verdi
 from components.testset.topics.voting import TopicVoting
 from tests.testset.composed import built, options
 from tests.testset.corpora import SmallCorpus
-from tests.testset.scripted import ask
+from tests.testset.rehearsed import ask
 
 TOPICS = (Topic("trams", ("Transport", "tramway")), Topic("banks", ("Finance", "savings")))
 TRAM = (

@@ -47,7 +47,7 @@ def vote(prompt: str, flawed_share: float) -> str | None:
     if not counts or "flaw:out_of_domain" in text or not (is_document or counts[best]):
         return _said(topic=0)
     if not counts[best]:
-        best = sorted(options)[_hash(text) % len(options)]
+        best = sorted(options)[_hash(text.partition("<document>")[2]) % len(options)]
     if is_document and not is_adjudicator and ("flaw:tied_vote" in text or _fraction(prompt) < flawed_share):
         best = [*sorted(options), ""][_voter(prompt) % (len(options) + 1)]
     return _said(topic=options.get(best, 0))
