@@ -53,7 +53,7 @@ def read_export(file: Path, known: Known, annotator: str | None) -> Annotated:
 
 def _what_it_is(record: Record) -> str:
     if "annotator" in record or "annotation_id" in record:
-        return "this is JSON-MIN, which says neither who annotated nor which version was shown; export as JSON"
+        return "this is JSON-MIN, which writes annotations over the data of the same name; export as JSON"
     if "predictions" in record:
         return "these are tasks that nobody annotated yet: import them into Label Studio, annotate, and export as JSON"
     return f"a task without annotations, with the fields {', '.join(record) or 'none'}"

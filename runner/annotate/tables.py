@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from components.json_value import Json
@@ -32,7 +33,7 @@ def show_agreement(console: Console, found: AnnotatorAgreement) -> None:
         for pair in found.pairs:
             equal, kappa = pair.ratings.accuracy, pair.ratings.weighted_kappa
             pairs.add_row(
-                f"{pair.first} and {pair.second}",
+                escape(f"{pair.first} and {pair.second}"),
                 f"{pair.ratings.n:,}",
                 *(_with_interval(own.value, *(own.interval or (None, None))) for own in (equal, kappa)),
             )
@@ -62,7 +63,7 @@ def show_acceptance(console: Console, cells: Sequence[CellAcceptance]) -> None:
     for cell in cells:
         shares = (cell.shares[threshold] for threshold in THRESHOLDS)
         shown = (_with_interval(share.value, share.low, share.high) for share in shares)
-        table.add_row(cell.topic, cell.task, f"{cell.n_samples:,}", f"{cell.n_rated:,}", *shown)
+        table.add_row(escape(cell.topic), escape(cell.task), f"{cell.n_samples:,}", f"{cell.n_rated:,}", *shown)
     console.print(table)
 
 
