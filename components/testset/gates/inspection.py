@@ -15,8 +15,8 @@ from components.testset.gates.findings import Finding, cut
 from components.testset.gates.form import ASKED
 from components.testset.protocols import Corpus
 from components.testset.records import PASSED, Draft, Quote, Verdict, VerdictState
+from components.testset.shown_documents import shown_documents
 from components.testset.tasks.replies import Reply, quotes_in, text_in
-from components.testset.tasks.wording import shown_documents
 from components.testset.wording import TEXT, Wording, object_schema
 
 _DROP, _CORRECT, _KEEP = 0, 1, 2

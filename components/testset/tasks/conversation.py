@@ -10,8 +10,11 @@ from components.records import Kind, Turn
 from components.testset.protocols import Corpus
 from components.testset.records import Draft, EvidenceSet, Written
 from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
-from components.testset.tasks.wording import Wording
-from components.testset.tasks.writing import inquiry, written
+from components.testset.tasks.writer_wording import WriterWording
+from components.testset.tasks.writing import EVIDENCE, inquiry, reply_schema, written
+from components.testset.wording import TEXT, object_schema
+
+_TURN = object_schema(question=TEXT, answer=TEXT, evidence=EVIDENCE, expression=TEXT)
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Conversation:
     llm: LLM
     n_documents: int
     steps: tuple[str, ...]
-    wording: Wording
+    wording: WriterWording
     least_turns: int = 2
     most_turns: int = 5
     max_attempts: int = 3
@@ -70,5 +73,7 @@ class Conversation:
                 history = (*history, Turn(question, answer))
             return tuple(drafts)
 
-        inquiries = [inquiry(own, self.wording.messages(own, corpus), self.kind, "turns", read) for own in evidence]
+        schema = reply_schema(self.steps, turns={"type": "array", "items": _TURN})
+        requests = [self.wording.request(own, corpus, self.kind, schema) for own in evidence]
+        inquiries = [inquiry(own, request, "turns", read) for own, request in zip(evidence, requests, strict=True)]
         return written(evidence, inquiries, ask, self.wording.reminder, self.max_attempts)

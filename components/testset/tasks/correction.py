@@ -11,8 +11,9 @@ from components.records import Evidence, Kind
 from components.testset.protocols import Corpus
 from components.testset.records import Draft, EvidenceSet, Extract, Written
 from components.testset.tasks.replies import Reply, notes_in, text_in
-from components.testset.tasks.wording import Wording
-from components.testset.tasks.writing import inquiry, written
+from components.testset.tasks.writer_wording import WriterWording
+from components.testset.tasks.writing import inquiry, reply_schema, written
+from components.testset.wording import TEXT
 from components.text.normalize import answer_form
 from components.text.sentences import sentence_ends
 
@@ -30,7 +31,7 @@ class Correction:
 
     llm: LLM
     steps: tuple[str, ...]
-    wording: Wording
+    wording: WriterWording
     n_characters: int = 400
     most_replaced: int = 60
     max_attempts: int = 3
@@ -69,7 +70,9 @@ class Correction:
             )  # fmt: skip
             return (draft,)
 
-        inquiries = [inquiry(own, self.wording.messages(own, corpus), self.kind, "words", read) for own in evidence]
+        schema = reply_schema(self.steps, words=TEXT, replacement=TEXT)
+        requests = [self.wording.request(own, corpus, self.kind, schema) for own in evidence]
+        inquiries = [inquiry(own, request, "words", read) for own, request in zip(evidence, requests, strict=True)]
         return written(evidence, inquiries, ask, self.wording.reminder, self.max_attempts)
 
     def _is_error(self, text: str, words: str, replacement: str) -> bool:

@@ -1,7 +1,7 @@
 """What stands in a writer's reply."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.asking.reply import json_values
@@ -9,7 +9,8 @@ from components.testset.records import Quote
 
 Reply = Mapping[str, Any]
 
-_NUMBER = re.compile(r"\d{1,9}")
+_NUMBERS = re.compile(r"(\d{1,9})(?:\s*[-–~～至到]\s*(\d{1,9}))?")
+_LONGEST_RANGE = 100
 
 
 def read_reply(text: str, key: str) -> Reply | str | None:
@@ -32,8 +33,8 @@ def text_in(reply: object, key: str) -> str:
     return str(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
-def notes_in(reply: Reply, keys: tuple[str, ...]) -> dict[str, str]:
-    """Those of the texts, lists of texts in lines, that the reply has."""
+def notes_in(reply: Reply, keys: Sequence[str]) -> dict[str, str]:
+    """Those of the texts, also as lists, that the reply has."""
     found = {}
     for key in keys:
         value = reply.get(key)
@@ -60,7 +61,11 @@ def _quote(item: object) -> Quote:
 
 
 def _numbers(value: object) -> tuple[int, ...]:
-    """Of sentences, each once, in order."""
+    """Of sentences, each once, in order; "3-5" are three."""
     texts = value if isinstance(value, list) else [value]
-    numbers = [int(number) for text in texts if isinstance(text, int | str) for number in _NUMBER.findall(str(text))]
-    return tuple(dict.fromkeys(numbers))
+    found: dict[int, None] = {}
+    for text in texts:
+        for first, last in _NUMBERS.findall(str(text)) if isinstance(text, int | str) else []:
+            end = min(int(last or first), int(first) + _LONGEST_RANGE)
+            found |= dict.fromkeys(range(int(first), end + 1) or [int(first), int(last)])
+    return tuple(found)

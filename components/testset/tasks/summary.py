@@ -11,8 +11,9 @@ from components.testset.protocols import Corpus
 from components.testset.quotes import numbered_sentences
 from components.testset.records import Draft, EvidenceSet, Quote, Written
 from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
-from components.testset.tasks.wording import Wording
-from components.testset.tasks.writing import inquiry, written
+from components.testset.tasks.writer_wording import WriterWording
+from components.testset.tasks.writing import EVIDENCE, inquiry, reply_schema, written
+from components.testset.wording import TEXT
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Summary:
     llm: LLM
     n_documents: int
     steps: tuple[str, ...]
-    wording: Wording
+    wording: WriterWording
     max_attempts: int = 3
 
     version: ClassVar[int] = 1
@@ -57,7 +58,9 @@ class Summary:
             )  # fmt: skip
             return (draft,)
 
-        inquiries = [inquiry(own, self.wording.messages(own, corpus), self.kind, "summary", read) for own in evidence]
+        schema = reply_schema(self.steps, event=TEXT, summary=TEXT, evidence=EVIDENCE)
+        requests = [self.wording.request(own, corpus, self.kind, schema) for own in evidence]
+        inquiries = [inquiry(own, request, "summary", read) for own, request in zip(evidence, requests, strict=True)]
         return written(evidence, inquiries, ask, self.wording.reminder, self.max_attempts)
 
 

@@ -1,14 +1,22 @@
 """Asking a writer about many evidence sets, and what becomes of its replies."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import Ask
-from components.records import Kind, Message, Request, Sample, ScoreState
+from components.records import Request, ScoreState
 from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, Written
 from components.testset.tasks.replies import Reply, read_reply
+from components.testset.wording import TEXT, object_schema
+
+EVIDENCE = {
+    "type": "array",
+    "items": object_schema(sentences={"type": "array", "items": {"type": "integer"}}, quote=TEXT),
+}
+"""JSON schema of what is cited."""
 
 Read = Callable[[EvidenceSet, Reply], tuple[Draft, ...] | None]
 """The drafts in a reply about an evidence set; None for a reply that lacks something."""
@@ -24,10 +32,14 @@ class Declined:
 Result = tuple[Draft, ...] | Declined
 
 
-def inquiry(evidence: EvidenceSet, messages: tuple[Message, ...], kind: Kind, key: str, read: Read) -> Inquiry[Result]:
+def reply_schema(steps: Sequence[str], **own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """JSON schema of a reply: the steps, then what is empty unless the writer declines, then what it writes."""
+    return object_schema(**dict.fromkeys(steps, TEXT), not_applicable=TEXT, **own)
+
+
+def inquiry(evidence: EvidenceSet, request: Request, key: str, read: Read) -> Inquiry[Result]:
     """Asks for drafts; `key` is what a reply has that brings some."""
-    about = Sample(evidence.id, "", kind, "", ())
-    return Inquiry(Request(evidence.id, messages, about, ()), partial(_result, evidence, key, read))
+    return Inquiry(request, partial(_result, evidence, key, read))
 
 
 def written(

@@ -24,12 +24,12 @@ class TestQuestion(AskingTaskContract):
     def test_what_the_reply_says_is_in_the_draft(self) -> None:
         reply = (
             '```json\n{"reasoning": "I cannot tell which is best.", "question": "How many?", "answer": 12, '
-            '"evidence": [{"sentences": ["[2]", 3], "quote": "we cannot say"}, {"sentence": 5}, 4, {}], '
+            '"evidence": [{"sentences": ["[2-4]", 3], "quote": "we cannot say"}, {"sentence": 5}, 4, {}], '
             '"expression": "3 * 4"}\n```'
         )
         draft = self.drafted(reply)
         assert (draft.question, draft.references, draft.expression) == ("How many?", ("12",), "3 * 4")
-        assert draft.quotes == (Quote((2, 3), "we cannot say"), Quote((5,)), Quote((4,)))
+        assert draft.quotes == (Quote((2, 3, 4), "we cannot say"), Quote((5,)), Quote((4,)))
         assert draft.notes == {"reasoning": "I cannot tell which is best."}
 
     @pytest.mark.parametrize("missing", ["question", "answer", "evidence"])

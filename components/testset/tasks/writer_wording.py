@@ -1,20 +1,19 @@
 """What a writer is told and shown."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from components.asking.templates import chat
-from components.records import Message
+from components.records import Kind, Message, Request, Sample
 from components.testset.protocols import Corpus
-from components.testset.quotes import numbered_sentences
-from components.testset.records import EvidenceSet, Extract, Topic
+from components.testset.records import EvidenceSet, Topic
+from components.testset.shown_documents import shown_documents
 from components.text.templates import fill, missing_places
-
-_LONGEST_TITLE = 200
 
 
 @dataclass(frozen=True)
-class Wording:
+class WriterWording:
     """`instruction` has places for {documents} and {topic}, and may have some for {rules} and {citing}, which are what
     several tasks say in common. `any_topic` stands in the place of the topic where there are none. `reminder` follows
     a reply that cannot be read.
@@ -31,8 +30,13 @@ class Wording:
         """Places that the instruction lacks."""
         return missing_places("instruction", self.instruction, ("{documents}", "{topic}"))
 
+    def request(self, evidence: EvidenceSet, corpus: Corpus, kind: Kind, schema: Mapping[str, Any]) -> Request:
+        """For one JSON object about an evidence set. A backend knows no more of the sample than the messages say."""
+        about = Sample(evidence.id, "", kind, "", ())
+        return Request(evidence.id, self.messages(evidence, corpus), about, (), schema)
+
     def messages(self, evidence: EvidenceSet, corpus: Corpus) -> tuple[Message, ...]:
-        """What equal tasks have in common comes first, so that servers may keep it."""
+        """What requests of a task have in common comes first, so that servers may keep it."""
         topic = next((own for own in corpus.topics if own.slug == evidence.topic), None)
         values = {
             "{documents}": shown_documents(evidence.extracts),
@@ -42,25 +46,6 @@ class Wording:
         return chat(self.system, fill(instruction, values))
 
 
-def shown_documents(extracts: Sequence[Extract]) -> str:
-    """Each extract as a numbered document, a sentence to a line with its number in brackets. What a document says
-    cannot begin a line, and so cannot look like the end of a document or like another sentence.
-    """
-    lines: list[list[str]] = [[] for _ in extracts]
-    for number, (extract, start, end) in enumerate(numbered_sentences(extracts), 1):
-        first = extracts[extract].start
-        lines[extract].append(f"[{number}] {_in_a_line(extracts[extract].text[start - first : end - first])}")
-    shown = [
-        "\n".join([f"<document {n}>{_in_a_line(extract.title)[:_LONGEST_TITLE]}", *own, f"</document {n}>"])
-        for n, (extract, own) in enumerate(zip(extracts, lines, strict=True), 1)
-    ]
-    return "\n\n".join(shown)
-
-
 def _in_words(topic: Topic) -> str:
     name = " > ".join(topic.path) or topic.slug
     return f"{name}: {topic.description}" if topic.description else name
-
-
-def _in_a_line(text: str) -> str:
-    return " ".join(text.split())
