@@ -1,0 +1,121 @@
+"""When two questions are nearly one: what a draft is compared by, and how."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from components.records import Kind
+from components.testset.quotes.safeguards import numbers
+from components.testset.records import Draft
+from components.text.containing import form_to_search
+from components.text.languages import function_words
+
+_TEXTS = (Kind.CONTINUATION, Kind.SUMMARIZATION, Kind.CORRECTION)
+"""Kinds whose question is none, but a text to work on."""
+
+_CHARACTER = "[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+_TOKEN = re.compile(rf"{_CHARACTER}|[^\W{_CHARACTER[1:-1]}]+(?:\.\d+)?")
+_ALONE = re.compile(_CHARACTER)
+_NEGATION = re.compile(r"[不没未无非]|\b(?:not|no|never|without|except|excluding)\b|n['’]t\b")
+_ASKS_WHETHER = re.compile(r"是不是|有没有|能不能|会不会")
+_SAYS_NO_NUMBER = ("一", "one")
+_FUNCTION_CHARACTERS = frozenset(
+    "的了是在和与及或吗呢么什哪些个多少几何怎样为有请问并对其中被把从由于以它他她该此这那各等分别"
+)
+_ANOTHER_MATTER, _ANOTHER_MATTER_OF_ONE_TEXT = 2, 3
+"""How many content characters of its own (a word counts as two) each of two questions has that are about different
+things. Of questions over the same document it may be a synonym.
+"""
+_FEWEST_SHARED = 0.5
+
+Parts = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a draft is compared by. Only drafts of one `group` can be alike: the numbers and negations of a question, or
+    the kind of a text. `question`, `history` and, with their numbers, `references` are as parts (see NearDuplicates),
+    `words` is all that is asked, in order.
+    """
+
+    id: str
+    group: tuple[object, ...]
+    documents: frozenset[str]
+    question: Parts
+    history: Parts
+    references: tuple[tuple[Parts, frozenset[str]], ...]
+    words: tuple[str, ...]
+    is_text: bool
+
+
+def compared(draft: Draft) -> Compared:
+    """The draft in folded form: width, case and punctuation do not count."""
+    before = "\n".join(turn.question for turn in draft.history)
+    earlier, asked = _tokens(before), _tokens(draft.question)
+    is_text = draft.kind in _TEXTS
+    return Compared(
+        draft.id,
+        (draft.kind,) if is_text else _facts(f"{before}\n{draft.question}"),
+        frozenset(unit.document_id for unit in draft.gold or draft.evidence.extracts),
+        _parts(asked),
+        _parts(earlier),
+        tuple((_parts(_tokens(text)), frozenset(numbers(text))) for text in draft.references),
+        (*earlier, "", *asked),
+        is_text,
+    )
+
+
+def are_alike(one: Compared, other: Compared, threshold: float) -> bool:
+    """Whether one of two drafts of a group nearly repeats the other; see NearDuplicates."""
+    if one.words == other.words:
+        return True
+    if not (_are_near(one.question, other.question, threshold) and _are_near(one.history, other.history, threshold)):
+        return False
+    return one.is_text or (_are_about_one_thing(one, other) and _have_one_answer(one, other))
+
+
+def _facts(asked: str) -> tuple[object, ...]:
+    plain = _ASKS_WHETHER.sub("", asked.lower())
+    own = sorted(number for number in numbers(plain) if number not in _SAYS_NO_NUMBER)
+    return tuple(own), tuple(sorted(_NEGATION.findall(plain)))
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(form_to_search(text))
+
+
+def _parts(tokens: list[str]) -> Parts:
+    """Characters with their neighbours (the first and the last have the edge beside them), and words by themselves."""
+    neighbours = zip(["", *tokens], [*tokens, ""], strict=True) if tokens else ()
+    pairs = (f"{one} {other}" for one, other in neighbours if _ALONE.match(one) or _ALONE.match(other))
+    return frozenset([*pairs, *(token for token in tokens if not _ALONE.match(token))])
+
+
+def _are_near(one: Parts, other: Parts, threshold: float) -> bool:
+    """By their Jaccard similarity; two empty sets are: no history is like no history."""
+    fewer, more = sorted((len(one), len(other)))
+    if fewer < threshold * more:
+        return False
+    n_shared = len(one & other)
+    return n_shared >= threshold * (fewer + more - n_shared)
+
+
+def _are_about_one_thing(one: Compared, other: Compared) -> bool:
+    fewest = _ANOTHER_MATTER if one.documents.isdisjoint(other.documents) else _ANOTHER_MATTER_OF_ONE_TEXT
+    mine, its = Counter(one.words), Counter(other.words)
+    return min(_content(mine - its), _content(its - mine)) < fewest
+
+
+def _content(words: Counter[str]) -> int:
+    """How many characters words have that are no function words."""
+    no_content = _FUNCTION_CHARACTERS | function_words()["en"]
+    return sum(n * (1 if _ALONE.match(word) else 2) for word, n in words.items() if word not in no_content)
+
+
+def _have_one_answer(one: Compared, other: Compared) -> bool:
+    return any(_agree(mine, its) for mine in one.references for its in other.references)
+
+
+def _agree(one: tuple[Parts, frozenset[str]], other: tuple[Parts, frozenset[str]]) -> bool:
+    (fewer, own), (more, its) = sorted((one, other), key=lambda reference: len(reference[0]))
+    return own <= its and len(fewer & more) >= _FEWEST_SHARED * len(fewer)
