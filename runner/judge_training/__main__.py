@@ -111,9 +111,9 @@ def _train(options: argparse.Namespace) -> int:
 
 def _evaluate(options: argparse.Namespace) -> int:
     compared = evaluate(options.data, options.trained, options.llm, options.overrides)
+    make_console().print(compared_table(compared))
     if options.json:
         write_lines(options.json, [json.dumps(as_json(compared), ensure_ascii=False, indent=2)])
-    make_console().print(compared_table(compared))
     return int(any(found.n_failed for found in compared.values()))
 
 

@@ -21,6 +21,20 @@ class Examples:
     too_long: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Lessons:
+    """What a model learns, and what says how far it has come; `tokenizer` is that of transformers."""
+
+    tokenizer: Any
+    learned: Examples
+    validated: Examples
+
+    @property
+    def too_long(self) -> tuple[str, ...]:
+        """Of both."""
+        return (*self.learned.too_long, *self.validated.too_long)
+
+
 def examples_of(pairs: Sequence[Mapping[str, Json]], tokenizer: Any, max_length: int) -> Examples:
     """The prompt of each pair in the tokens that `TransformersChat` gives the model, then the reply with the token that
     ends it, which alone counts for the loss. A pair of more than `max_length` tokens is left out: cut to it, it would

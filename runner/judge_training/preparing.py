@@ -23,6 +23,8 @@ from runner.results import read_sweep
 NO_MODEL = "llm@judge.llm=scripted"
 """Stands in for the model that is yet to be trained: it is never asked."""
 
+TIED = "as many people said one thing as another"
+
 
 @dataclass(frozen=True)
 class Preparation:
@@ -39,6 +41,8 @@ class Preparation:
 def prepare(asked: Preparation, folder: Path) -> Manifest:
     """Writes the folder of training data; see `prepared`. Equal input gives equal bytes. Raises RagGridError."""
     items = read_labels(asked.labels)
+    n_ties = sum(len(item.ties) for item in items)
+    items = [item for item in items if item.labels]
     questions: Mapping[str, Question] = {}
     if asked.sweep_dir:
         questions = questions_in(asked.sweep_dir, (item.judged.sample.id for item in items))
@@ -63,7 +67,7 @@ def prepare(asked: Preparation, folder: Path) -> Manifest:
         seed=asked.seed,
         n_questions=_n_questions(items, split_of),
         counts={split: _counts(own) for split, own in pairs.items()},
-        left_out=dict(found.n_left_out),
+        left_out={**({TIED: n_ties} if n_ties else {}), **found.n_left_out},
     )
     write_prepared(folder, manifest, contents)
     return manifest

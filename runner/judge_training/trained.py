@@ -50,10 +50,13 @@ def begun(folder: Path, settings: Mapping[str, Json]) -> Training | None:
     try:
         if found.is_file():
             _require_same(folder, json.loads(found.read_text(encoding="utf-8")), json.loads(text))
-            return read_training(folder) if (folder / _MANIFEST).is_file() else None
+            if (folder / _MANIFEST).is_file():
+                return read_training(folder)
+            (folder / CHECKPOINTS).mkdir(exist_ok=True)
+            return None
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ConfigError(f"--out: {folder} is there already and holds no training; choose another folder")
-        folder.mkdir(parents=True, exist_ok=True)
+        (folder / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         raise DataError(f"{folder}: cannot be used ({error}). Choose another folder.") from error
     write_lines(found, [text])

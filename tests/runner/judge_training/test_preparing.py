@@ -64,6 +64,21 @@ def test_the_labels_held_out_can_be_read_again(tmp_path: Path) -> None:
     assert all(item.labels == given[item.judged.sample.id]["labels"] for item in held_out)
 
 
+def test_ties_are_counted_and_teach_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def given(grade: int) -> Record:
+        return {"result": [{"from_name": "accuracy", "type": "choices", "value": {"choices": [str(grade)]}}]}
+
+    tasks = [
+        {"id": i, "data": row, "annotations": [given(1), given(2)] if i == 0 else [given(2)]}
+        for i, row in enumerate(records())
+    ]
+    (tmp_path / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
+    command = ["--labels", str(tmp_path / "export.json"), "--judge", "omnieval", "--out", str(tmp_path / "data")]
+    assert main(["prepare", *command]) == 0
+    assert "1 x as many people said one thing as another" in capsys.readouterr().out
+    assert set.union(*ids(tmp_path / "data").values()) == {f"q{i}" for i in range(1, 20)}
+
+
 def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
     assert [prepare(tmp_path, records(), out=out) for out in ("one", "two", "two")] == [0, 0, 0]
     assert prepare(tmp_path, records(), "--seed", "1", out="three") == 0

@@ -9,6 +9,7 @@ import pytest
 
 from components.llms.transformers_chat import TransformersChat
 from runner.judge_training.__main__ import main
+from runner.judge_training.examples import examples_of
 from runner.judge_training.prepared import read_pairs
 from runner.judge_training.trained import Training, read_training
 from runner.launch.compose import compose_config
@@ -91,6 +92,23 @@ def test_the_loss_halves_and_the_long_pairs_are_counted(trained: Path, prepared:
     assert sorted(path.name for path in trained.iterdir()) == ["adapter", "conf", "manifest.json", "settings.json"]
 
 
+def test_only_the_reply_counts_for_the_loss(prepared: Prepared) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(prepared.model)
+    pair = read_pairs(prepared.data, "train")[0]
+    (row,) = examples_of([pair], tokenizer, WINDOW).rows
+    learned = [token for token, label in zip(row["input_ids"], row["labels"], strict=True) if label != -100]
+    asked = row["input_ids"][: -len(learned)]
+    (message,), (reply,) = pair["prompt"], pair["completion"]
+    assert tokenizer.decode(asked) == f"user: {message['content']}\nassistant:"
+    assert tokenizer.decode(learned) == f" {reply['content']}\n{tokenizer.eos_token}"
+    assert row["labels"] == [-100] * len(asked) + learned
+    n_tokens = len(row["input_ids"])
+    assert examples_of([pair], tokenizer, n_tokens).rows
+    assert examples_of([pair], tokenizer, n_tokens - 1).too_long == (f"{pair['id']}, accuracy: {n_tokens} tokens",)
+
+
 def test_one_that_was_killed_goes_on_to_the_same_bytes(
     trained: Path, prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +147,7 @@ def test_one_that_ended_is_read_and_another_refused(
     before = files(trained)
     assert train(prepared, trained) == 0
     assert files(trained) == before
+    assert "left out, as they are too long: 2, e.g. q12, accuracy: " in capsys.readouterr().out
     assert train(prepared, trained, "--seed", "1") == 2
     assert "holds another training (seed=0 there, 1 here); choose another folder" in capsys.readouterr().err
 
@@ -171,7 +190,7 @@ def test_the_options_use_it(trained: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--strict",), "--strict: 2 pairs have more than 128 tokens, e.g. q12, "),
+        (("--strict",), "--strict: 2 pairs are longer than the model's window or --max-length, e.g. q12, "),
         (("--max-length", "20"), "training pairs has 20 tokens or fewer; wanted some"),
         (("--at-once", "3", "--epochs", "0"), "epochs: got 0, wanted at least 1"),
         (("--model", "owner/model"), "revision: got '', wanted the commit of 'owner/model'"),
