@@ -9,7 +9,7 @@ from rich.table import Table
 
 from components.testset.topics.tree import labels_of
 from runner.output.money import money
-from runner.testset.bound import Asked
+from runner.testset.bound import Asked, Part, total
 from runner.testset.coverage import Count
 from runner.testset.making import Made
 from runner.testset.scheduling import Cell
@@ -18,7 +18,7 @@ from runner.testset.settings import Generation
 _MOST_REASONS = 12
 
 
-def show_bound(console: Console, made: Made, parts: Sequence[Asked], settings: Generation) -> None:
+def show_bound(console: Console, made: Made, parts: Sequence[Part], settings: Generation) -> None:
     """The corpus, the matrix, and what may be asked for."""
     n_cells = len(made.wanted.cells)
     of_topics = f"{len(made.topics)} topics x " if made.topics else ""
@@ -28,21 +28,19 @@ def show_bound(console: Console, made: Made, parts: Sequence[Asked], settings: G
         markup=False,
     )
     if settings.run.plan_only:
-        table = Table("asked for", "requests", "at most", "tokens at most", "cost at most", title="upper bound")
+        table = Table("asked for", "requests", "tokens", "requests at most", "tokens at most", title="requests")
         for part in parts:
-            cost = "not known" if part.cost is None else money(part.cost, settings.prices.currency)
-            table.add_row(escape(part.part), f"{part.n_requests:,}", f"{part.n_most:,}", f"{part.most.n_all:,}", cost)
+            numbers = (part.smooth.n_requests, part.smooth.tokens.n_all, part.most.n_requests, part.most.tokens.n_all)
+            table.add_row(escape(part.name), *(f"{number:,}" for number in numbers))
         console.print(table)
-    n_requests, n_most = sum(part.n_requests for part in parts), sum(part.n_most for part in parts)
-    costs = [part.cost for part in parts if part.n_requests]
-    known = [cost for cost in costs if cost is not None]
-    text = f"requests: at most {n_requests:,} ({n_most:,} if replies have to be asked for again)"
-    text += f", {sum(part.most.n_all for part in parts):,} tokens"
-    if known and any(known):
-        text += f", {money(sum(known), settings.prices.currency)}"
-    if len(known) < len(costs):
-        text += "; no price list names some of the models"
-    console.print(text, markup=False, soft_wrap=True)
+    currency = settings.prices.currency
+    console.print(_told("smooth:  ", total([part.smooth for part in parts]), currency), markup=False, soft_wrap=True)
+    console.print(_told("at most: ", total([part.most for part in parts]), currency), markup=False, soft_wrap=True)
+
+
+def _told(head: str, asked: Asked, currency: str) -> str:
+    cost = "cost not known" if asked.cost is None else money(asked.cost, currency) if asked.cost else "at no cost"
+    return f"{head} {asked.n_requests:,} requests, up to {asked.tokens.n_all:,} tokens, {cost}"
 
 
 def show_coverage(console: Console, made: Made, counts: Mapping[Cell, Count]) -> None:

@@ -15,7 +15,7 @@ from runner.testset.outcomes import Outcome
 from runner.testset.scheduling import Cell, n_lacking
 
 TOO_RARE = "too few documents"
-NO_MORE = "no more documents"
+NO_DOCUMENTS = "no document is of this topic"
 NO_EVIDENCE = "no more evidence"
 MOST_TRIES = "as often tried as allowed"
 PENDING = "requests failed"
@@ -64,7 +64,7 @@ def _why_short(made: Made, cell: Cell, count: Count) -> str:
         return PENDING
     if count.tried >= made.wanted.n_tries:
         return MOST_TRIES
-    return NO_EVIDENCE if count.n_documents else NO_MORE
+    return NO_EVIDENCE if count.n_documents else NO_DOCUMENTS
 
 
 def as_csv(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:

@@ -133,7 +133,8 @@ class Making:
                     made.stopped = "every request of the last wave failed"
                     return
         except BudgetReached as reached:
-            made.stopped = f"stopped before exceeding {reached}"
+            # The ledger calls it as sweeps do.
+            made.stopped = f"stopped before exceeding {str(reached).replace('run.max', 'budget.max')}"
 
     def _blocks(self, ids: Sequence[str]) -> Iterable[tuple[str, ...]]:
         """The documents that each wave looks at first; none once all were looked at."""

@@ -1,0 +1,123 @@
+"""Whole runs of the command: against a server that counts, killed and started again, with a budget, with no model."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.llms.rehearsal.model import reply_to
+from components.records import Message
+from runner.generate.__main__ import main
+from runner.testset.files import read_testset
+from tests.forked import ForkedCommand
+from tests.llms.chat_server import ChatServer, Reply, chat_server
+from tests.runner.sweeping import wait_until
+
+TASKS = "tasks=[extractive,multi_hop,conversational]"
+CONCURRENCY = 4
+
+
+def as_rehearsed(request: dict[str, Any], attempt: int) -> Reply:
+    messages = [Message(own["role"], own["content"]) for own in request["messages"]]
+    return Reply(reply_to(messages, flawed_share=0.1), delay_s=0.005)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with chat_server(as_rehearsed) as server:
+        yield server
+
+
+def arguments(folder: Path, server: ChatServer | None = None, *more: str) -> list[str]:
+    model = ["llm=rehearsal"]
+    if server:
+        model = ["llm=openai", f"llm.base_url={server.url}", "llm.model=m", "llm.api_key_env="]
+        model.append(f"llm.concurrency={CONCURRENCY}")
+    own = [f"out={folder}/set", f"run.store_dir={folder}/store"]
+    return ["corpus=demo", "topics=demo", TASKS, "per_cell=1", *model, *own, *more]
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """All files of a set."""
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {name: path.read_bytes() for name, path in files.items()}
+
+
+def killed(folder: Path, server: ChatServer, n_more: int) -> None:
+    """Starts a run and kills it when so many further requests have come."""
+    n_before = len(server.requests)
+    process = ForkedCommand("runner.generate", arguments(folder, server), folder, dict(os.environ))
+    wait_until(lambda: len(server.requests) >= n_before + n_more, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(60)
+
+
+def test_killed_twice_the_set_is_the_same_to_the_byte(tmp_path: Path, server: ChatServer) -> None:
+    undisturbed, disturbed = tmp_path / "one", tmp_path / "two"
+    disturbed.mkdir()
+    assert main(arguments(undisturbed, server)) == 0
+    n_needed = len(server.requests)
+    server.requests.clear()
+    killed(disturbed, server, 60)
+    killed(disturbed, server, 90)
+    assert main(arguments(disturbed, server)) == 0
+    assert content(disturbed / "set") == content(undisturbed / "set")
+    assert n_needed <= len(server.requests) <= n_needed + 2 * CONCURRENCY
+    server.requests.clear()
+    assert main(arguments(disturbed, server, "near_duplicates.threshold=0.9")) == 0
+    assert not server.requests
+
+
+def test_a_plan_asks_nothing_and_is_an_upper_bound(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(tmp_path, server, "run.plan_only=true")) == 0
+    assert server.requests == []
+    assert not (tmp_path / "set").exists()
+    shown = capsys.readouterr().out
+    line = next(line for line in shown.splitlines() if line.startswith("at most:"))
+    n_most = int(line.split()[2].replace(",", ""))
+    assert main(arguments(tmp_path, server)) == 0
+    assert 100 < len(server.requests) < n_most
+
+
+def test_a_budget_of_requests_is_kept_and_a_larger_one_goes_on(tmp_path: Path, server: ChatServer) -> None:
+    assert main(arguments(tmp_path, server, "budget.max_requests=60")) == 1
+    assert 0 < len(server.requests) <= 60
+    few = read_testset(tmp_path / "set")
+    assert few.samples
+    assert "budget.max_requests" in few.about["stopped"]
+    assert main(arguments(tmp_path, server, "budget.max_requests=2000")) == 0
+    all_of_them = read_testset(tmp_path / "set")
+    assert all_of_them.samples[: len(few.samples)] == few.samples
+    assert len(all_of_them.samples) > len(few.samples)
+
+
+def test_what_came_of_every_draft_is_in_the_files(tmp_path: Path) -> None:
+    assert main(arguments(tmp_path, None, "llm.flawed_share=0.4", "per_cell=3")) in (0, 1)
+    made = read_testset(tmp_path / "set")
+    rows = [row.split(",") for row in (tmp_path / "set" / "coverage.csv").read_text().splitlines()]
+    coverage = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
+    assert {(cell["topic"], cell["task"]) for cell in coverage} == {
+        (topic, task)
+        for topic in ("银行", "证券", "保险", "人工智能", "交通")
+        for task in ("extractive", "multi_hop", "conversational")
+    }
+    for cell in coverage:
+        n_rejected = sum(int(cell[name]) for name in rows[0][rows[0].index("short") + 1 :])
+        assert int(cell["tried"]) == int(cell["accepted"]) + int(cell["rejected"]) + int(cell["pending"])
+        assert int(cell["rejected"]) == n_rejected
+        assert (int(cell["accepted"]) < 3) == bool(cell["short"])
+    rejected = [json.loads(line) for line in (tmp_path / "set" / "rejected.jsonl").read_text().split("\n") if line]
+    assert len({line["reason"] for line in rejected}) > 5
+    assert {line["id"] for line in rejected}.isdisjoint(sample.id for sample in made.samples)
+    assert made.mistakes() == []
+
+
+def test_a_mistake_ends_with_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments(tmp_path, None, "corpus=files", "corpus.path=/nowhere")) == 2
+    assert "/nowhere: no such file or folder" in capsys.readouterr().err
