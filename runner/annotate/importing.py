@@ -31,11 +31,14 @@ def imported(
     annotators = sorted({own.annotator for own in annotations})
     if prefer is not None and prefer not in annotators:
         raise DataError(f"--prefer: '{prefer}' annotated nothing; annotators are: {', '.join(annotators) or 'none'}")
-    resolved = resolve(testset, annotations, prefer)
     about = {"annotators": annotators}
+    resolved = resolve(testset, annotations, prefer)
     edited = testset.next_version(resolved.samples, resolved.edits, about)
     rejected = rejected_by(gates, edited, list(dict.fromkeys(edit.sample for edit in resolved.edits)))
     names = {own.sample for own in rejected}
-    kept = [sample for sample in resolved.samples if sample.id not in names]
-    made = testset.next_version(kept, resolved.edits, about)
-    return Imported(made, len(resolved.edits), resolved.conflicts, tuple(lines_of(rejected, edited)))
+    # Once more without them: what is out must not stand in the histories of the turns after it.
+    remaining = resolve(testset, [own for own in annotations if own.sample not in names], prefer)
+    kept = [sample for sample in remaining.samples if sample.id not in names]
+    edits = [edit for edit in remaining.edits if edit.sample not in names]
+    made = testset.next_version(kept, edits, about)
+    return Imported(made, len(edits), resolved.conflicts, tuple(lines_of(rejected, edited)))

@@ -125,6 +125,15 @@ def test_what_was_edited_passes_the_gates_again() -> None:
     assert [edit.sample for edit in found.testset.edits] == ["s1", "s4"]
 
 
+def test_an_edit_that_a_gate_rejects_is_in_no_history() -> None:
+    later = replace(SAMPLES[0], id="later", question="Why?", history=(Turn(SAMPLES[1].question, "503 metres"),))
+    conversation = replace(SET, samples=(SAMPLES[1], later))
+    found = imported(conversation, [edited("ann", "Why on earth?", "s2")], None, {"form": NoLongQuestions()})
+    assert found.testset.samples == (later,)
+    assert found.n_edits == 0
+    assert [line["id"] for line in found.rejected] == ["s2"]
+
+
 def test_new_gold_is_that_of_the_marks() -> None:
     gold = (*SAMPLES[0].gold, Evidence("bridge", 33, 39))
     made = imported(SET, [Annotation("s1", "ann", gold=gold)], None, {}).testset
