@@ -1,31 +1,18 @@
 """Chinese (and mixed) word segmentation with jieba, the segmenter of the published Chinese metrics."""
 
-import logging
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from components.loading import loaded_once
 from components.records import Words
 from components.text.normalize import index_term
-
-
-@loaded_once
-def _segmenter() -> Any:
-    import jieba
-
-    jieba.setLogLevel(logging.WARNING)
-    segmenter = jieba.Tokenizer()
-    segmenter.initialize()
-    return segmenter
-
 
 _IN_RUN = re.compile(r"[\u4E00-\u9FD5a-zA-Z0-9+#&._%\-]")
 _ASCII_WORD = re.compile(r"[a-zA-Z0-9]+")
@@ -34,19 +21,24 @@ _ASCII_WORD = re.compile(r"[a-zA-Z0-9]+")
 @lru_cache(maxsize=200_000)
 def _is_single(token: str) -> bool:
     """True for what the dictionary left as single characters. Without the HMM those of ASCII words come joined."""
+    import rjieba
+
     if len(token) == 1:
         return _IN_RUN.match(token) is not None
-    return _ASCII_WORD.fullmatch(token) is not None and not _segmenter().FREQ.get(token)
+    return _ASCII_WORD.fullmatch(token) is not None and not rjieba.has_word(token)
 
 
 @lru_cache(maxsize=200_000)
 def _words_of_run(run: str) -> tuple[str, ...]:
-    """The words that jieba's HMM finds in a run of single characters."""
+    """The words that jieba's HMM finds in a run of single characters. Whether the dictionary has the run itself is
+    asked of rjieba, whose dictionary is the same: to load jieba's takes a second.
+    """
+    import rjieba
     from jieba import finalseg
 
     if len(run) == 1:
         return (run,)
-    return tuple(run) if _segmenter().FREQ.get(run) else tuple(finalseg.cut(run))
+    return tuple(run) if rjieba.has_word(run) else tuple(finalseg.cut(run))
 
 
 def _with_hmm(tokens: Iterable[str]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import jieba
 import pytest
+import rjieba
 
 import components.datasets
 from components.tokenizers.jieba_words import JiebaWords
@@ -57,23 +58,33 @@ def _awkward_texts() -> list[str]:
     ]
 
 
-def test_equals_jieba_with_its_hmm() -> None:
-    tokenizer = jieba.Tokenizer()
+@pytest.fixture(scope="module")
+def jiebas_own() -> jieba.Tokenizer:
+    segmenter = jieba.Tokenizer()
+    segmenter.initialize()  # for half a second
+    return segmenter
+
+
+def test_the_dictionary_is_jiebas(jiebas_own: jieba.Tokenizer) -> None:
+    """In which beginnings of words stand too, with a frequency of 0."""
+    assert len(jiebas_own.FREQ) > 400_000
+    assert [word for word, n in jiebas_own.FREQ.items() if rjieba.has_word(word) != (n > 0)] == []
+
+
+def test_equals_jieba_with_its_hmm(jiebas_own: jieba.Tokenizer) -> None:
     texts = _awkward_texts()
-    assert JiebaWords().tokenize(texts) == [list(tokenizer.cut(text)) for text in texts]
+    assert JiebaWords().tokenize(texts) == [list(jiebas_own.cut(text)) for text in texts]
 
 
-def test_equals_jieba_without_its_hmm() -> None:
-    tokenizer = jieba.Tokenizer()
+def test_equals_jieba_without_its_hmm(jiebas_own: jieba.Tokenizer) -> None:
     texts = _awkward_texts()
-    assert JiebaWords(hmm=False).tokenize(texts) == [list(tokenizer.cut(text, HMM=False)) for text in texts]
+    assert JiebaWords(hmm=False).tokenize(texts) == [list(jiebas_own.cut(text, HMM=False)) for text in texts]
 
 
-def test_equals_jieba_on_real_news() -> None:
+def test_equals_jieba_on_real_news(jiebas_own: jieba.Tokenizer) -> None:
     files = sorted((_SHARED / "data" / "crud_rag" / "80000_docs").glob("*"))
     if not files:
         pytest.skip(f"no documents in {_SHARED}: set RAG_GRID_SHARED to the folder that holds data/")
     lines = [line for file in files[::6] for line in file.read_text(encoding="utf-8").splitlines()[::60]]
-    tokenizer = jieba.Tokenizer()
     assert len(lines) > 150
-    assert JiebaWords().tokenize(lines) == [list(tokenizer.cut(line)) for line in lines]
+    assert JiebaWords().tokenize(lines) == [list(jiebas_own.cut(line)) for line in lines]
