@@ -9,6 +9,7 @@ TRUE = [
     ("The line is 17.6 km long.", "17.6 km"),
     ("它的总部在上海。", "上海"),
     ("1,200,000 yuan", "1200000 yuan"),
+    ("资产负债率为30%。", "30%"),
 ]
 FALSE = [
     ("", "Paris"),
@@ -27,6 +28,13 @@ OPEN = [
     ("Paris, the old town on the river that everybody knows from films and from books, I suppose", "Paris"),
     ("the capital of France", "Paris"),
     ("上海市", "上海浦东"),
+    ("15亿元", "15%"),
+    ("15", "15%"),
+    ("500,000元", "$500,000"),
+    ("共有15亿元", "15"),
+    ("林业项目和太阳能项目", "林业项目"),
+    ("林业项目、太阳能项目", "林业项目"),
+    ("Paris, London", "Paris"),
 ]
 
 
