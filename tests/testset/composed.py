@@ -8,7 +8,8 @@ from runner.launch.schema import build_component
 
 T = TypeVar("T")
 
-OVERRIDES = ("topics=auto", "llm=scripted", "corpus.path=somewhere", "out=somewhere")
+TASKS = ("extractive", "multi_hop", "conversational", "summary")
+OVERRIDES = (f"tasks=[{','.join(TASKS)}]", "topics=auto", "llm=scripted", "corpus.path=somewhere", "out=somewhere")
 
 
 @cache

@@ -119,6 +119,7 @@ PLANTED: dict[str, tuple[str, Callable[[], Case]]] = {
     ),
     "not_answerable": ("answerable", lambda: flawed("other_citation")),
     "other_answer": ("answerable", lambda: flawed("other_number")),
+    "not_supported": ("supported", lambda: flawed("unsupported", TRAM, BANK, task="summary")),
     "closed_book": ("closed_book", lambda: good(LEAP_YEAR)),
     "document_not_needed": ("each_document", lambda: flawed("one_fact_asked", TRAM, BANK, task="multi_hop")),
     "several_answers": ("single_answer", beside_another),

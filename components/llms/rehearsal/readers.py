@@ -113,6 +113,16 @@ def look_for_others(prompt: str, flawed_share: float) -> str | None:
     return _said(other_answer="", document=0)
 
 
+def support(prompt: str, flawed_share: float) -> str | None:
+    """The first number of a summary that is in none of the documents."""
+    if '"unsupported":' not in prompt:
+        return None
+    (summary,) = _blocks(prompt, ("Summary:", "摘要："), ("Excerpts", "文档摘录"))
+    known = {number for document in _DOCUMENT.findall(prompt) for number in _NUMBER.findall(document)}
+    numbers = _NUMBER.findall(summary.strip().removeprefix("[1] "))
+    return _said(unsupported=next((number for number in numbers if number not in known), ""))
+
+
 def inspect(prompt: str, flawed_share: float) -> str | None:
     """Keeps all but what a marker, or chance, says otherwise of. What was corrected asks for the precise figure."""
     if '"grade":' not in prompt:
@@ -131,7 +141,7 @@ def inspect(prompt: str, flawed_share: float) -> str | None:
 
 
 READERS: list[Callable[[str, float], str | None]] = [
-    vote, draft_topics, understand, look_for_others, compare, inspect, read,
+    vote, draft_topics, understand, look_for_others, support, compare, inspect, read,
 ]  # fmt: skip
 
 

@@ -216,6 +216,7 @@ FLAWS: dict[str, Callable[[Reply, list[Fact]], Reply]] = {
     ),
     "other_citation": _with(evidence=_other_citation),
     "other_number": _with(answer=lambda reply, facts: f"9{facts[0].value}"),
+    "unsupported": _with(summary=lambda reply, facts: f"{reply['summary']} 99887766."),
     "one_fact_asked": _with(
         question=lambda reply, facts: question_about(facts[:1]), answer=lambda reply, facts: facts[0].value
     ),

@@ -5,7 +5,16 @@ import pytest
 from components.testset.protocols import Gate
 from tests.testset.composed import built, options
 
-NAMES = ("same_topic", "self_contained", "answerable", "closed_book", "each_document", "single_answer", "inspection")
+NAMES = (
+    "same_topic",
+    "self_contained",
+    "answerable",
+    "supported",
+    "closed_book",
+    "each_document",
+    "single_answer",
+    "inspection",
+)
 
 
 @pytest.mark.parametrize("language", ["fr", "zh"])

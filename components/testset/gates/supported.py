@@ -1,0 +1,67 @@
+"""The gate that holds a summary against the documents that stay in the corpus."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.asking.reply import read_object
+from components.asking.templates import numbered
+from components.asking.until_readable import Inquiry, ask_until_readable
+from components.limits import too_small
+from components.protocols import LLM, Ask
+from components.records import Kind
+from components.testset.gates.asked import gold_by_document, shown_gold, verdict_on
+from components.testset.gates.findings import Finding
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, Verdict
+from components.testset.wording import TEXT, Wording, object_schema
+
+_SCHEMA = object_schema(reason=TEXT, unsupported=TEXT)
+
+
+@dataclass(frozen=True)
+class Supported:
+    """Everything that a summary says must be in its gold, which is that of other documents than the one that was summed
+    up: that one leaves the corpus. Else `not_supported`, with what is not. Applies to summaries; the answers to
+    questions are held against a reader's.
+
+    `wording` has places for {question}, {references} and {documents}.
+    """
+
+    llm: LLM
+    wording: Wording
+    max_attempts: int
+    tags: bool
+
+    version: ClassVar[int] = 1
+    n_requests: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        mistakes = too_small(self, max_attempts=1)
+        return mistakes + self.wording.mistakes("wording", ("{question}", "{references}", "{documents}"))
+
+    def applies_to(self, draft: Draft) -> bool:
+        return draft.kind is Kind.SUMMARIZATION
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        inquiries = [self._inquiry(draft, corpus) for draft in drafts]
+        replies = ask_until_readable(inquiries, ask, self.wording.reminder, self.max_attempts)
+        return [verdict_on(reply, self.tags, _findings) for reply in replies]
+
+    def _inquiry(self, draft: Draft, corpus: Corpus) -> Inquiry[str]:
+        values = {
+            "{question}": draft.question,
+            "{references}": numbered(draft.references),
+            "{documents}": shown_gold(gold_by_document(draft, corpus), corpus),
+        }
+        return Inquiry(self.wording.request(draft.id, values, draft.kind, _SCHEMA), _read)
+
+
+def _read(reply: str) -> str | None:
+    found = read_object(reply, "unsupported")
+    return None if found is None else str(found["unsupported"] or "").strip()
+
+
+def _findings(unsupported: str) -> Iterable[Finding]:
+    if unsupported:
+        yield Finding("not_supported", unsupported)
