@@ -1,6 +1,6 @@
 """The set that annotations are of."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from components.errors import DataError
@@ -40,3 +40,9 @@ class Known:
         if name not in self._samples and version == self.testset.key:
             raise DataError(f"{where}: annotates the sample '{name}', which is not in this set. Is it another export?")
         return self._samples.get(name)
+
+    def documents_of(self, names: Sequence[str], where: str) -> Sequence[str]:
+        """The documents that were shown. Raises DataError for one that is not in this set."""
+        if unknown := [name for name in names if name not in self.testset.texts]:
+            raise DataError(f"{where}: shows the document '{unknown[0]}', which is not in this set. Was it changed?")
+        return names

@@ -13,7 +13,6 @@ from components.records import Sample
 from runner.annotate.annotations import HIGHEST_RATING, Annotated, Annotation, Check
 from runner.annotate.known import Known
 from runner.annotate.marks import Mark, gold_of
-from runner.annotate.shown import documents_of
 from runner.annotate.wording import NO, YES
 
 _EXPECTED = "an export of Label Studio as JSON: a list of tasks with 'data' and 'annotations'"
@@ -24,7 +23,7 @@ _NAMES = ("email", "username", "id")
 def read_export(file: Path, known: Known, annotator: str | None) -> Annotated:
     """All annotations of a file; `annotator` is who made them, None for whom Label Studio says.
 
-    Skipped ones and drafts are counted. Raises DataError for what is no such export, and as `Known.sample_of` does.
+    Skipped ones and drafts are counted. Raises DataError for what is no such export, and as `Known` does.
     """
     found: list[Annotation] = []
     n_skipped = n_drafts = n_untouched = n_of_removed = 0
@@ -44,8 +43,9 @@ def read_export(file: Path, known: Known, annotator: str | None) -> Annotated:
         if sample is None:
             n_of_removed += len(submitted)
             continue
+        names = known.documents_of(optional_texts(data, "documents", where), where)
         for own in submitted:
-            results = _Results(own, sample, known, where)
+            results = _Results(own, sample, names, known, where)
             found.append(results.annotation(annotator or _who(own, where)))
             others |= results.others
     return Annotated(tuple(found), n_skipped, n_drafts, n_untouched, n_of_removed, frozenset(others))
@@ -74,16 +74,16 @@ def _who(annotation: Record, where: str) -> str:
 class _Results:
     """The controls of one annotation."""
 
-    def __init__(self, annotation: Record, sample: Sample, known: Known, where: str) -> None:
-        self._sample, self._known, self._where = sample, known, where
-        self._names = documents_of(sample, known.testset)
+    def __init__(self, annotation: Record, sample: Sample, documents: Sequence[str], known: Known, where: str) -> None:
+        """`documents` are the ids of those that were shown, in their order."""
+        self._sample, self._documents, self._known, self._where = sample, documents, known, where
         self._values: dict[str, list[Record]] = {}
         for result in as_list(annotation.get("result", []), where):
             control = as_record(result, where)
             if control.get("type") != "relation":
                 value = as_record(control.get("value", {}), where)
                 self._values.setdefault(required_text(control, "from_name", where), []).append(value)
-        of_documents = {f"gold_{number}" for number in range(1, len(self._names) + 1)}
+        of_documents = {f"gold_{number}" for number in range(1, len(self._documents) + 1)}
         checks = {f"check_{check}" for check in Check}
         self.others = self._values.keys() - {"question", "references", "topic", "rating"} - checks - of_documents
 
@@ -126,7 +126,7 @@ class _Results:
         )
 
     def _marks(self) -> Iterator[Mark]:
-        for number, name in enumerate(self._names, start=1):
+        for number, name in enumerate(self._documents, start=1):
             for value in self._values.get(f"gold_{number}", ()):
                 start, end, text = (value.get(field) for field in ("start", "end", "text"))
                 if type(start) is not int or type(end) is not int or not isinstance(text, str | None):

@@ -1,6 +1,7 @@
 """Tasks for Label Studio and their labelling configuration.
 
-Its controls are called `question`, `references`, `topic`, `rating`, `check_<name>`, and `gold_<n>` on `document_<n>`.
+Controls are called `question`, `references`, `topic`, `rating`, `check_<name>`, and `gold_<n>` on `document_<n>`.
+Not shown of the data are `id`, `version` and `documents`, the ids of those that are shown, in their order.
 Format: https://labelstud.io/guide/task_format, https://labelstud.io/guide/predictions
 """
 
@@ -79,6 +80,7 @@ def tasks_of(samples: Sequence[Sample], testset: Testset) -> Iterator[dict[str, 
             "cell": f"{sample.task or '–'} / {sample.topic or '–'}",
             "history": "\n".join(f"{turn.question}\n→ {turn.answer}" for turn in sample.history),
             "question": sample.question,
+            "documents": names,
             **nothing,
             **shown,
         }

@@ -42,32 +42,39 @@ def resolve(testset: Testset, annotations: Sequence[Annotation], prefer: str | N
     for own in annotations:
         by_sample[own.sample].append(own)
     edited: dict[str, Change] = {}
-    by: dict[str, tuple[str, ...]] = {}
     conflicts: list[Conflict] = []
     for sample in testset.samples:
         given = by_sample[sample.id]
-        given = [own for own in given if own.annotator == prefer] or given
+        by_sample[sample.id] = given = [own for own in given if own.annotator == prefer] or given
         found = list(_conflicts(sample, given))
         conflicts += found
         if not found and (changes := dict(_changes(sample, given))):
             edited[sample.id] = Change(sample, replace(sample, **changes))
-            by[sample.id] = tuple(sorted({own.annotator for own in given}))
     samples = {sample.id: sample for sample in testset.samples}
-    samples |= {name: change.after for name, change in edited.items()}
-    edits = [edit for name, change in edited.items() for edit in _edits(change, by[name], testset)]
+    edits = []
+    for name, change in edited.items():
+        samples[name] = change.after
+        edits += [_edit(change, field, _who_said(by_sample[name], field), testset) for field in _changed(change)]
     for history in changed_histories(testset, list(edited.values())):
         before = samples[history.sample]
         samples[history.sample] = after = replace(before, history=history.turns)
-        annotators = tuple(sorted({own for name in history.edited for own in by[name]}))
-        edits += _edits(Change(before, after), annotators, testset)
+        given = [own for name in history.edited for own in by_sample[name]]
+        edits.append(_edit(Change(before, after), "history", _who_said(given, "question", "references"), testset))
     return Resolved(tuple(samples.values()), tuple(edits), tuple(conflicts))
 
 
-def _edits(change: Change, by: tuple[str, ...], testset: Testset) -> Iterator[Edit]:
-    before, after = (sample_line(sample) for sample in change)
-    for name in before:
-        if before[name] != after[name]:
-            yield Edit(change.before.id, name, before[name], after[name], by, testset.key)
+def _changed(change: Change) -> list[str]:
+    return [name for name in FIELDS if getattr(change.before, name) != getattr(change.after, name)]
+
+
+def _who_said(given: Sequence[Annotation], *fields: str) -> tuple[str, ...]:
+    """Those who said something of one of the fields; who did, agreed."""
+    return tuple(sorted({own.annotator for own in given if any(getattr(own, name) is not None for name in fields)}))
+
+
+def _edit(change: Change, name: str, by: tuple[str, ...], testset: Testset) -> Edit:
+    before, after = (sample_line(sample)[name] for sample in change)
+    return Edit(change.before.id, name, before, after, by, testset.key)
 
 
 def _conflicts(sample: Sample, given: Sequence[Annotation]) -> Iterator[Conflict]:

@@ -205,6 +205,7 @@ def nobody(tasks: list[Task]) -> None:
     ("change", "message"),
     [
         (with_data("version", "f" * 64), "task 2: annotates version 'ffffffffffff' of a set; this one is"),
+        (with_data("documents", "road"), "task 2: shows the document 'road', which is not in this set"),
         (with_data("id", "s9"), "task 2: annotates the sample 's9', which is not in this set"),
         (with_result("rating", 6), "task 2: the rating 6 came, 1 to 5 was wanted"),
         (with_result("rating", "5"), "task 2: the rating '5' came"),
@@ -238,6 +239,14 @@ def test_ratings_of_the_version_before_hold_on(tmp_path: Path) -> None:
     assert (len(found.annotations), found.n_of_removed) == (4, 1)
     with pytest.raises(DataError, match="annotates version"):
         read_annotations([file], after, AnnotatorFrom.FILE, of_parent=False)
+
+
+def test_marks_of_the_version_before_are_in_the_documents_that_were_shown(tmp_path: Path) -> None:
+    file = write(tmp_path / "export.json", untouched(SET))
+    fourth = replace(SAMPLES[3], gold=SAMPLES[3].gold[1:])
+    after = SET.next_version([fourth], (), {})
+    (own,) = read_annotations([file], after, AnnotatorFrom.FILE, of_parent=True).annotations
+    assert set(own.gold or ()) == set(SAMPLES[3].gold)
 
 
 CHECKED = """
