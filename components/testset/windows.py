@@ -1,5 +1,6 @@
 """Pieces of a text that a writer can read in one go."""
 
+from bisect import bisect_right
 from math import ceil
 
 from components.text.sentences import sentence_ends
@@ -7,19 +8,32 @@ from components.text.sentences import sentence_ends
 
 def windows(text: str, n_characters: int) -> list[tuple[int, int]]:
     """The text in pieces [start, end) of whole sentences and about equal length, at most `n_characters` each, without
-    the white space around them; a longer sentence is cut. None for a blank text.
+    the white space around them; a longer sentence is cut. Where a paragraph ends near enough, a piece ends with it.
+    None for a blank text.
     """
-    wanted = ceil(len(text) / max(1, ceil(len(text) / n_characters)))
-    found: list[tuple[int, int]] = []
-    start = 0
     ends = _cut(sentence_ends(text).tolist(), n_characters)
-    for place, end in enumerate(ends):
-        following = ends[place + 1] if place + 1 < len(ends) else None
-        is_full = following is None or following - start > n_characters or end - start >= wanted
-        if is_full:
-            found.append((start, end))
-            start = end
+    wanted = len(text) / max(1, ceil(len(text) / n_characters))
+    found: list[tuple[int, int]] = []
+    start, first = 0, 0
+    while first < len(ends):
+        end = _next_end(text, start, ends[first : bisect_right(ends, start + n_characters)], wanted)
+        found.append((start, end))
+        start, first = end, bisect_right(ends, end)
     return [stripped for piece in found if (stripped := _stripped(text, *piece))]
+
+
+def _next_end(text: str, start: int, ends: list[int], wanted: float) -> int:
+    """The best of the places at which a piece may end."""
+    if ends[-1] == len(text) and len(text) - start <= 1.5 * wanted:
+        return len(text)
+    of_paragraphs = [end for end in ends if end - start >= wanted / 2 and _ends_paragraph(text, start, end)]
+    return min(of_paragraphs or ends, key=lambda end: abs(end - start - wanted))
+
+
+def _ends_paragraph(text: str, start: int, end: int) -> bool:
+    """Whether an empty line follows: the white space behind a sentence belongs to it."""
+    piece = text[max(start, end - 20) : end]
+    return piece[len(piece.rstrip()) :].count("\n") > 1
 
 
 def _cut(ends: list[int], n_characters: int) -> list[int]:

@@ -15,6 +15,16 @@ def test_every_visible_character_is_in_a_piece_and_none_is_too_long() -> None:
     assert all(text[start].isalpha() for start, _ in pieces)
 
 
+def test_a_piece_ends_with_a_paragraph_where_one_ends_near() -> None:
+    table = "| a | b |\n" * 6
+    text = f"{'One two. ' * 5}\n\n{table}\n{'Three four. ' * 5}"
+    assert [text[start:end] for start, end in windows(text, 80)] == [
+        ("One two. " * 5).strip(),
+        table.strip(),
+        ("Three four. " * 5).strip(),
+    ]
+
+
 def test_a_text_without_sentences_is_cut() -> None:
     assert windows("x" * 25, 10) == [(0, 10), (10, 20), (20, 25)]
 
