@@ -88,6 +88,9 @@ def _add_choices(
 def _export(options: argparse.Namespace, testset: Testset) -> int:
     if options.per_cell is not None and options.per_cell < 1:
         raise ConfigError(f"--per-cell: got {options.per_cell}, wanted at least 1 sample of each topic and task")
+    ending = ".csv" if options.format is Format.CSV else ".json"
+    if options.to.suffix.lower() != ending:
+        raise ConfigError(f"--to: got {options.to}, wanted a file that ends in {ending} for --format {options.format}")
     samples = drawn(testset.samples, options.per_cell, options.seed)
     if not samples:
         raise DataError(f"{options.folder}: has no samples to annotate")

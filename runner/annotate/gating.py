@@ -6,14 +6,12 @@ from typing import NamedTuple
 
 import yaml
 
-from components.errors import ComponentError
 from components.json_value import Json
-from components.records import Answer, Request
 from components.testset.protocols import Gate
 from components.testset.records import Draft, Verdict, VerdictState
 from runner.launch.schema import build_component
 from runner.testset.content import Testset
-from runner.testset.drafts import TextsAlone, draft_of
+from runner.testset.drafts import TextsAlone, ask_nobody, draft_of
 from runner.testset.lines import sample_line
 
 _LOCATION = "location"
@@ -54,7 +52,7 @@ def rejected_by(gates: Mapping[str, Gate], testset: Testset, names: Sequence[str
     for name, gate in gates.items():
         passed: list[Draft] = [draft for draft in drafts if not gate.applies_to(draft)]
         looked_at = [draft for draft in drafts if gate.applies_to(draft)]
-        for draft, verdict in zip(looked_at, gate.verdicts(looked_at, corpus, _nobody), strict=True):
+        for draft, verdict in zip(looked_at, gate.verdicts(looked_at, corpus, ask_nobody), strict=True):
             if verdict.state is VerdictState.REJECTED:
                 found.append(Rejected(draft.id, name, verdict))
             else:
@@ -77,7 +75,3 @@ def lines_of(rejected: Sequence[Rejected], testset: Testset) -> list[dict[str, J
         }
         for own in rejected
     ]
-
-
-def _nobody(requests: Sequence[Request]) -> list[Answer]:
-    raise ComponentError(f"{len(requests)} requests came from a gate that says that it asks no model")
