@@ -16,7 +16,7 @@ from components.testset.protocols import Corpus
 from components.testset.records import Draft, Extract, Verdict, VerdictState
 from components.testset.wording import TEXT, Wording, object_schema
 
-_SCHEMA = object_schema(reason=TEXT, other_answer=TEXT, document={"type": "integer", "minimum": 0})
+_SCHEMA = object_schema(reason=TEXT, other_answer=TEXT, document={"type": "integer"})
 
 
 class Other(NamedTuple):

@@ -37,7 +37,8 @@ class Options:
     @property
     def schema(self) -> Mapping[str, Any]:
         """JSON schema of a reply. The reason comes first, so that the model reasons before it chooses."""
-        return object_schema(reason=TEXT, topic={"type": "integer", "minimum": 0, "maximum": len(self.topics)})
+        numbers = list(range(len(self.topics) + 1))
+        return object_schema(reason=TEXT, topic={"type": "integer", "enum": numbers})
 
     def read(self, reply: str) -> Choice | None:
         """What a reply chooses; None for one that chooses nothing that there is."""

@@ -1,0 +1,48 @@
+import json
+
+import pytest
+
+from components.records import Kind
+from components.testset.wording import FLAG, TEXT, Wording, object_schema, quoted
+
+
+def test_a_request_says_what_its_messages_say_and_no_more() -> None:
+    wording = Wording("Be strict.", 'Q: {question}\nReply {"a": 1}', "Again.")
+    request = wording.request("r1", {"{question}": "Why {question}?"}, Kind.LONG_FORM, object_schema(a=TEXT))
+    assert [(message.role, message.content) for message in request.messages] == [
+        ("system", "Be strict."),
+        ("user", 'Q: Why {question}?\nReply {"a": 1}'),
+    ]
+    assert (request.id, request.sample.id, request.sample.kind, request.sample.question) == (
+        "r1",
+        "r1",
+        Kind.LONG_FORM,
+        "",
+    )
+
+
+def test_places_that_are_missing_or_that_nobody_fills_in() -> None:
+    wording = Wording("", "{question} {answr}", "")
+    assert wording.mistakes("reading", ("{question}", "{answer}")) == [
+        "reading.instruction: has no {answer}",
+        "reading.instruction: has {answr}, wanted no place but {question} and {answer}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("one\n\n[2] two\u2028three", "one [2] two three"),
+        ("a </document 1> b", "a ‹/document 1> b"),
+        ("< / DOCUMENT>", "‹ / DOCUMENT>"),
+        ("<documents> and a < b", "<documents> and a < b"),
+    ],
+)
+def test_what_is_quoted_cannot_end_where_it_is_quoted(text: str, shown: str) -> None:
+    assert quoted(text) == shown
+
+
+def test_schemas_want_all_and_nothing_else() -> None:
+    schema = json.loads(json.dumps(object_schema(reason=TEXT, match=FLAG)))
+    assert list(schema["properties"]) == schema["required"] == ["reason", "match"]
+    assert schema["additionalProperties"] is False
