@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 from urllib.error import URLError
@@ -23,6 +24,7 @@ from components.errors import ComponentError
 USERS, ADDRESS, LOG = "users", "address", "server.log"
 _LOOK_EVERY_S = 0.2
 _HEALTH_TIMEOUT_S = 5.0
+_STOPPED_WITHIN_S = 60.0
 _SHOWN_LINES = 5
 
 _held: dict[Path, IO[bytes]] = {}
@@ -46,6 +48,20 @@ def address_of(command: Callable[[int], Sequence[str]], folder: Path, start_time
         address = _start(command, folder, start_timeout_s)
         known.write_text(address, encoding="ascii")
         return address
+
+
+def let_go() -> None:
+    """Gives up all servers of this process before its end, for who needs their memory for another one. Returns when
+    those that it started have stopped, or after a minute: another process may use them still.
+    """
+    for file in _held.values():
+        file.close()
+    _held.clear()
+    limit = time.monotonic() + _STOPPED_WITHIN_S
+    for process in _supervisors:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, limit - time.monotonic()))
+    _supervisors[:] = [process for process in _supervisors if process.poll() is None]
 
 
 def _hold(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -105,7 +106,8 @@ def _train(options: argparse.Namespace) -> int:
         console.print(
             f"left out, as they are too long: {len(training.too_long)}, e.g. {training.too_long[0]}", markup=False
         )
-    console.print(f"use it with: --config-dir {options.out / 'conf'} llm@judge.llm=trained_judge", markup=False)
+    place = shlex.quote(str(options.out / "conf"))
+    console.print(f"use it with: --config-dir {place} llm@judge.llm=trained_judge", markup=False)
     return 0
 
 

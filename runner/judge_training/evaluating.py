@@ -6,13 +6,14 @@ from pathlib import Path
 
 from components.errors import ConfigError, DataError
 from components.judges.graded import Graded
+from components.openai_server.managed import let_go
 from components.pretrained.load_once import release_all_but
 from components.records import ScoreState
 from components.statistics.agreement import Agreement, Gain, agree, gain
 from runner.engine.store import Store
 from runner.judge_training.prepared import LABELS, Manifest, read_manifest
 from runner.judge_training.preparing import wording_key
-from runner.judge_training.trained import ADAPTER, Training, read_training
+from runner.judge_training.trained import ADAPTER, Training, llm_fields, read_training
 from runner.labels.graders import graders_of
 from runner.labels.rating import Rated, rate
 from runner.labels.reading import LabelledItem, read_labels
@@ -47,7 +48,8 @@ def evaluate(data: Path, folder: Path, llm: str, overrides: Sequence[str]) -> di
         )
     items = read_labels(data / LABELS)
     before = _judged(manifest, training, "", items, llm, overrides)
-    release_all_but(())  # a model with an adapter is loaded anew: two of them may not fit into memory
+    release_all_but(())  # a model with an adapter is loaded, or served, anew: two of them may not fit into memory
+    let_go()
     after = _judged(manifest, training, str((folder / ADAPTER).resolve()), items, llm, overrides)
     names = list(dict.fromkeys(rated.metric for rated in before))
     both = list(zip(before, after, strict=True))
@@ -63,10 +65,7 @@ def _judged(
     llm: str,
     overrides: Sequence[str],
 ) -> list[Rated]:
-    settings = training.settings
-    fields = {"model": settings["model"], "revision": settings["revision"], "adapter": adapter}
-    if llm == "transformers":
-        fields["dtype"] = settings["dtype"]
+    fields = llm_fields(training.settings, adapter, llm)
     chosen = [f"judge={manifest.judge}", *manifest.overrides, f"llm@judge.llm={llm}"]
     config = compose_config(
         readable([*chosen, *(f"judge.llm.{name}={value}" for name, value in fields.items()), *overrides])

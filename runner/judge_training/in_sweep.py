@@ -35,7 +35,7 @@ def questions_in(sweep_dir: Path, ids: Iterable[str]) -> dict[str, Question]:
     for folder in cell_folders(sweep_dir):
         for row in read_samples(folder, _COLUMNS):
             if row["id"] in wanted:
-                found.setdefault(row["id"], _question(row)).answers.add(row["answer"])
+                found.setdefault(row["id"], _question(row)).answers.add(row["answer"] or "")
     return found
 
 

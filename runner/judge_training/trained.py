@@ -102,17 +102,20 @@ def _require_same(folder: Path, found: Mapping[str, Json], wanted: Mapping[str, 
         raise ConfigError(f"--out: {folder} holds another training ({'; '.join(other)}); choose another folder")
 
 
+def llm_fields(settings: Mapping[str, Json], adapter: str, llm: str) -> dict[str, Json]:
+    """The fields of `llm=transformers` or `llm=vllm` that run the model with an adapter, "" for none."""
+    model = {"model": settings["model"], "revision": settings["revision"], "adapter": adapter}
+    if llm == "transformers":
+        return {**model, "dtype": settings["dtype"]}
+    most = next((rank for rank in _RANKS_OF_VLLM if rank >= settings["rank"]), settings["rank"])
+    return {**model, "arguments": f"--max-lora-rank {most}"}
+
+
 def _options(settings: Mapping[str, Json], adapter: Path) -> dict[str, str]:
     """The YAML files of the adapter in this process, and in a server of vLLM, by name."""
-    model = {"model": settings["model"], "revision": settings["revision"], "adapter": str(adapter)}
-    most = next((rank for rank in _RANKS_OF_VLLM if rank >= settings["rank"]), settings["rank"])
-    fields = {
-        "transformers": {**model, "dtype": settings["dtype"]},
-        "vllm": {**model, "arguments": f"--max-lora-rank {most}"},
-    }
-    names = {"transformers": "trained_judge.yaml", "vllm": "trained_judge_vllm.yaml"}
-    return {
-        names[base]: f"# A judge trained on people's labels, run by {base}.\n"
-        + yaml.safe_dump({"defaults": [base, "_self_"], **own}, sort_keys=False, allow_unicode=True).rstrip("\n")
-        for base, own in fields.items()
-    }
+    texts = {}
+    for name, llm in (("trained_judge.yaml", "transformers"), ("trained_judge_vllm.yaml", "vllm")):
+        option = {"defaults": [llm, "_self_"], **llm_fields(settings, str(adapter), llm)}
+        yaml_text = yaml.safe_dump(option, sort_keys=False, allow_unicode=True)
+        texts[name] = f"# A judge trained on people's labels, run by {llm}.\n{yaml_text}".rstrip("\n")
+    return texts

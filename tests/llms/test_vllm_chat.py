@@ -86,6 +86,14 @@ def test_one_server_is_started_for_all_who_want_it(place: Path) -> None:
     assert "loading model" in next((place / "logs").rglob("server.log")).read_text()
 
 
+def test_a_server_that_is_let_go_stops_and_another_is_started(place: Path) -> None:
+    said(chat(place))
+    assert servers(place)
+    managed.let_go()
+    assert not servers(place)
+    said(chat(place))
+
+
 def test_an_adapter_and_arguments_are_told(place: Path) -> None:
     text = said(chat(place, adapter=str(place / "lora"), arguments="--dtype half", runtime_arguments="--swap-space 1"))
     assert text.startswith("adapter serve")

@@ -178,6 +178,15 @@ def test_agreement_before_and_after(
     assert "asks about accuracy in other words than it was trained with" in capsys.readouterr().err
 
 
+def test_labels_that_others_were_held_out_of_are_refused(
+    trained: Path, prepared: Prepared, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = ["--labels", str(prepared.data.parent / "labels.jsonl"), "--judge", "omnieval_en", "--seed", "1"]
+    assert main(["prepare", *labels, "--out", str(tmp_path / "other"), *SHORT_WORDING]) == 0
+    assert main(["evaluate", "--data", str(tmp_path / "other"), "--trained", str(trained)]) == 2
+    assert "this judge was trained on other data than" in capsys.readouterr().err
+
+
 def test_the_options_use_it(trained: Path) -> None:
     options = [f"hydra.searchpath=[file://{trained / 'conf'}]", "judge=omnieval"]
     judge = compose_config([*options, "llm@judge.llm=trained_judge"])["judge"]["llm"]
