@@ -1,7 +1,8 @@
 """Drafts as an HTML page of its own, which needs no other file, no network and no JavaScript."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from analysis.html import page_environment
 from analysis.samples import words
@@ -21,5 +22,19 @@ def render(shown: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
     template = environment.get_template("testset.html.j2")
     coverage = shown.testset.about.get("coverage", [])
     return template.render(
-        groups=groups, lines=lines, coverage=coverage, reasons=counts_by_reason(shown.items), key=shown.testset.key
+        groups=groups,
+        lines=lines,
+        coverage=coverage,
+        matrix=_matrix(coverage),
+        tasks=list(dict.fromkeys(cell["task"] for cell in coverage)),
+        reasons=counts_by_reason(shown.items),
+        key=shown.testset.key,
     )
+
+
+def _matrix(coverage: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """By topic, and in it by task."""
+    rows: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for cell in coverage:
+        rows.setdefault(cell["topic"], {})[cell["task"]] = cell
+    return rows

@@ -6,14 +6,17 @@ from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from components.errors import DataError
 from components.json_value import Json
 from runner.display import make_console
 from runner.engine.environment import versions
+from runner.engine.spending import Spent
 from runner.generate.tables import show_bound, show_coverage
 from runner.output.money import spent_text
 from runner.testset.bound import bound
+from runner.testset.content import Testset
 from runner.testset.coverage import coverage
 from runner.testset.making import Made, Making
 from runner.testset.outcomes import Outcome, Tried
@@ -29,21 +32,25 @@ def run(settings: Generation, config: dict[str, Json]) -> int:
     out = Path(settings.out)
     if out.exists() and not out.is_dir():
         raise DataError(f"out: {out} is no folder. Choose another place for the set.")
-    with closing(Making(settings, _Progress(console))) as making:
-        return _run(making, settings, config, console)
+    with (
+        closing(_Progress(console, is_shown=settings.run.progress)) as progress,
+        closing(Making(settings, progress)) as making,
+    ):
+        made = making.begin(ask=not settings.run.plan_only)
+        show_bound(console, made, bound(settings, len(made.documents), made.topics), settings)
+        if settings.run.plan_only:
+            return EXIT_FULL
+        making.run(made)
+        testset = release(out, made, _about(settings, config))
+        spent = making.spent
+    return _told(console, settings, made, testset, spent)
 
 
-def _run(making: Making, settings: Generation, config: dict[str, Json], console: Console) -> int:
+def _told(console: Console, settings: Generation, made: Made, testset: Testset, spent: Spent) -> int:
+    """Says what came of it; returns the exit code."""
     out = Path(settings.out)
-    made = making.begin(ask=not settings.run.plan_only)
-    show_bound(console, made, bound(settings, len(made.documents), made.topics), settings)
-    if settings.run.plan_only:
-        return EXIT_FULL
-    making.run(made)
-    testset = release(out, made, _about(settings, config))
     counts = coverage(made)
     show_coverage(console, made, counts)
-    spent = making.spent
     console.print(f"spent:    {spent_text(spent, settings.prices) if spent.n_requests else 'nothing'}", markup=False)
     console.print(f"set:      {out}: {len(testset.samples)} samples, {len(testset.documents)} documents", markup=False)
     is_short = any(count.short for count in counts.values())
@@ -76,13 +83,17 @@ def _models(settings: Generation) -> dict[str, object]:
 
 
 class _Progress:
-    """One line for each wave."""
+    """One line for each wave, and in a terminal what is asked for at the moment."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, is_shown: bool) -> None:
         self._console = console
+        self._status = console.status("reading the corpus") if is_shown and console.is_terminal else None
+        if self._status:
+            self._status.start()
 
     def stage(self, title: str, done: int, total: int) -> None:
-        pass
+        if self._status:
+            self._status.update(f"{escape(title)}: {done:,} of {total:,} replies")
 
     def wave(self, made: Made, tried: Sequence[Tried]) -> None:
         n = sum(each.outcome is Outcome.ACCEPTED for each in made.tried)
@@ -92,3 +103,8 @@ class _Progress:
             f"wave {made.n_waves}: {len(tried)} evidence sets tried, {n_new} accepted; {n} of {n_wanted} samples",
             markup=False,
         )
+
+    def close(self) -> None:
+        """Takes the last line away."""
+        if self._status:
+            self._status.stop()

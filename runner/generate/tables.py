@@ -20,6 +20,8 @@ _MOST_REASONS = 12
 
 def show_bound(console: Console, made: Made, parts: Sequence[Part], settings: Generation) -> None:
     """The corpus, the matrix, and what may be asked for."""
+    for line in corpus_lines(made.counts):
+        console.print(line, markup=False, soft_wrap=True)
     n_cells = len(made.wanted.cells)
     of_topics = f"{len(made.topics)} topics x " if made.topics else ""
     console.print(
@@ -36,6 +38,19 @@ def show_bound(console: Console, made: Made, parts: Sequence[Part], settings: Ge
     currency = settings.prices.currency
     console.print(_told("smooth:  ", total([part.smooth for part in parts]), currency), markup=False, soft_wrap=True)
     console.print(_told("at most: ", total([part.most for part in parts]), currency), markup=False, soft_wrap=True)
+
+
+def corpus_lines(counts: Mapping[str, int | str]) -> list[str]:
+    """How many documents were read, changed by which step, left out for which reason, with examples."""
+    lines = []
+    if "n_documents_read" in counts:
+        lines.append(f"read:     {counts['n_documents_read']:,} documents")
+    for head, group in (("cleaned: ", "cleaned"), ("left out:", "left_out")):
+        found = {name.removeprefix(f"n_{group}_"): n for name, n in counts.items() if name.startswith(f"n_{group}_")}
+        told = [f"{name} {n:,} ({counts[f'examples_{group}_{name}']})" for name, n in found.items() if n]
+        lines += [f"{head} {', '.join(told)}"] if told else []
+    others = counts.get("files_of_other_kinds")
+    return [*lines, *([f"not read: {others}"] if others else [])]
 
 
 def _told(head: str, asked: Asked, currency: str) -> str:

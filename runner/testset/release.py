@@ -52,6 +52,7 @@ def testset_of(made: Made, about: Mapping[str, Json]) -> Testset:
         {own.draft.id: _provenance(tried, own.draft, own) for tried, own in accepted},
         about={
             **about,
+            "corpus": made.counts,
             "n_waves": made.n_waves,
             "stopped": made.stopped,
             "coverage": as_record(coverage(made), labels),

@@ -82,6 +82,7 @@ class VotesOnTopics(Stage[Votes]):
     """To which topics some documents belong."""
 
     kind: ClassVar[str] = "testset_votes"
+    in_words: ClassVar[str] = "votes on topics"
     version: ClassVar[int] = 1
     codec: ClassVar[Codec[Votes]] = JsonRecord(Votes)
 
@@ -148,6 +149,11 @@ class Drafts(Stage[Written]):
     evidence: tuple[Evidence, ...]
     sets: tuple[tuple[str, str], ...]
 
+    @property
+    def title(self) -> str:
+        """With the task."""
+        return f"drafts of {self.name}"
+
     def make(self, run: Run) -> Written:
         """Asks the writer. Raises ComponentError if evidence ends as neither drafted nor not."""
         found = {own.id: own for stage in self.evidence for own in run.read(stage).sets}
@@ -211,6 +217,11 @@ class GateVerdicts(Stage[Gated]):
     search: Search
     topics: tuple[ChosenTopics, ...]
     drafts: "Stage[Written] | GateVerdicts"
+
+    @property
+    def title(self) -> str:
+        """With the task."""
+        return f"{self.name}, {self.task_name}"
 
     def make(self, run: Run) -> Gated:
         """Judges those to which the gate applies."""
