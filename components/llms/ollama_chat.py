@@ -84,7 +84,7 @@ class OllamaChat:
 
     @property
     def _server(self) -> Server:
-        return replace(server_of(self), started_by="ollama serve")
+        return replace(server_of(self), if_refused="start the server (`ollama serve`), or give its address as base_url")
 
     async def _complete(self, session: Session, request: Request) -> Answer:
         reply = await session.post(

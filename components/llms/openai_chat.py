@@ -89,7 +89,7 @@ class OpenAIChat:
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and a key that is not set."""
-        mistakes = self._server.check() + sampling_mistakes(self)
+        mistakes = self.server.check() + sampling_mistakes(self)
         if not isinstance(self._extra, dict):
             mistakes.append(f"extra_body: got {self.extra_body!r}, wanted a JSON object, or '' for none")
         elif fixed := self._extra.keys() & _FIXED:
@@ -98,7 +98,11 @@ class OpenAIChat:
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """Answers as they arrive. Closing the iterator, or an interrupt, cancels the calls under way at once."""
-        with closing(self._server.call("/chat/completions", requests, self._complete)) as outcomes:
+        yield from self.generate_at(self.server, requests)
+
+    def generate_at(self, server: Server, requests: Sequence[Request]) -> Iterator[Answer]:
+        """The same of a server that is not quite that of the fields."""
+        with closing(server.call("/chat/completions", requests, self._complete)) as outcomes:
             for request, outcome in outcomes:
                 if isinstance(outcome, Failed):
                     yield Answer(request.id, AnswerState.ERROR, error=outcome.message, error_class=outcome.error_class)
@@ -108,10 +112,11 @@ class OpenAIChat:
     @property
     def account(self) -> Account:
         """Whose limits requests count against."""
-        return self._server.account
+        return self.server.account
 
     @property
-    def _server(self) -> Server:
+    def server(self) -> Server:
+        """That of the fields."""
         return server_of(self)
 
     async def _complete(self, session: Session, request: Request) -> Answer:

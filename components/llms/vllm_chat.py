@@ -3,7 +3,7 @@
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar
@@ -11,7 +11,7 @@ from typing import ClassVar
 from components.fields import runtime_only
 from components.llms.openai_chat import OpenAIChat
 from components.llms.sampling import sampling_mistakes
-from components.openai_server.managed import address_of
+from components.openai_server.managed import LOG, address_of
 from components.pretrained.model_folder import folder_hash, local_folder, model_mistakes
 from components.protocols import AnswersFrom
 from components.records import Answer, Request
@@ -82,7 +82,9 @@ class VllmChat:
         if not requests:
             return
         folder = Path(self.log_dir).absolute() / sha256(shlex.join(self._command(0)).encode()).hexdigest()[:12]
-        yield from self._client(address_of(self._command, folder, self.start_timeout_s)).generate(requests)
+        client = self._client(address_of(self._command, folder, self.start_timeout_s))
+        ended = f"the server has ended that was started for the sweep; {folder / LOG} says why"
+        yield from client.generate_at(replace(client.server, if_refused=ended), requests)
 
     def _command_mistakes(self) -> list[str]:
         program = Path(self.command).expanduser()

@@ -48,8 +48,8 @@ class Server:
     max_requests_per_minute: int | None = None
     max_tokens_per_minute: int | None = None
     is_free: bool = False
-    started_by: str = ""
-    """The command that starts such a server, "" where there are many."""
+    if_refused: str = "start the server, or give its address as base_url"
+    """What helps where nobody listens at `base_url`."""
 
     @property
     def account(self) -> Account:
@@ -156,8 +156,7 @@ class Server:
         message = message_of(error, secret=key_in(self.api_key_env))
         text = f"{self.model} at {host_of(self.base_url)}: {message} (attempt {attempt} of {self.max_retries + 1})"
         if isinstance(error, Refused):
-            started = f" (`{self.started_by}`)" if self.started_by else ""
-            text += f"; nobody listens there: start the server{started}, or give its address as base_url"
+            text += f"; nobody listens there: {self.if_refused}"
         return text
 
 

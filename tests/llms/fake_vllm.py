@@ -1,9 +1,10 @@
 """Stands in for the program `vllm`: `fake_vllm.py serve MODEL --port N ...` answers with its own arguments.
 
-By the model's name it dies at once ("dies") or is never healthy ("hangs").
+By the model's name it dies at once ("dies"), is never healthy ("hangs") or ends once it was ("quits").
 """
 
 import json
+import os
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +14,11 @@ from pathlib import Path
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(404 if "hangs" in sys.argv[2] else 200)
+        if quits := "quits" in sys.argv[2]:
+            self.server.socket.close()
         self.end_headers()
+        if quits:
+            os._exit(1)
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))

@@ -434,7 +434,7 @@ class TestKey:
 
     def test_goes_to_no_server_but_the_one_that_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere.example/v1")
-        assert OpenAIChat("m")._server._connection().base_url == "https://api.openai.com/v1"
+        assert OpenAIChat("m").server._connection().base_url == "https://api.openai.com/v1"
 
     def test_a_key_that_no_header_can_hold_is_a_mistake(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for key in ("sk-sécret", "sk-\nsecret"):

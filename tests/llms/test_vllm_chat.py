@@ -28,7 +28,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     program = root / "vllm"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE} "$@"\n')
     program.chmod(0o755)
-    for name in ("model", "dies", "hangs"):
+    for name in ("model", "dies", "hangs", "quits"):
         (root / name).mkdir()
         (root / name / "model.safetensors").write_bytes(b"weights")
     (root / "lora").mkdir()
@@ -103,6 +103,14 @@ def test_an_adapter_and_arguments_are_told(place: Path) -> None:
 def test_a_server_that_dies_says_what_its_log_says(place: Path) -> None:
     with pytest.raises(ComponentError, match=r"ended before it was healthy.*loading dies \| CUDA out of memory"):
         said(chat(place, "dies"))
+
+
+def test_of_a_server_that_is_gone_the_log_is_named_and_no_address(place: Path) -> None:
+    (answer,) = chat(place, "quits").generate([request("q")])
+    assert "nobody listens there: the server has ended that was started for the sweep; " in answer.error
+    assert "base_url" not in answer.error
+    log = Path(answer.error.split("the sweep; ")[1].split(" says why")[0])
+    assert "loading quits" in log.read_text()
 
 
 def test_a_server_that_is_never_healthy_is_stopped(place: Path) -> None:
