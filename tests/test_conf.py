@@ -120,6 +120,21 @@ class TestOptions:
         assert len(first.split()) >= 3
 
 
+def test_what_comments_advise_composes() -> None:
+    """Such as "Others: reranker@reranker.steps.precise=bge-reranker-v2-m3"."""
+    advised = []
+    for path in OPTIONS:
+        comments = "".join(line.partition("#")[2] for line in (ROOT / path).read_text(encoding="utf-8").splitlines())
+        advised += [(path, found) for found in re.findall(r"\+?[\w/]+@[\w.]+=[\w.-]+(?<![.,])", comments)]
+    for path, override in advised:
+        key, value = override.partition("=")[::2]
+        node = compose_job(*chosen(path), override).config
+        for name in key.partition("@")[2].split("."):
+            node = node[name]
+        assert "_target_" in node, f"{path}: {override} adds nothing of {value}"
+    assert len(advised) >= 6
+
+
 @cache
 def sweeper_of(preset: str) -> DictConfig:
     """`hydra.sweeper` as a preset sets it."""

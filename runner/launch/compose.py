@@ -45,6 +45,11 @@ def told(error: Exception) -> str:
         return f"{message}\nIt comes with an extra: {install_command('joblib')}"
     if lacking := re.search(r"Interpolation key '([\w.]+)' not found\s+full_key: ([\w.]+)", message):
         return f"{lacking[2]}: takes the value of {_not_there(lacking[1])}"
+    if "Error resolving interpolation '${language}'" in message:  # Hydra composes what is added before all else
+        return (
+            "an option that is added (+group@place=option) cannot follow `language`; choose it at a place that the "
+            "YAML of the group names (group@place=option), as in reranker=cascade reranker@reranker.steps.last=llm_listwise"
+        )
     unknown = re.search(r"Could not override '([\w.@/]+)'", message)
     missing = re.search(r"full_key: ([\w.]+)", message)  # the key itself, one above it, or one within the value
     if unknown and missing and missing[1].startswith(f"{unknown[1]}."):

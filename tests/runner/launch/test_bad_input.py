@@ -90,6 +90,11 @@ class TestCommandLine:
         assert code == EXIT_NOT_RUN
         assert error == "chunk.sise: unknown; did you mean chunk.size?\n"
 
+    def test_an_added_option_that_follows_the_language(self, tmp_path: Path) -> None:
+        code, error = self.run(tmp_path, "reranker=selected", "+reranker@reranker.candidates.own=llm_listwise")
+        assert code == EXIT_NOT_RUN
+        assert error.startswith("an option that is added (+group@place=option) cannot follow `language`; choose it at")
+
     @pytest.mark.parametrize(
         ("typed", "wanted"),
         [

@@ -11,7 +11,12 @@ from runner.launch.quick_defaults import _interpolation_map, _map_where_needed
         ["top_k=2"],
         ["language=zh", "judge=omnieval", "judge.llm.model=a-model"],
         ["expander=combined", "llm=scripted", "language=multi", "refiner=summary"],
-        ["reranker=cascade", "+reranker@reranker.steps.last=lexical", "retriever=arms"],
+        [
+            "reranker=cascade",
+            "reranker@reranker.steps.last=lexical",
+            "+reranker@reranker.steps.more=none",
+            "retriever=arms",
+        ],
     ],
     ids=" ".join,
 )
