@@ -13,10 +13,12 @@ from components.statistics import (
     POWER,
     Comparison,
     PairedTest,
+    RightOrWrong,
     SampleScores,
     best_cells,
     holm,
     minimum_detectable_difference,
+    right_or_wrong,
 )
 from runner.common_samples import CommonSamples, common_samples
 from runner.loaded import BEST, LoadedSweep, SubsetMetric, shown, varying_axes
@@ -215,10 +217,13 @@ def _rows(family: Family, table: _Table) -> tuple[Row, ...]:
         if family.is_picked
         else _Correction(holm([_number(own.p) for own in comparisons]), family.alpha / n_rows, None)
     )
+    against_first = right_or_wrong(table.scores, np.vstack([np.full(n_rows, -1.0), np.eye(n_rows)]))
     rows = []
-    for standing, comparison, p in zip(table.standings[1:], comparisons, correction.p.tolist(), strict=True):
+    for standing, comparison, p, scores in zip(
+        table.standings[1:], comparisons, correction.p.tolist(), against_first, strict=True
+    ):
         verdict = _verdict(family, comparison, is_shown=p <= family.alpha)
-        rows.append(Row(standing, comparison, p, verdict, _detectable(comparison, family.test, correction)))
+        rows.append(Row(standing, comparison, p, verdict, _detectable(comparison, family.test, correction, scores)))
     return tuple(rows)
 
 
@@ -244,7 +249,9 @@ def _verdict(family: Family, comparison: Comparison, *, is_shown: bool) -> str:
     return BETTER if (_number(comparison.difference) > 0) == family.metric.direction() else WORSE
 
 
-def _detectable(comparison: Comparison, test: PairedTest, correction: _Correction) -> float | None:
+def _detectable(
+    comparison: Comparison, test: PairedTest, correction: _Correction, scores: RightOrWrong | None
+) -> float | None:
     error = comparison.standard_error
     # No difference can be shown if even the most extreme data would not reach the level.
     if not error or test.smallest_p(comparison.n_clusters) > correction.level:
@@ -252,7 +259,8 @@ def _detectable(comparison: Comparison, test: PairedTest, correction: _Correctio
     critical = correction.critical if correction.critical is not None else comparison.critical
     if critical is None or not np.isfinite(critical):
         return None
-    return minimum_detectable_difference(error, comparison.df, critical=critical)
+    size = minimum_detectable_difference(error, comparison.df, critical=critical, right_or_wrong=scores)
+    return size if np.isfinite(size) else None
 
 
 def as_record(family: Family) -> dict[str, Any]:

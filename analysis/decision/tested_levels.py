@@ -8,7 +8,16 @@ from numpy.typing import NDArray
 
 from analysis.decision.design import LevelDesign, level_design
 from analysis.decision.scenarios import Scored
-from components.statistics import PairedTest, Tail, best_levels, contrasts, minimum_detectable_difference, pairs
+from components.statistics import (
+    PairedTest,
+    RightOrWrong,
+    Tail,
+    best_levels,
+    contrasts,
+    minimum_detectable_difference,
+    pairs,
+    right_or_wrong,
+)
 
 _SEED = 0
 
@@ -16,8 +25,8 @@ _SEED = 0
 @dataclass(frozen=True)
 class TestedLevels:
     """An axis in a scenario: `means` and `p` float64[n_levels] (None without a test), whether the levels are the same
-    in every sample, the largest standard error of a difference between two levels (NaN if not known), and what chance
-    makes of the largest difference.
+    in every sample, the largest standard error of a difference between two levels (NaN if not known), that difference
+    of scores that are right or wrong, and what chance makes of the largest difference.
     """
 
     scored: Scored
@@ -26,6 +35,7 @@ class TestedLevels:
     p: NDArray[np.float64] | None = None
     is_same: bool = False
     error: float = 0.0
+    right_or_wrong: RightOrWrong | None = None
     tail: Tail | None = None
     smallest_p: float = 0.0
 
@@ -44,7 +54,10 @@ class TestedLevels:
         critical = self.tail.critical(level)
         if not np.isfinite(critical):
             return None
-        return minimum_detectable_difference(self.error, self.tail.df, critical=critical)
+        size = minimum_detectable_difference(
+            self.error, self.tail.df, critical=critical, right_or_wrong=self.right_or_wrong
+        )
+        return size if np.isfinite(size) else None
 
 
 def designs_of(scored: Scored) -> list[LevelDesign]:
@@ -69,7 +82,8 @@ def tested_levels(scored: Scored, designs: Sequence[LevelDesign], n_draws: int) 
         p = best_levels(scored.ahead(means), differences)
         is_same = not (differences.values.any() or differences.errors.any())
         error = float(differences.errors.max()) if found.has_spread else float("nan")
-        yield TestedLevels(scored, design, means, p, is_same, error, differences.tail(), smallest_p)
+        (known_worst,) = right_or_wrong(scored.scores, own[:, [int(differences.errors.argmax())]])
+        yield TestedLevels(scored, design, means, p, is_same, error, known_worst, differences.tail(), smallest_p)
 
 
 def between_levels(weights: NDArray[np.float64]) -> NDArray[np.float64]:

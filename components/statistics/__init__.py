@@ -8,6 +8,7 @@ best           which cells may be the best of all
 contrasts      levels of an axis against each other, interactions: the largest of many at once
 noise          what chance adds to the metrics of all cells
 power          the smallest difference that a sample size can show
+right_or_wrong what an effect adds to the variance of scores that are 0 or 1
 planning       the same for a sweep that is not run yet
 variance       how much of the variance between cells each axis accounts for
 front          the cells that no other cell beats in both quality and cost
@@ -29,6 +30,7 @@ from components.statistics.power import (
     critical_value_of_any_two,
     minimum_detectable_difference,
 )
+from components.statistics.right_or_wrong import RightOrWrong, right_or_wrong
 from components.statistics.variance import Share, Term, VarianceShares, determined_axes, variance_shares
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "Level",
     "PairedTest",
     "Precision",
+    "RightOrWrong",
     "SampleScores",
     "SamplingErrors",
     "Share",
@@ -66,6 +69,7 @@ __all__ = [
     "p_of_equality",
     "pairs",
     "pareto_front",
+    "right_or_wrong",
     "sampling_errors",
     "selected_level",
     "share_as_far",

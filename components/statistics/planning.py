@@ -2,7 +2,7 @@
 samples, or by an assumed one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from components.statistics.best import best_cells
 from components.statistics.contributions import SampleScores, contributions
 from components.statistics.paired import PairedTest
 from components.statistics.power import critical_value_of_any_two, minimum_detectable_difference
+from components.statistics.right_or_wrong import RightOrWrong, right_or_wrong
 
 ALPHA = 0.05
 
@@ -26,24 +27,27 @@ class Precision:
     `df` degrees of freedom, from `n_clusters` clusters.
 
     `excess` is what a difference must exceed in the test of these samples, relative to normal noise: more than 1 where
-    few clusters decide.
+    few clusters decide. `right_or_wrong` are the differences with these standard errors where scores are 0 or 1.
     """
 
     standard_errors: tuple[float, float]
     df: float
     n_clusters: int
     excess: float = 1.0
+    right_or_wrong: tuple[RightOrWrong | None, RightOrWrong | None] = (None, None)
 
     def detectable(self, n_cells: int, times: float = 1.0) -> list[float]:
         """The differences between two of `n_cells` cells that are found with the usual power, for each standard error,
-        with `times` as many clusters. Infinite if there are too few clusters for any p-value below alpha.
+        with `times` as many clusters. Infinite if there are too few clusters for any p-value below alpha, or no
+        difference can be as large.
         """
         if self.df < 1 or PairedTest().smallest_p(self.n_clusters) > ALPHA:
             return [float("inf")] * len(self.standard_errors)
         df = self.df * times
         critical = self.excess * critical_value_of_any_two(n_cells, df, ALPHA)
         return [
-            minimum_detectable_difference(error / times**0.5, df, critical=critical) for error in self.standard_errors
+            minimum_detectable_difference(error / times**0.5, df, critical=critical, right_or_wrong=scores)
+            for error, scores in zip(self.standard_errors, self.right_or_wrong, strict=True)
         ]
 
     def times_as_many(self, difference: float, n_cells: int) -> list[float]:
@@ -51,9 +55,13 @@ class Precision:
         with more clusters it would shrink.
         """
         # Degrees of freedom grow with the clusters, and matter little: what they need is found in two steps.
-        first = [(size / difference) ** 2 for size in self.detectable(n_cells)]
+        undisturbed = replace(self, right_or_wrong=(None, None))
+        wanted = [scores.without_effect(difference) if scores else difference for scores in self.right_or_wrong]
+        first = [(size / own) ** 2 for size, own in zip(undisturbed.detectable(n_cells), wanted, strict=True)]
         return [
-            times * (self.detectable(n_cells, times)[place] / difference) ** 2 if np.isfinite(times) else times
+            times * (undisturbed.detectable(n_cells, times)[place] / wanted[place]) ** 2
+            if np.isfinite(times)
+            else times
             for place, times in enumerate(first)
         ]
 
@@ -63,18 +71,24 @@ def measured_precision(scores: SampleScores, *, larger_is_better: bool) -> Preci
     `compare` tests. None if no cell differs from it, or a difference has no known spread.
     """
     first = np.sort(np.unique(scores.statistics, axis=1, return_index=True)[1])  # equal cells are one
-    found = contributions(scores).only(first)
+    scores = replace(scores, statistics=scores.statistics[:, first])
+    found = contributions(scores)
     if not found.has_spread or len(found.values) < 2:
         return None
     ahead = found.values if larger_is_better else -found.values
     order = np.argsort(-ahead, kind="stable")
-    errors = chance.standard_errors(found.against(int(order[0]), order[1:]))
-    known = errors[errors > 0]
-    if not known.size:
+    best, others = int(order[0]), order[1:]
+    errors = chance.standard_errors(found.against(best, others))
+    others, errors = others[errors > 0], errors[errors > 0]
+    if not others.size:
         return None
-    return Precision(
-        (float(known.min()), float(known.max())), found.df, found.n_clusters, _excess(scores, first[order])
-    )
+    ends = [int(errors.argmin()), int(errors.argmax())]
+    against_best = np.zeros((len(order), len(ends)))
+    against_best[best] = -1.0
+    against_best[others[ends], [0, 1]] = 1.0
+    least, most = errors[ends].tolist()
+    scores_least, scores_most = right_or_wrong(scores, against_best)
+    return Precision((least, most), found.df, found.n_clusters, _excess(scores, order), (scores_least, scores_most))
 
 
 def _excess(scores: SampleScores, order: NDArray[np.intp]) -> float:

@@ -48,7 +48,8 @@ def told(error: Exception) -> str:
     if "Error resolving interpolation '${language}'" in message:  # Hydra composes what is added before all else
         return (
             "an option that is added (+group@place=option) cannot follow `language`; choose it at a place that the "
-            "YAML of the group names (group@place=option), as in reranker=cascade reranker@reranker.steps.last=llm_listwise"
+            "YAML of the group names (group@place=option), as in reranker=cascade "
+            "reranker@reranker.steps.last=llm_listwise"
         )
     unknown = re.search(r"Could not override '([\w.@/]+)'", message)
     missing = re.search(r"full_key: ([\w.]+)", message)  # the key itself, one above it, or one within the value

@@ -15,7 +15,7 @@ from analysis.__main__ import main
 from analysis.compare import show
 from analysis.comparison import UNDECIDED, WORSE, Family, as_record, as_table, compare_cells
 from components.errors import DataError
-from components.statistics import PairedTest, holm
+from components.statistics import PairedTest, RightOrWrong, holm
 from runner.loaded import SubsetMetric, load
 from tests.analysis import tiny_sweep
 
@@ -98,6 +98,24 @@ class TestFamily:
         assert {row.verdict for row in found.rows} == {UNDECIDED}
         assert {row.detectable for row in found.rows} == {None}
         assert "too few groups of samples for a difference of any size" in text_of(found)
+
+    def test_a_difference_of_right_and_wrong_answers_brings_its_own_variance(self, tmp_path: Path) -> None:
+        """Of other scores, such as those that are never quite 0, nothing is known."""
+        sizes = []
+        for wrong in (0.0, 0.0001):
+            scores = np.ones((2, 40))
+            scores[0, :2] = scores[1, 2:5] = wrong
+            same = {name: (getattr(tiny_sweep.CELLS[0], name) * 5)[:40] for name in ("subsets", "topics", "tasks")}
+            each = {"ids": [f"s{i}" for i in range(40)], "documents": [[f"d{i}"] for i in range(40)]}
+            cells = [
+                replace(cell, rouge_l=own.tolist(), **same, **each)
+                for cell, own in zip(tiny_sweep.CELLS[:2], scores, strict=True)
+            ]
+            (row,) = family(tiny_sweep.write(tmp_path / str(wrong), cells)).rows
+            assert row.detectable is not None
+            sizes.append(row.detectable)
+        assert sizes[0] == pytest.approx(RightOrWrong(5 / 40, 1.0).with_effect(sizes[1]), rel=0.001)
+        assert sizes[0] > 1.5 * sizes[1]
 
     def test_a_subset_of_one_sample_has_no_known_spread(self, tmp_path: Path) -> None:
         """It decides much of a mean over subsets, so that neither a width nor a detectable size can be told."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from analysis.decision import tested_levels as levels_of  # by another name, or it is taken for a test
 from benchmarks import decisions
 
 SETTING = replace(decisions.SETTINGS[1], n=100)
@@ -41,3 +42,21 @@ def test_an_effect_of_the_stated_size_is_found(without_effects: list[decisions.R
     planted = [decisions.simulate(SETTING, random, size) for _ in range(n_sweeps)]
     n_found = sum(decisions.finds_planted(found, "overall") for found in planted)
     assert n_found >= stats.binom.ppf(0.01, n_sweeps, 0.75)
+
+
+def test_near_the_ceiling_the_stated_size_counts_what_it_adds_to_the_variance() -> None:
+    mostly_right = replace(decisions.SETTINGS[2], n=100)
+    random = np.random.default_rng(3)
+    samples, cells = decisions.draw_samples(mostly_right.n, random), decisions.cells_of(mostly_right)
+    latent = decisions.draw_latent(cells, samples.clusters, random)
+    scores = mostly_right.score(latent, np.zeros_like(latent))
+    scored = next(iter(decisions.scored(scores, cells, samples)))  # of all samples
+    (tested,) = (
+        one
+        for one in levels_of.tested_levels(scored, levels_of.designs_of(scored), 1_999)
+        if one.design.axis == decisions.PLANTED_AXIS
+    )
+    size, without = tested.detectable(0.05), replace(tested, right_or_wrong=None).detectable(0.05)
+    assert size is not None
+    assert without is not None
+    assert size > 1.2 * without

@@ -1,0 +1,130 @@
+"""What an effect adds to the variance of scores that are 0 or 1, and the differences that are then detectable."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from components.statistics import (
+    PairedTest,
+    RightOrWrong,
+    SampleScores,
+    assumed_precision,
+    measured_precision,
+    minimum_detectable_difference,
+    right_or_wrong,
+)
+from tests.statistics.cells import scores_of
+
+FIRST_TWO = np.array([[-1.0], [1.0], [0.0]])
+
+
+def three_cells() -> list[NDArray[np.float64]]:
+    """Of 20 samples 18, 17 and 10 right; the first two disagree on three."""
+    cells = np.zeros((3, 20))
+    cells[0, :18] = cells[1, 1:17] = cells[1, 19] = cells[2, :10] = 1.0
+    return list(cells)
+
+
+class TestWhatCellsAreLike:
+    def test_two_cells_disagree_on_samples(self) -> None:
+        (found,) = right_or_wrong(scores_of(three_cells(), np.arange(20)), FIRST_TWO)
+        assert found is not None
+        assert found == RightOrWrong(pytest.approx(3 / 20), pytest.approx(17.5 / 20))  # type: ignore[arg-type]
+
+    def test_levels_are_as_alike_as_their_most_alike_cells(self) -> None:
+        weights = np.array([[0.5], [-1.0], [0.5]])
+        (found,) = right_or_wrong(scores_of(three_cells(), np.arange(20)), weights)
+        assert found is not None
+        assert found.disagreement == pytest.approx((3 / 20 + 9 / 20) / 2)
+
+    def test_strata_weigh_the_same(self) -> None:
+        strata = (np.arange(20) >= 16).astype(np.int64)  # the cells disagree on 1 of 16, and on 2 of 4
+        scores = scores_of([*three_cells()[:2], np.zeros(20)], np.arange(20), strata)
+        (found,) = right_or_wrong(scores, FIRST_TWO)
+        assert found is not None
+        assert found.disagreement == pytest.approx((1 / 16 + 2 / 4) / 2)
+
+    def test_other_scores_are_neither(self) -> None:
+        graded = [*three_cells()[:2], np.full(20, 0.5)]
+        assert right_or_wrong(scores_of(graded, np.arange(20)), FIRST_TWO) == [None]
+        of_a_corpus = scores_of(three_cells(), np.arange(20))
+        combined = SampleScores(of_a_corpus.statistics, of_a_corpus.clusters, of_a_corpus.strata, lambda sums: sums)
+        assert right_or_wrong(combined, FIRST_TWO) == [None]
+
+    def test_cells_that_agree_everywhere_say_nothing(self) -> None:
+        cells = three_cells()
+        assert right_or_wrong(scores_of([cells[0], cells[0], cells[2]], np.arange(20)), FIRST_TWO) == [None]
+
+
+class TestTheDifferenceWithItsOwnVariance:
+    def test_is_that_of_mcnemars_table(self) -> None:
+        """Of n independent pairs, on a share q + d of which cells disagree, the variance is (q + d - d^2) / n."""
+        n, disagreement, critical = 200, 0.05, 2.8
+        d = RightOrWrong(disagreement, 1.0).with_effect(critical * (disagreement / n) ** 0.5)
+        assert d == pytest.approx(critical * ((disagreement + d - d**2) / n) ** 0.5)
+
+    @pytest.mark.parametrize("size", [0.001, 0.05, 0.4])
+    def test_and_back(self, size: float) -> None:
+        scores = RightOrWrong(0.1, 1.0)
+        assert scores.without_effect(scores.with_effect(size)) == pytest.approx(size)
+
+    def test_none_is_larger_than_can_be(self) -> None:
+        assert RightOrWrong(0.1, 0.6).with_effect(0.5) == np.inf
+
+    def test_none_is_told_for_few_clusters(self) -> None:
+        for n_clusters, is_told in ((14, False), (15, True)):
+            (scores,) = right_or_wrong(scores_of(three_cells(), np.arange(20) % n_clusters), FIRST_TWO)
+            assert scores is not None
+            assert np.isfinite(scores.with_effect(0.01)) == is_told
+
+    def test_as_many_samples_as_are_wanted_show_it(self) -> None:
+        precision = measured_precision(scores_of(three_cells(), np.arange(20)), larger_is_better=True)
+        assert precision is not None
+        times = precision.times_as_many(0.1, 3)
+        found = [precision.detectable(3, own)[place] for place, own in enumerate(times)]
+        assert found == pytest.approx([0.1, 0.1], rel=0.03)
+
+    def test_what_is_assumed_of_scores_is_no_such_thing(self) -> None:
+        assert assumed_precision(np.arange(20), deviation=0.2, correlation=0).right_or_wrong == (None, None)
+
+
+def pairs_of_cells(
+    n_pairs: int, share_right: float, gain: NDArray[np.float64], random: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Float64[n_samples, 2, n_pairs]: the second of two cells is right more often by `gain`, of which a half
+    is taken from the first one where there is room for the other half. Samples in groups, cells agree on what is hard.
+    """
+    clusters = np.repeat(np.arange(100), np.resize([1, 5, 3], 100))
+
+    def part() -> NDArray[np.float64]:
+        of_groups, own = random.normal(size=(2, len(clusters), n_pairs))
+        found: NDArray[np.float64] = (of_groups[clusters] + own) / 2**0.5
+        return found
+
+    hard = part()
+    up = np.minimum(gain / 2, 1 - share_right)
+    limits = share_right + np.array([up - gain, up])
+    latent = np.stack([0.7**0.5 * hard + 0.3**0.5 * part() for _ in range(2)], axis=1)
+    return (stats.norm.cdf(latent) <= limits).astype(np.float64), clusters
+
+
+@pytest.mark.parametrize("share_right", [0.93, 0.7])
+def test_near_the_ceiling_the_stated_difference_is_found(share_right: float) -> None:
+    n_pairs, test = 100, PairedTest(n_resamples=499)
+    random = np.random.default_rng(5)
+    cells, clusters = pairs_of_cells(n_pairs, share_right, np.zeros(n_pairs), random)
+    before = test.compare(scores_of([np.zeros(len(cells)), *(cells[:, 1] - cells[:, 0]).T], clusters), 0.05)
+    sizes = np.zeros(n_pairs)
+    for place, comparison in enumerate(before):
+        (own,) = right_or_wrong(scores_of(list(cells[:, :, place].T), clusters), FIRST_TWO[:2])
+        assert comparison.standard_error is not None
+        assert comparison.critical is not None
+        sizes[place] = minimum_detectable_difference(
+            comparison.standard_error, comparison.df, critical=comparison.critical, right_or_wrong=own
+        )
+    cells, clusters = pairs_of_cells(n_pairs, share_right, sizes, random)
+    after = test.compare(scores_of([np.zeros(len(cells)), *(cells[:, 1] - cells[:, 0]).T], clusters), 0.05)
+    n_found = sum(comparison.p is not None and comparison.p <= 0.05 for comparison in after)
+    assert n_found >= 0.8 * n_pairs
+    assert sizes.mean() < 2 * np.median([comparison.standard_error for comparison in before]) * (1.98 + 0.85)
