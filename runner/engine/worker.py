@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from components.errors import BudgetReached, ComponentError, DamagedEntryError, StoreError
+from components.errors import BudgetReached, ComponentError, DamagedEntryError, RagGridError, StoreError
 from components.loading import seconds_of_loading
 from components.openai_server.gate import Gate, passing
 from components.pretrained.load_once import say_needed
@@ -191,5 +191,8 @@ def find_or_make(stage: Stage[T], store: Store) -> Entry:
 
 
 def _failure(stage: AnyStage, error: Exception) -> StageRun:
-    message = f"{stage.kind}: {type(error).__name__}: {error}"
-    return StageRun(stage.key, stage.kind, error=message, trace="".join(traceback.format_exception(error)))
+    is_meant = isinstance(error, RagGridError) and str(error)  # it says all that there is to say
+    message = str(error) if is_meant else f"{type(error).__name__}: {error}"
+    return StageRun(
+        stage.key, stage.kind, error=f"{stage.title}: {message}", trace="".join(traceback.format_exception(error))
+    )

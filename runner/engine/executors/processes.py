@@ -176,7 +176,7 @@ def _first_ready(waiting: Mapping[str, Stage[object]], pool: _Pool) -> Stage[obj
 
 
 def _died(stage: Stage[object], exit_code: int) -> StageRun:
-    return StageRun(stage.key, stage.kind, error=f"{stage.kind}: {_how_it_ended(exit_code)}")
+    return StageRun(stage.key, stage.kind, error=f"{stage.title}: {_how_it_ended(exit_code)}")
 
 
 def _how_it_ended(exit_code: int) -> str:

@@ -111,8 +111,17 @@ class TestFailures:
     def test_are_data_with_reason_and_trace(self, store: Store) -> None:
         ended = run(chain(left=fail), store)["left"]
         assert ended.failed
-        assert ended.error == "left: ComponentError: Adder: 1 is not to be added"
+        assert ended.error == "left: Adder: 1 is not to be added"
         assert "in fail" in ended.trace
+
+    def test_are_told_by_what_the_stage_does_and_by_an_error_that_nobody_meant(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def stumble(stage: Sum, run: Run) -> int:
+            raise ValueError("no such number")
+
+        monkeypatch.setattr(Left, "in_words", "adding on the left")
+        assert run(chain(left=stumble), store)["left"].error == "adding on the left: ValueError: no such number"
 
     def test_what_depends_on_them_fails_with_the_cause_and_the_others_go_on(self, store: Store, calls: Path) -> None:
         ended = run(chain(calls, left=fail), store)
