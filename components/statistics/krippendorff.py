@@ -12,6 +12,8 @@ from components.statistics.resampling import TOLERANCE, counts
 FEWEST_CLUSTERS = 5
 """Below, an interval would be too uncertain itself to be shown."""
 
+_BLOCK_ELEMENTS = 2_000_000
+
 Floats = NDArray[np.float64]
 
 
@@ -80,7 +82,14 @@ def _interval(
     places = np.array([number.setdefault(cluster, len(number)) for cluster in clusters])
     if len(number) < FEWEST_CLUSTERS:
         return None, None
-    drawn = np.concatenate([table.alphas(block[:, places]) for block in counts(len(number), n_draws, seed)])
+    n_at_once = max(1, _BLOCK_ELEMENTS // len(places))
+    drawn = np.concatenate(
+        [
+            table.alphas(block[first : first + n_at_once, places])
+            for block in counts(len(number), n_draws, seed)
+            for first in range(0, len(block), n_at_once)
+        ]
+    )
     low, high = np.nanquantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
     return (float(low), float(high)) if high - low > TOLERANCE else (None, None)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 from components.asking.reply import read_object, whole_number
@@ -59,7 +60,7 @@ class SingleAnswer:
         verdicts = []
         for draft, near in zip(drafts, found, strict=True):
             reply = next(replies) if near else Other("", 0)
-            verdict = verdict_on(reply, self.tags, lambda other, near=near: _findings(other, near))  # type: ignore[misc]
+            verdict = verdict_on(reply, self.tags, partial(_findings, near))
             verdicts.append(_with_distractors(verdict, draft, near))
         return verdicts
 
@@ -90,7 +91,7 @@ class SingleAnswer:
         return Inquiry(self.wording.request(draft.id, values, draft.kind, _SCHEMA), read)
 
 
-def _findings(other: Other, near: Sequence[Extract]) -> Iterable[Finding]:
+def _findings(near: Sequence[Extract], other: Other) -> Iterable[Finding]:
     if other.answer:
         yield Finding("several_answers", f"{_place(near[other.document])}: {other.answer}")
 

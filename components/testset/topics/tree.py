@@ -29,20 +29,9 @@ def topics_of(leaves: Iterable[Leaf], where: str, depth: int | None = None) -> t
     Raises DataError, which begins with `where`, without any topic, for more than 500, for names that are blank or of
     more than 200 characters, for paths of more than 8 names, and where two topics cannot be told apart.
     """
-    kept: dict[tuple[str, ...], list[Leaf]] = {}
-    for leaf in leaves:
-        path = tuple(checked_name(name, where) for name in leaf.path)
-        if len(path) > DEEPEST:
-            raise too_deep(path, where)
-        kept.setdefault(path[:depth], []).append(Leaf(path, shown_text(leaf.description)))
-        if len(kept) > MOST_TOPICS:
-            raise DataError(f"{where}: more than {MOST_TOPICS} topics came; wanted fewer: leave out the lowest level")
+    kept = _merged(leaves, where, depth)
     if not kept:
         raise DataError(f"{where}: has no topics; wanted at least one, e.g. {{Banking: [Loans, Cards]}}")
-    inner = {path[:n] for path in kept for n in range(1, len(path))}
-    for path, merged in kept.items():
-        if path in inner or (len(merged) > 1 and any(len(leaf.path) == len(path) for leaf in merged)):
-            raise DataError(f"{where}: the topic '{path[-1]}' came twice under one parent; wanted it once: remove one")
     topics = [Topic("", path, _description(path, merged)) for path, merged in kept.items()]
     labels = _labels(topics)
     slugs = [slugs_of([label])[label] for label in labels]
@@ -51,6 +40,23 @@ def topics_of(leaves: Iterable[Leaf], where: str, depth: int | None = None) -> t
             alike = " and ".join(f"'{label}'" for label, own in zip(labels, slugs, strict=True) if own == slug)
             raise DataError(f"{where}: the topics {alike} have the same short form '{slug}'; rename one of them")
     return tuple(Topic(slug, topic.path, topic.description) for slug, topic in zip(slugs, topics, strict=True))
+
+
+def _merged(leaves: Iterable[Leaf], where: str, depth: int | None) -> dict[tuple[str, ...], list[Leaf]]:
+    """The leaves by the path of the topic that they belong to. Raises DataError."""
+    kept: dict[tuple[str, ...], list[Leaf]] = {}
+    for leaf in leaves:
+        path = tuple(checked_name(name, where) for name in leaf.path)
+        if len(path) > DEEPEST:
+            raise too_deep(path, where)
+        kept.setdefault(path[:depth], []).append(Leaf(path, shown_text(leaf.description)))
+        if len(kept) > MOST_TOPICS:
+            raise DataError(f"{where}: more than {MOST_TOPICS} topics came; wanted fewer: leave out the lowest level")
+    inner = {path[:n] for path in kept for n in range(1, len(path))}
+    for path, merged in kept.items():
+        if path in inner or (len(merged) > 1 and any(len(leaf.path) == len(path) for leaf in merged)):
+            raise DataError(f"{where}: the topic '{path[-1]}' came twice under one parent; wanted it once: remove one")
+    return kept
 
 
 def labels_of(topics: Sequence[Topic]) -> dict[str, str]:

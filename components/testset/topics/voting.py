@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.limits import too_small
@@ -82,9 +82,9 @@ class TopicVoting:
         """No voter, and one who would be taken for the adjudicator."""
         if not self.voters:
             return ["voters: got none, wanted at least one; three are usual"]
-        return (
-            [f"voters.{ADJUDICATOR}: is the adjudicator's name, wanted another"] if ADJUDICATOR in self.voters else []
-        )
+        if ADJUDICATOR in self.voters:
+            return [f"voters.{ADJUDICATOR}: is the adjudicator's name, wanted another"]
+        return []
 
     @property
     def models(self) -> Mapping[str, LLM]:
@@ -106,41 +106,44 @@ class TopicVoting:
             name: _votes(voter, texts, [shuffled(topics, str(self.seed), name, own) for own in ids], ask_of(name))
             for name, voter in self.voters.items()
         }
-        votes = [{name: own[row] for name, own in of_voter.items()} for row in range(len(ids))]
-        counted = [self._counted(own_id, own) for own_id, own in zip(ids, votes, strict=True)]
-        open_rows = [row for row, own in enumerate(counted) if own is None]
-        adjudicated = iter(self._adjudicated(open_rows, ids, texts, topics, votes, ask_of))
-        return [own or next(adjudicated) for own in counted]
-
-    def _counted(self, document_id: str, votes: Mapping[str, Vote]) -> TopicVotes | None:
-        """None where the adjudicator is needed."""
-        counts = Counter(vote.slug for vote in votes.values() if vote.slug is not None)
-        slug, n = next(iter(counts.most_common(1)), (OUT_OF_DOMAIN, 0))
-        if 3 * n >= 2 * len(votes):
-            return TopicVotes(document_id, votes, slug)
-        if any(vote.has_failed for vote in votes.values()):
-            return TopicVotes(document_id, votes, OUT_OF_DOMAIN, is_pending=True)
-        return None if counts.keys() - {OUT_OF_DOMAIN} else TopicVotes(document_id, votes, OUT_OF_DOMAIN)
-
-    def _adjudicated(
-        self,
-        rows: Sequence[int],
-        ids: Sequence[str],
-        texts: Sequence[str],
-        topics: Sequence[Topic],
-        votes: Sequence[Mapping[str, Vote]],
-        ask_of: Callable[[str], Ask],
-    ) -> list[TopicVotes]:
-        options = []
-        for row in rows:
-            named = {vote.slug for vote in votes[row].values()}
-            candidates = [topic for topic in topics if topic.slug in named]
-            options.append(shuffled(candidates, str(self.seed), ADJUDICATOR, ids[row]))
-        said = _votes(self.adjudicator, [texts[row] for row in rows], options, ask_of(ADJUDICATOR)) if rows else []
-        return [
-            TopicVotes(ids[row], votes[row], vote.slug or OUT_OF_DOMAIN, vote, is_pending=vote.has_failed)
-            for row, vote in zip(rows, said, strict=True)
+        voted = [
+            _Voted(ids[row], texts[row], {name: own[row] for name, own in of_voter.items()}) for row in range(len(ids))
         ]
+        counted = [_counted(own) for own in voted]
+        undecided = [own for own, decision in zip(voted, counted, strict=True) if decision is None]
+        adjudicated = iter(self._adjudicated(undecided, topics, ask_of(ADJUDICATOR)) if undecided else ())
+        return [decision or next(adjudicated) for decision in counted]
+
+    def _adjudicated(self, voted: Sequence["_Voted"], topics: Sequence[Topic], ask: Ask) -> list[TopicVotes]:
+        """Options are what was voted for."""
+        options = []
+        for own in voted:
+            named = {vote.slug for vote in own.votes.values()}
+            candidates = [topic for topic in topics if topic.slug in named]
+            options.append(shuffled(candidates, str(self.seed), ADJUDICATOR, own.document_id))
+        said = _votes(self.adjudicator, [own.text for own in voted], options, ask)
+        return [
+            TopicVotes(own.document_id, own.votes, vote.slug or OUT_OF_DOMAIN, vote, is_pending=vote.has_failed)
+            for own, vote in zip(voted, said, strict=True)
+        ]
+
+
+class _Voted(NamedTuple):
+    document_id: str
+    text: str
+    votes: Mapping[str, Vote]
+
+
+def _counted(voted: _Voted) -> TopicVotes | None:
+    """None where the adjudicator is needed: not where nobody voted for a topic, and not yet where a vote is to come."""
+    votes = voted.votes.values()
+    counts = Counter(vote.slug for vote in votes if vote.slug is not None)
+    slug, n = next(iter(counts.most_common(1)), (OUT_OF_DOMAIN, 0))
+    if 3 * n >= 2 * len(votes):
+        return TopicVotes(voted.document_id, voted.votes, slug)
+    if any(vote.has_failed for vote in votes):
+        return TopicVotes(voted.document_id, voted.votes, OUT_OF_DOMAIN, is_pending=True)
+    return None if counts.keys() - {OUT_OF_DOMAIN} else TopicVotes(voted.document_id, voted.votes, OUT_OF_DOMAIN)
 
 
 def _votes(voter: Voter, texts: Sequence[str], options: Sequence[Options], ask: Ask) -> list[Vote]:
