@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from components.limits import too_small
@@ -11,7 +12,7 @@ from components.testset.protocols import Corpus
 from components.testset.records import Draft, EvidenceSet, Written
 from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
 from components.testset.tasks.writer_wording import WriterWording
-from components.testset.tasks.writing import EVIDENCE, inquiry, reply_schema, written
+from components.testset.tasks.writing import EVIDENCE, Form, written
 from components.testset.wording import TEXT, object_schema
 
 _TURN = object_schema(question=TEXT, answer=TEXT, evidence=EVIDENCE, expression=TEXT)
@@ -51,29 +52,26 @@ class Conversation:
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
         """A draft for each turn of the conversation about an evidence set."""
+        form = Form("turns", {"turns": {"type": "array", "items": _TURN}}, partial(self._read, name))
+        return written(self, form, evidence, corpus, ask)
 
-        def read(own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
-            turns = reply["turns"]
-            if not isinstance(turns, list) or len(turns) < self.least_turns:
+    def _read(self, name: str, own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
+        turns = reply["turns"]
+        if not isinstance(turns, list) or len(turns) < self.least_turns:
+            return None
+        notes = notes_in(reply, self.steps)
+        history: tuple[Turn, ...] = ()
+        drafts = []
+        for number, turn in enumerate(turns[: self.most_turns]):
+            question, answer, quotes = text_in(turn, "question"), text_in(turn, "answer"), quotes_in(turn)
+            if not (question and answer and quotes):
                 return None
-            notes = notes_in(reply, self.steps)
-            history: tuple[Turn, ...] = ()
-            drafts = []
-            for number, turn in enumerate(turns[: self.most_turns]):
-                question, answer, quotes = text_in(turn, "question"), text_in(turn, "answer"), quotes_in(turn)
-                if not (question and answer and quotes):
-                    return None
-                drafts.append(
-                    Draft(
-                        f"{own.id}-{number}", name, own.topic, self.kind, own, question, (answer,), quotes,
-                        history=history, conversation=own.id, turn=number,
-                        expression=text_in(turn, "expression"), notes=notes,
-                    )
-                )  # fmt: skip
-                history = (*history, Turn(question, answer))
-            return tuple(drafts)
-
-        schema = reply_schema(self.steps, turns={"type": "array", "items": _TURN})
-        requests = [self.wording.request(own, corpus, self.kind, schema) for own in evidence]
-        inquiries = [inquiry(own, request, "turns", read) for own, request in zip(evidence, requests, strict=True)]
-        return written(evidence, inquiries, ask, self.wording.reminder, self.max_attempts)
+            drafts.append(
+                Draft(
+                    f"{own.id}-{number}", name, own.topic, self.kind, own, question, (answer,), quotes,
+                    history=history, conversation=own.id, turn=number,
+                    expression=text_in(turn, "expression"), notes=notes,
+                )
+            )  # fmt: skip
+            history = (*history, Turn(question, answer))
+        return tuple(drafts)

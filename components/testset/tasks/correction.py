@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from components.testset.protocols import Corpus
 from components.testset.records import Draft, EvidenceSet, Extract, Written
 from components.testset.tasks.replies import Reply, notes_in, text_in
 from components.testset.tasks.writer_wording import WriterWording
-from components.testset.tasks.writing import inquiry, reply_schema, written
+from components.testset.tasks.writing import Form, written
 from components.testset.wording import TEXT
 from components.text.normalize import answer_form
 from components.text.sentences import sentence_ends
@@ -52,28 +53,25 @@ class Correction:
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
         """At most one draft of each evidence set, with its gold."""
+        form = Form("words", {"words": TEXT, "replacement": TEXT}, partial(self._read, name))
+        return written(self, form, evidence, corpus, ask)
 
-        def read(own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
-            (extract,) = own.extracts
-            words, replacement = text_in(reply, "words"), text_in(reply, "replacement")
-            if not self._is_error(extract.text, words, replacement):
-                return None
-            place = extract.text.index(words)
-            start, end = passage_around(extract, place, place + len(words), self.n_characters)
-            right = extract.text[start:end]
-            wrong = extract.text[start:place] + replacement + extract.text[place + len(words) : end]
-            notes = {"original": words, "replacement": replacement, "error_start": str(place - start)}
-            draft = Draft(
-                own.id, name, own.topic, self.kind, own, wrong, (right,),
-                gold=(Evidence(extract.document_id, extract.start + start, extract.start + end),),
-                notes={**notes_in(reply, self.steps), **notes},
-            )  # fmt: skip
-            return (draft,)
-
-        schema = reply_schema(self.steps, words=TEXT, replacement=TEXT)
-        requests = [self.wording.request(own, corpus, self.kind, schema) for own in evidence]
-        inquiries = [inquiry(own, request, "words", read) for own, request in zip(evidence, requests, strict=True)]
-        return written(evidence, inquiries, ask, self.wording.reminder, self.max_attempts)
+    def _read(self, name: str, own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
+        (extract,) = own.extracts
+        words, replacement = text_in(reply, "words"), text_in(reply, "replacement")
+        if not self._is_error(extract.text, words, replacement):
+            return None
+        place = extract.text.index(words)
+        start, end = passage_around(extract, place, place + len(words), self.n_characters)
+        right = extract.text[start:end]
+        wrong = extract.text[start:place] + replacement + extract.text[place + len(words) : end]
+        notes = {"original": words, "replacement": replacement, "error_start": str(place - start)}
+        draft = Draft(
+            own.id, name, own.topic, self.kind, own, wrong, (right,),
+            gold=(Evidence(extract.document_id, extract.start + start, extract.start + end),),
+            notes={**notes_in(reply, self.steps), **notes},
+        )  # fmt: skip
+        return (draft,)
 
     def _is_error(self, text: str, words: str, replacement: str) -> bool:
         is_short = max(len(words), len(replacement)) <= self.most_replaced

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from components.limits import too_small
@@ -11,7 +12,7 @@ from components.testset.protocols import Corpus
 from components.testset.records import Draft, EvidenceSet, Written
 from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
 from components.testset.tasks.writer_wording import WriterWording
-from components.testset.tasks.writing import EVIDENCE, inquiry, reply_schema, written
+from components.testset.tasks.writing import EVIDENCE, Form, written
 from components.testset.wording import TEXT
 
 
@@ -46,18 +47,19 @@ class Question:
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
         """At most one draft of each evidence set."""
+        form = Form(
+            "question",
+            {"question": TEXT, "answer": TEXT, "evidence": EVIDENCE, "expression": TEXT},
+            partial(self._read, name),
+        )
+        return written(self, form, evidence, corpus, ask)
 
-        def read(own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
-            question, answer, quotes = text_in(reply, "question"), text_in(reply, "answer"), quotes_in(reply)
-            if not (question and answer and quotes):
-                return None
-            draft = Draft(
-                own.id, name, own.topic, self.kind, own, question, (answer,), quotes,
-                expression=text_in(reply, "expression"), notes=notes_in(reply, self.steps),
-            )  # fmt: skip
-            return (draft,)
-
-        schema = reply_schema(self.steps, question=TEXT, answer=TEXT, evidence=EVIDENCE, expression=TEXT)
-        requests = [self.wording.request(own, corpus, self.kind, schema) for own in evidence]
-        inquiries = [inquiry(own, request, "question", read) for own, request in zip(evidence, requests, strict=True)]
-        return written(evidence, inquiries, ask, self.wording.reminder, self.max_attempts)
+    def _read(self, name: str, own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
+        question, answer, quotes = text_in(reply, "question"), text_in(reply, "answer"), quotes_in(reply)
+        if not (question and answer and quotes):
+            return None
+        draft = Draft(
+            own.id, name, own.topic, self.kind, own, question, (answer,), quotes,
+            expression=text_in(reply, "expression"), notes=notes_in(reply, self.steps),
+        )  # fmt: skip
+        return (draft,)

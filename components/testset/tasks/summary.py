@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from components.limits import too_small
@@ -12,7 +13,7 @@ from components.testset.quotes import numbered_sentences
 from components.testset.records import Draft, EvidenceSet, Quote, Written
 from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
 from components.testset.tasks.writer_wording import WriterWording
-from components.testset.tasks.writing import EVIDENCE, inquiry, reply_schema, written
+from components.testset.tasks.writing import EVIDENCE, Form, written
 from components.testset.wording import TEXT
 
 
@@ -47,21 +48,18 @@ class Summary:
 
     def write(self, name: str, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
         """At most one draft of each evidence set: the event is its question, the summary its reference."""
+        form = Form("summary", {"event": TEXT, "summary": TEXT, "evidence": EVIDENCE}, partial(self._read, name))
+        return written(self, form, evidence, corpus, ask)
 
-        def read(own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
-            event, summary, quotes = text_in(reply, "event"), text_in(reply, "summary"), _of_others(own, reply)
-            if not (event and summary and quotes):
-                return None
-            draft = Draft(
-                own.id, name, own.topic, self.kind, own, event, (summary,), quotes,
-                removed=(own.extracts[0].document_id,), notes=notes_in(reply, self.steps),
-            )  # fmt: skip
-            return (draft,)
-
-        schema = reply_schema(self.steps, event=TEXT, summary=TEXT, evidence=EVIDENCE)
-        requests = [self.wording.request(own, corpus, self.kind, schema) for own in evidence]
-        inquiries = [inquiry(own, request, "summary", read) for own, request in zip(evidence, requests, strict=True)]
-        return written(evidence, inquiries, ask, self.wording.reminder, self.max_attempts)
+    def _read(self, name: str, own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
+        event, summary, quotes = text_in(reply, "event"), text_in(reply, "summary"), _of_others(own, reply)
+        if not (event and summary and quotes):
+            return None
+        draft = Draft(
+            own.id, name, own.topic, self.kind, own, event, (summary,), quotes,
+            removed=(own.extracts[0].document_id,), notes=notes_in(reply, self.steps),
+        )  # fmt: skip
+        return (draft,)
 
 
 def _of_others(evidence: EvidenceSet, reply: Reply) -> tuple[Quote, ...]:

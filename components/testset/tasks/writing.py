@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.protocols import Ask
-from components.records import Request, ScoreState
+from components.records import Kind, ScoreState
+from components.testset.protocols import Corpus
 from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, Written
 from components.testset.tasks.replies import Reply, read_reply
+from components.testset.tasks.writer_wording import WriterWording
 from components.testset.wording import TEXT, object_schema
 
 EVIDENCE = {
@@ -32,23 +34,47 @@ class Declined:
 Result = tuple[Draft, ...] | Declined
 
 
-def reply_schema(steps: Sequence[str], **own: Mapping[str, Any]) -> Mapping[str, Any]:
-    """JSON schema of a reply: the steps, then what is empty unless the writer declines, then what it writes."""
-    return object_schema(**dict.fromkeys(steps, TEXT), not_applicable=TEXT, **own)
+@dataclass(frozen=True)
+class Form:
+    """What a reply that brings drafts has beside the writer's steps: something under `key`, and `properties`, by name
+    their JSON schemas, of which drafts are read.
+    """
+
+    key: str
+    properties: Mapping[str, Mapping[str, Any]]
+    read: Read
 
 
-def inquiry(evidence: EvidenceSet, request: Request, key: str, read: Read) -> Inquiry[Result]:
-    """Asks for drafts; `key` is what a reply has that brings some."""
-    return Inquiry(request, partial(_result, evidence, key, read))
+class WritingTask(Protocol):
+    """What a task says of how its writer is asked."""
+
+    @property
+    def kind(self) -> Kind:
+        """Of its drafts."""
+
+    @property
+    def wording(self) -> WriterWording:
+        """What the writer is told."""
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What the writer puts down first: keys of its reply."""
+
+    @property
+    def max_attempts(self) -> int:
+        """How often it is asked for a reply that can be read, in all."""
 
 
-def written(
-    evidence: Sequence[EvidenceSet], inquiries: Sequence[Inquiry[Result]], ask: Ask, reminder: str, max_attempts: int
-) -> Written:
-    """What came of each evidence set, about which there is one inquiry."""
+def written(task: WritingTask, form: Form, evidence: Sequence[EvidenceSet], corpus: Corpus, ask: Ask) -> Written:
+    """What came of each evidence set, about which the writer is asked once."""
+    # Whoever keeps to the schema must fill in all of it: what is empty unless the writer declines is among it.
+    schema = object_schema(**dict.fromkeys(task.steps, TEXT), not_applicable=TEXT, **form.properties)
+    inquiries: list[Inquiry[Result]] = [
+        Inquiry(task.wording.request(own, corpus, task.kind, schema), partial(_result, form, own)) for own in evidence
+    ]
+    results: list[Result | Unread] = ask_until_readable(inquiries, ask, task.wording.reminder, task.max_attempts)
     drafts: list[Draft] = []
     not_drafted: list[NotDrafted] = []
-    results: list[Result | Unread] = ask_until_readable(inquiries, ask, reminder, max_attempts)
     for own, result in zip(evidence, results, strict=True):
         match result:
             case Declined(reason):
@@ -61,8 +87,8 @@ def written(
     return Written(tuple(drafts), tuple(not_drafted))
 
 
-def _result(evidence: EvidenceSet, key: str, read: Read, text: str) -> Result | None:
-    reply = read_reply(text, key)
+def _result(form: Form, evidence: EvidenceSet, text: str) -> Result | None:
+    reply = read_reply(text, form.key)
     if isinstance(reply, str):
         return Declined(reply)
-    return None if reply is None else read(evidence, reply) or None
+    return None if reply is None else form.read(evidence, reply) or None
