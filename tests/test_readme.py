@@ -22,7 +22,6 @@ from tests.datasets.test_omnieval import write as write_omnieval
 from tests.extras import skip_without
 from tests.forked import run_forked
 from tests.llms.chat_server import Reply, chat_server
-from tests.models.tiny import save_bert, save_sentence_encoder
 from tests.runner.annotate.exports import rate, untouched
 from tests.runner.annotate.exports import write as write_export
 from tests.runner.testset.small import small_set
@@ -358,17 +357,6 @@ def test_people_correct_a_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(json.loads(Path("tasks.json").read_text("utf-8"))) == len(testset.samples)
     assert read_testset(Path("ACCEPTED")).key == testset.key
     assert sorted(path.name for path in Path("PARTS").iterdir()) == ["test", "train"]
-
-
-def test_a_model_is_tried(tmp_path: Path) -> None:
-    skip_without("sentence_transformers")
-    (arguments,) = with_module("runner.models")
-    save_sentence_encoder(tmp_path / "MODEL_FOLDER", save_bert(tmp_path / "bert"), max_tokens=128)
-    words = [word.replace("MODEL_FOLDER", "./MODEL_FOLDER") for word in arguments]
-    done = run(["runner.models", *words], tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "128 tokens at once" in done.stdout
-    assert "32 dimensions" in done.stdout
 
 
 def test_description_of_a_data_set(own: Path) -> None:

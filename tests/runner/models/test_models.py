@@ -7,6 +7,7 @@ import pytest
 from runner.models.__main__ import main
 from tests.extras import skip_without
 from tests.llms.chat_server import Reply, chat_server
+from tests.test_readme import with_module
 
 skip_without("torch")
 
@@ -35,6 +36,22 @@ def test_a_folder_with_a_model_is_measured_and_loaded(bert: Path, capsys: pytest
     assert f"folder      {bert}" in said
     assert "parameters  31,520" in said
     assert "bert_score 0." in said
+
+
+def test_the_command_of_the_pages(
+    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The others are run by tests.test_readme, each in a process that would have to load torch for this one."""
+    skip_without("sentence_transformers")
+    from tests.models.tiny import save_sentence_encoder
+
+    monkeypatch.chdir(tmp_path)
+    save_sentence_encoder(tmp_path / "MODEL_FOLDER", bert, max_tokens=128)
+    (arguments,) = with_module("runner.models")
+    assert main([word.replace("MODEL_FOLDER", "./MODEL_FOLDER") for word in arguments]) == 0
+    said = capsys.readouterr().out
+    assert "128 tokens at once" in said
+    assert "32 dimensions" in said
 
 
 def test_a_model_of_the_hub_that_is_not_here_is_not_fetched(
