@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+from scipy import sparse
 
+from components.embedders import lsa
 from components.embedders.lsa import Lsa
 from components.text.tables import build_term_table
 from components.tokenizers.rjieba_words import RjiebaWords
@@ -35,21 +37,38 @@ def test_full_rank_keeps_the_cosines_of_tf_idf() -> None:
     """With all singular vectors the projection is a rotation: cosines are those of the weighted counts, by hand."""
     texts = ["西湖 西湖 故宫", "西湖 长城", "故宫 长城"]
     table = build_term_table(texts, RjiebaWords())
-    lsa = Lsa(min_documents=1)
-    vectors = lsa.embed_chunks(passages(texts, table), lsa.fit(passages(texts, table)))
+    embedder = Lsa(min_documents=1)
+    vectors = embedder.embed_chunks(passages(texts, table), embedder.fit(passages(texts, table)))
     rows = np.array([[1 + np.log(2), 1, 0], [1, 0, 1], [0, 1, 1]])  # every term is in two documents: equal idf
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     np.testing.assert_allclose(vectors @ vectors.T, rows @ rows.T, atol=1e-5)
 
 
 def test_finds_documents_that_share_no_word_with_the_query() -> None:
-    lsa = Lsa(n_dimensions=3)
-    table = build_term_table(CORPUS, lsa.tokenizer)
-    state = lsa.fit(passages(CORPUS, table))
-    chunks = lsa.embed_chunks(passages(CORPUS, table), state)
-    query = lsa.embed_queries(queries_for(["西湖"], lsa.tokenizer, table), state)[0]
+    embedder = Lsa(n_dimensions=3)
+    table = build_term_table(CORPUS, embedder.tokenizer)
+    state = embedder.fit(passages(CORPUS, table))
+    chunks = embedder.embed_chunks(passages(CORPUS, table), state)
+    query = embedder.embed_queries(queries_for(["西湖"], embedder.tokenizer, table), state)[0]
     similarity = chunks @ query
     assert similarity[:4].min() > similarity[4:6].max()
+
+
+def test_rows_are_normalized_as_scikit_learn_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the bit, in one block of rows and in several; an empty row and one of zeros stay so."""
+    from sklearn.preprocessing import normalize
+
+    values = np.random.default_rng(0).random((40, 30), dtype=np.float32)
+    values[values < 0.6] = 0
+    values[[3, 39]] = 0
+    counts = sparse.csr_matrix(np.ceil(values * 9))
+    weights = np.arange(30, dtype=np.float32) / 7
+    weights[counts[5].indices] = 0
+    expected = counts.copy()
+    expected.data = (1 + np.log(counts.data)) * weights[counts.indices]
+    for rows_at_once in (1000, 7, 1):
+        monkeypatch.setattr(lsa, "_ROWS_AT_ONCE", rows_at_once)
+        assert lsa._weighted(counts, weights).data.tobytes() == normalize(expected).data.tobytes()
 
 
 def test_mistakes() -> None:
