@@ -21,14 +21,14 @@ CONF = "pkg://runner.generate.conf"
 _CHECKER = "checker"
 
 
-def composed(overrides: Sequence[str]) -> dict[str, Json]:
-    """The configuration that overrides ask for, plain and resolved. Raises ConfigError."""
+def composed(overrides: Sequence[str], name: str = "config") -> dict[str, Json]:
+    """The configuration that overrides of conf/NAME.yaml ask for, plain and resolved. Raises ConfigError."""
     if flags := [override for override in overrides if override.startswith("-")]:
         raise ConfigError(f"{flags[0]}: unknown option; wanted overrides, e.g. corpus.path=my_docs out=my_set")
     try:
         with own_hydra(conf=CONF) as hydra:
             long = [_long(override) for override in readable(overrides)]
-            config = hydra.compose_config("config", long, RunMode.RUN, from_shell=False)
+            config = hydra.compose_config(name, long, RunMode.RUN, from_shell=False)
             if OmegaConf.is_missing(config, _CHECKER):
                 OmegaConf.update(config, _CHECKER, "${llm}")
             return plain_of(config)

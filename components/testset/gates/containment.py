@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar
 
 from components.protocols import Ask
+from components.records import Evidence
 from components.testset.gates.findings import Finding, verdict_of
+from components.testset.gates.form import ASKED
 from components.testset.protocols import Corpus
-from components.testset.records import Draft, Verdict
+from components.testset.records import Draft, Extract, Verdict
 from components.text.near_duplicates import contained_share
 
 _FEWEST_CHARACTERS = 16
@@ -35,10 +38,14 @@ class Containment:
         return [f"half and whole: got {self.half:g} and {self.whole:g}, wanted shares above 0, and half at most whole"]
 
     def applies_to(self, draft: Draft) -> bool:
-        """To drafts over several documents."""
-        return len({extract.document_id for extract in draft.evidence.extracts}) > 1 or (
-            not draft.evidence.extracts and len({unit.document_id for unit in draft.gold}) > 1
+        """To questions over several documents. So are those whose gold was two texts and is in two places of one
+        document, one over the other.
+        """
+        texts: Sequence[Extract | Evidence] = draft.evidence.extracts or draft.gold
+        is_over_several = len({text.document_id for text in texts}) > 1 or any(
+            _overlap(one, other) for one, other in combinations(texts, 2)
         )
+        return draft.kind in ASKED and is_over_several
 
     def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
         return [verdict_of(self._findings(_texts_of(draft, corpus.texts)), self.tags) for draft in drafts]
@@ -54,6 +61,13 @@ class Containment:
         if share >= self.half:
             reason = "text_contained" if share >= self.whole else "text_half_contained"
             yield Finding(reason, f"{share:.0%} of text {1 - place} of {len(texts)}: {texts[-place]}")
+
+
+def _overlap(one: Extract | Evidence, other: Extract | Evidence) -> bool:
+    """Of units in one document; a unit without places is all of it."""
+    if one.start is None or other.start is None or one.end is None or other.end is None:
+        return True
+    return one.start < other.end and other.start < one.end
 
 
 def _texts_of(draft: Draft, texts: Mapping[str, str]) -> list[str]:

@@ -75,8 +75,6 @@ class Form:
         question, references = draft.question.strip(), [reference.strip() for reference in draft.references]
         if not question:
             yield Finding("question_empty", "no question")
-        if not references or not all(references):
-            yield Finding("reference_empty", f"{sum(map(bool, references))} of {len(references)} references have text")
         for text in (question, *references):
             if found := _UNPRINTABLE.search(text):
                 yield Finding("unprintable", f"character {ord(found[0]):#06x} after {text[: found.start()][-20:]!a}")
@@ -84,6 +82,8 @@ class Form:
             yield from self._of_asked(question, references)
         yield from _of_languages(question, references, language)
         yield from _of_personal_data((question, *references), draft.kind)
+        if not references or not all(references):
+            yield Finding("reference_empty", f"{sum(map(bool, references))} of {len(references)} references have text")
 
     def _of_asked(self, question: str, references: Sequence[str]) -> Iterator[Finding]:
         if len(question) < self.shortest_question:
@@ -93,13 +93,14 @@ class Form:
         for reference in references:
             if len(reference) > self.longest_reference:
                 yield Finding("reference_too_long", f"{len(reference)} characters: {reference}")
-            if refusal := next(filter(is_refusal, (reference, *_sentences(reference))), ""):
-                yield Finding("non_answer", refusal)
         if not is_asking(question):
             yield Finding("not_a_question", question)
         for text in (question, *references):
             if words := pointing(text):
                 yield Finding("points_at_document", f"{words!r} in: {text}")
+        for reference in references:
+            if refusal := next(filter(is_refusal, (reference, *_sentences(reference))), ""):
+                yield Finding("non_answer", refusal)
 
 
 def _of_languages(question: str, references: Sequence[str], language: str) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from components.datasets.crud_split import read_split
+from components.records import Evidence
 from components.testset.gates.containment import Containment
 from components.testset.records import PASSED, Draft, EvidenceSet
 from tests.contracts.gate_contract import SilentGateContract
@@ -40,6 +41,16 @@ def test_gold_counts_where_there_are_no_extracts() -> None:
     assert GATE.verdicts([bare], corpus, ask_nobody)[0].reason == "text_contained"
     assert GATE.verdicts([replace(bare, gold=bare.gold[:1])], corpus, ask_nobody) == [PASSED]
     assert not GATE.applies_to(replace(bare, gold=bare.gold[:1]))
+
+
+def test_two_texts_in_one_place_are_one_over_the_other() -> None:
+    corpus = SmallCorpus({"a": f"{TRAM}{SCHOOL}"})
+    bare = replace(draft_on(corpus, "？", "！"), evidence=EvidenceSet("", "", "", ()))
+    within = (Evidence("a", 0, len(TRAM)), Evidence("a", 2, len(TRAM) + 5))
+    assert GATE.applies_to(replace(bare, gold=within))
+    assert GATE.verdicts([replace(bare, gold=within)], corpus, ask_nobody)[0].reason == "text_contained"
+    assert GATE.applies_to(replace(bare, gold=(Evidence("a"), within[0])))
+    assert not GATE.applies_to(replace(bare, gold=(within[0], Evidence("a", len(TRAM), len(TRAM + SCHOOL)))))
 
 
 def test_one_document_or_short_texts() -> None:
