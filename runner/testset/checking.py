@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from components.errors import ComponentError, ConfigError
+from components.errors import ConfigError
 from components.json_value import Json
 from components.protocols import Dataset
-from components.records import Answer, Benchmark, Request, Sample
+from components.records import Benchmark, Sample
 from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import Gate
 from components.testset.records import Draft, EvidenceSet, VerdictState
-from runner.testset.drafts import TextsAlone
+from runner.testset.drafts import TextsAlone, ask_nobody
 from runner.testset.outcomes import NEAR_DUPLICATE
 
 
@@ -89,7 +89,7 @@ def check_dataset(benchmark: Benchmark, gates: Mapping[str, Gate], near_duplicat
     for name, gate in gates.items():
         own = [draft for draft in drafts if gate.applies_to(draft)]
         n_checked[name] = len(own)
-        for draft, verdict in zip(own, gate.verdicts(own, corpus, _ask_nobody), strict=True):
+        for draft, verdict in zip(own, gate.verdicts(own, corpus, ask_nobody), strict=True):
             if verdict.reason and not _is_no_mistake(verdict.reason, samples[draft.id], has_references):
                 is_remark = verdict.state is VerdictState.TAGGED
                 findings.append(CheckFinding(samples[draft.id], name, verdict.reason, verdict.detail, is_remark))
@@ -128,7 +128,3 @@ def _draft(sample: Sample) -> Draft:
         sample.gold,
         sample.history,
     )
-
-
-def _ask_nobody(requests: Sequence[Request]) -> list[Answer]:
-    raise ComponentError(f"{len(requests)} requests came of a gate that has no model")

@@ -1,0 +1,89 @@
+from dataclasses import replace
+
+import pytest
+
+from components.errors import ConfigError
+from components.records import Benchmark, Documents, Evidence, Kind, Sample
+from components.testset.gates.containment import Containment
+from components.testset.gates.form import Form
+from components.testset.gates.leaks import Leaks
+from components.testset.near_duplicates import NearDuplicates
+from components.testset.protocols import Gate
+from components.testset.records import Draft
+from runner.testset.checking import check_dataset
+
+TEXT = "青砚有轨电车2号线全长17.6公里，共设车站19座，由青砚轨道运营公司负责管理。"
+DOCUMENTS = Documents(["a", "b"], ["", ""], [TEXT, f"{TEXT}此外别无可说。"])
+GOOD = Sample("good", "qa", Kind.QA, "青砚有轨电车2号线全长多少公里？", ("17.6公里",), (Evidence("a"),))
+GATES: dict[str, Gate] = {
+    "form": Form(4, 400, 2000),
+    "leaks": Leaks(4, 24, 20, tags=False),
+    "containment": Containment(0.5, 0.9, tags=False),
+}
+
+
+def _reasons(*samples: Sample, gates: dict[str, Gate] = GATES) -> list[tuple[str, str, str]]:
+    report = check_dataset(Benchmark(DOCUMENTS, samples), gates, NearDuplicates())
+    return [(finding.sample.id, finding.gate, finding.reason) for finding in report.findings]
+
+
+def test_every_gate_says_what_it_finds_and_a_sample_may_be_in_several() -> None:
+    pointing = replace(
+        GOOD, id="both", question="根据上文，哪一家青砚轨道运营公司负责管理？", gold=(Evidence("a"), Evidence("b"))
+    )
+    assert _reasons(GOOD, pointing) == [
+        ("both", "form", "points_at_document"),
+        ("both", "containment", "text_contained"),
+    ]
+
+
+def test_samples_that_repeat_an_earlier_one() -> None:
+    again = replace(GOOD, id="again", question="青砚有轨电车2号线的全长是多少公里？")
+    assert _reasons(GOOD, again) == [("again", "near_duplicates", "near_duplicate")]
+
+
+def test_counts_remarks_and_lines() -> None:
+    gates: dict[str, Gate] = {"form": Form(4, 400, 2000, only_tagged=("points_at_document",))}
+    bad = replace(GOOD, id="bad", question="谁？")
+    remarked = replace(GOOD, id="remarked", question="根据上文，谁负责管理？")
+    continued = replace(GOOD, id="text", kind=Kind.CONTINUATION, question=TEXT)
+    report = check_dataset(Benchmark(DOCUMENTS, (GOOD, bad, remarked, continued)), gates, NearDuplicates())
+    assert (report.n_samples, report.n_samples_found) == (4, 1)
+    assert report.n_checked == {"form": 4, "near_duplicates": 4}
+    assert report.counts() == {("form", "question_too_short"): 1, ("form", "points_at_document"): 1}
+    line = report.findings[0].to_json()
+    assert (line["id"], line["gate"], line["reason"], line["remark"]) == ("bad", "form", "question_too_short", False)
+    assert report.findings[1].is_remark
+
+
+def test_a_set_without_references_misses_none() -> None:
+    bare = replace(GOOD, references=())
+    assert _reasons(bare) == []
+    assert _reasons(bare, replace(GOOD, id="other", question="青砚市有多少座桥？")) == [
+        ("good", "form", "reference_empty")
+    ]
+
+
+def test_a_question_without_an_answer_may_say_so() -> None:
+    unanswered = replace(GOOD, references=("信息不足",))
+    assert _reasons(unanswered) == [("good", "form", "non_answer")]
+    assert _reasons(replace(unanswered, answerable=False)) == []
+
+
+def test_gold_outside_the_corpus_and_no_samples() -> None:
+    assert _reasons(replace(GOOD, gold=(Evidence("nowhere"), Evidence("a")))) == []
+    assert _reasons() == []
+
+
+class _Asking(Containment):
+    """A gate with a model."""
+
+    llm = object()  # type: ignore[assignment]
+
+    def applies_to(self, draft: Draft) -> bool:
+        raise AssertionError("it was used")
+
+
+def test_gates_that_ask_a_model_are_refused() -> None:
+    with pytest.raises(ConfigError, match="gates: asking came, which ask a model"):
+        _reasons(GOOD, gates={"asking": _Asking(0.5, 0.9, tags=False)})
