@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from components.records import Turn
 from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, Verdict, VerdictState, Written
 from runner.testset.scheduling import Cell
 from runner.testset.stages import Gated, Judged, is_correction
@@ -36,7 +37,8 @@ class Tagged:
 class Tried:
     """An evidence set that was tried in wave `wave`. `reason` is why nothing was accepted, "" where something was.
 
-    Of a conversation the turns up to the first that was rejected are accepted.
+    Of a conversation the turns up to the first that was rejected are accepted. What an inspection corrected in one is
+    the history of those after it, which were judged before.
     """
 
     cell: Cell
@@ -123,8 +125,16 @@ def _of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequence[_Fa
         elif rejected:  # a turn whose history holds one that is out
             rejected.append(Judged(fate.draft, DRAFTING, Verdict(VerdictState.REJECTED, EARLIER_TURN)))
         else:
-            accepted.append(fate)
+            accepted.append(_after(fate, accepted))
     return _ended(cell, evidence, wave, accepted, rejected)
+
+
+def _after(fate: Tagged, earlier: Sequence[Tagged]) -> Tagged:
+    """A turn after those that were accepted: an inspection may have corrected one since this was written."""
+    if not earlier:
+        return fate
+    history = tuple(Turn(own.draft.question, own.draft.references[0]) for own in earlier)
+    return replace(fate, draft=replace(fate.draft, history=history))
 
 
 def _ended(

@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
+from analysis.__main__ import main as analysis_main
+from components.datasets.jsonl import Jsonl
+from components.datasets.omnieval import OmniEval
 from components.llms.rehearsal.model import reply_to
 from components.records import Message
+from runner.datasets.leaks import count_leaks
 from runner.generate.__main__ import main
 from runner.testset.files import read_testset
 from tests.forked import ForkedCommand
@@ -97,10 +101,17 @@ def test_a_budget_of_requests_is_kept_and_a_larger_one_goes_on(tmp_path: Path, s
     assert len(all_of_them.samples) > len(few.samples)
 
 
-def test_what_came_of_every_draft_is_in_the_files(tmp_path: Path) -> None:
-    assert main(arguments(tmp_path, None, "llm.flawed_share=0.4", "per_cell=3")) in (0, 1)
-    made = read_testset(tmp_path / "set")
-    rows = [row.split(",") for row in (tmp_path / "set" / "coverage.csv").read_text().splitlines()]
+@pytest.fixture(scope="module")
+def flawed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A set made with a writer many of whose drafts are flawed."""
+    folder = tmp_path_factory.mktemp("flawed")
+    assert main(arguments(folder, None, "llm.flawed_share=0.3", "per_cell=2")) in (0, 1)
+    return folder / "set"
+
+
+def test_what_came_of_every_draft_is_in_the_files(flawed: Path) -> None:
+    made = read_testset(flawed)
+    rows = [row.split(",") for row in (flawed / "coverage.csv").read_text(encoding="utf-8").splitlines()]
     coverage = [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
     assert {(cell["topic"], cell["task"]) for cell in coverage} == {
         (topic, task)
@@ -111,11 +122,40 @@ def test_what_came_of_every_draft_is_in_the_files(tmp_path: Path) -> None:
         n_rejected = sum(int(cell[name]) for name in rows[0][rows[0].index("short") + 1 :])
         assert int(cell["tried"]) == int(cell["accepted"]) + int(cell["rejected"]) + int(cell["pending"])
         assert int(cell["rejected"]) == n_rejected
-        assert (int(cell["accepted"]) < 3) == bool(cell["short"])
-    rejected = [json.loads(line) for line in (tmp_path / "set" / "rejected.jsonl").read_text().split("\n") if line]
+        assert (int(cell["accepted"]) < 2) == bool(cell["short"])
+    lines = (flawed / "rejected.jsonl").read_text(encoding="utf-8").split("\n")
+    rejected = [json.loads(line) for line in lines if line]
     assert len({line["reason"] for line in rejected}) > 5
     assert {line["id"] for line in rejected}.isdisjoint(sample.id for sample in made.samples)
     assert made.mistakes() == []
+
+
+def test_other_tools_read_the_set_with_the_same_evidence(flawed: Path) -> None:
+    own = Jsonl(str(flawed / "documents.jsonl"), str(flawed / "samples.jsonl")).load()
+    as_omnieval = OmniEval(str(flawed / "omnieval")).load()
+    assert read_testset(flawed).about["n_samples_not_in_omnieval_layout"] == 0
+    for benchmark in (own, as_omnieval):
+        assert set(count_leaks(benchmark).values()) == {0}
+    assert as_omnieval.notes["n_gold_passages_not_found"] == 0
+    found = [
+        {(sample.history, sample.question): (set(sample.gold), sample.references, sample.task) for sample in samples}
+        for samples in (own.samples, as_omnieval.samples)
+    ]
+    assert found[0] == found[1]
+    assert {own.labels[str(sample.topic)] for sample in own.samples} == {"银行", "证券", "保险", "人工智能", "交通"}
+
+
+def test_drafts_are_looked_through(flawed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "set.html"
+    assert analysis_main(["testset", str(flawed), "--state", "rejected", "-n", "2", "--html", str(page)]) == 0
+    shown, html = capsys.readouterr().out, page.read_text(encoding="utf-8")
+    lines = (flawed / "rejected.jsonl").read_text(encoding="utf-8").split("\n")
+    rejected = [json.loads(line) for line in lines if line]
+    assert html.count("<article>") == len(rejected)
+    assert all(line["reason"] in html and line["id"] in html for line in rejected)
+    assert shown.count("why not") == 2
+    assert analysis_main(["testset", str(flawed), "--reason", "nonsense"]) == 2
+    assert "no draft has reason 'nonsense'" in capsys.readouterr().err
 
 
 def test_a_mistake_ends_with_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

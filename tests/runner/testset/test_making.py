@@ -127,6 +127,14 @@ def test_of_a_conversation_the_turns_before_a_rejected_one_stay(tmp_path: Path) 
     assert turns["d002"].reason == "long"
 
 
+def test_a_corrected_turn_is_the_history_of_those_after_it(tmp_path: Path) -> None:
+    gates = {"first": Marks("TYPO", corrects=True, turn=0)}
+    settings = generation(tmp_path, texts(1, {0: "TYPO"}), gates=gates, tasks={"lamps": AskOnce(n_turns=3)}, per_cell=1)
+    first, second, third = make(replace(settings, near_duplicates=NearDuplicates(1.0))).accepted
+    assert "corrected" in first.question
+    assert [turn.question for turn in third.history] == [first.question, second.question]
+
+
 def test_what_takes_its_source_out_uses_documents_of_its_own(tmp_path: Path) -> None:
     tasks = {"lamps": AskOnce(), "gone": AskOnce(removes_source=True)}
     made = make(generation(tmp_path, texts(80), tasks=tasks, per_cell=200, removable_share=0.3))
