@@ -18,7 +18,7 @@ class WithoutNearDuplicates:
 
     threshold: float = 0.8
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     @property
     def steps(self) -> "tuple[WithoutNearDuplicates]":
