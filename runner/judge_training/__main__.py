@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         "--sweep", help="the sweep whose answers were labelled: keeps questions about one document together"
     )
     preparing.add_argument("--split", default="5:1:4", help="shares of train, validation and test (default 5:1:4)")
-    preparing.add_argument("--seed", type=int, default=0)
+    preparing.add_argument("--seed", type=int, default=0, help="of the order in which questions are divided")
     preparing.add_argument("--out", type=Path, required=True, help="the folder to write")
     preparing.add_argument("overrides", nargs="*", help="as for python -m runner, e.g. language=zh")
     _add_training(commands.add_parser("train", help="a LoRA adapter for a causal language model (extra: train)"))
@@ -113,10 +113,14 @@ def _train(options: argparse.Namespace) -> int:
 
 def _evaluate(options: argparse.Namespace) -> int:
     compared = evaluate(options.data, options.trained, options.llm, options.overrides)
-    make_console().print(compared_table(compared))
+    console = make_console()
+    console.print(compared_table(compared))
+    *_, overall = compared.values()
+    for why, n in overall.failures.items():
+        console.print(f"failed, left out: {n} x {why}", markup=False)
     if options.json:
         write_lines(options.json, [json.dumps(as_json(compared), ensure_ascii=False, indent=2)])
-    return int(any(found.n_failed for found in compared.values()))
+    return int(overall.n_failed > 0)
 
 
 def _shares(text: str) -> tuple[float, ...]:

@@ -1,6 +1,7 @@
 """A judge before and after its training, against people's labels that were held out."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +26,13 @@ OVERALL = "all metrics"
 
 @dataclass(frozen=True)
 class Compared:
-    """Of one metric. `n_failed` labels are left out, as a request about them failed; replies of `n_unparsable` (before,
-    after) could not be read, and agree with nothing. The agreements are None where all requests failed.
+    """Of one metric. `n_failed` labels are left out, as a request about them failed, for reasons that `failures` count;
+    replies of `n_unparsable` (before, after) could not be read, and agree with nothing. The agreements are None where
+    all requests failed.
     """
 
     n_failed: int
+    failures: Mapping[str, int]
     n_unparsable: tuple[int, int]
     before: Agreement | None
     after: Agreement | None
@@ -92,11 +95,13 @@ def _compared(pairs: Sequence[tuple[Rated, Rated]]) -> Compared:
         if old.judged is not None and new.judged is not None
     ]
     n_failed = len(pairs) - len(rows)
+    failures = Counter(rated.remark for pair in pairs for rated in pair if rated.judged is None)
     if not rows:
-        return Compared(n_failed, (0, 0), None, None, None)
+        return Compared(n_failed, failures, (0, 0), None, None, None)
     labels, before, after, questions = zip(*rows, strict=True)
     return Compared(
         n_failed,
+        failures,
         (before.count(ScoreState.UNPARSABLE.value), after.count(ScoreState.UNPARSABLE.value)),
         agree(labels, before, questions),
         agree(labels, after, questions),

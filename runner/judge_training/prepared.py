@@ -1,8 +1,10 @@
 """The folder of training data that is made of labels:
 
-train.jsonl, validation.jsonl, test.jsonl   what the judge is asked, and what it should reply
-test_labels.jsonl                           the labels held out, as `read_labels` reads them
-manifest.json                               what it was made of, and how much there is; written last
+    train.jsonl, validation.jsonl, test.jsonl   what the judge is asked, and what it should reply
+    test_labels.jsonl                           the labels held out, as `read_labels` reads them
+    manifest.json                               what it was made of, and how much there is
+
+It is there as a whole or not at all.
 """
 
 import hashlib
@@ -27,7 +29,8 @@ _FILES = (*(f"{split}.jsonl" for split in SPLITS), LABELS)
 class Manifest:
     """`key` is the SHA-256 of the files. `labels` and `sweep` are what they were made of, `judge` and `overrides` by
     whom it will be asked, `wording` a key of each grader without its model. `counts` are pairs by split, metric and
-    grade ("applies" or "does not apply" where that is asked first), `left_out` labels without a pair by why.
+    grade ("applies" or "does not apply" where that is asked first), `left_out` labels without a
+    pair, and reasons that no reply has, by why.
     """
 
     key: str

@@ -56,7 +56,7 @@ def as_json(compared: Mapping[str, Compared]) -> dict[str, Json]:
 
 
 def _entry(found: Compared) -> dict[str, Json]:
-    entry: dict[str, Json] = {"n_failed": found.n_failed}
+    entry: dict[str, Json] = {"n_failed": found.n_failed, "failures": dict(found.failures)}
     if found.before is None or found.after is None or found.gain is None:
         return {"n": 0, **entry}
     unparsable = dict(zip(("before", "after"), found.n_unparsable, strict=True))

@@ -1,10 +1,12 @@
 """The folder of a trained judge:
 
-settings.json      what was asked for; written first, so that the same command goes on where it was killed
-checkpoints/       until the training has ended
-adapter/           the LoRA adapter, as PEFT saves it
-conf/llm/          options of `llm` that use it: `--config-dir FOLDER/conf llm@judge.llm=trained_judge`
-manifest.json      how it went; written last
+    settings.json      what was asked for; written first, so that the same command goes on where it was killed
+    checkpoints/       until the training has ended
+    adapter/           the LoRA adapter, as PEFT saves it
+    conf/llm/          options of `llm` that use it
+    manifest.json      how it went; written last
+
+It is used with `--config-dir FOLDER/conf llm@judge.llm=trained_judge`, or `trained_judge_vllm`.
 """
 
 import json
@@ -52,14 +54,14 @@ def begun(folder: Path, settings: Mapping[str, Json]) -> Training | None:
             _require_same(folder, json.loads(found.read_text(encoding="utf-8")), json.loads(text))
             if (folder / _MANIFEST).is_file():
                 return read_training(folder)
-            (folder / CHECKPOINTS).mkdir(exist_ok=True)
-            return None
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ConfigError(f"--out: {folder} is there already and holds no training; choose another folder")
-        (folder / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_lines(found, [text])
+        (folder / CHECKPOINTS).mkdir(exist_ok=True)
     except (OSError, ValueError) as error:
         raise DataError(f"{folder}: cannot be used ({error}). Choose another folder.") from error
-    write_lines(found, [text])
     return None
 
 

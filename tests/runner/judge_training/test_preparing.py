@@ -64,6 +64,17 @@ def test_the_labels_held_out_can_be_read_again(tmp_path: Path) -> None:
     assert all(item.labels == given[item.judged.sample.id]["labels"] for item in held_out)
 
 
+def test_whatever_stands_in_the_texts_stays_as_it_is(tmp_path: Path) -> None:
+    hostile = "a\x00\x1b[31m\u202e\u2028\r\n<script>😀{references} [/] " + "long " * 20_000
+    rows = [{**row, "answer": f"{hostile} {row['id']}", "reasons": {"accuracy": hostile}} for row in records(5)]
+    assert prepare(tmp_path, rows) == 0
+    pairs = [pair for split in SPLITS for pair in read_pairs(tmp_path / "data", split) if pair["metric"] == "accuracy"]
+    assert len(pairs) == 5
+    for pair in pairs:
+        assert f"{hostile} {pair['id']}" in pair["prompt"][-1]["content"]
+        assert json.loads(pair["completion"][0]["content"])["reason"] == hostile.strip()
+
+
 def test_ties_are_counted_and_teach_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def given(grade: int) -> Record:
         return {"result": [{"from_name": "accuracy", "type": "choices", "value": {"choices": [str(grade)]}}]}

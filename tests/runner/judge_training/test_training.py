@@ -31,6 +31,8 @@ SHORT_WORDING = [
     )
 ]
 ANSWERS = ("no", "half", "yes")
+LONG = (12, 30)
+"""Of the questions: one learned, and one held out."""
 
 
 class Prepared(NamedTuple):
@@ -45,7 +47,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     rows = [
         {
             "id": f"q{i}",
-            "question": f"q{i}" + "?" * WINDOW * (i == 12),
+            "question": f"q{i}" + "?" * WINDOW * (i in LONG),
             "references": ["yes"],
             "answer": ANSWERS[i % 3],
             "passages": ["p"],
@@ -161,11 +163,11 @@ def test_agreement_before_and_after(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     command = ["evaluate", "--data", str(prepared.data), "--trained", str(trained), "--json", "report.json"]
-    exit_code = main([*command, "judge.llm.max_new_tokens=32", "judge.llm.device=cpu"])
+    assert main([*command, "judge.llm.max_new_tokens=32", "judge.llm.device=cpu"]) == 1, "one question is too long"
     report = json.loads(Path("report.json").read_text(encoding="utf-8"))
     found = report["all metrics"]
-    assert exit_code == (1 if found["n_failed"] else 0)
-    assert found["n"] + found["n_failed"] == 2 * 16
+    assert (found["n"], found["n_failed"]) == (2 * 15, 2)
+    assert sum(found["failures"].values()) == 4, "two labels, before and after"
     assert found["n_unparsable"]["before"] == found["n"], "random weights write no JSON"
     assert found["after"]["accuracy"]["value"] > 0.4
     gained = found["gain"]["kappa"]
@@ -174,6 +176,7 @@ def test_agreement_before_and_after(
     said = " ".join(capsys.readouterr().out.split())
     assert f"kappa {found['before']['kappa']['value']:.3f}" in said
     assert f"{gained['value']:+.3f}" in said
+    assert said.count("failed, left out: 2 x ") == 2, "a prompt of each metric"
     assert main([*command, "judge.scores.accuracy.instruction='{answer}'", "judge.llm.device=cpu"]) == 2
     assert "asks about accuracy in other words than it was trained with" in capsys.readouterr().err
 
