@@ -4,19 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
-from unicodedata import normalize
 
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Kind
 from components.testset.protocols import Corpus
 from components.testset.quotes import numbered_sentences
-from components.testset.records import Draft, EvidenceSet, Extract, Quote, Written
+from components.testset.records import Draft, EvidenceSet, Quote, Written
 from components.testset.tasks.replies import Reply, notes_in, quotes_in, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import EVIDENCE, Form, written
 from components.testset.wording import TEXT
-from components.text.shared_passages import share_of_numbers
 
 
 @dataclass(frozen=True)
@@ -26,8 +24,7 @@ class Summary:
     the corpus; the gold are sentences of the others.
 
     A reply is an object with "event", "summary" and "evidence", or one with "not_applicable". Citations of the source
-    are dropped; a reply without others cannot be read, nor one whose summary has a number that no neighbour has.
-    `steps` as in `Question`.
+    are dropped; a reply without others cannot be read. `steps` as in `Question`.
     """
 
     llm: LLM
@@ -56,7 +53,7 @@ class Summary:
 
     def _read(self, name: str, own: EvidenceSet, reply: Reply) -> tuple[Draft, ...] | None:
         event, summary, quotes = text_in(reply, "event"), text_in(reply, "summary"), _of_others(own, reply)
-        if not (event and summary and quotes) or _has_number_of_its_own(summary, own.extracts[1:]):
+        if not (event and summary and quotes):
             return None
         draft = Draft(
             own.id, name, own.topic, self.kind, own, event, (summary,), quotes,
@@ -74,8 +71,3 @@ def _of_others(evidence: EvidenceSet, reply: Reply) -> tuple[Quote, ...]:
         if sentences:
             kept.append(Quote(sentences, quote.text))
     return tuple(kept)
-
-
-def _has_number_of_its_own(summary: str, others: Sequence[Extract]) -> bool:
-    told = normalize("NFKC", "\n".join(other.text for other in others))
-    return share_of_numbers(normalize("NFKC", summary), told) < 1
