@@ -38,7 +38,7 @@ class Lessons:
 def examples_of(pairs: Sequence[Mapping[str, Json]], tokenizer: Any, max_length: int) -> Examples:
     """The prompt of each pair in the tokens that `TransformersChat` gives the model, then the reply with the token that
     ends it, which alone counts for the loss. A pair of more than `max_length` tokens is left out: cut to it, it would
-    lose its grade. Raises ComponentError for a chat template in which no reply follows its prompt.
+    lose its grade. Raises ComponentError for a chat template in which a reply does not follow its prompt.
     """
     rows, too_long = [], []
     for pair in pairs:
@@ -66,7 +66,12 @@ def _tokens(pair: Mapping[str, Json], tokenizer: Any) -> tuple[list[int], list[i
             "those of models that think first may do: the judge would not be asked what it learned. Wanted a model "
             "whose template continues its prompt"
         )
-    of_prompt, of_reply = (_ids(tokenizer, text) for text in (prompt, whole[len(prompt) :]))
+    if reply[0].content not in (said := whole[len(prompt) :]):
+        raise ComponentError(
+            "the chat template leaves out what a reply says, as those of models that see pictures may do; wanted a "
+            "model whose template writes messages' `content`"
+        )
+    of_prompt, of_reply = (_ids(tokenizer, text) for text in (prompt, said))
     # A template that only breaks the line after a reply would teach the model not to stop.
     if tokenizer.eos_token_id is not None and tokenizer.eos_token_id not in of_reply:
         of_reply.append(tokenizer.eos_token_id)

@@ -216,16 +216,23 @@ def test_mistakes(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_template_that_writes_replies_otherwise_is_refused(
-    prepared: Prepared, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        (CHAT_TEMPLATE.replace("assistant:", "assistant: <think>"), "writes a conversation otherwise than the prompt"),
+        (
+            CHAT_TEMPLATE.replace("message.content", "message.content if message.role == 'user'"),
+            "leaves out what a reply says",
+        ),
+        (None, "has no chat template; wanted a model that was tuned for chats"),
+    ],
+)
+def test_a_template_that_does_not_suit_is_refused(
+    prepared: Prepared, tmp_path: Path, capsys: pytest.CaptureFixture[str], template: str | None, said: str
 ) -> None:
-    template = CHAT_TEMPLATE.replace("assistant:", "assistant: <think>")
-    model = save_qwen2(tmp_path / "thinks", chat_template=template, max_tokens=WINDOW)
+    model = save_qwen2(tmp_path / "model", chat_template=template, max_tokens=WINDOW)
     assert train(prepared._replace(model=model), tmp_path / "out") == 2
-    assert "the chat template writes a conversation otherwise than the prompt" in capsys.readouterr().err
-    without = save_qwen2(tmp_path / "without", max_tokens=WINDOW)
-    assert train(prepared._replace(model=without), tmp_path / "out") == 2
-    assert "has no chat template; wanted a model that was tuned for chats" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
 def test_the_commands_of_the_docs(single_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
