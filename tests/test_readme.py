@@ -37,7 +37,8 @@ OWN_METRIC = "answered"
 """Commands that name it belong together: the metric of the reader's own package has a test of its own."""
 
 FIRST_PATH = "## From a sweep to a pipeline that answers\n"
-"""The part of the README whose first commands are given one after the other, in one folder."""
+DATA_PATH = "## From documents to a benchmark\n"
+"""The parts of the README whose (first) commands are given one after the other, in one folder."""
 
 TIMEOUT_S = 280
 
@@ -55,14 +56,14 @@ def commands(*pages: str) -> list[str]:
     return list(dict.fromkeys(line for line in lines if line))
 
 
-def first_path() -> list[str]:
-    """What the front page has a newcomer do: these commands belong together."""
-    return commands(README.partition(FIRST_PATH)[2].partition("\n## ")[0].partition("To go further")[0])
+def path(heading: str) -> list[str]:
+    """What the front page has a newcomer do under a heading: these commands belong together."""
+    return commands(README.partition(heading)[2].partition("\n## ")[0].partition("To go further")[0])
 
 
 def with_module(name: str) -> list[list[str]]:
-    """The arguments of every `python -m <name>` but those of the first path."""
-    together = first_path()
+    """The arguments of every `python -m <name>` but those that belong together."""
+    together = [*path(FIRST_PATH), *path(DATA_PATH)]
     found = [command.rpartition("&& ")[2] for command in commands() if command not in together]
     return [shlex.split(command)[3:] for command in found if re.match(rf"python -m {re.escape(name)}( |$)", command)]
 
@@ -172,6 +173,7 @@ def test_every_command_is_run_here() -> None:
                 "datasets",
                 "export",
                 "export_rankings",
+                "generate",
                 "judge_agreement",
                 "judge_training",  # by tests/runner/judge_training/test_training.py, where torch is loaded
                 "models",
@@ -297,7 +299,7 @@ def test_the_winner_is_exported_and_answers(sweep: Path) -> None:
 
 
 def test_from_the_first_sweep_to_a_pipeline_that_answers(tmp_path: Path) -> None:
-    sweep, report, samples, export, ask = map(shlex.split, first_path())
+    sweep, report, samples, export, ask = map(shlex.split, path(FIRST_PATH))
     few = ["dataset.limit=20", "embedder=hashing", "metrics=retrieval", "tracking=none", "run.workers=1", *SMALL]
     told = []
     for command in ([*sweep, *few], report, samples, export):
@@ -310,6 +312,21 @@ def test_from_the_first_sweep_to_a_pipeline_that_answers(tmp_path: Path) -> None
     answered = python(ask[1:], tmp_path)
     assert answered.returncode == 0, answered.stderr
     assert "[1] " in answered.stdout
+
+
+def test_from_documents_to_a_benchmark(tmp_path: Path) -> None:
+    generate, *others, sweep = map(shlex.split, path(DATA_PATH))
+    few = ["embedder=hashing", "metrics=retrieval", "tracking=none", "run.workers=1", *SMALL]
+    for command in (generate, *others, [*sweep, *few]):
+        done = run(command[2:], tmp_path)
+        assert done.returncode == 0, done.stderr + done.stdout
+    made, corrected = (read_testset(tmp_path / name) for name in ("my_set", "my_set_2"))
+    assert len(made.samples) >= 50
+    assert corrected.key == made.key, "nobody changed anything"
+    assert "Plan: 2 cells" in done.stdout
+    (matrix, _) = tmp_path.glob("results/*/*/matrix_ndcg@10.csv")
+    fields = matrix.read_text(encoding="utf-8")
+    assert all(topic in fields for topic in ("银行", "证券", "保险", "人工智能", "交通"))
 
 
 @pytest.mark.parametrize("arguments", without_own_metric(with_module("analysis")), ids=" ".join)
