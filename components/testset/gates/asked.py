@@ -33,9 +33,11 @@ def asked(draft: Draft) -> str:
 
 
 def gold_by_document(draft: Draft, corpus: Corpus) -> dict[str, str]:
-    """The words of the gold by document, in the order of the gold; pieces of one document one after the other."""
+    """The words of the gold by document, in the order of the gold; pieces of one document one after the other. Without
+    documents that are not in the corpus.
+    """
     pieces: dict[str, list[str]] = {}
-    for unit in draft.gold:
+    for unit in (unit for unit in draft.gold if unit.document_id in corpus.texts):
         pieces.setdefault(unit.document_id, []).append(corpus.texts[unit.document_id][unit.start : unit.end])
     return {document_id: " … ".join(own) for document_id, own in pieces.items()}
 

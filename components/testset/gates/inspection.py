@@ -26,10 +26,7 @@ _SCHEMA = object_schema(
     grade={"type": "integer", "enum": [_DROP, _CORRECT, _KEEP]},
     question=TEXT,
     answer=TEXT,
-    evidence={
-        "type": "array",
-        "items": object_schema(sentences={"type": "array", "items": {"type": "integer"}}, quote=TEXT),
-    },
+    evidence={"type": "array", "items": _CITED},
     expression=TEXT,
 )
 

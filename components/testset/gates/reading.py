@@ -1,7 +1,7 @@
 """A reader answers the questions of drafts, and its answers are held against the references."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from components.asking.reply import flag, read_object
 from components.asking.templates import numbered
@@ -47,22 +47,24 @@ class Reading:
         """
         inquiries = [self._to_read(f"reading {n}", draft, shown) for n, (draft, shown) in enumerate(tasks)]
         read = ask_until_readable(inquiries, ask, self.reading.reminder, self.max_attempts)
-        settled = [
-            reply if isinstance(reply, Unread) else _by_rule(reply, draft)
-            for (draft, _), reply in zip(tasks, read, strict=True)
-        ]
-        places = [place for place, attempt in enumerate(settled) if attempt is None]
-        inquiries = [self._to_compare(f"answer {place}", tasks[place][0], read[place]) for place in places]
-        compared = ask_until_readable(inquiries, ask, self.comparing.reminder, self.max_attempts)
-        of_place = dict(zip(places, compared, strict=True))
-        return [attempt or of_place[place] for place, attempt in enumerate(settled)]
+        settled: dict[int, Attempt | Unread] = {}
+        undecided: dict[int, Inquiry[Attempt]] = {}
+        for place, ((draft, _), reply) in enumerate(zip(tasks, read, strict=True)):
+            if isinstance(reply, Unread):
+                settled[place] = reply
+            elif (matches := matches_by_rule(reply.answer, draft.references)) is not None:
+                settled[place] = replace(reply, matches=matches)
+            else:
+                undecided[place] = self._to_compare(f"answer {place}", draft, reply)
+        compared = ask_until_readable(list(undecided.values()), ask, self.comparing.reminder, self.max_attempts)
+        settled |= dict(zip(undecided, compared, strict=True))
+        return [settled[place] for place in range(len(tasks))]
 
     def _to_read(self, request_id: str, draft: Draft, shown: str) -> Inquiry[Attempt]:
         values = {"{question}": asked(draft), "{documents}": shown}
         return Inquiry(self.reading.request(request_id, values, draft.kind, _ANSWER), _answer)
 
-    def _to_compare(self, request_id: str, draft: Draft, attempt: Attempt | Unread) -> Inquiry[Attempt]:
-        assert isinstance(attempt, Attempt)
+    def _to_compare(self, request_id: str, draft: Draft, attempt: Attempt) -> Inquiry[Attempt]:
         values = {
             "{question}": asked(draft),
             "{references}": numbered(draft.references),
@@ -85,9 +87,3 @@ def _answer(reply: str) -> Attempt | None:
     answer = found["answer"]
     said = ", ".join(map(str, answer)) if isinstance(answer, list) else str("" if answer is None else answer)
     return Attempt(said.strip(), matches=False, reason=str(found.get("reason") or "").strip())
-
-
-def _by_rule(attempt: Attempt, draft: Draft) -> Attempt | None:
-    """None where a model must compare."""
-    matches = matches_by_rule(attempt.answer, draft.references)
-    return None if matches is None else Attempt(attempt.answer, matches, attempt.reason)

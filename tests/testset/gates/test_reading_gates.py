@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from components.records import Kind, Request
+from components.records import Evidence, Kind, Request
 from components.testset.gates.answerable import Answerable
 from components.testset.gates.closed_book import ClosedBook
 from components.testset.gates.each_document import EachDocument
@@ -96,10 +96,11 @@ def test_a_comparison_that_fails_or_cannot_be_read() -> None:
 
 def test_without_gold_nobody_is_asked() -> None:
     ask = ScriptedJudge(failed)
-    bare, good = replace(LENGTH, gold=()), LENGTH
-    first, second = ANSWERABLE.verdicts([bare, good], CORPUS, ask)
+    bare, elsewhere = replace(LENGTH, gold=()), replace(LENGTH, gold=(Evidence("not in the corpus", 0, 5),))
+    first, second, third = ANSWERABLE.verdicts([bare, elsewhere, LENGTH], CORPUS, ask)
+    assert first == second
     assert (first.state, first.reason) == (VerdictState.REJECTED, "no_gold")
-    assert second.state is VerdictState.FAILED
+    assert third.state is VerdictState.FAILED
     assert len(ask.requests) == 1
 
 
