@@ -41,6 +41,7 @@ LOADING = (
     "statistics/test_multiplicity.py",
     "statistics/test_paired.py",
     "statistics/test_variance.py",
+    "test_readme.py::test_track",
 )
 """Tests that load packages for seconds which others do not need: torch, MLflow, llama-index, statsmodels, ..."""
 

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runner.output import tracking
+from runner.output import logging_process, tracking
 from runner.output.tracking import SafeTracker
 from runner.pipeline.cell import TrackingSettings
 from runner.results import read_sweep
@@ -40,18 +42,30 @@ def start_order(sweep: Path) -> list[str]:
     return ["start", f"sqlite:///{sweep.parent}/m.db", "tests", str(sweep)]
 
 
-def start_directly(sweep: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "runner.output.logging_process"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, cwd=REPOSITORY, text=True, **pipes)  # type: ignore[call-overload,no-any-return]
+def lines_of(*orders: list[str]) -> str:
+    return "".join(f"{json.dumps(order)}\n" for order in orders)
 
 
-def test_a_whole_sweep(sweep: Path) -> None:
+def answer_to(orders: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What the process would answer; here, where MLflow is loaded."""
+    monkeypatch.setattr(sys, "stdin", StringIO(orders))
+    return logging_process._log()
+
+
+def started_with(code: str) -> Callable[[object], "subprocess.Popen[str]"]:
+    """Another program in place of the process."""
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
+    return lambda said: subprocess.Popen([sys.executable, "-S", "-c", code], text=True, **pipes)
+
+
+def test_a_whole_sweep_with_an_interrupt_that_is_left_to_it(sweep: Path) -> None:
     from mlflow import MlflowClient
 
     tracker = tracker_of(sweep)
     tracker.prepare()
     tracker.start()
+    _wait_for(sweep.parent.parent / "mlflow.db")
+    os.kill(process_of(tracker).pid, signal.SIGINT)
     for cell in read_sweep(sweep).cells:
         tracker.log_cell(sweep / cell["cell_id"])
     tracker.ask_to_finish()
@@ -71,12 +85,17 @@ def test_disabled_nothing_is_started(sweep: Path) -> None:
     assert (tracker.error, tracker._logging) == ("", None)
 
 
-def test_what_mlflow_raises_is_told(sweep: Path) -> None:
+def test_what_mlflow_raises_is_told(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = lines_of(["start", "no-such-scheme://nowhere", "tests", str(sweep)], ["finish", "0"])
+    answer = answer_to(orders, monkeypatch)
+    assert "no-such-scheme" in answer["error"]
+    assert "\n" not in answer["error"]
+    monkeypatch.setattr(tracking, "_early", [])
+    monkeypatch.setattr(tracking, "_started", started_with(f"print({json.dumps(answer)!r})"))
     tracker = tracker_of(sweep, "no-such-scheme://nowhere")
     tracker.start()
     tracker.finish()
-    assert "no-such-scheme" in tracker.error
-    assert "\n" not in tracker.error
+    assert tracker.error == answer["error"]
 
 
 def test_a_process_that_dies_is_an_error_and_no_more(sweep: Path) -> None:
@@ -97,23 +116,10 @@ def test_an_interpreter_that_is_not_there_is_an_error_and_no_more(sweep: Path, m
     assert tracker.error.startswith("its process did not start")
 
 
-def test_it_ends_when_the_sweep_is_gone(sweep: Path) -> None:
-    process = start_directly(sweep)
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(start_order(sweep)) + "\n")
-    answer, _ = process.communicate(timeout=60)  # closes its input
-    assert json.loads(answer) == {"page": "", "samples": "", "told": "", "error": ""}
-    assert process.returncode == 0
-
-
-def test_it_leaves_an_interrupt_to_the_sweep(sweep: Path) -> None:
-    tracker = tracker_of(sweep)
-    tracker.start()
-    _wait_for(sweep.parent.parent / "mlflow.db")
-    os.kill(process_of(tracker).pid, signal.SIGINT)
-    tracker.log_cell(sweep / "a1a1a1a1a1a1")
-    tracker.finish()
-    assert tracker.error == ""
+def test_it_ends_when_the_sweep_is_gone(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end of its input."""
+    answer = answer_to(lines_of(start_order(sweep)), monkeypatch)
+    assert answer == {"page": "", "samples": "", "told": "", "error": ""}
 
 
 def test_an_interrupt_while_waiting_ends_the_logging_alone(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,13 +145,8 @@ def test_waiting_has_a_limit(sweep: Path) -> None:
 
 def test_a_server_that_answers_nothing_is_told_of(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     silent = 'import time; time.sleep(0.5); print(\'{"page": "", "error": ""}\')'
-    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE)
     monkeypatch.setattr(tracking, "_early", [])
-
-    def started(said: object) -> "subprocess.Popen[str]":
-        return subprocess.Popen([sys.executable, "-c", silent], text=True, **pipes)
-
-    monkeypatch.setattr(tracking, "_started", started)
+    monkeypatch.setattr(tracking, "_started", started_with(silent))
     said: list[str] = []
     for patience_s in (60.0, 0.1):
         monkeypatch.setattr(tracking, "_PATIENCE_S", patience_s)
@@ -170,11 +171,9 @@ def test_nothing_but_the_answer_is_printed_and_no_model_library_is_loaded(sweep:
         "import sys; from runner.output import logging_process as p; p.main();"
         "print(sorted({'torch', 'transformers', 'faiss', 'hydra'} & set(sys.modules)), file=sys.stderr)"
     )
-    orders = "\n".join(
-        json.dumps(order) for order in (start_order(sweep), ["cell", str(sweep / "a1a1a1a1a1a1")], ["finish", "0"])
-    )
+    orders = lines_of(start_order(sweep), ["cell", str(sweep / "a1a1a1a1a1a1")], ["finish", "0"])
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=REPOSITORY, input=orders + "\n", capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=REPOSITORY, input=orders, capture_output=True, text=True, check=False)
     answer = json.loads(done.stdout)
     assert (answer["page"].rpartition("=")[2], answer["error"]) == (sweep.name, "")
     assert done.stderr.splitlines()[-1] == "[]"

@@ -253,7 +253,9 @@ def _connection_lost(*_: object, **__: object) -> None:
 
 
 class TestWithoutMlflow:
-    def test_the_sweep_ends_well_says_so_and_is_logged_later(self, tmp_path: Path) -> None:
+    def test_the_sweep_ends_well_says_so_and_is_logged_later(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         (tmp_path / "a-file").touch()
         uri = f"sqlite:///{tmp_path / 'a-file' / 'mlflow.db'}"
         done = run_command(tmp_path, *SMALL, *RANKING_ONLY, QUIET[1], f"tracking.uri={uri}")
@@ -262,18 +264,20 @@ class TestWithoutMlflow:
         assert "MLflow failed" in done.stdout
         assert f"python -m runner.track {folder.relative_to(tmp_path)}" in done.stdout
         assert [cell.status for cell in read_cells(folder)] == ["OK"]
-        later = run_command(tmp_path, str(folder.relative_to(tmp_path)), module="runner.track")
-        assert later.returncode == 0, later.stderr
+        monkeypatch.chdir(tmp_path)
+        assert track.main([str(folder.relative_to(tmp_path))]) == 0
         logged = runs_in(f"sqlite:///{tmp_path / 'mlflow.db'}")
         assert (len(parents(logged)), len(children(logged))) == (1, 1)
 
-    def test_a_database_that_cannot_be_opened_later(self, tracked_run: Path, tmp_path: Path) -> None:
+    def test_a_database_that_cannot_be_opened_later(
+        self, tracked_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         (tmp_path / "a-file").touch()
         uri = f"sqlite:///{tmp_path / 'a-file' / 'mlflow.db'}"
-        done = run_command(tmp_path, str(only_sweep(tracked_run)), "--uri", uri, module="runner.track")
-        assert done.returncode == 2
-        assert "Traceback" not in done.stderr
-        assert uri in done.stderr
+        assert track.main([str(only_sweep(tracked_run)), "--uri", uri]) == 2
+        told = capsys.readouterr().err
+        assert "Traceback" not in told
+        assert uri in told
 
     def test_a_folder_that_is_no_sweep(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert track.main([str(tmp_path)]) == 2
