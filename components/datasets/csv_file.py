@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from components.datasets.file_content import FileContent, ReadingOptions
+from components.datasets.file_content import Entry, FileContent, ReadingOptions
 from components.datasets.reading import read_lines
 from components.datasets.table_rows import bounded, lacks_text, row_document
 from components.errors import DataError
@@ -24,7 +24,13 @@ def read_csv(file: Path, options: ReadingOptions) -> FileContent:
         raise DataError(f"{file}: two columns are named {repeated!r}. Wanted: {_EXPECTED}. Rename one.")
     if lacks_text(columns, options):
         return FileContent([], {"n_tables_without_text_columns": 1})
-    entries = []
+    entries = list(bounded(_documents(rows, columns, file, options), file))
+    return FileContent(entries, {"n_tables_without_rows": int(not entries)})
+
+
+def _documents(
+    rows: Iterator[tuple[int, list[str]]], columns: list[str], file: Path, options: ReadingOptions
+) -> Iterator[Entry]:
     for number, (line, row) in enumerate(rows, start=1):
         if len(row) != len(columns):
             raise DataError(
@@ -32,8 +38,7 @@ def read_csv(file: Path, options: ReadingOptions) -> FileContent:
                 "Mend the row: a value with commas or line breaks stands in double quotes."
             )
         values = {column: value for column, value in zip(columns, row, strict=True) if value.strip()}
-        entries.append(row_document(f"/{number:06d}", values, options))
-    return FileContent(list(bounded(entries, file)))
+        yield row_document(f"/{number:06d}", values, options)
 
 
 def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:

@@ -8,16 +8,13 @@ from rich.markup import escape
 from rich.table import Table
 
 _HEADER_WIDTH = 12
-_WORDS = ("kinds", "for example")
 
 
 def print_table(console: Console, title: str, columns: tuple[str, ...], rows: Iterable[Sequence[object]]) -> None:
-    """A title, and rows of texts and numbers; columns without names have no header. Those of `_WORDS` and the first
-    stand on the left.
-    """
+    """A title, and rows of texts and numbers; columns without names have no header."""
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), show_header=any(columns))
     for place, name in enumerate(columns):
-        is_number = place > 0 and name not in _WORDS
+        is_number = place > 0 and name != "kinds"
         justify: Literal["left", "right"] = "right" if is_number else "left"
         table.add_column(escape(name), justify=justify, max_width=_HEADER_WIDTH if is_number and name else None)
     for row in rows:

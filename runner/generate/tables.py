@@ -9,6 +9,7 @@ from rich.table import Table
 
 from components.testset.topics.tree import labels_of
 from runner.output.money import money
+from runner.output.terminal import left_out_of_data
 from runner.testset.bound import Asked, Part, total
 from runner.testset.coverage import Count
 from runner.testset.making import Made
@@ -49,8 +50,8 @@ def corpus_lines(counts: Mapping[str, int | str]) -> list[str]:
         found = {name.removeprefix(f"n_{group}_"): n for name, n in counts.items() if name.startswith(f"n_{group}_")}
         told = [f"{name} {n:,} ({counts[f'examples_{group}_{name}']})" for name, n in found.items() if n]
         lines += [f"{head} {', '.join(told)}"] if told else []
-    others = counts.get("files_of_other_kinds")
-    return [*lines, *([f"not read: {others}"] if others else [])]
+    others = list(left_out_of_data(counts))
+    return [*lines, *([f"not read: {', '.join(others)}"] if others else [])]
 
 
 def _told(head: str, asked: Asked, currency: str) -> str:

@@ -84,6 +84,12 @@ _LEFT_OUT = {
     "n_empty_documents": "empty document",
     "n_documents_left_aside": "undrawn document",
     "n_documents_repeated": "repeated document",
+    "n_pdf_pages_without_text": "empty PDF page",
+    "n_json_files_without_texts": "textless JSON file",
+    "n_tables_without_text_columns": "textless table",
+    "n_tables_without_rows": "empty table",
+    "n_views": "view",
+    "n_binary_values": "binary value",
     "n_items_rejected": "rejected item",
     "n_fields_left_aside": "unknown question field",
 }
@@ -92,13 +98,13 @@ _LEFT_OUT = {
 
 def _data_line(name: str, data: Data) -> str:
     """Sizes, and what is left out."""
-    left_out = list(_left_out_of_data(data.notes))
+    left_out = list(left_out_of_data(data.notes))
     language = f" in {NAMES[data.language]}" if data.language in NAMES else ""
     sizes = f"{name}: {_count(data.n_documents, 'document')}, {_count(data.n_samples, 'sample')}{language}"
     return sizes + (f"; left out: {', '.join(left_out)}" if left_out else "")
 
 
-def _left_out_of_data(notes: Mapping[str, Json]) -> Iterator[str]:
+def left_out_of_data(notes: Mapping[str, Json]) -> Iterator[str]:
     """What is left out, with details where a note of the same name without the "n_" has some."""
     for note, what in _LEFT_OUT.items():
         if n := notes.get(note):

@@ -143,13 +143,13 @@ def test_of_some_cells_it_is_said_which_leave_samples_out() -> None:
 def test_files_that_are_not_read_are_listed_by_extension(tmp_path: Path) -> None:
     documents = tmp_path / "documents"
     documents.mkdir()
-    for name in ("a.md", "b.csv", "c.docx", "d.docx"):
+    for name in ("a.md", "b.csv", "c.docx", "d.docx", "e.xlsx"):
         (documents / name).write_text("A text.")
     (tmp_path / "samples.jsonl").write_text('{"id": "1", "question": "What?"}')
     places = (f"dataset.documents={documents}", f"dataset.samples={tmp_path / 'samples.jsonl'}")
     output = io.StringIO()
     show_plan(SafeConsole(file=output, width=400), plan_small(tmp_path, ("dataset=jsonl", *places)), by_stage=False)
-    assert "left out: 3 unsupported files (2 .docx, 1 .csv)" in output.getvalue()
+    assert "left out: 3 unsupported files (2 .docx, 1 .xlsx), 1 empty table" in output.getvalue()
 
 
 def test_the_plan_is_a_table_only_where_it_is_wanted(tmp_path: Path) -> None:
