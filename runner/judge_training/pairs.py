@@ -108,9 +108,8 @@ def _of_label(grader: Graded, place: int, item: LabelledItem, n_left_out: Counte
         n_left_out[UNSAYABLE] += 1
         return []
     asked = _asked(grader, item, label, reason)
-    if not asked.is_read and reason:
+    if not asked.is_read and reason and (asked := _asked(grader, item, label, "")).is_read:
         n_left_out[REASON_UNREADABLE] += 1
-        asked = _asked(grader, item, label, "")
     if not asked.is_read:
         n_left_out[SETTLED] += 1
         return []

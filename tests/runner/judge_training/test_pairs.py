@@ -95,7 +95,7 @@ def test_a_metric_that_applies_is_asked_about_once_per_question(graders: Mapping
 
 
 def test_what_the_judge_settles_alone_is_counted(graders: Mapping[str, Graded]) -> None:
-    found = pairs_of([graders["accuracy"]], [labelled(graders["accuracy"], 0, answer=" ")])
+    found = pairs_of([graders["accuracy"]], [labelled(graders["accuracy"], 0, "says nothing", answer=" ")])
     assert (found.pairs, found.n_left_out) == ((), {SETTLED: 1})
 
 
