@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
 
+from components.limits import too_small
 from components.protocols import Ask
 from components.records import Evidence
 from components.testset.gates.findings import Finding, verdict_of
@@ -21,11 +22,13 @@ _FEWEST_CHARACTERS = 16
 class Containment:
     """Rejects drafts over several documents if one of their texts (the extracts; of a draft without any, the gold) is
     contained in the others taken together: `text_half_contained` from the share `half` of its 8-character shingles on,
-    `text_contained` from `whole`.
+    `text_contained` from `whole`. Of texts shorter than `shortest` characters, such as a sentence in the wording of all
+    reports, half says nothing.
     """
 
     half: float
     whole: float
+    shortest: int
     tags: bool
 
     version: ClassVar[int] = 1
@@ -33,9 +36,11 @@ class Containment:
     n_requests: ClassVar[int] = 0
 
     def check(self) -> list[str]:
-        if 0 < self.half <= self.whole <= 1:
-            return []
-        return [f"half and whole: got {self.half:g} and {self.whole:g}, wanted shares above 0, and half at most whole"]
+        mistakes = too_small(self, shortest=_FEWEST_CHARACTERS)
+        if not 0 < self.half <= self.whole <= 1:
+            shares = f"got {self.half:g} and {self.whole:g}, wanted shares above 0, and half at most whole"
+            mistakes.append(f"half and whole: {shares}")
+        return mistakes
 
     def applies_to(self, draft: Draft) -> bool:
         """To questions over several documents. So are those whose gold was two texts and is in two places of one
@@ -52,13 +57,13 @@ class Containment:
 
     def _findings(self, texts: Sequence[str]) -> Iterator[Finding]:
         """The text that is contained most, if any is."""
-        shares = [
-            (contained_share(text, [*texts[:place], *texts[place + 1 :]]), -place)
-            for place, text in enumerate(texts)
-            if len(text) >= _FEWEST_CHARACTERS
-        ]
-        share, place = max(shares, default=(0.0, 0))
-        if share >= self.half:
+        contained = []
+        for place, text in enumerate(texts):
+            share = contained_share(text, [*texts[:place], *texts[place + 1 :]])
+            if len(text) >= _FEWEST_CHARACTERS and share >= (self.half if len(text) >= self.shortest else self.whole):
+                contained.append((share, -place))
+        if contained:
+            share, place = max(contained)
             reason = "text_contained" if share >= self.whole else "text_half_contained"
             yield Finding(reason, f"{share:.0%} of text {1 - place} of {len(texts)}: {texts[-place]}")
 

@@ -27,6 +27,8 @@ REASONS = (
 )  # fmt: skip
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffd\ud800-\udfff]")
+_ATTRIBUTE = re.compile(r"(?:没有|并未|未|没)[^\W\d]{0,4}?(?:提及|提到|提供|说明|给出|涉及|包含|找到|记载|披露)的")
+"""Of what an answer is about, "those who have not disclosed": nothing that it says of itself."""
 _WRITTEN_IN_TEN = ("zh", "ja", "ko")
 """Languages in which ten letters say which of them it is."""
 _FEWEST_LETTERS, _FEWEST_LETTERS_ELSEWHERE = 10, 40
@@ -99,7 +101,7 @@ class Form:
             if words := pointing(text):
                 yield Finding("points_at_document", f"{words!r} in: {text}")
         for reference in references:
-            if refusal := next(filter(is_refusal, (reference, *_sentences(reference))), ""):
+            if refusal := next(filter(_is_refusal, (reference, *_sentences(reference))), ""):
                 yield Finding("non_answer", refusal)
 
 
@@ -129,6 +131,10 @@ def _of_personal_data(texts: Sequence[str], kind: Kind) -> Iterator[Finding]:
         for name, found in personal_data(text).items():
             if name not in public:
                 yield Finding(f"personal_{name}", f"{found[:3]}… in a text of {len(text)} characters")
+
+
+def _is_refusal(text: str) -> bool:
+    return is_refusal(_ATTRIBUTE.sub("", text))
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ GOOD = Sample("good", "qa", Kind.QA, "青砚有轨电车2号线全长多少公�
 GATES: dict[str, Gate] = {
     "form": Form(4, 400, 2000),
     "leaks": Leaks(4, 24, 20, tags=False),
-    "containment": Containment(0.5, 0.9, tags=False),
+    "containment": Containment(0.5, 0.9, 30, tags=False),
 }
 
 
@@ -86,4 +86,4 @@ class _Asking(Containment):
 
 def test_gates_that_ask_a_model_are_refused() -> None:
     with pytest.raises(ConfigError, match="gates: asking came, which ask a model"):
-        _reasons(GOOD, gates={"asking": _Asking(0.5, 0.9, tags=False)})
+        _reasons(GOOD, gates={"asking": _Asking(0.5, 0.9, 30, tags=False)})

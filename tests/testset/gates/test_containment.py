@@ -12,7 +12,7 @@ from tests.testset.gates.drafts import SmallCorpus, ask_nobody, draft_on
 
 TRAM = "青砚有轨电车2号线今晨载客，线路西起望渡站，东至鹤汀站，全长17.6公里。"
 SCHOOL = "沿线分布着七所学校和三家医院，客流预测模型给出的初期日均客流为三万五千人次。"
-GATE = Containment(half=0.5, whole=0.9, tags=False)
+GATE = Containment(half=0.5, whole=0.9, shortest=30, tags=False)
 
 
 def _draft(*texts: str) -> Draft:
@@ -58,9 +58,18 @@ def test_one_document_or_short_texts() -> None:
     assert GATE.verdicts([_draft("同样短的话", "同样短的话")], SmallCorpus({}), ask_nobody) == [PASSED]
 
 
+def test_short_texts_are_wholly_contained_or_not_at_all() -> None:
+    strict = replace(GATE, shortest=100)
+    half = _draft(TRAM[:30] + "其余部分与别处不同。", TRAM + TRAM)
+    assert strict.verdicts([half], SmallCorpus({}), ask_nobody) == [PASSED]
+    assert GATE.verdicts([half], SmallCorpus({}), ask_nobody)[0].reason == "text_half_contained"
+    assert strict.verdicts([_draft(TRAM, TRAM)], SmallCorpus({}), ask_nobody)[0].reason == "text_contained"
+    assert replace(GATE, shortest=1).check() == ["shortest: got 1, wanted at least 16"]
+
+
 @pytest.mark.parametrize("shares", [(0.0, 0.9), (0.9, 0.5), (0.5, 1.1)])
 def test_shares_that_are_none(shares: tuple[float, float]) -> None:
-    assert Containment(*shares, tags=False).check()
+    assert Containment(*shares, 30, tags=False).check()
 
 
 def test_published_questions_over_three_documents(shared_data: Path) -> None:

@@ -78,6 +78,11 @@ def test_names_are_in_no_language(question: str, reference: str) -> None:
     assert GATE.verdicts([replace(GOOD, question=question, references=(reference,))], CHINESE, ask_nobody) == [PASSED]
 
 
+def test_an_answer_about_those_who_say_nothing_says_something() -> None:
+    answer = replace(GOOD, references=("逾期未披露的发行人，新增注册将被暂停受理六个月。",))
+    assert GATE.verdicts([answer], CHINESE, ask_nobody) == [PASSED]
+
+
 def test_english() -> None:
     good = draft_on(ENGLISH, "How long is the tram line that the city manages?", "It is 17.6 kilometres long.")
     chinese = replace(good, question="这条有轨电车线路全长多少公里？")
