@@ -22,9 +22,9 @@ _SAYS_NO_NUMBER = ("一", "one")
 _FUNCTION_CHARACTERS = frozenset(
     "的了是在和与及或吗呢么什哪些个多少几何怎样为有请问并对其中被把从由于以它他她该此这那各等分别"
 )
-_ANOTHER_MATTER, _ANOTHER_MATTER_OF_ONE_TEXT = 2, 3
-"""How many content characters of its own (a word counts as two) each of two questions has that are about different
-things. Of questions over the same document it may be a synonym.
+_ANOTHER_MATTER, _ANOTHER_MATTER_OF_ONE_TEXT = 2, 5
+"""Content characters (a word counts as two) that questions about different things do not share: so many of each, and
+of both together, where they are over the same document, so that one word for another is none.
 """
 _FEWEST_SHARED = 0.5
 
@@ -101,9 +101,11 @@ def _are_near(one: Parts, other: Parts, threshold: float) -> bool:
 
 
 def _are_about_one_thing(one: Compared, other: Compared) -> bool:
-    fewest = _ANOTHER_MATTER if one.documents.isdisjoint(other.documents) else _ANOTHER_MATTER_OF_ONE_TEXT
-    mine, its = Counter(one.words), Counter(other.words)
-    return min(_content(mine - its), _content(its - mine)) < fewest
+    words, others = Counter(one.words), Counter(other.words)
+    mine, its = _content(words - others), _content(others - words)
+    if min(mine, its) < _ANOTHER_MATTER:
+        return True
+    return not one.documents.isdisjoint(other.documents) and mine + its < _ANOTHER_MATTER_OF_ONE_TEXT
 
 
 def _content(words: Counter[str]) -> int:

@@ -54,6 +54,16 @@ def test_one_question_of_two_companies() -> None:
     assert GATE.repeats([bank, fund], []) == {}
 
 
+def test_one_word_for_another_is_no_other_matter_in_one_document() -> None:
+    asked = "青砚轨道运营公司为老津桥采取了哪些{}？"
+    measures, steps = (_draft(word, asked.format(word), "加固了桥墩。") for word in ("措施", "办法"))
+    assert GATE.repeats([measures, steps], []) == {"办法": "措施"}
+    elsewhere = replace(steps, evidence=_draft("", "", "", OTHER).evidence)
+    assert GATE.repeats([measures, elsewhere], []) == {}
+    delays = _draft("晚点情况", asked.format("晚点情况"), "加固了桥墩。")
+    assert GATE.repeats([measures, delays], []) == {}
+
+
 def test_english() -> None:
     first = _draft("first", "How long is line 2 of the tram in Qingyan?", "17.6 kilometres")
     same = _draft("same", "How long is the line 2 of the Qingyan tram?", "It is 17.6 kilometres long.")
