@@ -97,9 +97,12 @@ def may_be_best(ahead: NDArray[np.float64], measures: Sequence[Measure], alpha: 
     n_cells = len(ahead)
     is_behind = ahead[np.newaxis, :] > ahead[:, np.newaxis]
     behind = [np.where(is_behind, _distances(measure, n_cells), 0.0) for measure in measures]
+    # Those that are least behind are set aside last: of these, what chance makes is then known from the first round.
+    last_first = np.argsort(np.min([own.max(axis=1) for own in behind], axis=0), kind="stable")
+    by_chance = [_LargestByChance(measure, last_first) for measure in measures]
     p, least, critical, left = np.ones(n_cells), 0.0, None, np.arange(n_cells)
     while len(left):
-        largest = [_largest_by_chance(measure, left) for measure in measures]
+        largest = [own.of(left) for own in by_chance]
         if (
             alpha is not None and critical is None
         ):  # that of the first round, over all cells: what a reader may apply to any difference
@@ -149,12 +152,35 @@ def _distances(measure: Measure, n_cells: int) -> NDArray[np.float64]:
     return np.array([measure.sizes(cell, np.arange(n_cells)) for cell in range(n_cells)])
 
 
-def _largest_by_chance(measure: Measure, left: NDArray[np.int64]) -> NDArray[np.float64]:
+class _LargestByChance:
+    """The largest difference that chance makes between any two of fewer and fewer cells. It is made for all pairs of
+    cells once, and kept for the first ones of `order` alone, the first two of them, and so on.
+    """
+
+    def __init__(self, measure: Measure, order: NDArray[np.int64]) -> None:
+        self._measure, self._order = measure, order
+        self._of_first = _largest_of_first(measure, order)
+
+    def of(self, left: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Of these cells in each resample, float64[n_resamples]."""
+        if np.array_equal(np.sort(self._order[: len(left)]), np.sort(left)):
+            return self._of_first[len(left) - 1]
+        return _largest_of_first(self._measure, left)[-1]
+
+
+def _largest_by_chance(measure: Measure, cells: NDArray[np.int64]) -> NDArray[np.float64]:
     """The largest difference between any two of the cells in each resample, float64[n_resamples]."""
+    return _largest_of_first(measure, cells)[-1]
+
+
+def _largest_of_first(measure: Measure, cells: NDArray[np.int64]) -> list[NDArray[np.float64]]:
+    """The largest difference between any two of the first cell, the first two cells, and so on, in each resample:
+    float64[n_resamples] each.
+    """
     # Cell by cell, because an array of all pairs in all resamples would not fit into memory for large grids.
-    largest: NDArray[np.float64] = measure.by_chance(int(left[0]), left[:1]).max(axis=1)
-    for place in range(1, len(left)):
-        largest = np.maximum(largest, measure.by_chance(int(left[place]), left[:place]).max(axis=1))
+    largest = [measure.by_chance(int(cells[0]), cells[:1]).max(axis=1)]
+    for place in range(1, len(cells)):
+        largest.append(np.maximum(largest[-1], measure.by_chance(int(cells[place]), cells[:place]).max(axis=1)))
     return largest
 
 

@@ -72,6 +72,29 @@ def test_what_falls_first_no_longer_hides_what_falls_next() -> None:
     assert beside.critical > 2.8
 
 
+def test_rounds_take_what_chance_makes_from_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_measured = n_rounds = 0
+    largest_of_first, of = best_module._largest_of_first, best_module._LargestByChance.of
+
+    def counted(measure: best_module.Measure, order: NDArray[np.int64]) -> list[NDArray[np.float64]]:
+        nonlocal n_measured
+        n_measured += 1
+        return largest_of_first(measure, order)
+
+    def counted_round(own: best_module._LargestByChance, left: NDArray[np.int64]) -> NDArray[np.float64]:
+        nonlocal n_rounds
+        n_rounds += 1
+        return of(own, left)
+
+    scores = scores_of(cells(5, 1.0, 1.0, 0.9, 0.5, 0.3, 0.0, -1.0), np.arange(N))
+    expected = best(scores)
+    monkeypatch.setattr(best_module, "_largest_of_first", counted)
+    monkeypatch.setattr(best_module._LargestByChance, "of", counted_round)
+    assert (best(scores).p == expected.p).all()
+    assert n_rounds > 2
+    assert n_measured == 2, "once by sign changes, once by redrawing"
+
+
 def test_smaller_may_be_better() -> None:
     scores = scores_of(cells(7, 0.0, 2.0), np.arange(N))
     assert best(scores).p == pytest.approx([0.0, 1.0], abs=0.001)
