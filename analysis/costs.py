@@ -75,6 +75,18 @@ def n_answered(cell: CellResult) -> int:
     return max(sum(cell.counts.values()) - cell.counts.get(AnswerState.ERROR, 0), 1)
 
 
+def share_given(cell: CellResult) -> float:
+    """Of the answers that did not fail, those that are not empty; 1 where no model was asked."""
+    return 1.0 - cell.counts.get(AnswerState.EMPTY, 0) / n_answered(cell)
+
+
+def per_given(cost: float | None, share: float) -> float | None:
+    """A cost per answer that is not empty, where these are a share of all: nothing is cheap because it says nothing.
+    Infinite without any; None where the cost is not known.
+    """
+    return float("inf") if share <= 0 else None if cost is None else cost / share
+
+
 COSTS: Mapping[str, Cost] = {
     cost.name: cost
     for cost in (
@@ -101,15 +113,16 @@ TOKENS = ("tokens", CONTEXT_TOKENS)
 
 
 def cheapest(cells: Iterable[CellResult], *, weighs_tokens: bool = True) -> CellResult:
-    """The cell of fewest `TOKENS`, if they count; among those that take hardly more the fastest, and of about
-    equally fast ones the first.
+    """The cell of fewest `TOKENS` per answer that is not empty, if tokens count; among those that take hardly more the
+    fastest, and of about equally fast ones the first.
     """
-    given = list(cells)
-    tokens = known_costs(given, TOKENS if weighs_tokens else ())[:1]
-    return given[
+    own = list(cells)
+    tokens = known_costs(own, TOKENS if weighs_tokens else ())[:1]
+    shares = [share_given(cell) if weighs_tokens else 1.0 for cell in own]
+    return own[
         cheap_places(
-            [tokens[0].of(cell) if tokens else None for cell in given],
-            [cell.latency_s.get("p50", 0.0) for cell in given],
+            [per_given(tokens[0].of(cell) if tokens else None, share) for cell, share in zip(own, shares, strict=True)],
+            [per_given(cell.latency_s.get("p50", 0.0), share) for cell, share in zip(own, shares, strict=True)],
         )[0]
     ]
 

@@ -10,15 +10,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.costs import TOKENS, cheap_places, known_costs
+from analysis.costs import TOKENS, cheap_places, known_costs, per_given, share_given
 from runner.results import CellResult
 
 
 class MeanCost(NamedTuple):
-    """Tokens and median seconds per question; None where not known."""
+    """Tokens and median seconds per question, None where not known; and the share of answers that are not empty, 1
+    where answers do not count.
+    """
 
     tokens: float | None
     seconds: float | None
+    given: float = 1.0
 
 
 def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, weighs_tokens: bool) -> list[MeanCost]:
@@ -30,7 +33,8 @@ def mean_costs(cells: Sequence[CellResult], weights: NDArray[np.float64], *, wei
     used = [cell for cell, row in zip(cells, weights, strict=True) if row.any()]
     own = weights[weights.any(axis=1)]
     tokens = _means(TOKENS if weighs_tokens else (), used, own)
-    return [MeanCost(*pair) for pair in zip(tokens, _means(("seconds",), used, own), strict=True)]
+    given = np.array([share_given(cell) if weighs_tokens else 1.0 for cell in used]) @ own
+    return [MeanCost(*cost) for cost in zip(tokens, _means(("seconds",), used, own), given.tolist(), strict=True)]
 
 
 def _means(kinds: Sequence[str], cells: Sequence[CellResult], weights: NDArray[np.float64]) -> list[float | None]:
@@ -44,10 +48,13 @@ def _means(kinds: Sequence[str], cells: Sequence[CellResult], weights: NDArray[n
 
 
 def cheapest(of: Sequence[MeanCost]) -> int | None:
-    """The place of the cheapest: fewest tokens, all with hardly more counted as equal; of these the fastest, and of
-    about equally fast ones the first. None where no cost is known, and where all of several cost about the same.
+    """The place of the cheapest: fewest tokens per answer that is not empty, all with hardly more counted as equal; of
+    these the fastest, and of about equally fast ones the first. None where no cost is known, and where all of several
+    cost about the same.
     """
-    if all(cost == (None, None) for cost in of):
+    if all(cost.tokens is None and cost.seconds is None for cost in of):
         return None
-    cheap = cheap_places([cost.tokens for cost in of], [cost.seconds for cost in of])
+    cheap = cheap_places(
+        [per_given(cost.tokens, cost.given) for cost in of], [per_given(cost.seconds, cost.given) for cost in of]
+    )
     return None if 1 < len(of) == len(cheap) else cheap[0]

@@ -55,6 +55,17 @@ def test_answers_that_failed_make_no_cell_cheap() -> None:
     assert cheapest([whole, half]).cell_id == "whole"
 
 
+@pytest.mark.parametrize("n_empty", [7, 10])
+def test_empty_answers_make_no_cell_cheap(n_empty: int) -> None:
+    whole = cell("whole", 1, 1.0, tokens={"prompt": 3_000, "completion": 0})
+    silent = replace(
+        cell("silent", 1, 0.1, tokens={"prompt": 1_000, "completion": 0}), counts={"ok": 10 - n_empty, "empty": n_empty}
+    )
+    assert cheapest([silent, whole]).cell_id == "whole"
+    assert COSTS["tokens"].of(silent) == 100.0, "what is paid is another matter"
+    assert cheapest([silent, whole], weighs_tokens=False).cell_id == "silent", "by a metric that sees no answers"
+
+
 def test_a_closed_book_has_no_tokens_of_passages() -> None:
     closed = CellResult("closed", "OK", {"top_k": None}, (), {}, {}, latency_s={"p50": 1.0}, counts={"ok": 10})
     assert COSTS["context_tokens"].of(closed) == 0.0

@@ -12,6 +12,13 @@ def test_of_about_equally_fast_ones_it_is_the_first() -> None:
     assert cheapest([MeanCost(None, 0.015), MeanCost(None, 0.001), MeanCost(None, 0.5)]) == 0
 
 
+def test_what_says_nothing_is_not_cheap() -> None:
+    assert cheapest([MeanCost(100, 0.1, given=0.0), MeanCost(300, 0.5)]) == 1
+    assert cheapest([MeanCost(100, 0.1, given=0.3), MeanCost(300, 0.5)]) == 1, "333 per answer"
+    assert cheapest([MeanCost(100, 0.1, given=0.5), MeanCost(300, 0.5)]) == 0
+    assert cheapest([MeanCost(None, 0.1, given=0.0), MeanCost(None, 0.5)]) == 1
+
+
 def test_none_is_named_where_all_cost_about_the_same() -> None:
     assert cheapest([MeanCost(100, 0.015), MeanCost(109, 0.001)]) is None
     assert cheapest([MeanCost(None, None), MeanCost(None, None)]) is None
