@@ -111,15 +111,8 @@ def _alike(document_id: str, ids: Sequence[str]) -> str:
 
 
 def _sorted_and_not_empty(documents: Documents) -> Documents:
-    ids, titles, texts, metadata = documents.ids, documents.titles, documents.texts, documents.metadata
-    rows = sorted((row for row, text in enumerate(texts) if text.strip()), key=ids.__getitem__)
-    facts = [metadata[row] for row in rows] if metadata else []
-    return Documents(
-        [ids[row] for row in rows],
-        [titles[row] for row in rows],
-        [texts[row] for row in rows],
-        facts if any(facts) else (),
-    )
+    rows = (row for row, text in enumerate(documents.texts) if text.strip())
+    return documents.at(sorted(rows, key=documents.ids.__getitem__))
 
 
 def require_unique(ids: Sequence[str], source: str, what: str) -> None:

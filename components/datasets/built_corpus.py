@@ -1,7 +1,7 @@
 """The documents of a user, made ready to make evaluation data of: cleaned, without copies, everything counted."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -73,7 +73,7 @@ class BuiltCorpus:
         """
         read, notes = self.source.read()
         require_unique(read.ids, self.path, "document")
-        documents = _sorted(read)
+        documents = read.at(sorted(range(len(read)), key=read.ids.__getitem__))
         cleaned = self.cleaning.clean(documents.ids, documents.texts)
         left_out = self._left_out(cleaned.texts)
         rows = [row for row in range(len(documents)) if row not in left_out]
@@ -88,11 +88,10 @@ class BuiltCorpus:
         if not rows:
             raise DataError(_nothing_left(self, counts))
         counts["n_documents_kept"] = len(rows)
-        kept = Documents(
-            [documents.ids[row] for row in rows],
-            [self.cleaning.clean_title(documents.titles[row]) for row in rows],
-            [cleaned.texts[row] for row in rows],
-            [documents.metadata[row] for row in rows] if documents.metadata else (),
+        kept = replace(
+            documents.at(rows),
+            titles=[self.cleaning.clean_title(documents.titles[row]) for row in rows],
+            texts=[cleaned.texts[row] for row in rows],
         )
         return kept, counts
 
@@ -115,16 +114,6 @@ class BuiltCorpus:
             repeated = repeated_texts([texts[row] for row in rows], self.similarity)
             left_out |= {rows[place]: ("near_duplicate", rows[of]) for place, of in repeated.items()}
         return left_out
-
-
-def _sorted(documents: Documents) -> Documents:
-    rows = sorted(range(len(documents)), key=documents.ids.__getitem__)
-    return Documents(
-        [documents.ids[row] for row in rows],
-        [documents.titles[row] for row in rows],
-        [documents.texts[row] for row in rows],
-        [documents.metadata[row] for row in rows] if documents.metadata else (),
-    )
 
 
 def _example(ids: Sequence[str], row: int, of: int | None) -> str:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import ClassVar, NamedTuple
 
+from components.datasets.document_files import OF_ROWS
 from components.text.cleaning import joined_words, tidy_white_space, without_unseen_characters
 from components.text.shared_lines import without_running_heads, without_shared_edges
-
-_ROWS = frozenset((".csv", ".tsv", ".db", ".sqlite", ".sqlite3"))
 
 
 class Cleaned(NamedTuple):
@@ -78,7 +77,7 @@ def _without_shared_edges(ids: Sequence[str], texts: list[str]) -> list[str]:
     folders: dict[PurePosixPath, list[int]] = defaultdict(list)
     for place, an_id in enumerate(ids):
         folder = PurePosixPath(an_id).parent
-        if not any(PurePosixPath(part).suffix.lower() in _ROWS for part in folder.parts):
+        if not any(PurePosixPath(part).suffix.lower() in OF_ROWS for part in folder.parts):
             folders[folder].append(place)
     cleaned = list(texts)
     for places in folders.values():

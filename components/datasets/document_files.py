@@ -159,4 +159,7 @@ _READERS: Mapping[str, Callable[[Path, ReadingOptions], FileContent]] = {
     ".db": read_database,
 }
 _JSON = frozenset((".json", ".jsonl"))
+OF_ROWS = frozenset((".csv", ".tsv", ".sqlite", ".sqlite3", ".db"))
+"""Extensions of files whose documents are rows of tables."""
+
 _PACKAGES = {".html": "bs4", ".htm": "bs4", ".pdf": "pypdf"}

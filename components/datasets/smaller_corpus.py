@@ -29,10 +29,4 @@ def limit_documents(documents: Documents, samples: Sequence[Sample], most: int |
         shares = allocate({prefix: len(ids) for prefix, ids in others.items()}, n_others, seed)
         for prefix, n in shares.items():
             kept.update(sorted(others[prefix], key=lambda document_id: draw(seed, document_id))[:n])
-    rows = [row for row, document_id in enumerate(documents.ids) if document_id in kept]
-    return Documents(
-        [documents.ids[row] for row in rows],
-        [documents.titles[row] for row in rows],
-        [documents.texts[row] for row in rows],
-        [documents.metadata[row] for row in rows] if documents.metadata else (),
-    )
+    return documents.at([row for row, document_id in enumerate(documents.ids) if document_id in kept])

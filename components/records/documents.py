@@ -22,6 +22,16 @@ class Documents:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def at(self, rows: Sequence[int]) -> "Documents":
+        """Some of them, in the order of `rows`, with metadata only if one of these has any."""
+        metadata = [self.metadata[row] for row in rows] if self.metadata else []
+        return Documents(
+            [self.ids[row] for row in rows],
+            [self.titles[row] for row in rows],
+            [self.texts[row] for row in rows],
+            metadata if any(metadata) else (),
+        )
+
 
 @dataclass(frozen=True)
 class Origins:

@@ -1,5 +1,6 @@
 """A corpus made ready: cleaned, without copies, everything counted."""
 
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from components.datasets.cleaning import Cleaning
 from components.errors import DataError
 from components.protocols import Source
 from runner.launch.schema import build_component
+from tests.datasets.test_document_files import pdf
 
 CONF = Path(__file__).parents[2] / "runner" / "generate" / "conf"
 
@@ -79,6 +81,32 @@ def test_menus_go_away_and_rows_keep_their_last_lines(tmp_path: Path) -> None:
     assert documents.texts[0] == "A guide to the city of aaaaaaaaa."
     assert documents.texts[5] == "place: the city of aaaaaaaaa\nstatus: open"
     assert counts["n_cleaned_shared_edges"] == 5
+
+
+def test_running_heads_of_a_pdf(tmp_path: Path) -> None:
+    from pypdf import PdfWriter
+
+    bodies = ("A first page, of which much could be said.", "A second page.", "A third page.")
+    with PdfWriter() as writer:
+        for number, body in enumerate(bodies, start=1):
+            lines = ("ACME Annual Report", body, f"Page {number} of 3")
+            writer.append(BytesIO(pdf(") Tj 0 -20 Td (".join(lines))))
+        writer.write(tmp_path / "a.pdf")
+    documents, counts = BuiltCorpus(str(tmp_path)).read()
+    assert documents.texts == ["\n\f\n".join(bodies)]
+    assert counts["n_cleaned_running_heads"] == 1
+
+
+def test_real_lines_have_the_ids_of_the_benchmark(tmp_path: Path, shared_data: Path) -> None:
+    file = shared_data / "crud_rag" / "80000_docs" / "documents_hallu.txt_part_1"
+    lines = file.read_text(encoding="utf-8").split("\n")[:400]
+    (tmp_path / file.name).write_text("\n".join(lines), encoding="utf-8")
+    documents, counts = BuiltCorpus(str(tmp_path), one_per_line=True).read()
+    n_left_out = sum(int(counts[f"n_left_out_{reason}"]) for reason in LEFT_OUT)
+    assert len(documents) + n_left_out == counts["n_documents_read"] == 400
+    assert counts["n_left_out_copy"] == 400 - len({"".join(line.split()) for line in lines}) > 0
+    assert documents.ids[0] == "documents_hallu.txt_part_1:000001"
+    assert "".join(documents.texts[0].split()) == "".join(lines[0].split())
 
 
 def test_decomposed_characters_and_titles(tmp_path: Path) -> None:
