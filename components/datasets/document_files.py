@@ -70,7 +70,11 @@ def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Docume
     contents = {name: _reader_of(file)(file, options) for name, file in files.items()}
     others = other_files(path, options)
     counts = sum((Counter(content.counts) for content in contents.values()), Counter[str]())
-    return _as_documents(contents), {
+    documents = _as_documents(contents)
+    if counts["n_tables_without_text_columns"] and not len(documents):
+        wanted = " or ".join(map(repr, options.text_columns))
+        raise DataError(f"{path}: no table in it has a column {wanted}. Mend `text_columns`.")
+    return documents, {
         "n_files_of_other_kinds": others.total(),
         "files_of_other_kinds": said(others),
         **{name: n for name, n in sorted(counts.items()) if n},

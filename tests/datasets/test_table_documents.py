@@ -73,6 +73,11 @@ def test_a_table_that_is_not_there(shop: Path) -> None:
         read_documents(shop, ReadingOptions(tables=("article",)))
 
 
+def test_columns_that_no_table_has(shop: Path) -> None:
+    with pytest.raises(DataError, match=r"no table in it has a column 'Body' or 'content'\. Mend `text_columns`"):
+        read_documents(shop.parent, ReadingOptions(text_columns=("Body", "content")))
+
+
 def test_a_database_is_never_written_to(shop: Path) -> None:
     shop.chmod(0o444)
     shop.parent.chmod(0o555)
