@@ -58,8 +58,8 @@ from runner.pipeline.chunking import chunk_facts
 from runner.pipeline.citation_scores import CitationScores, UncitedAnswers
 from runner.pipeline.context import ChosenContext, EmptyContext
 from runner.pipeline.copies import FoundCopies, NoCopies
-from runner.pipeline.cut_texts import cut_pairs, cut_texts
-from runner.pipeline.cutting import cut_corpus
+from runner.pipeline.cut_texts import CutTexts, cut_pairs, cut_texts
+from runner.pipeline.cutting import CutCorpus, cut_corpus
 from runner.pipeline.data import Data, SampleSet
 from runner.pipeline.dense import dense_hits, dimension_mistakes
 from runner.pipeline.diversifying import diverse_hits, diversity_reports
@@ -81,17 +81,17 @@ from runner.pipeline.hit_ranks import HitRanks, RankingOfArm, names_of_arms
 from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.list_reranking import asked_orders
 from runner.pipeline.listing import ListedDocuments
-from runner.pipeline.original_places import gold_in, ranking_in_original, told_in_original
+from runner.pipeline.original_places import InOriginal, gold_in, ranking_in_original, told_in_original
 from runner.pipeline.own_history import answered_in_turns
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.picking import PickedHits
-from runner.pipeline.refining import asking_corpora, refined_corpora, refiner_mistakes, refiner_reports
+from runner.pipeline.refining import Refined, asking_corpora, refined_corpora, refiner_mistakes, refiner_reports
 from runner.pipeline.reranking import reranked_hits
 from runner.pipeline.result import NothingRetrieved, Result, Retrieved
 from runner.pipeline.retrieval_scores import ContextScores, RankingScores
 from runner.pipeline.scores import NotApplicableScores, Scoring
 from runner.pipeline.searching import Search
-from runner.pipeline.selecting import RankedCell, cell_reranking, selection_mistakes
+from runner.pipeline.selecting import CellReranking, RankedCell, cell_reranking, selection_mistakes
 from runner.pipeline.settings import (
     ExperimentSettings,
     JudgeSettings,
@@ -266,87 +266,164 @@ def _n_context_tokens(cell: Cell, passages: PromptPassages) -> int:
     return min((limit for limit in limits if limit), default=0)
 
 
-def _retrieved(cell: Cell, data: Data) -> _Found:
-    original, samples = data.corpus, data.samples
-    refined = refined_corpora(cell.refiner, data)
-    corpus: Stage[Documents] = refined[-1] if refined else original
-    data, gold = replace(data, corpus=corpus), gold_in(refined, samples)
+@dataclass(frozen=True)
+class _Texts:
+    """The documents of a cell and their chunks. `data` has what the refiner made of the `original` corpus, one after
+    the other in `refined`; `searched` are the chunks that are searched, below their headers.
+    """
+
+    original: Stage[Documents]
+    refined: tuple[Refined, ...]
+    data: Data
+    cut_up: CutCorpus
+    searched: Searched
+
+    @property
+    def corpus(self) -> Stage[Documents]:
+        """That which is searched and read."""
+        return self.data.corpus
+
+    @property
+    def chunks(self) -> Stage[Spans]:
+        """Those that are read."""
+        return self.cut_up.read
+
+    @property
+    def family(self) -> tuple[Stage[Spans], ...]:
+        """Small chunks and the larger ones that are read in their place, if there are such."""
+        return () if self.cut_up.searched is self.chunks else (self.cut_up.searched, self.chunks)
+
+    @property
+    def ranked(self) -> Searched:
+        """What is compared with a query, or with each other, once it is found."""
+        return Searched(self.data, self.chunks) if self.family else self.searched
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The `hits` of `queries`, by the chunks that are read, and how they were found; a reranker reads `judged_by`."""
+
+    hits: Stage[Hits]
     queries: tuple[Stage[Queries], ...]
+    judged_by: Stage[Queries]
+    rankings: tuple[RankingOfArm, ...] = ()
+    reports: tuple[StepReport, ...] = ()
+    cut: tuple[CutTexts, ...] = ()
+
+
+def _retrieved(cell: Cell, data: Data) -> _Found:
+    """From the documents to what the prompts hold, a step at a time."""
     picking = next((arm for arm in cell.retriever.arms if isinstance(arm, PickingArm)), None)
-    cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, data)
-    chunks = cut_up.read
-    searched = Searched(data, chunks) if picking else with_headers(cell.header, data, cut_up.searched)
-    if picking:
-        n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
-        found: Stage[Hits] = PickedHits(picking, n, gold, corpus, chunks)
-        queries = (judged_by := unasked_queries(cell.expander, data),)
-        filter_told: tuple[StepReport, ...] = ()
-        arms: tuple[RankingOfArm, ...] = ()
-    else:
-        queries, judged_by = searched_queries(cell.expander, data), reranking_queries(cell.expander, data)
-        allowed = filtered_documents(cell.filter, data, cut_up.searched)
-        arms = _rankings(cell, *searched, queries, allowed)
-        hits_searched = joined_hits(
-            cell.retriever.fusion,
-            cell.retriever.depth,
-            [arm.ranking for arm in arms],
-            is_one_query_each=gives_one_query(cell.expander),
-        )
-        filter_told = filter_reports(data, allowed, hits_searched)
-        found = cut_up.hits_to_read(hits_searched)
-    cut = () if picking else cut_texts(cell.retriever, *searched, queries)
-    ranked = searched if cut_up.searched is chunks else Searched(data, chunks)
-    found = diverse_hits(cell.diversity, *ranked, found)
-    copies = FoundCopies(samples, original) if cell.metrics.credit_copies else NoCopies()
-    interval, ranking = cell.metrics.interval, cell.metrics.of_rankings
+    texts = _texts_of(cell, data, picking)
+    gold = gold_in(texts.refined, data.samples)
+    search = _picked(cell, texts, picking, gold) if picking else _searched(cell, texts)
+    found = diverse_hits(cell.diversity, *texts.ranked, search.hits)
+    copies = FoundCopies(data.samples, texts.original) if cell.metrics.credit_copies else NoCopies()
+    reranked = _reranked(cell, texts, search, found, copies)
+    context = ChosenContext(cell.context, cell.top_k, reranked.hits, ChunkPassages(texts.corpus, texts.chunks))
+    told = told_in_original(texts.refined, texts.chunks, reranked.hits, context)
+    reports = (
+        *refiner_reports(texts.refined, data.samples, gold),
+        *search.reports,
+        *diversity_reports(found),
+        *reranked.reports,
+    )
+    shown = Retrieved(
+        search.queries,
+        texts.original,
+        ListedDocuments(texts.original),
+        told.chunks,
+        told.hits,
+        told.context,
+        copies,
+        (*search.cut, *cut_pairs(reranked.steps.values())),
+        asked_orders(reranked.steps),
+        reports,
+        asking_corpora(texts.refined),
+        asked_headers(texts.searched),
+        HitRanks(search.rankings, texts.family, () if reranked.hits is found else (found,)),
+    )
+    merges = getattr(cell.context, "merges", False)
+    return _Found(
+        RetrievedPassages(texts.corpus, texts.chunks, context, merges, chunk_facts(texts.chunks)),
+        cell.top_k,
+        shown,
+        _retrieval_scores(cell, texts.original, told, reranked.reported, copies),
+        reranked.reported,
+    )
+
+
+def _texts_of(cell: Cell, data: Data, picking: PickingArm | None) -> _Texts:
+    """The documents, refined, cut up, and below their headers. An arm that picks may have a chunker of its own."""
+    refined = refined_corpora(cell.refiner, data)
+    own = replace(data, corpus=refined[-1] if refined else data.corpus)
+    cut_up = cut_corpus((picking and picking.chunker) or cell.chunk, own)
+    searched = Searched(own, cut_up.read) if picking else with_headers(cell.header, own, cut_up.searched)
+    return _Texts(data.corpus, refined, own, cut_up, searched)
+
+
+def _picked(cell: Cell, texts: _Texts, picking: PickingArm, gold: Stage[SampleSet]) -> _Search:
+    """Hits that are taken whatever the query."""
+    n = cell.top_k if picking.picks_for_prompt else cell.retriever.depth
+    query = unasked_queries(cell.expander, texts.data)
+    return _Search(PickedHits(picking, n, gold, texts.corpus, texts.chunks), (query,), query)
+
+
+def _searched(cell: Cell, texts: _Texts) -> _Search:
+    """The hits of all arms for all variants of the query, in one ranking."""
+    retriever, data = cell.retriever, texts.data
+    queries = searched_queries(cell.expander, data)
+    allowed = filtered_documents(cell.filter, data, texts.cut_up.searched)
+    rankings = _rankings(cell, *texts.searched, queries, allowed)
+    joined = joined_hits(
+        retriever.fusion,
+        retriever.depth,
+        [arm.ranking for arm in rankings],
+        is_one_query_each=gives_one_query(cell.expander),
+    )
+    return _Search(
+        texts.cut_up.hits_to_read(joined),
+        queries,
+        reranking_queries(cell.expander, data),
+        rankings,
+        filter_reports(data, allowed, joined),
+        cut_texts(retriever, *texts.searched, queries),
+    )
+
+
+def _reranked(
+    cell: Cell, texts: _Texts, search: _Search, found: Stage[Hits], copies: FoundCopies | NoCopies
+) -> CellReranking:
+    samples, metrics = texts.data.samples, cell.metrics.of_rankings
 
     def rerank(reranker: PlainReranker, hits: Stage[Hits]) -> Stage[Hits]:
-        return reranked_hits(reranker, *ranked, judged_by, hits, cell.retriever.depth)
+        return reranked_hits(reranker, *texts.ranked, search.judged_by, hits, cell.retriever.depth)
 
     def scores_of(hits: Stage[Hits]) -> Stage[Scoring]:
-        return RankingScores(ranking, interval, samples, original, *ranking_in_original(refined, chunks, hits), copies)
+        ranking = ranking_in_original(texts.refined, texts.chunks, hits)
+        return RankingScores(metrics, cell.metrics.interval, samples, texts.original, *ranking, copies)
 
-    reranked = cell_reranking(
-        cell.reranker, found, RankedCell(rerank, scores_of, ranking, samples, original, corpus, chunks)
-    )
-    hits, reported = reranked.hits, reranked.reported
-    context = ChosenContext(cell.context, cell.top_k, hits, ChunkPassages(corpus, chunks))
-    told = told_in_original(refined, chunks, hits, context)
-    scorings: list[Stage[Scoring]] = []
-    if ranking:
-        scorings.append(RankingScores(ranking, interval, reported, original, told.chunks, told.hits, copies))
-    if of_context := cell.metrics.of_contexts:
-        scorings.append(ContextScores(of_context, interval, reported, original, told.chunks, told.context, copies))
-    return _Found(
-        RetrievedPassages(corpus, chunks, context, getattr(cell.context, "merges", False), chunk_facts(chunks)),
-        cell.top_k,
-        Retrieved(
-            queries,
-            original,
-            ListedDocuments(original),
-            told.chunks,
-            told.hits,
-            told.context,
-            copies,
-            (*cut, *cut_pairs(reranked.steps.values())),
-            asked_orders(reranked.steps),
-            (
-                *refiner_reports(refined, samples, gold),
-                *filter_told,
-                *diversity_reports(found),
-                *reranked.reports,
-            ),
-            asking_corpora(refined),
-            asked_headers(searched),
-            HitRanks(
-                arms,
-                () if cut_up.searched is chunks else (cut_up.searched, chunks),
-                () if hits is found else (found,),
-            ),
-        ),
-        tuple(scorings),
-        reported,
-    )
+    ranked = RankedCell(rerank, scores_of, metrics, samples, texts.original, texts.corpus, texts.chunks)
+    return cell_reranking(cell.reranker, found, ranked)
+
+
+def _retrieval_scores(
+    cell: Cell,
+    original: Stage[Documents],
+    told: InOriginal,
+    reported: Stage[SampleSet],
+    copies: FoundCopies | NoCopies,
+) -> tuple[Stage[Scoring], ...]:
+    """Of the ranking and of what is in the prompts, if metrics want them."""
+    metrics, scorings = cell.metrics, list[Stage[Scoring]]()
+    if of_rankings := metrics.of_rankings:
+        scorings.append(
+            RankingScores(of_rankings, metrics.interval, reported, original, told.chunks, told.hits, copies)
+        )
+    if of_contexts := metrics.of_contexts:
+        places = told.chunks, told.context
+        scorings.append(ContextScores(of_contexts, metrics.interval, reported, original, *places, copies))
+    return tuple(scorings)
 
 
 def _rankings(
