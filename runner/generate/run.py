@@ -13,7 +13,7 @@ from components.json_value import Json
 from runner.display import make_console
 from runner.engine.environment import versions
 from runner.engine.spending import Spent
-from runner.generate.tables import show_bound, show_coverage
+from runner.generate.tables import show_bound, show_coverage, votes_line
 from runner.output.money import spent_text
 from runner.testset.bound import bound
 from runner.testset.content import Testset
@@ -51,6 +51,8 @@ def _told(console: Console, settings: Generation, made: Made, testset: Testset, 
     out = Path(settings.out)
     counts = coverage(made)
     show_coverage(console, made, counts)
+    if made.votes:
+        console.print(votes_line(made.votes, testset.about["voters_agreement"]), markup=False)
     console.print(f"spent:    {spent_text(spent, settings.prices) if spent.n_requests else 'nothing'}", markup=False)
     console.print(f"set:      {out}: {len(testset.samples)} samples, {len(testset.documents)} documents", markup=False)
     is_short = any(count.short for count in counts.values())

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from components.testset.topics.tree import labels_of
+from components.testset.topics.voting import TopicVotes
 from runner.output.money import money
 from runner.output.terminal import left_out_of_data
 from runner.testset.bound import Asked, Part, total
@@ -76,6 +77,19 @@ def show_coverage(console: Console, made: Made, counts: Mapping[Cell, Count]) ->
         console.print(f"rejected: {listed}{more}", markup=False)
     if n_pending := sum(count.pending for count in counts.values()):
         console.print(f"pending:  {n_pending}, whose requests failed", markup=False)
+
+
+def votes_line(votes: Sequence[TopicVotes], alpha: Mapping[str, float | None]) -> str:
+    """How far the voters on topics agree, and what became of the documents on which they do not."""
+    agree = "Krippendorff's alpha is not defined" if alpha["value"] is None else f"alpha {alpha['value']:.2f}"
+    interval = "" if alpha["low"] is None else f" ({alpha['low']:.2f} to {alpha['high']:.2f})"
+    n_pending = sum(vote.is_pending for vote in votes)
+    told = [
+        f"{sum(vote.was_adjudicated for vote in votes):,} adjudicated",
+        f"{sum(not vote.winner and not vote.is_pending for vote in votes):,} of no topic",
+        *([f"{n_pending:,} waiting for a vote that failed"] if n_pending else []),
+    ]
+    return f"voters:   {agree}{interval} over {len(votes):,} documents; {', '.join(told)}"
 
 
 def _shown(count: Count) -> str:

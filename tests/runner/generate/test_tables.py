@@ -1,9 +1,10 @@
-"""What a run says of its corpus."""
+"""What a run says of its corpus and of its voters."""
 
 from pathlib import Path
 
 from components.datasets.built_corpus import BuiltCorpus
-from runner.generate.tables import corpus_lines
+from components.testset.topics.voting import TopicVotes, Vote
+from runner.generate.tables import corpus_lines, votes_line
 from tests.datasets.test_table_documents import SHOP, write_database
 
 TEXT = "The harbour bridge was opened to the public in 1932.\x1b[31m"
@@ -21,3 +22,20 @@ def test_what_was_cleaned_and_left_out_is_said(tmp_path: Path) -> None:
         'shop.db/an "odd" name/000003 and 1 more), copy 1 (b.txt (as a.txt))',
         "not read: 1 unsupported file (1 .docx), 1 textless JSON file, 1 view, 1 binary value",
     ]
+
+
+AGREED = TopicVotes("a", {}, "loans")
+ADJUDICATED = TopicVotes("b", {}, "loans", Vote("loans", ""))
+OUTSIDE = TopicVotes("c", {}, "")
+WAITING = TopicVotes("d", {}, "", is_pending=True)
+
+
+def test_votes_in_a_line() -> None:
+    alpha = {"value": 0.756, "low": 0.652, "high": 0.86}
+    assert votes_line([AGREED, ADJUDICATED, OUTSIDE, WAITING], alpha) == (
+        "voters:   alpha 0.76 (0.65 to 0.86) over 4 documents; 1 adjudicated, 1 of no topic, 1 waiting for a vote that "
+        "failed"
+    )
+    assert votes_line([AGREED] * 3, {"value": None, "low": None, "high": None}) == (
+        "voters:   Krippendorff's alpha is not defined over 3 documents; 0 adjudicated, 0 of no topic"
+    )
