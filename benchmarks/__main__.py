@@ -34,6 +34,7 @@ NAMES = (
     "decisions",
     "asking",
     "chaos",
+    "generation",
 )
 """Modules of this package, each with a function `measure`."""
 

@@ -21,6 +21,11 @@ from enum import StrEnum
 from multiprocessing.connection import Connection
 from typing import Any
 
+from components.llms.rehearsal.model import reply_to
+from components.records import Message
+
+_FLAWED_SHARE = 0.1
+
 
 class Chaos(StrEnum):
     """How a request may fail."""
@@ -38,7 +43,8 @@ class Behaviour:
     """`delay_s` before each answer; a share of the requests, `chaos`, fails in one of the ways of `kinds` instead.
 
     A hang lasts `hang_s`, then the answer comes all the same. Rate limits come in storms: for `storm_s` after one that
-    was drawn every request is refused, with Retry-After where it is not None.
+    was drawn every request is refused, with Retry-After where it is not None. With `rehearses` the model plays the
+    roles of `python -m runner.generate`, a tenth of its replies flawed.
     """
 
     delay_s: float = 0.0
@@ -48,6 +54,7 @@ class Behaviour:
     hang_s: float = 3.0
     storm_s: float = 0.05
     retry_after_s: float | None = None
+    rehearses: bool = False
 
 
 @dataclass
@@ -94,6 +101,11 @@ def serving(behaviour: Behaviour) -> Iterator[Endpoint]:
 def answer_to(prompt: str) -> str:
     """What the model of this server says."""
     return f"The answer to {prompt}"
+
+
+def _rehearsed(request: dict[str, Any]) -> str:
+    messages = [Message(own["role"], own["content"]) for own in request["messages"]]
+    return reply_to(messages, flawed_share=_FLAWED_SHARE)
 
 
 def _serve(behaviour: Behaviour, started: Connection) -> None:
@@ -169,7 +181,7 @@ class _Exchange(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():  # the client was not willing to wait
             return
         if fate in (None, Chaos.HANG):
-            self._send(200, _sound(request))
+            self._send(200, _sound(request, rehearses=self._state.behaviour.rehearses))
             asked.status, asked.delivered = 200, self._transport.get_write_buffer_size() == 0
         elif fate is Chaos.RATE_LIMIT:
             asked.status = 429
@@ -185,7 +197,7 @@ class _Exchange(asyncio.Protocol):
             self._send(200, b"<html>welcome</html>")
         else:
             if fate is Chaos.CUT:
-                body = _sound(request)
+                body = _sound(request, rehearses=self._state.behaviour.rehearses)
                 self._transport.write(_head(200, len(body)) + body[: len(body) // 2])
             self._transport.close()
 
@@ -212,11 +224,11 @@ def _prompt(request: dict[str, Any]) -> str:
     return messages[-1]["content"] if messages else json.dumps(request.get("input"))
 
 
-def _sound(request: dict[str, Any]) -> bytes:
+def _sound(request: dict[str, Any], *, rehearses: bool) -> bytes:
     """A completion, or vectors; tokens are counted by words."""
     prompt = _prompt(request)
     if "messages" in request:
-        text = answer_to(prompt)
+        text = _rehearsed(request) if rehearses else answer_to(prompt)
         usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(text.split())}
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         body = {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
