@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from components.datasets.assembly import require_unique
 from components.datasets.cleaning import Cleaning
-from components.datasets.document_files import missing_extras
+from components.datasets.document_files import is_row, missing_extras
 from components.datasets.document_source import DocumentSource
 from components.errors import DataError
 from components.fields import runtime_only
@@ -27,7 +27,8 @@ class BuiltCorpus:
     The text that remains is the text of the document from then on: gold is counted in its characters. Left out are
     documents with fewer than `min_characters` or more than `max_characters`; then, `without_copies`, those whose text
     repeats another but for white space; then, `without_near_duplicates`, those whose runs of 5 characters have a
-    Jaccard similarity of `similarity` or more with those of another. Of equal ones the first by id is kept.
+    Jaccard similarity of `similarity` or more with those of another; rows of tables have the same words around other
+    facts, and are none of these. Of equal ones the first by id is kept.
     """
 
     version: ClassVar[int] = 1
@@ -75,7 +76,7 @@ class BuiltCorpus:
         require_unique(read.ids, self.path, "document")
         documents = read.at(sorted(range(len(read)), key=read.ids.__getitem__))
         cleaned = self.cleaning.clean(documents.ids, documents.texts)
-        left_out = self._left_out(cleaned.texts)
+        left_out = self._left_out(documents.ids, cleaned.texts)
         rows = [row for row in range(len(documents)) if row not in left_out]
         counts: dict[str, int | str] = {"n_documents_read": len(documents), **notes}
         for step, changed in cleaned.changed.items():
@@ -95,7 +96,7 @@ class BuiltCorpus:
         )
         return kept, counts
 
-    def _left_out(self, texts: list[str]) -> dict[int, tuple[str, int | None]]:
+    def _left_out(self, ids: Sequence[str], texts: Sequence[str]) -> dict[int, tuple[str, int | None]]:
         """By row why, and the row that it repeats."""
         left_out: dict[int, tuple[str, int | None]] = {}
         first: dict[str, int] = {}
@@ -110,7 +111,7 @@ class BuiltCorpus:
             elif self.without_copies and first.setdefault(plain, row) != row:
                 left_out[row] = "copy", first[plain]
         if self.without_near_duplicates:
-            rows = [row for row in range(len(texts)) if row not in left_out]
+            rows = [row for row, an_id in enumerate(ids) if row not in left_out and not is_row(an_id)]
             repeated = repeated_texts([texts[row] for row in rows], self.similarity)
             left_out |= {rows[place]: ("near_duplicate", rows[of]) for place, of in repeated.items()}
         return left_out

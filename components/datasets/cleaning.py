@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import ClassVar, NamedTuple
 
-from components.datasets.document_files import OF_ROWS
+from components.datasets.document_files import is_row
 from components.text.cleaning import joined_words, tidy_white_space, without_unseen_characters
 from components.text.shared_lines import without_running_heads, without_shared_edges
 
@@ -76,9 +76,8 @@ def _nfc(text: str) -> str:
 def _without_shared_edges(ids: Sequence[str], texts: list[str]) -> list[str]:
     folders: dict[PurePosixPath, list[int]] = defaultdict(list)
     for place, an_id in enumerate(ids):
-        folder = PurePosixPath(an_id).parent
-        if not any(PurePosixPath(part).suffix.lower() in OF_ROWS for part in folder.parts):
-            folders[folder].append(place)
+        if not is_row(an_id):
+            folders[PurePosixPath(an_id).parent].append(place)
     cleaned = list(texts)
     for places in folders.values():
         for place, text in zip(places, without_shared_edges([texts[place] for place in places]), strict=True):

@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from components.datasets.csv_file import read_csv
 from components.datasets.file_content import Entry, FileContent, ReadingOptions
@@ -79,6 +79,11 @@ def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Docume
         "files_of_other_kinds": said(others),
         **{name: n for name, n in sorted(counts.items()) if n},
     }
+
+
+def is_row(document_id: str) -> bool:
+    """True for the id of a document that is a row of a table: such documents are alike by their making."""
+    return any(parent.suffix.lower() in _OF_ROWS for parent in PurePosixPath(document_id).parents)
 
 
 def _is_json(file: Path, options: ReadingOptions) -> bool:
@@ -163,7 +168,5 @@ _READERS: Mapping[str, Callable[[Path, ReadingOptions], FileContent]] = {
     ".db": read_database,
 }
 _JSON = frozenset((".json", ".jsonl"))
-OF_ROWS = frozenset((".csv", ".tsv", ".sqlite", ".sqlite3", ".db"))
-"""Extensions of files whose documents are rows of tables."""
-
+_OF_ROWS = frozenset((".csv", ".tsv", ".sqlite", ".sqlite3", ".db"))
 _PACKAGES = {".html": "bs4", ".htm": "bs4", ".pdf": "pypdf"}

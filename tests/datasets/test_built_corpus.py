@@ -12,6 +12,7 @@ from components.datasets.cleaning import Cleaning
 from components.errors import DataError
 from components.protocols import Source
 from runner.launch.schema import build_component
+from tests.datasets.test_beir import write_lines
 from tests.datasets.test_document_files import pdf
 
 CONF = Path(__file__).parents[2] / "runner" / "generate" / "conf"
@@ -81,6 +82,15 @@ def test_menus_go_away_and_rows_keep_their_last_lines(tmp_path: Path) -> None:
     assert documents.texts[0] == "A guide to the city of aaaaaaaaa."
     assert documents.texts[5] == "place: the city of aaaaaaaaa\nstatus: open"
     assert counts["n_cleaned_shared_edges"] == 5
+
+
+def test_rows_of_a_table_are_no_near_duplicates(tmp_path: Path) -> None:
+    rows = [f"{FACTS}It cost {price} pounds.\n" for price in (100, 200, 200)]
+    (tmp_path / "t.csv").write_text("text\n" + "".join(rows).replace(",", ""), encoding="utf-8")
+    write_lines(tmp_path / "t.jsonl", [{"id": place, "text": row} for place, row in enumerate(rows)])
+    documents, counts = BuiltCorpus(str(tmp_path)).read()
+    assert list(documents.ids) == ["t.csv/000001", "t.csv/000002", "t.jsonl/0"]
+    assert (counts["n_left_out_copy"], counts["n_left_out_near_duplicate"]) == (2, 1)
 
 
 def test_running_heads_of_a_pdf(tmp_path: Path) -> None:
