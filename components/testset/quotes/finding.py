@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from components.testset.quotes.forms import Form, as_it_is, folded, without_white_space
+from components.testset.quotes.forms import Form, as_it_is, folded, without_marks, without_white_space
 from components.testset.quotes.safeguards import have_same_facts, is_cut_off, is_number_left_out
 
 FUZZY_PERCENT = 95.0
@@ -23,10 +23,10 @@ class Place(NamedTuple):
 def find_quote(quote: str, texts: Sequence[str]) -> list[Place]:
     """Where texts have the quote, in order: all places at the first of these at which there is one.
 
-    1. The quote as it is. 2. Without white space. 3. In folded form: width, case, compatibility characters and
-    punctuation do not count. 4. Nearly: at least 95 % of the folded characters (Indel ratio), at most 5 places, none
+    1. The quote as it is. 2. Without white space. 3. In folded form: width, compatibility characters and punctuation do
+    not count, and at last case. 4. Nearly: at least 95 % of the folded characters (Indel ratio), at most 5 places, none
     over another, in each text. Beyond 1, the numbers and negations of the quote and of the place must be the same.
-    In all, a place must not begin or end within a number or a word, nor begin right behind a negation.
+    In all, a place must not begin or end within a number or a word, nor beside a negation that it leaves out.
 
     Empty for a quote without a letter or digit.
     """
@@ -96,6 +96,7 @@ def _exact_ends(quote: str, text: str, start: int, end: int) -> tuple[int, int, 
 _WAYS: Sequence[Callable[[str, str], Iterator[tuple[int, int]]]] = (
     partial(_equal, as_it_is),
     partial(_equal, without_white_space),
+    partial(_equal, without_marks),
     partial(_equal, folded),
     _near,
 )

@@ -32,6 +32,12 @@ def without_white_space(text: str) -> Form:
 
 
 @lru_cache(maxsize=128)
+def without_marks(text: str) -> Form:
+    """As `folded`, with case."""
+    return _form(text, _unmarked)
+
+
+@lru_cache(maxsize=128)
 def folded(text: str) -> Form:
     """NFKD, case folded, without white space, punctuation, symbols and what is not shown. 12.5 and 125 become equal:
     whoever compares must tell them apart by other means.
@@ -51,5 +57,10 @@ def _shown(character: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def _folded(character: str) -> str:
-    plain = unicodedata.normalize("NFKD", character).casefold()
-    return "".join(part for part in plain if part in _KEPT_MARKS or unicodedata.category(part)[0] in "LMN")
+    return _unmarked(character).casefold()
+
+
+@lru_cache(maxsize=50_000)
+def _unmarked(character: str) -> str:
+    parts = unicodedata.normalize("NFKD", character)
+    return "".join(part for part in parts if part in _KEPT_MARKS or unicodedata.category(part)[0] in "LMN")

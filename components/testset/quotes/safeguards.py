@@ -23,6 +23,7 @@ _NUMBER = re.compile(
     rf"[{MINUS}+±]?\d+(?:{POINT}\d+)*[%‰]?|[%‰]|[{CHINESE_NUMERALS}]+"
     rf"|(?<![a-z])(?:{'|'.join(_NUMBER_WORDS)})s?(?![a-z])"
 )
+_PERCENT = re.compile("[%‰]")
 _NEGATION = re.compile(
     rf"[{CHINESE_NEGATIONS}]|(?<![a-z])(?:(?:{'|'.join(_NEGATING_WORDS)})(?![a-z])|[a-z]+n['’]?t(?![a-z])"
     r"|(?:un|in|im|ir|il|dis|non|mis)[a-z]+|[a-z]+less(?![a-z]))"
@@ -46,7 +47,8 @@ def numbers(text: str) -> list[str]:
     """The numbers of a text in order: with sign, point and percent sign, without thousands separators and white space;
     in digits, in Chinese numerals and in English words.
     """
-    return _NUMBER.findall(mark_numbers(_plain(text)))
+    # A percent sign between two numbers would go away with the marks beside it.
+    return _NUMBER.findall(mark_numbers(_PERCENT.sub(r"\g<0> ", _plain(text))))
 
 
 def negations(text: str) -> list[str]:
@@ -55,21 +57,26 @@ def negations(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    return _BLANK_THAT_SAYS_NOTHING.sub("", unicodedata.normalize("NFKC", text).lower())
+    return _BLANK_THAT_SAYS_NOTHING.sub("", _wide_as_narrow(text).lower())
 
 
 def have_same_facts(one: str, other: str) -> bool:
-    """Whether two texts have the same numbers and negations, in the same order."""
-    return numbers(one) == numbers(other) and negations(one) == negations(other)
+    """Whether two texts have the same digits, numbers and negations, in the same order."""
+    return _digits(one) == _digits(other) and numbers(one) == numbers(other) and negations(one) == negations(other)
+
+
+def _digits(text: str) -> list[str]:
+    """A leading zero, as of 0.5, makes no other number, but another quote."""
+    return [character for character in _wide_as_narrow(text) if character.isdigit()]
 
 
 def is_cut_off(text: str, start: int, end: int) -> bool:
     """Whether text[start:end] leaves out what changes it: it begins or ends within a number or a word of letters, or
-    right behind a negation.
+    beside a negation.
     """
-    before = unicodedata.normalize("NFKC", text[max(0, start - _LOOKED_AT) : start])
-    after = unicodedata.normalize("NFKC", text[end : end + _LOOKED_AT])
-    own = unicodedata.normalize("NFKC", text[start:end])
+    before = _wide_as_narrow(text[max(0, start - _LOOKED_AT) : start])
+    after = _wide_as_narrow(text[end : end + _LOOKED_AT])
+    own = _wide_as_narrow(text[start:end])
     if not own:
         return True
     if (_is_letter(before[-1:]) and _is_letter(own[0])) or (_is_letter(own[-1]) and _is_letter(after[:1])):
@@ -80,21 +87,28 @@ def is_cut_off(text: str, start: int, end: int) -> bool:
         return True
     if _NUMERIC.match(own[-1]) and _NUMBER_GOES_ON.match(after):
         return True
-    return _NEGATED.search(before) is not None
+    return _NEGATED.search(before) is not None or after[:1] in frozenset(CHINESE_NEGATIONS)
 
 
 def is_number_left_out(quote: str, text: str, start: int, end: int) -> bool:
     """Whether the text has a number where the quote, whose words are those of text[start:end], has marks alone:
     "(level )." for "(level 3).".
     """
-    before, after = text[max(0, start - _LOOKED_AT) : start][::-1], text[end : end + _LOOKED_AT]
-    return _number_is_nearer(before, quote) or _number_is_nearer(after, quote[::-1])
+    before, after = text[max(0, start - _LOOKED_AT) : start], text[end : end + _LOOKED_AT]
+    first, last = quote[:_LOOKED_AT], quote[-_LOOKED_AT:]
+    return _number_is_nearer(_wide_as_narrow(before)[::-1], _wide_as_narrow(first)) or _number_is_nearer(
+        _wide_as_narrow(after), _wide_as_narrow(last)[::-1]
+    )
 
 
 def _number_is_nearer(beside: str, quote: str) -> bool:
     """Whether fewer marks stand before the first number of `beside` than before the first word of the quote."""
     number, word = _MARKS_THEN_NUMBER.match(beside), _MARKS_THEN_WORD.match(quote)
     return number is not None and word is not None and _n_shown(number[1]) < _n_shown(word[1])
+
+
+def _wide_as_narrow(text: str) -> str:
+    return unicodedata.normalize("NFKC", text)
 
 
 def _n_shown(marks: str) -> int:

@@ -141,6 +141,7 @@ def test_harmless_changes_of_real_tables_and_english(shared_data: Path) -> None:
         ("ＲＯＥ为１２％", "该公司RoE为12%，上升", "RoE为12%"),  # width and case
         ("the ﬁrst half of 2020", "In the first half of 2020 it", "the first half of 2020"),  # compatibility
         ("“董事长说，明年会好”", "他说:「董事长说明年会好」", "董事长说明年会好"),  # punctuation
+        ("营收，增长３５％。", "营收增长35%。三年前", "营收增长35%"),  # and a number behind the mark at its end
         ("Zürich is the seat", "Its Zu\u0308rich is the seat.", "Zu\u0308rich is the seat"),  # composed and not
         (
             "The board of the company approved the merger on Monday evening in London",
@@ -172,6 +173,8 @@ def test_each_way(quote: str, text: str, found: str) -> None:
             "The subsidiary was unprofitable during the whole of the fiscal year and paid tax",
         ),
         ("at level ).", "at level 3)."),
+        ("同比增长33.3。1至7月，销量第一", "同比增长33.3%。1至7月，销量第一"),
+        ("目的地是中东和北。", "目的地是中东和北非。"),
         ("with three branches in the whole of the country", "with nine branches in the whole of the country"),
         ("董事长", "总经理"),
         ("。。", "公司。。"),
