@@ -3,19 +3,14 @@
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 
-from components.records import Kind
+from components.testset.gates.form import ASKED
 from components.testset.quotes.safeguards import numbers
 from components.testset.records import Draft
-from components.text.containing import form_to_search
+from components.testset.tokens import is_character, n_characters, tokens
 from components.text.languages import function_words
 
-_TEXTS = (Kind.CONTINUATION, Kind.SUMMARIZATION, Kind.CORRECTION)
-"""Kinds whose question is none, but a text to work on."""
-
-_CHARACTER = "[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-_TOKEN = re.compile(rf"{_CHARACTER}|[^\W{_CHARACTER[1:-1]}]+(?:\.\d+)?")
-_ALONE = re.compile(_CHARACTER)
 _NEGATION = re.compile(r"[不没未无非]|\b(?:not|no|never|without|except|excluding)\b|n['’]t\b")
 _ASKS_WHETHER = re.compile(r"是不是|有没有|能不能|会不会")
 _SAYS_NO_NUMBER = ("一", "one")
@@ -51,15 +46,15 @@ class Compared:
 def compared(draft: Draft) -> Compared:
     """The draft in folded form: width, case and punctuation do not count."""
     before = "\n".join(turn.question for turn in draft.history)
-    earlier, asked = _tokens(before), _tokens(draft.question)
-    is_text = draft.kind in _TEXTS
+    earlier, asked = tokens(before), tokens(draft.question)
+    is_text = draft.kind not in ASKED
     return Compared(
         draft.id,
         (draft.kind,) if is_text else _facts(f"{before}\n{draft.question}"),
         frozenset(unit.document_id for unit in draft.gold or draft.evidence.extracts),
         _parts(asked),
         _parts(earlier),
-        tuple((_parts(_tokens(text)), frozenset(numbers(text))) for text in draft.references),
+        tuple((_parts(tokens(text)), frozenset(numbers(text))) for text in draft.references),
         (*earlier, "", *asked),
         is_text,
     )
@@ -80,15 +75,11 @@ def _facts(asked: str) -> tuple[object, ...]:
     return tuple(own), tuple(sorted(_NEGATION.findall(plain)))
 
 
-def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(form_to_search(text))
-
-
-def _parts(tokens: list[str]) -> Parts:
+def _parts(own: list[str]) -> Parts:
     """Characters with their neighbours (the first and the last have the edge beside them), and words by themselves."""
-    neighbours = zip(["", *tokens], [*tokens, ""], strict=True) if tokens else ()
-    pairs = (f"{one} {other}" for one, other in neighbours if _ALONE.match(one) or _ALONE.match(other))
-    return frozenset([*pairs, *(token for token in tokens if not _ALONE.match(token))])
+    neighbours = zip(["", *own], [*own, ""], strict=True) if own else ()
+    pairs = (f"{one} {other}" for one, other in neighbours if is_character(one) or is_character(other))
+    return frozenset([*pairs, *(token for token in own if not is_character(token))])
 
 
 def _are_near(one: Parts, other: Parts, threshold: float) -> bool:
@@ -109,9 +100,13 @@ def _are_about_one_thing(one: Compared, other: Compared) -> bool:
 
 
 def _content(words: Counter[str]) -> int:
-    """How many characters words have that are no function words."""
-    no_content = _FUNCTION_CHARACTERS | function_words()["en"]
-    return sum(n * (1 if _ALONE.match(word) else 2) for word, n in words.items() if word not in no_content)
+    """How long words are that are no function words."""
+    return n_characters(word for word in words.elements() if word not in _without_content())
+
+
+@cache
+def _without_content() -> frozenset[str]:
+    return _FUNCTION_CHARACTERS | function_words()["en"] | {""}
 
 
 def _have_one_answer(one: Compared, other: Compared) -> bool:

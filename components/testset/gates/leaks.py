@@ -11,17 +11,11 @@ from components.testset.gates.findings import Finding, verdict_of
 from components.testset.gates.form import ASKED
 from components.testset.protocols import Corpus
 from components.testset.records import Draft, Verdict
+from components.testset.tokens import n_characters, tokens
 from components.text.containing import contains, form_to_search
 
-_CHARACTER = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_TOKEN = re.compile(rf"[{_CHARACTER}]|[^\W{_CHARACTER}]+(?:\.\d+)?")
-"""A character of a script without blanks, or a word of another, or a number."""
-_ALONE = re.compile(rf"[{_CHARACTER}]")
 _CHOICE = re.compile(r"还是|或|更|最|谁|比较|相比|对比|\bor\b|\bwhich\b|\bwhether\b|\bcompar|\bthan\b|\bbetween\b")
 """A question that names what it lets choose from names its answer too."""
-
-WORD = 2
-"""What a word of a script with blanks counts, in characters of one without."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +28,7 @@ class Leaks:
       finds it without understanding anything;
     - `title_in_question`: the whole title of a gold document, of at least `shortest_title`.
 
-    Lengths are in Chinese or Japanese characters; a word or number of another script counts as `WORD` of them. Width,
+    Lengths are in Chinese or Japanese characters; a word or number of another script counts as two. Width,
     case and punctuation do not count.
     """
 
@@ -61,40 +55,31 @@ class Leaks:
         asked = "\n".join([*(turn.question for turn in draft.history), draft.question])
         form = form_to_search(asked)
         for reference in draft.references:
-            is_long = _weight(_tokens(reference)) >= self.shortest_reference
+            is_long = n_characters(tokens(reference)) >= self.shortest_reference
             if is_long and not _CHOICE.search(asked.lower()) and contains(form, form_to_search(reference)):
                 yield Finding("reference_in_question", reference)
-        tokens = _tokens(draft.question)
+        question = tokens(draft.question)
         known = [unit for unit in draft.gold if unit.document_id in texts]
         for unit in known:
-            run = _longest_run(tokens, _tokens(texts[unit.document_id][unit.start : unit.end]), self.longest_run)
+            run = _longest_run(question, tokens(texts[unit.document_id][unit.start : unit.end]), self.longest_run)
             if run:
                 yield Finding("gold_wording_in_question", " ".join(run))
         for title in dict.fromkeys(titles.get(unit.document_id, "") for unit in known):
-            own = _tokens(title)
-            if _weight(own) >= self.shortest_title and _is_within(own, tokens):
+            own = tokens(title)
+            if n_characters(own) >= self.shortest_title and _is_within(own, question):
                 yield Finding("title_in_question", title)
 
 
-def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(form_to_search(text))
+def _is_within(some: Sequence[str], others: Sequence[str]) -> bool:
+    return f" {' '.join(some)} " in f" {' '.join(others)} "
 
 
-def _weight(tokens: Sequence[str]) -> int:
-    return sum(1 if _ALONE.match(own) else WORD for own in tokens)
-
-
-def _is_within(tokens: Sequence[str], others: Sequence[str]) -> bool:
-    return f" {' '.join(tokens)} " in f" {' '.join(others)} "
-
-
-def _longest_run(tokens: Sequence[str], others: Sequence[str], fewest: int) -> Sequence[str]:
-    """The first of the longest runs of tokens that are in the others too, if it weighs at least so much; else ()."""
-    text, best = f" {' '.join(others)} ", tokens[:0]
-    start = 0
-    for end in range(1, len(tokens) + 1):
-        while start < end and f" {' '.join(tokens[start:end])} " not in text:
+def _longest_run(some: Sequence[str], others: Sequence[str], fewest: int) -> Sequence[str]:
+    """The first of the longest runs of tokens that are in the others too, if it is at least so long; else ()."""
+    text, best, start = f" {' '.join(others)} ", some[:0], 0
+    for end in range(1, len(some) + 1):
+        while start < end and f" {' '.join(some[start:end])} " not in text:
             start += 1
-        if _weight(tokens[start:end]) > _weight(best):
-            best = tokens[start:end]
-    return best if _weight(best) >= fewest else tokens[:0]
+        if n_characters(some[start:end]) > n_characters(best):
+            best = some[start:end]
+    return best if n_characters(best) >= fewest else ()
