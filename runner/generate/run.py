@@ -61,7 +61,7 @@ def _told(console: Console, settings: Generation, made: Made, testset: Testset, 
             f"Not finished: {made.stopped}. Every reply is kept: the same command goes on from here.", markup=False
         )
     elif is_short:
-        console.print("Some cells are short: coverage.csv says why.", markup=False)
+        console.print(f"Some cells are short: {out}/coverage.csv says why.", markup=False)
     if testset.samples:
         folder = shlex.quote(str(out))
         console.print(

@@ -17,6 +17,7 @@ from runner.testset.scheduling import Cell, n_lacking
 TOO_RARE = "too few documents"
 NO_DOCUMENTS = "no document is of this topic"
 NO_EVIDENCE = "no more evidence"
+NO_REMOVABLE = "no more evidence in removable documents (removable_share)"
 MOST_TRIES = "as often tried as allowed"
 PENDING = "requests failed"
 
@@ -64,7 +65,9 @@ def _why_short(made: Made, cell: Cell, count: Count) -> str:
         return PENDING
     if count.tried >= made.wanted.n_tries:
         return MOST_TRIES
-    return NO_EVIDENCE if count.n_documents else NO_DOCUMENTS
+    if not count.n_documents:
+        return NO_DOCUMENTS
+    return NO_REMOVABLE if cell[1] in made.wanted.removing else NO_EVIDENCE
 
 
 def as_csv(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:

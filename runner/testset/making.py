@@ -115,6 +115,7 @@ class Making:
             settings.per_cell,
             settings.waves.most_tries,
             settings.topics.min_documents,
+            frozenset(name for name, task in settings.tasks.items() if task.removes_source),
         )
         return Made(self._read(self.search.corpus), dict(read.counts), topics, wanted)
 

@@ -15,13 +15,16 @@ Cell = tuple[str, str]
 
 @dataclass(frozen=True)
 class Wanted:
-    """How many samples of every cell, and how many evidence sets are tried for them at most."""
+    """How many samples of every cell, and how many evidence sets are tried for them at most. `removing` are the tasks
+    that may be written of the removable documents alone.
+    """
 
     tasks: tuple[str, ...]
     topics: tuple[str, ...]
     per_cell: int
     most_tries: int
     min_documents: int = 1
+    removing: frozenset[str] = frozenset()
 
     @property
     def cells(self) -> list[Cell]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.testset.near_duplicates import NearDuplicates
-from runner.testset.coverage import MOST_TRIES, NO_EVIDENCE, coverage
+from runner.testset.coverage import MOST_TRIES, NO_EVIDENCE, NO_REMOVABLE, coverage
 from runner.testset.outcomes import EARLIER_TURN, Outcome
 from runner.testset.settings import WaveSettings
 from tests.runner.testset.fakes import ASKED, DOWN, AskOnce, Echo, Marks, generation, make, most, texts
@@ -144,3 +144,5 @@ def test_what_takes_its_source_out_uses_documents_of_its_own(tmp_path: Path) -> 
     assert used["lamps"] | used["gone"] == {f"d{n:03}" for n in range(80)}
     assert used["lamps"] & used["gone"] == set()
     assert len(used["gone"]) in range(10, 40)
+    short = {task: count.short for (_, task), count in coverage(made).items()}
+    assert short == {"lamps": NO_EVIDENCE, "gone": NO_REMOVABLE}
