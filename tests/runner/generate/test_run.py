@@ -70,7 +70,8 @@ def test_killed_twice_the_set_is_the_same_to_the_byte(tmp_path: Path, server: Ch
     killed(disturbed, server, 90)
     assert main(arguments(disturbed, server)) == 0
     assert content(disturbed / "set") == content(undisturbed / "set")
-    assert n_needed <= len(server.requests) <= n_needed + 2 * CONCURRENCY
+    # Of each kill: what was under way, had come, and was being handed on, each as many as may be under way at most.
+    assert n_needed <= len(server.requests) <= n_needed + 2 * 3 * CONCURRENCY
     server.requests.clear()
     assert main(arguments(disturbed, server, "near_duplicates.threshold=0.9")) == 0
     assert not server.requests
