@@ -19,6 +19,9 @@ from runner.results import CellResult, open_samples
 Key = tuple[Any, ...]
 """What makes a sample the same one: its data set, its id and its question."""
 
+_ROUNDING = 1e-6
+"""Means may be summed up in another order."""
+
 _IDENTITY = ["id", "question", "subset", "topic", "task"]
 
 
@@ -104,7 +107,7 @@ def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: boo
     questions = table["question"].to_pylist()
     values = table[column].to_pylist()
     values = values if of_a_corpus else [[0.0 if value is None else value] for value in values]
-    return ScoredSamples(
+    found = ScoredSamples(
         rows={(name, *key): row for row, key in enumerate(zip(ids, questions, strict=True))},
         statistics=np.array(values, dtype=np.float64).reshape(len(ids), -1 if ids else 1),
         states=table[f"score_state/{metric}"].to_pylist(),
@@ -112,6 +115,28 @@ def read_scored(cell: CellResult, folder: Path, metric: str, *, of_a_corpus: boo
         groups=list(zip(*(table[name].to_pylist() for name in ("subset", "topic", "task")), strict=True)),
         asked=_asked(table["history"].to_pylist(), questions) if with_history else [],
     )
+    _check_belongs(found, cell, folder, metric, of_a_corpus=of_a_corpus)
+    return found
+
+
+def _check_belongs(found: ScoredSamples, cell: CellResult, folder: Path, metric: str, *, of_a_corpus: bool) -> None:
+    """Raises DataError unless these are the samples whose scores are summed up in `cell.json`: they may be those of
+    another cell, after files were copied. Of metrics of a corpus, and of your own packages, only the number of values
+    is compared: they may be no means.
+    """
+    told = cell.metrics.get(OVERALL, {}).get(metric, {})
+    is_valued = np.array([state == ScoreState.VALUE for state in found.states], dtype=np.bool_)
+    n = int(is_valued.sum())
+    differ = "n" in told and told["n"] != n
+    is_mean = not of_a_corpus and metric not in cell.own_metrics
+    if not differ and n and is_mean and told.get("value") is not None:
+        mean = float(found.statistics[is_valued, 0].mean())
+        differ = not np.isclose(mean, told["value"], rtol=_ROUNDING, atol=_ROUNDING)
+    if differ:
+        raise DataError(
+            f"{folder / 'samples.parquet'}: its {metric} is not that of cell.json beside it (n = {told.get('n')}, "
+            f"{told.get('value')}), wanted the samples of this cell; the sweep's command, given again, writes both anew"
+        )
 
 
 def _read(folder: Path, wanted: Sequence[str], *, with_history: bool) -> Any:

@@ -69,7 +69,11 @@ def _result(cell: TinyCell) -> CellResult:
     metrics = {
         subset: {name: _entry(cell, subset) for name in ("rouge_l", "hallucination")} for subset in cell.measured
     }
-    metrics["overall"]["bleu"] = {"value": sum(value or 0 for value in cell.rouge_l), "n": 8, "n_excluded": {}}
+    metrics["overall"]["bleu"] = {
+        "value": sum(value or 0 for value in cell.rouge_l),
+        "n": _entry(cell, "overall")["n"],
+        "n_excluded": {},
+    }
     n_asked = len(cell.rouge_l)
     facts: dict[str, Any] = {
         "status": "OK",

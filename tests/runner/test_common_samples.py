@@ -26,6 +26,24 @@ def test_values_are_joined_by_id_whatever_the_order(tmp_path: Path) -> None:
     assert (found.n, found.n_known, found.left_out_differ) == (8, 8, False)
 
 
+@pytest.mark.parametrize("metric", ["rouge_l", "bleu"])
+def test_samples_of_another_cell_are_noticed(tmp_path: Path, metric: str) -> None:
+    """By the mean, and by the number of values."""
+    sweep = load(str(tiny_sweep.write(tmp_path, [tiny_sweep.CELLS[2], tiny_sweep.CELLS[3]])))
+    one, other = (sweep.folder_of(cell) / "samples.parquet" for cell in sweep.cells)
+    other.write_bytes(one.read_bytes())
+    with pytest.raises(DataError, match=rf"b4b4b4b4b4b4/samples.parquet: its {metric} is not that of cell.json beside"):
+        common_samples(sweep.cells, sweep.folder_of, metric, "overall")
+
+
+def test_a_metric_of_ones_own_need_be_no_mean(tmp_path: Path) -> None:
+    first, other = (replace(cell, facts={"own_metrics": ("rouge_l",)}) for cell in tiny_sweep.CELLS[:2])
+    folder = tiny_sweep.write(tmp_path, [first, other])
+    (folder / other.cell_id / "samples.parquet").write_bytes((folder / first.cell_id / "samples.parquet").read_bytes())
+    sweep = load(str(folder))
+    assert common_samples(sweep.cells, sweep.folder_of, "rouge_l", "overall").n == 8
+
+
 def test_samples_of_one_document_are_a_cluster(tmp_path: Path) -> None:
     assert joined(tmp_path, tiny_sweep.CELLS[:2]).clusters.tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
 
