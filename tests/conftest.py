@@ -108,8 +108,19 @@ def _no_server_is_left() -> Iterator[None]:
     stop_server()
 
 
+def pytest_collection() -> None:
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """What was collected lives to the end: the garbage collector need not go through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """Pytest looks five times more for what warns when it is collected; once is enough for all that there is."""
     gc.collect()
     gc.freeze()
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mlflow import MlflowClient
 
 from runner.output.mlflow_runs import Tracker
 from runner.output.mlflow_traces import TraceLog, trace_id
@@ -26,6 +25,8 @@ class Traced:
     """A copy of the tracked sweep, with the traces of some samples."""
 
     def __init__(self, folder: Path) -> None:
+        from mlflow import MlflowClient
+
         self.sweep = only_sweep(folder)
         self.uri = f"sqlite:///{folder / 'mlflow.db'}"
         self.client = MlflowClient(self.uri)
