@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from components.errors import DataError
+from components.errors import BudgetReached, DataError
 from components.json_value import Json
 from runner.display import make_console
 from runner.engine.environment import versions
@@ -18,7 +18,7 @@ from runner.output.money import spent_text
 from runner.testset.bound import bound
 from runner.testset.content import Testset
 from runner.testset.coverage import coverage
-from runner.testset.making import Made, Making
+from runner.testset.making import Made, Making, stopped_at
 from runner.testset.outcomes import Outcome, Tried
 from runner.testset.release import release
 from runner.testset.settings import Generation
@@ -36,7 +36,11 @@ def run(settings: Generation, config: dict[str, Json]) -> int:
         closing(_Progress(console, is_shown=settings.run.progress)) as progress,
         closing(Making(settings, progress)) as making,
     ):
-        made = making.begin(ask=not settings.run.plan_only)
+        try:
+            made = making.begin(ask=not settings.run.plan_only)
+        except BudgetReached as reached:
+            console.print(f"Not begun: {stopped_at(reached)}, with the topics. Every reply is kept.", markup=False)
+            return EXIT_SHORT
         show_bound(console, made, bound(settings, len(made.documents), made.topics), settings)
         if settings.run.plan_only:
             return EXIT_FULL

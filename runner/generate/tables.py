@@ -14,6 +14,7 @@ from runner.output.terminal import left_out_of_data
 from runner.testset.bound import Asked, Part, total
 from runner.testset.coverage import Count
 from runner.testset.making import Made
+from runner.testset.outcomes import Outcome, why_pending
 from runner.testset.scheduling import Cell
 from runner.testset.settings import Generation
 
@@ -76,7 +77,8 @@ def show_coverage(console: Console, made: Made, counts: Mapping[Cell, Count]) ->
         more = f" and {len(reasons) - _MOST_REASONS} more reasons" if len(reasons) > _MOST_REASONS else ""
         console.print(f"rejected: {listed}{more}", markup=False)
     if n_pending := sum(count.pending for count in counts.values()):
-        console.print(f"pending:  {n_pending}, whose requests failed", markup=False)
+        first = next(why_pending(tried) for tried in made.tried if tried.outcome is Outcome.PENDING)
+        console.print(f"pending:  {n_pending}, whose requests failed: {first}", markup=False)
 
 
 def votes_line(votes: Sequence[TopicVotes], alpha: Mapping[str, float | None]) -> str:

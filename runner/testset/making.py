@@ -18,7 +18,7 @@ from runner.engine.store import Store
 from runner.engine.worker import Worker, read_kept
 from runner.pipeline.data import ReadSource, SourceDocuments
 from runner.testset.corpus import IndexedSegments, SourceCorpus, is_removable, seeded_order
-from runner.testset.outcomes import Outcome, Pass, Tried, outcomes, without_duplicates
+from runner.testset.outcomes import Outcome, Pass, Tried, outcomes, why_pending, without_duplicates
 from runner.testset.scheduling import Cell, Progress, Wanted, is_full, next_batch
 from runner.testset.settings import Generation
 from runner.testset.stages import (
@@ -125,17 +125,17 @@ class Making:
             for wave, documents in enumerate(self._blocks(made.documents.ids)):
                 made.n_waves = wave + 1
                 n_tried = len(made.tried)
-                self._look_at(made, documents)
+                votes = self._look_at(made, documents)
                 self._try(made, wave)
-                self._announce.wave(made, made.tried[n_tried:])
-                if is_full(made.wanted, made.progress) or (not documents and len(made.tried) == n_tried):
+                tried = made.tried[n_tried:]
+                self._announce.wave(made, tried)
+                made.stopped = _all_failed(votes, tried)
+                if made.stopped:
                     return
-                if self._all_failed(made.tried[n_tried:]):
-                    made.stopped = "every request of the last wave failed"
+                if is_full(made.wanted, made.progress) or not (documents or tried):
                     return
         except BudgetReached as reached:
-            # The ledger calls it as sweeps do.
-            made.stopped = f"stopped before exceeding {str(reached).replace('run.max', 'budget.max')}"
+            made.stopped = stopped_at(reached)
 
     def _blocks(self, ids: Sequence[str]) -> Iterable[tuple[str, ...]]:
         """The documents that each wave looks at first; none once all were looked at."""
@@ -146,22 +146,24 @@ class Making:
             yield tuple(order[first : first + size])
             first, wave = first + size, wave + 1
 
-    def _look_at(self, made: Made, documents: tuple[str, ...]) -> None:
-        """Finds the topics of documents, and the evidence in them."""
+    def _look_at(self, made: Made, documents: tuple[str, ...]) -> list[TopicVotes]:
+        """Finds the topics of documents, and the evidence in them; the votes."""
         if not documents:
-            return
+            return []
         share, seed = self._settings.share_taken_out, self._settings.seed
         evidence = []
         for name, task in self._settings.tasks.items():
             own = tuple(i for i in documents if is_removable(i, share, seed) == task.removes_source)
             if own:
                 evidence.append(Evidence(name, task, self.search, own, self._settings.evidence))
-        votes = self._votes(documents)
-        self._run([*votes, *evidence])
-        topic_of = self._topics_of(made, documents, [vote for stage in votes for vote in self._read(stage).votes])
+        voting = self._votes(documents)
+        self._run([*voting, *evidence])
+        votes = [vote for stage in voting for vote in self._read(stage).votes]
+        topic_of = self._topics_of(made, documents, votes)
         for stage in evidence:
             made.progress.add_evidence(self._read(stage).sets, topic_of)
         self._evidence += evidence
+        return votes
 
     def _votes(self, documents: tuple[str, ...]) -> list[VotesOnTopics]:
         voting = self._settings.topics.voting
@@ -185,20 +187,21 @@ class Making:
         drafts = {name: self._drafts(name, own) for name, own in by_task.items()}
         first = {name: self._gates(name, stage) for name, stage in drafts.items()}
         self._run([gates[-1] if gates else drafts[name] for name, gates in first.items()])
+        gated = {name: [self._read(gate) for gate in gates] for name, gates in first.items()}
         second = {
-            name: self._gates(name, Corrections(tuple(gates)))
-            for name, gates in first.items()
-            if any(is_correction(own) for gate in gates for own in self._read(gate).judged)
+            name: self._gates(name, Corrections(tuple(first[name])))
+            for name, results in gated.items()
+            if any(is_correction(own) for result in results for own in result.judged)
         }
         self._run([gates[-1] for gates in second.values()])
         came: dict[str, Tried] = {}
         for name, own in by_task.items():
             written = self._read(drafts[name])
-            ways = [
-                Pass([self._read(gate) for gate in gates], written.drafts)
-                for gates in (first[name], second.get(name, []))
-            ]
-            came |= {tried.evidence.id: tried for tried in outcomes(own, wave, written, *ways)}
+            again = Pass([self._read(gate) for gate in second.get(name, [])], ())
+            came |= {
+                tried.evidence.id: tried
+                for tried in outcomes(own, wave, written, Pass(gated[name], written.drafts), again)
+            }
         self._take_up(made, [came[evidence.id] for _, evidence in batch])
 
     def _take_up(self, made: Made, tried: Sequence[Tried]) -> None:
@@ -244,6 +247,17 @@ class Making:
     def _read(self, stage: Stage[T]) -> T:
         return read_kept(stage, self.store, lambda entry: stage.codec.decode(entry.parts()))
 
-    @staticmethod
-    def _all_failed(tried: Sequence[Tried]) -> bool:
-        return bool(tried) and all(each.outcome is Outcome.PENDING for each in tried)
+
+def stopped_at(reached: BudgetReached) -> str:
+    """Which budget ended a run, called as this command calls it; the ledger names those of sweeps."""
+    return f"stopped before exceeding {str(reached).replace('run.max', 'budget.max')}"
+
+
+def _all_failed(votes: Sequence[TopicVotes], tried: Sequence[Tried]) -> str:
+    """Why a run ends in which nothing comes back any more; "" while something does."""
+    if tried and all(each.outcome is Outcome.PENDING for each in tried):
+        return f"every request of the last wave failed: {why_pending(tried[0])}"
+    if votes and all(vote.is_pending for vote in votes):
+        asked = [*votes[0].votes.values(), *([votes[0].adjudication] if votes[0].adjudication else [])]
+        return f"every document waits for votes: {next(vote.reason for vote in asked if vote.has_failed)}"
+    return ""

@@ -149,6 +149,11 @@ def _ended(
     return Tried(cell, evidence, wave, outcome, reason, tuple(accepted), tuple(rejected))
 
 
+def why_pending(tried: Tried) -> str:
+    """What its failed request ended with."""
+    return tried.not_drafted.detail if tried.not_drafted else tried.rejected[0].verdict.detail
+
+
 def without_duplicates(tried: Tried, repeats: Mapping[str, str]) -> Tried:
     """As it was, less the drafts that repeat others (ids by id), and the turns after them."""
     kept: list[Tagged] = []

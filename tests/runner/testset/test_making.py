@@ -102,7 +102,7 @@ def test_failed_requests_are_no_rejections_and_are_asked_again(tmp_path: Path) -
 def test_a_server_that_is_down_ends_the_run(tmp_path: Path) -> None:
     DOWN.add("Company")
     made = make(generation(tmp_path, texts(200), per_cell=100))
-    assert "failed" in made.stopped
+    assert made.stopped == "every request of the last wave failed: down"
     assert len(ASKED) == 2
 
 
