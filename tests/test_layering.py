@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib.util import resolve_name
 from pathlib import Path
@@ -81,8 +82,9 @@ def _imported(file: Path, *, at_import: bool) -> Iterator[str]:
         waiting.extend(ast.iter_child_nodes(node))
 
 
-def _ours(file: Path, *, at_import: bool = False) -> set[str]:
-    return {name for name in _imported(file, at_import=at_import) if name.split(".")[0] in OURS}
+@cache
+def _ours(file: Path, *, at_import: bool = False) -> frozenset[str]:
+    return frozenset(name for name in _imported(file, at_import=at_import) if name.split(".")[0] in OURS)
 
 
 def _is_under(name: str, package: str) -> bool:
@@ -168,7 +170,7 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
     for module in (name for name in MODULES if _is_under(name, "analysis")):
         names = _ours(MODULES[module])
         if _is_under(module, "analysis.notebooks"):
-            names.discard("runner")  # they run sweeps, as their readers do
+            names -= {"runner"}  # they run sweeps, as their readers do
         assert {name for name in names if not any(_is_under(name, package) for package in allowed)} == set(), module
 
 

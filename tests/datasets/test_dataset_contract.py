@@ -21,7 +21,7 @@ class _Elsewhere(Demo):
 
     def fingerprint(self) -> str:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(demo, "_packaged", lambda name, _: self.folder / name)
+            patch.setattr(demo, "packaged", lambda name, _: self.folder / name)
             return super().fingerprint()
 
 
@@ -36,7 +36,7 @@ class TestDemo(DatasetContract):
             folder.mkdir()
             for name in names:
                 with ExitStack() as stack:
-                    content = demo._packaged(name, stack).read_bytes()
+                    content = demo.packaged(name, stack).read_bytes()
                 (folder / name).write_bytes(content + (b"\n" if name == longer else b""))
             copies.append(_Elsewhere(folder=folder))
         return copies
