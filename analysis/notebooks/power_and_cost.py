@@ -45,7 +45,8 @@ compared.iloc[1:][["cell_id", "difference", "detectable_difference", "verdict"]]
 
 # %% [markdown]
 # The error of a mean shrinks with the square root of the number of questions: half the difference needs four times as many. (More precisely, of
-# groups: questions about the same document count for less than as many about different ones.)
+# groups: questions about the same document count for less than as many about different ones. Of answers that are right or wrong somewhat fewer do:
+# a smaller difference adds less to the variance.)
 
 # %%
 n = int(compared["n"].iloc[0])
@@ -54,7 +55,7 @@ detectable = compared["detectable_difference"].dropna()
 drawn = [
     PlotLine(label, [LinePoint(float(size), value * np.sqrt(n / size)) for size in sizes])
     for label, value in (("the hardest comparison", detectable.max()), ("the easiest one", detectable.min()))
-    if len(detectable)  # no difference of any size shows up with fewer than five groups
+    if len(detectable)  # with too few groups no difference of any size shows up
 ]
 picture(line_plot(drawn, "questions", f"{METRIC}: difference that would show up reliably"))
 
