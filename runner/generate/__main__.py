@@ -24,13 +24,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     own = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if {"-h", "--help"} & set(own):
-            print(__doc__)
-            return 0
         if own[:1] == ["check"]:
             from runner.generate.check import check
 
             return check(own[1:])
+        if {"-h", "--help"} & set(own):
+            print(__doc__)
+            return 0
         only_shown = "--cfg" in own
         config = composed([argument for argument in own if argument != "--cfg"])
         if only_shown:

@@ -1,6 +1,9 @@
 """From a command line to the settings of a run."""
 
+import re
 from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib.resources import files
 
 from hydra.errors import HydraException
 from hydra.types import RunMode
@@ -10,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.errors import ConfigError
 from components.json_value import Json
 from runner.launch.axes import plain_of
-from runner.launch.compose import causes
+from runner.launch.compose import causes, dotted_names
 from runner.launch.hydra_state import own_hydra
 from runner.launch.overrides import readable
 from runner.launch.schema import build_component, plugins_of
@@ -33,13 +36,48 @@ def composed(overrides: Sequence[str], name: str = "config") -> dict[str, Json]:
                 OmegaConf.update(config, _CHECKER, "${llm}")
             return plain_of(config)
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(" ".join(causes(error)).partition("\nConfig search path:")[0]) from error
+        raise ConfigError(_told(error, name)) from error
 
 
 def _long(override: str) -> str:
     """`checker=openai` is short for an option of another group in that place."""
     name, equals, value = override.partition("=")
     return f"+llm@{_CHECKER}{equals}{value}" if name == _CHECKER else override
+
+
+def _told(error: Exception, name: str) -> str:
+    """One of Hydra's errors as a message that says what to do about it."""
+    message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
+    if lacking := re.search(r"Interpolation key '\w+' not found\s+full_key: ([\w.]+)", message):
+        return f"{lacking[1]}: is missing; name it: {lacking[1]}=..."
+    if unknown := re.search(r"Could not override '([\w.@/]+)'", message):
+        return f"{unknown[1]}: {_about_unknown(unknown[1], name)}"
+    if option := re.search(r"Could not load '(\w+)/([^']*)'", message):
+        options = ", ".join(_options(option[1]))
+        return f"{option[1]}: got {option[2]}, which is no option; wanted some of {options}"
+    return message
+
+
+def _about_unknown(key: str, name: str) -> str:
+    """What to do about a key that is not there."""
+    group = key.partition(".")[0]
+    if group == _CHECKER:
+        return f"no checker is chosen, and the writer checks itself; choose one before, e.g. {_CHECKER}=openai"
+    with own_hydra(conf=CONF) as hydra:
+        config: Json = OmegaConf.to_container(hydra.compose_config(name, [], RunMode.RUN, from_shell=False))
+    close = get_close_matches(key, list(dotted_names(config)), n=1)
+    if close and not key.startswith(f"{close[0]}."):
+        return f"unknown; did you mean {close[0]}?"
+    if options := _options(group):
+        return f"the option of {group} that is chosen has no such field; the options are {', '.join(options)}"
+    return "unknown; --cfg shows all fields"
+
+
+def _options(group: str) -> list[str]:
+    """Of a group of ours; none of what is no group."""
+    folder = files("runner.generate.conf").joinpath(group)
+    names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
+    return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
 
 
 def settings_of(config: dict[str, Json]) -> Generation:

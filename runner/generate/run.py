@@ -13,7 +13,7 @@ from components.json_value import Json
 from runner.display import make_console
 from runner.engine.environment import versions
 from runner.engine.spending import Spent
-from runner.generate.tables import show_bound, show_coverage, votes_line
+from runner.generate.tables import short_lines, show_bound, show_coverage, votes_line
 from runner.output.money import spent_text
 from runner.testset.bound import bound
 from runner.testset.content import Testset
@@ -43,6 +43,7 @@ def run(settings: Generation, config: dict[str, Json]) -> int:
             return EXIT_SHORT
         show_bound(console, made, bound(settings, len(made.documents), made.topics), settings)
         if settings.run.plan_only:
+            console.print("Nothing was asked. Without run.plan_only=true the same command makes the set.", markup=False)
             return EXIT_FULL
         making.run(made)
         testset = release(out, made, _about(settings, config))
@@ -65,12 +66,18 @@ def _told(console: Console, settings: Generation, made: Made, testset: Testset, 
             f"Not finished: {made.stopped}. Every reply is kept: the same command goes on from here.", markup=False
         )
     elif is_short:
-        console.print(f"Some cells are short: {out}/coverage.csv says why.", markup=False)
+        for line in short_lines(counts):
+            console.print(line, markup=False, soft_wrap=True)
+        console.print(f"Some cells are short: {out}/coverage.csv has them all.", markup=False, soft_wrap=True)
+    folder = shlex.quote(str(out))
+    if made.tried:
+        console.print(
+            f"look:     python -m analysis testset {folder} --html {folder}.html", markup=False, soft_wrap=True
+        )
     if testset.samples:
-        folder = shlex.quote(str(out))
         console.print(
             f"next:     python -m runner dataset=jsonl dataset.documents={folder}/documents.jsonl "
-            f"dataset.samples={folder}/samples.jsonl",
+            f"dataset.samples={folder}/samples.jsonl language={settings.language.name}",
             markup=False,
             soft_wrap=True,
         )

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from components.protocols import LLM
 from components.testset.topics.tree import labels_of
 from components.testset.topics.voting import TopicVotes
 from runner.output.money import money
@@ -32,6 +33,7 @@ def show_bound(console: Console, made: Made, parts: Sequence[Part], settings: Ge
         f"({of_topics}{len(made.wanted.tasks)} tasks x {made.wanted.per_cell})",
         markup=False,
     )
+    console.print(f"models:   {_models(settings)}", markup=False, soft_wrap=True)
     if settings.run.plan_only:
         table = Table("asked for", "requests", "tokens", "requests at most", "tokens at most", title="requests")
         for part in parts:
@@ -41,6 +43,19 @@ def show_bound(console: Console, made: Made, parts: Sequence[Part], settings: Ge
     currency = settings.prices.currency
     console.print(_told("smooth:  ", total([part.smooth for part in parts]), currency), markup=False, soft_wrap=True)
     console.print(_told("at most: ", total([part.most for part in parts]), currency), markup=False, soft_wrap=True)
+
+
+def _models(settings: Generation) -> str:
+    """Who writes and who checks."""
+    writer, checker = model_name(settings.llm), model_name(settings.checker)
+    if settings.checker == settings.llm:
+        return f"{writer} writes and checks itself, and is kind; choose another with checker=..."
+    return f"{writer} writes, {checker} checks"
+
+
+def model_name(model: LLM) -> str:
+    """As an API calls it; the class of a model without a name."""
+    return str(getattr(model, "model", "") or type(model).__name__)
 
 
 def corpus_lines(counts: Mapping[str, int | str]) -> list[str]:
@@ -75,10 +90,18 @@ def show_coverage(console: Console, made: Made, counts: Mapping[Cell, Count]) ->
     if reasons:
         listed = ", ".join(f"{reason} {n}" for reason, n in reasons.most_common(_MOST_REASONS))
         more = f" and {len(reasons) - _MOST_REASONS} more reasons" if len(reasons) > _MOST_REASONS else ""
-        console.print(f"rejected: {listed}{more}", markup=False)
+        n_tried = sum(count.tried for count in counts.values())
+        told = f"{reasons.total():,} of {n_tried:,} evidence sets: {listed}{more}"
+        console.print(f"rejected: {told}", markup=False, soft_wrap=True)
     if n_pending := sum(count.pending for count in counts.values()):
         first = next(why_pending(tried) for tried in made.tried if tried.outcome is Outcome.PENDING)
         console.print(f"pending:  {n_pending}, whose requests failed: {first}", markup=False)
+
+
+def short_lines(counts: Mapping[Cell, Count]) -> list[str]:
+    """How many cells are short for which reason, the most frequent first."""
+    reasons = Counter(count.short for count in counts.values() if count.short)
+    return [f"short:    {n:,} of {len(counts):,} cells: {reason}" for reason, n in reasons.most_common()]
 
 
 def votes_line(votes: Sequence[TopicVotes], alpha: Mapping[str, float | None]) -> str:

@@ -79,7 +79,10 @@ def _advice(key: str, missing: str) -> str:
             f"{key}: not every {group} that is chosen has this field, but {', '.join(having[:_MOST_OPTIONS])}{more}; "
             "sweep it with such options alone"
         )
-    known = [*_keys(compose_config([])), *(f"{group}.{name}" for names in fields_of_options.values() for name in names)]
+    known = [
+        *dotted_names(compose_config([])),
+        *(f"{group}.{name}" for names in fields_of_options.values() for name in names),
+    ]
     close = get_close_matches(key, known, n=1)
     return f"{key}: unknown; did you mean {close[0]}?" if close else ""
 
@@ -92,12 +95,12 @@ def _fields_of_options(group: str) -> Iterator[tuple[str, Collection[str]]]:
             option: Json = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
             # What other options fill, such as "steps.light" in "/reranker@steps.light", stands in their YAML alone.
             parts = re.findall(r"@([\w.]+)", str(option.get("defaults", "")))
-            yield file.name.removesuffix(".yaml"), {*_keys(option), *parts} - {"defaults", "_target_", "_here_"}
+            yield file.name.removesuffix(".yaml"), {*dotted_names(option), *parts} - {"defaults", "_target_", "_here_"}
 
 
-def _keys(node: Mapping[str, Json], above: str = "") -> Iterator[str]:
+def dotted_names(node: Mapping[str, Json], above: str = "") -> Iterator[str]:
     """Dotted names of all groups and fields."""
     for name, value in node.items():
         yield f"{above}{name}"
         if isinstance(value, Mapping):
-            yield from _keys(value, f"{above}{name}.")
+            yield from dotted_names(value, f"{above}{name}.")

@@ -16,9 +16,9 @@ from runner.testset.scheduling import Cell, n_lacking
 
 TOO_RARE = "too few documents"
 NO_DOCUMENTS = "no document is of this topic"
-NO_EVIDENCE = "no more evidence"
+NO_EVIDENCE = "no more evidence in the documents (evidence.most_sets, evidence.most_contained)"
 NO_REMOVABLE = "no more evidence in removable documents (removable_share)"
-MOST_TRIES = "as often tried as allowed"
+MOST_TRIES = "as often tried as allowed (waves.most_tries)"
 PENDING = "requests failed"
 
 

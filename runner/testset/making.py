@@ -18,6 +18,7 @@ from runner.engine.store import Store
 from runner.engine.worker import Worker, read_kept
 from runner.pipeline.data import ReadSource, SourceDocuments
 from runner.testset.corpus import IndexedSegments, SourceCorpus, is_removable, seeded_order
+from runner.testset.corpus_language import check_language
 from runner.testset.outcomes import Outcome, Pass, Tried, outcomes, why_pending, without_duplicates
 from runner.testset.scheduling import Cell, Progress, Wanted, is_full, next_batch
 from runner.testset.settings import Generation
@@ -102,10 +103,13 @@ class Making:
 
     def begin(self, *, ask: bool = True) -> Made:
         """The corpus and its topics, none if they have to be asked for and `ask` is False. Raises what reading and
-        drafting raise, and BudgetReached.
+        drafting raise, BudgetReached, and ConfigError where the texts are in another language than the run.
         """
+        self._run([self.search.corpus])
+        documents: Documents = self._read(self.search.corpus)
+        check_language(self._settings.language.name, documents.texts)
         known = [stage for stage in self.topics if ask or not stage.source.llm or self._is_kept(stage)]
-        self._run([self.search.corpus, self.search.index, *known])
+        self._run([self.search.index, *known])
         read: SourceDocuments = self._read(self.source)
         topics = tuple(leaf for stage in known for leaf in self._read(stage).leaves)
         settings = self._settings
@@ -117,7 +121,7 @@ class Making:
             settings.topics.min_documents,
             frozenset(name for name, task in settings.tasks.items() if task.removes_source),
         )
-        return Made(self._read(self.search.corpus), dict(read.counts), topics, wanted)
+        return Made(documents, dict(read.counts), topics, wanted)
 
     def run(self, made: Made) -> None:
         """Adds to what was made until nothing is left to do. A budget that is reached is told by `made.stopped`."""

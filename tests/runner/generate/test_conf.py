@@ -69,7 +69,12 @@ def test_the_checker_is_the_writer_unless_another_is_named() -> None:
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["tasks=[nonsense]"], "nonsense"),
+        (["tasks=[nonsense]"], "tasks: got nonsense, which is no option; wanted some of continuation, contrast"),
+        (["corpus.path=???"], "corpus.path: is missing"),
+        (["per_cells=3"], "per_cells: unknown; did you mean per_cell?"),
+        (["topics.tree.path=tree.yaml"], "the option of topics that is chosen has no such field; .* auto, demo, file"),
+        (["nothing_like_it=1"], "nothing_like_it: unknown; --cfg shows all fields"),
+        (["checker.model=m"], "checker.model: no checker is chosen.* checker=openai"),
         (["per_cell=0"], "per_cell: got 0"),
         (["out="], "out: is empty"),
         (["tasks=[]"], "tasks: got none"),

@@ -162,3 +162,37 @@ def test_drafts_are_looked_through(flawed: Path, tmp_path: Path, capsys: pytest.
 def test_a_mistake_ends_with_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(tmp_path, None, "corpus=files", "corpus.path=/nowhere")) == 2
     assert "/nowhere: no such file or folder" in capsys.readouterr().err
+
+
+def test_texts_in_another_language_are_told_before_anything_is_asked(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(tmp_path, server, "language=en", "topics=auto")) == 2
+    assert "language: got en, and the texts of the corpus look Chinese. Take language=zh" in capsys.readouterr().err
+    assert server.requests == []
+
+
+def test_a_set_in_english_is_evaluated_in_english(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents = tmp_path / "documents.jsonl"
+    texts = [f"The bridge of the town was built in {year}, and {year - 1900} people live at it." for year in (1932, 51)]
+    documents.write_text("".join(json.dumps({"id": text, "text": text * 3}) + "\n" for text in texts))
+    own = [
+        "corpus=files",
+        f"corpus.path={documents}",
+        "topics=none",
+        "gates=[location]",
+        "tasks=[extractive,multi_hop]",
+    ]
+    assert main(arguments(tmp_path, None, "language=en", *own)) == 1
+    shown = capsys.readouterr().out
+    assert "dataset.samples=" in shown
+    assert "samples.jsonl language=en" in shown
+    assert "short:    1 of 2 cells: no more evidence" in shown
+    assert "models:   rehearsal writes and checks itself" in shown
+
+
+def test_help_of_the_check_is_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--help"])
+    assert ended.value.code == 0
+    assert "--out" in capsys.readouterr().out

@@ -1,0 +1,22 @@
+"""Whether the language of a run is that of its corpus."""
+
+import pytest
+
+from components.errors import ConfigError
+from runner.testset.corpus_language import check_language
+
+ENGLISH = ["The bridge was opened to the public in 1932, and it is painted green."]
+CHINESE = ["大桥于1932年向公众开放，并被漆成绿色。"]
+
+
+@pytest.mark.parametrize(
+    ("named", "texts"), [("en", ENGLISH), ("zh", CHINESE), ("multi", CHINESE), ("zh", ["1932"]), ("fr", [])]
+)
+def test_nothing_is_said_where_it_fits_or_is_not_known(named: str, texts: list[str]) -> None:
+    check_language(named, texts)
+
+
+@pytest.mark.parametrize(("named", "texts", "wanted"), [("zh", ENGLISH, "en"), ("en", CHINESE, "zh")])
+def test_another_language_is_an_error_that_says_what_to_take(named: str, texts: list[str], wanted: str) -> None:
+    with pytest.raises(ConfigError, match=f"got {named}, .* Take language={wanted}; or language=multi"):
+        check_language(named, texts)
