@@ -42,7 +42,7 @@ class SingleAnswer:
     max_attempts: int
     tags: bool
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     n_requests: ClassVar[int] = 1
 
     def check(self) -> list[str]:
@@ -66,12 +66,15 @@ class SingleAnswer:
 
     def _distractors(self, drafts: Sequence[Draft], corpus: Corpus) -> list[list[Extract]]:
         left_out = [{unit.document_id for unit in draft.gold} | {*draft.removed} for draft in drafts]
-        n = self.n_distractors + max(map(len, left_out), default=0)
         queries = ["\n".join([*(turn.question for turn in draft.history), draft.question]) for draft in drafts]
-        return [
-            [extract for extract in near if extract.document_id not in own][: self.n_distractors]
-            for near, own in zip(corpus.nearest(queries, n), left_out, strict=True)
-        ]
+        near: list[list[Extract]] = [[] for _ in drafts]
+        # How deep a search goes must not depend on the drafts beside it, which another `per_cell` would change.
+        for n_left_out in {len(own) for own in left_out}:
+            rows = [row for row, own in enumerate(left_out) if len(own) == n_left_out]
+            found = corpus.nearest([queries[row] for row in rows], self.n_distractors + n_left_out)
+            for row, nearest in zip(rows, found, strict=True):
+                near[row] = [own for own in nearest if own.document_id not in left_out[row]][: self.n_distractors]
+        return near
 
     def _inquiry(self, draft: Draft, near: Sequence[Extract]) -> Inquiry[Other]:
         values = {

@@ -66,10 +66,24 @@ def test_a_turn_is_searched_for_with_its_history_and_long_answers_are_left_alone
     searched: list[str] = []
 
     class Watched(SmallCorpus):
-        def nearest(self, queries, n):  # type: ignore[no-untyped-def]
+        def nearest(self, queries, n, **how):  # type: ignore[no-untyped-def]
             searched.extend(queries)
-            return super().nearest(queries, n)
+            return super().nearest(queries, n, **how)
 
     GATE.verdicts([LATER], Watched(CORPUS.texts), ScriptedJudge(TestSingleAnswer().reply))
     assert searched == ["How long is line 2 of the Oakham tram?\nAnd how many stops has it?"]
     assert not GATE.applies_to(replace(LENGTH, kind=Kind.LONG_FORM))
+
+
+def test_what_is_looked_at_does_not_depend_on_the_drafts_beside_it() -> None:
+    depths: dict[str, int] = {}
+
+    class Watched(SmallCorpus):
+        def nearest(self, queries, n, **how):  # type: ignore[no-untyped-def]
+            depths.update(dict.fromkeys(queries, n))
+            return super().nearest(queries, n, **how)
+
+    more = replace(LENGTH, id="more", question="How long are both?", removed=("elsewhere",))
+    verdicts = GATE.verdicts([more, LENGTH], Watched(CORPUS.texts), ScriptedJudge(TestSingleAnswer().reply))
+    assert depths[more.question] == depths[LENGTH.question] + 1
+    assert verdicts[1] == GATE.verdicts([LENGTH], CORPUS, ScriptedJudge(TestSingleAnswer().reply))[0]
