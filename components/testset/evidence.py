@@ -42,7 +42,7 @@ class EvidenceSettings:
     most_contained: float = 0.3
     seed: int = 0
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """Numbers out of range."""
@@ -63,28 +63,45 @@ def evidence_sets(
     of each document in the order given, then the second ones of long documents, and so on.
 
     None comes of a document that is too short, or without a letter; nor, for a task that wants several documents, of
-    one with too few neighbours; nor, for a task that removes its source, of one with a copy that would stay.
+    one with too few neighbours; nor, for a task that removes its source, of one with a copy, which may stay.
     """
     ranked = [own for an_id in document_ids for own in _pieces(name, an_id, corpus, settings)]
     pieces = [piece for _, piece in sorted(ranked, key=lambda own: own[0])]
     if task.n_documents == 1 and not task.removes_source:
         return [_set(name, (piece,)) for piece in pieces]
+    if task.removes_source:
+        # Among all documents: one that may leave the corpus as well stays in it if nothing comes of it.
+        near = _neighbours(pieces, corpus, settings, staying=False)
+        pieces = [
+            piece
+            for piece, others in zip(pieces, near, strict=True)
+            if not any(_are_copies(piece, other, settings.most_contained) for other in others)
+        ]
+    partners = _neighbours(pieces, corpus, settings, staying=True)
+    made = (_with_others(name, task, piece, own, settings) for piece, own in zip(pieces, partners, strict=True))
+    return [own for own in made if own]
+
+
+def _neighbours(
+    pieces: Sequence[Extract], corpus: Corpus, settings: EvidenceSettings, *, staying: bool
+) -> list[list[Extract]]:
+    """Of each piece, the nearest pieces of other documents."""
     # One more is asked for: a document is nearest to itself.
-    neighbours = corpus.nearest([piece.text for piece in pieces], settings.n_candidates + 1)
-    sets = []
-    for piece, nearest in zip(pieces, neighbours, strict=True):
-        segments = [other for other in nearest if other.document_id != piece.document_id][: settings.n_candidates]
-        others = [_piece_around(segment, corpus, settings) for segment in segments]
-        if made := _with_others(name, task, piece, others, settings):
-            sets.append(made)
-    return sets
+    found = corpus.nearest([piece.text for piece in pieces], settings.n_candidates + 1, staying=staying)
+    return [
+        [
+            _piece_around(segment, corpus, settings)
+            for segment in [other for other in nearest if other.document_id != piece.document_id][
+                : settings.n_candidates
+            ]
+        ]
+        for piece, nearest in zip(pieces, found, strict=True)
+    ]
 
 
 def _with_others(
     name: str, task: Task, piece: Extract, others: Sequence[Extract], settings: EvidenceSettings
 ) -> EvidenceSet | None:
-    if task.removes_source and any(_are_copies(piece, other, settings.most_contained) for other in others):
-        return None
     n_partners = task.n_documents - 1
     n_near = max(n_partners, settings.n_near) if task.removes_source else 0
     telling = [other for other in others if _says_something(other.text, settings)]

@@ -23,9 +23,10 @@ class Corpus(Protocol):
     def topics(self) -> Sequence[Topic]:
         """The leaves of the topic tree."""
 
-    def nearest(self, queries: Sequence[str], n: int) -> list[list[Extract]]:
+    def nearest(self, queries: Sequence[str], n: int, *, staying: bool = False) -> list[list[Extract]]:
         """For each query the segments that match its words best, at most `n`, each of another document, the best first:
-        BM25 over segments of the corpus.
+        BM25 over segments of the corpus. With `staying` only of documents that no sample takes out of it. What is found
+        for a query does not depend on the others.
         """
 
 

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from math import ceil
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from components.protocols import Chunker, WordTokenizer
 from components.records import Documents, Passages, Spans, SpanTexts
@@ -46,9 +48,10 @@ class SourceCorpus(Stage[Documents]):
 
 @dataclass(frozen=True)
 class SegmentIndex:
-    """BM25 over segments of those documents that stay in the corpus. `spans` are by position in the whole corpus."""
+    """BM25 over segments of all documents. `stays` bool[n_spans]: that no sample takes its document out."""
 
     spans: Spans
+    stays: NDArray[np.bool_]
     terms: TermTable
     built: Parts
 
@@ -61,7 +64,7 @@ class SegmentIndexCodec:
         spans, terms = Columns(Spans).encode(result.spans), TermTableCodec().encode(result.terms)
         parts = {f"spans_{name}": part for name, part in spans.items()}
         parts |= {f"terms_{name}": part for name, part in terms.items()}
-        return {**parts, **{f"index_{name}": part for name, part in result.built.items()}}
+        return {**parts, "stays": result.stays, **{f"index_{name}": part for name, part in result.built.items()}}
 
     def decode(self, parts: Parts) -> SegmentIndex:
         """The index."""
@@ -69,15 +72,16 @@ class SegmentIndexCodec:
         def own(prefix: str) -> Parts:
             return {name.removeprefix(prefix): parts[name] for name in parts if name.startswith(prefix)}
 
-        return SegmentIndex(Columns(Spans).decode(own("spans_")), TermTableCodec().decode(own("terms_")), own("index_"))
+        spans, terms = Columns(Spans).decode(own("spans_")), TermTableCodec().decode(own("terms_"))
+        return SegmentIndex(spans, parts["stays"], terms, own("index_"))
 
 
 @dataclass(frozen=True, eq=False)
 class IndexedSegments(Stage[SegmentIndex]):
-    """Cuts and indexes the documents that stay."""
+    """Cuts and indexes the documents."""
 
     kind: ClassVar[str] = "testset_index"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     codec: ClassVar[Codec[SegmentIndex]] = SegmentIndexCodec()
 
     chunker: Chunker
@@ -91,11 +95,9 @@ class IndexedSegments(Stage[SegmentIndex]):
         documents = run.read(self.corpus)
         stays = np.array([not is_removable(i, self.removable_share, self.seed) for i in documents.ids], dtype=bool)
         spans = self.chunker.chunk(documents, segment(documents.texts, self.chunker.length_tokenizer))
-        kept = stays[spans.document] if len(spans) else np.zeros(0, dtype=bool)
-        spans = Spans(spans.document[kept], spans.start[kept], spans.end[kept])
         terms = build_term_table(documents.texts, self.tokenizer)
         built = Bm25(tokenizer=self.tokenizer).build(_passages(documents, spans, terms))
-        return SegmentIndex(spans, terms, built)
+        return SegmentIndex(spans, stays[spans.document], terms, built)
 
 
 def _passages(documents: Documents, spans: Spans, terms: TermTable) -> Passages:
@@ -137,23 +139,25 @@ class SearchedCorpus:
         """By id."""
         return dict(zip(self.documents.ids, self.documents.titles, strict=True))
 
-    def nearest(self, queries: Sequence[str], n: int) -> list[list[Extract]]:
+    def nearest(self, queries: Sequence[str], n: int, *, staying: bool = False) -> list[list[Extract]]:
         """For each query the best segments, at most `n`, each of another document; none for one without a known word.
 
         Raises nothing for queries that find nothing.
         """
-        if not queries or not len(self.index.spans):
+        allowed = self.index.stays if staying else np.ones_like(self.index.stays)
+        if not queries or not allowed.any():
             return [[] for _ in queries]
         bm25 = Bm25(tokenizer=self.tokenizer, max_share_without_hits=1.0)
         terms = query_terms(queries, self.tokenizer, self.index.terms)
-        hits = bm25.search(self.index.built, Passages(queries, terms, ()), n * _DEEPER)
-        return [self._of_distinct_documents(row.tolist(), n) for row in hits.chunk]
+        depth = ceil(n * _DEEPER / allowed.mean())
+        hits = bm25.search(self.index.built, Passages(queries, terms, ()), depth)
+        return [self._of_distinct_documents(row[(row >= 0) & allowed[row]].tolist(), n) for row in hits.chunk]
 
     def _of_distinct_documents(self, positions: Sequence[int], n: int) -> list[Extract]:
         found: dict[int, Extract] = {}
         spans = self.index.spans
         for position in positions:
-            if position < 0 or len(found) == n:
+            if len(found) == n:
                 break
             row, start, end = int(spans.document[position]), int(spans.start[position]), int(spans.end[position])
             if row not in found:

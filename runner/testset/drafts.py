@@ -49,7 +49,7 @@ class TextsAlone:
     titles: Mapping[str, str]
     topics: Sequence[Topic] = ()
 
-    def nearest(self, queries: Sequence[str], n: int) -> list[list[Extract]]:
+    def nearest(self, queries: Sequence[str], n: int, *, staying: bool = False) -> list[list[Extract]]:
         """Raises ComponentError: there is no index."""
         raise ComponentError(f"a search for {len(queries)} texts came; gates that ask no model have none")
 

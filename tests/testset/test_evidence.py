@@ -87,6 +87,14 @@ def test_a_source_that_leaves_has_neighbours_and_no_copy_that_stays() -> None:
     assert made(Wanted(removes_source=True), ["a"]) == []
 
 
+def test_a_copy_that_may_leave_as_well_may_stay_and_partners_stay() -> None:
+    both = SmallCorpus(CORPUS.texts, leaving={"a", "copy"})
+    assert made(Wanted(removes_source=True), ["a"], corpus=both) == []
+    for leaving, partner in ({"a", "copy"}, "c"), ({"c", "copy"}, "a"):
+        (own,) = made(Wanted(n_documents=2), ["b"], corpus=SmallCorpus(CORPUS.texts, leaving=leaving))
+        assert own.extracts[1].document_id == partner
+
+
 def test_a_long_document_gives_several_sets_after_the_first_of_others() -> None:
     corpus = SmallCorpus({"long": sentences("yard", 10, 25), "other": sentences("bank", 70)})
     found = [own.extracts[0] for own in made(Wanted(), ["long", "other"], corpus=corpus)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.testset.near_duplicates import NearDuplicates
+from runner.testset.corpus import is_removable
 from runner.testset.coverage import MOST_TRIES, NO_EVIDENCE, NO_REMOVABLE, coverage
 from runner.testset.outcomes import EARLIER_TURN, Outcome
 from runner.testset.settings import WaveSettings
@@ -146,3 +147,15 @@ def test_what_takes_its_source_out_uses_documents_of_its_own(tmp_path: Path) -> 
     assert len(used["gone"]) in range(10, 40)
     short = {task: count.short for (_, task), count in coverage(made).items()}
     assert short == {"lamps": NO_EVIDENCE, "gone": NO_REMOVABLE}
+
+
+def test_a_source_with_a_copy_that_may_leave_as_well_is_not_used(tmp_path: Path) -> None:
+    leaving = [f"c{n}" for n in range(40) if is_removable(f"c{n}", 0.3, 0)][:3]
+    story = "Before the storm of 1903 the keeper counted 4711 gulls on the northern pier of Oakham"
+    copies = tuple(
+        zip(leaving, [f"{story}.", f"{story} again.", "Nobody has seen the 12 goats of Mill Lane."], strict=True)
+    )
+    gone = {"gone": AskOnce(removes_source=True)}
+    made = make(generation(tmp_path, (*texts(20), *copies), tasks=gone, per_cell=50, removable_share=0.3))
+    used = {tried.evidence.extracts[0].document_id for tried in made.tried}
+    assert used & set(leaving) == {leaving[2]}

@@ -15,7 +15,7 @@ class SmallCorpus:
     titles: Mapping[str, str] = field(default_factory=dict)
     topics: Sequence[Topic] = ()
 
-    def nearest(self, queries: Sequence[str], n: int) -> list[list[Extract]]:
+    def nearest(self, queries: Sequence[str], n: int, *, staying: bool = False) -> list[list[Extract]]:
         raise AssertionError("a gate that asks no model needs no search")
 
 
