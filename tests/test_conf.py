@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra import compose, initialize_config_module
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 import conf
@@ -17,6 +17,7 @@ import sweeps
 from analysis import published
 from runner.launch import grid_launcher
 from runner.launch.grid_sweeper import expand
+from runner.launch.hydra_state import own_hydra
 from runner.launch.request import check_jobs
 from runner.pipeline.planned import Job
 from runner.results import CellResult
@@ -139,8 +140,8 @@ def test_what_comments_advise_composes() -> None:
 def sweeper_of(preset: str) -> DictConfig:
     """`hydra.sweeper` as a preset sets it."""
     grid_launcher.register()
-    with initialize_config_module("conf", version_base="1.3"):
-        return compose("config", [f"+sweeps={preset}"], return_hydra_config=True).hydra.sweeper
+    with own_hydra() as hydra:
+        return hydra.compose_config("config", [f"+sweeps={preset}"], RunMode.MULTIRUN).hydra.sweeper
 
 
 def axes_of(sweeper: DictConfig) -> dict[str, list[str]]:
