@@ -249,11 +249,13 @@ def test_own_metric_in_a_package_outside_the_repository(one_store: str, tmp_path
 
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.split()[1].strip(","))
-def test_program(program: str, sweep: Path, one_store: str) -> None:
+def test_program(program: str, sweep: Path, one_store: str, tmp_path: Path) -> None:
     words = ["dataset=demo", "dataset.limit=6", "tracking=none", "run.workers=1", one_store, *SMALL]
     few = ", ".join(f'"{word}"' for word in words)
     check = "\nassert len(sweep.cells) > 1, sweep"
-    done = python(["-c", program.replace('"dataset=demo"', few) + check], sweep)
+    file = sweep / f"{tmp_path.name}.py"
+    file.write_text(program.replace('"dataset=demo"', few) + check, encoding="utf-8")
+    done = run([file.stem], sweep)
     assert done.returncode == 0, done.stderr
 
 
