@@ -8,14 +8,14 @@ before are taken from then.
 
 import copy
 import pickle
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import ConfigRepository, IConfigRepository
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.default_element import ResultDefault
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, flag_override
@@ -28,7 +28,7 @@ _OF_PACKAGES = ("group", "once", "pkg", "structured")
 
 class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
     """Composes what Hydra's own loader does. Files are taken not to change while it lives, and those of packages while
-    the process does.
+    the process does; nodes of Hydra's store may be registered anew.
     """
 
     def __init__(self, config_search_path: ConfigSearchPath) -> None:
@@ -72,7 +72,7 @@ class _LoadedOnce(ConfigRepository):  # type: ignore[misc]
         super().initialize_sources(config_search_path)
         places = tuple((source.scheme(), source.provider, source.path) for source in self.sources)
         is_packaged = all(scheme in _OF_PACKAGES for scheme, *_ in places)
-        self.made = _made_of_packages(places) if is_packaged else {}
+        self.made = _made_from(places) if is_packaged else {}
 
     def __deepcopy__(self, memo: object) -> "_LoadedOnce":
         """One that may be given other sources. What was made of these is shared."""
@@ -85,10 +85,19 @@ class _LoadedOnce(ConfigRepository):  # type: ignore[misc]
         return pickle.loads(self.made[key])  # noqa: S301 - this process made it
 
 
-@cache
-def _made_of_packages(places: tuple[tuple[str, ...], ...]) -> Pickles:
-    """One for all loaders that look in the same places."""
-    return {}
+_kept: dict[tuple[object, ...], tuple[Pickles, list[ConfigNode]]] = {}
+
+
+def _made_from(places: tuple[tuple[str, ...], ...]) -> Pickles:
+    """One for all loaders that look in the same places, until a program registers other nodes with Hydra."""
+    nodes = list(_registered(ConfigStore.instance().repo))
+    made, _ = _kept.setdefault((places, *map(id, nodes)), ({}, nodes))  # what is kept shares its id with no other
+    return made
+
+
+def _registered(repo: dict[str, Any]) -> Iterator[ConfigNode]:
+    for found in repo.values():
+        yield from _registered(found) if isinstance(found, dict) else [found]
 
 
 def _files_of_parts(defaults: Sequence[ResultDefault], repo: IConfigRepository) -> dict[str, list[ResultDefault]]:

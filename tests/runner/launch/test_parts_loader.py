@@ -1,11 +1,14 @@
 """What is composed part by part is what Hydra composes."""
 
+import copy
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.config_store import ConfigStore
+from hydra.errors import MissingConfigException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
@@ -62,6 +65,17 @@ def test_a_file_of_the_user_is_read_again_by_the_next_loader(tmp_path: Path) -> 
     for reply in ("one", "two"):
         write(tmp_path, "mine", f"_target_: x\nreply: {reply}\n")
         text, _ = composed(PartsLoader(places), ["llm=mine"])
+        assert OmegaConf.create(text).llm.reply == reply
+
+
+def test_what_a_program_registers_anew_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = ConfigStore.instance()
+    monkeypatch.setattr(store, "repo", copy.deepcopy(store.repo))
+    with pytest.raises(MissingConfigException):
+        composed(PartsLoader(search_path()), ["llm=mine"])
+    for reply in ("one", "two"):
+        store.store("mine", {"_target_": "x", "reply": reply}, group="llm")
+        text, _ = composed(PartsLoader(search_path()), ["llm=mine"])
         assert OmegaConf.create(text).llm.reply == reply
 
 
