@@ -26,6 +26,9 @@ _UNABLE = re.compile(
 _OPENED = re.compile(r"[{｛][^{｛]*$")
 """An object up to where the text ends."""
 
+_MOST_LEFT_OPEN = 100
+"""Brackets that a reply does not close; a model that repeats itself opens thousands."""
+
 _WORDS_FOLLOW = re.compile(r"[^\w{\[\n]*\w")
 _TAG = re.compile(r"<[^>]*>")
 
@@ -82,12 +85,18 @@ def json_values(text: str) -> list[Any]:
     shown = _HALF_ESCAPE.sub("", without_thoughts(text))
     found: list[Any] = []
     for version in (shown, unicodedata.normalize("NFKC", shown)):
+        if _n_left_open(version) > _MOST_LEFT_OPEN:  # for each of which the repair would go through the rest
+            continue
         try:
             value = loads(version)
         except (RecursionError, ValueError):  # thousands of brackets, of a model that repeats itself
             continue
         found += [value, *reversed(value)] if isinstance(value, list) else [value]
     return [value for value in found if isinstance(value, dict | list)]
+
+
+def _n_left_open(text: str) -> int:
+    return text.count("{") + text.count("[") - text.count("}") - text.count("]")
 
 
 def without_thoughts(text: str) -> str:

@@ -3,21 +3,24 @@
 import shlex
 from collections.abc import Sequence
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 
-from components.errors import BudgetReached, DataError
+from components.errors import BudgetReached
 from components.json_value import Json
 from runner.display import make_console
 from runner.engine.environment import versions
 from runner.engine.spending import Spent
+from runner.engine.store.locks import held
 from runner.generate.tables import short_lines, show_bound, show_coverage, votes_line
 from runner.output.money import spent_text
 from runner.testset.bound import bound
 from runner.testset.content import Testset
 from runner.testset.coverage import coverage
+from runner.testset.files import require_replaceable
 from runner.testset.making import Made, Making, stopped_at
 from runner.testset.outcomes import Outcome, Tried
 from runner.testset.release import release
@@ -29,9 +32,8 @@ EXIT_FULL, EXIT_SHORT, EXIT_INTERRUPTED = 0, 1, 130
 def run(settings: Generation, config: dict[str, Json]) -> int:
     """Makes the set and says how far it came; returns the exit code. Raises RagGridError."""
     console = make_console()
-    out = Path(settings.out)
-    if out.exists() and not out.is_dir():
-        raise DataError(f"out: {out} is no folder. Choose another place for the set.")
+    out, about = Path(settings.out), _about(settings, config)
+    require_replaceable(out, about)
     with (
         closing(_Progress(console, is_shown=settings.run.progress)) as progress,
         closing(Making(settings, progress)) as making,
@@ -46,9 +48,14 @@ def run(settings: Generation, config: dict[str, Json]) -> int:
             console.print("Nothing was asked. Without run.plan_only=true the same command makes the set.", markup=False)
             return EXIT_FULL
         making.run(made)
-        testset = release(out, made, _about(settings, config))
+        with held(making.store.root / "locks" / f"set-{_name_of(out)}.lock", f"writing {out}"):
+            testset = release(out, made, about)
         spent = making.spent
     return _told(console, settings, made, testset, spent)
+
+
+def _name_of(out: Path) -> str:
+    return sha256(str(out.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _told(console: Console, settings: Generation, made: Made, testset: Testset, spent: Spent) -> int:

@@ -24,6 +24,8 @@ from runner.testset.content import Edit, Testset
 from runner.testset.lines import document_lines, line_of, read_sample, sample_line
 
 DOCUMENTS, SAMPLES, EDITS, MANIFEST = "documents.jsonl", "samples.jsonl", "edits.jsonl", "manifest.json"
+UNFINISHED = ".unfinished"
+"""A folder in which a set is put together."""
 
 _EXPECTED = f"a released set: a folder with {DOCUMENTS}, {SAMPLES} and {MANIFEST}"
 _OWN_FIELDS = ("content_key", "parent", "n_documents", "n_samples")
@@ -62,28 +64,67 @@ def write_testset(
     """Writes the set, and other files by their paths in the folder: a new folder is there as a whole or not at all.
 
     With `replace` the files of a set that is there are exchanged one by one, while it has no manifest, and what else is
-    in the folder stays. Raises DataError for a set that is not sound (`Testset.mistakes`), a folder that is there and
-    not empty (without `replace`), and one that cannot be written.
+    in the folder stays: see `require_replaceable`. Raises DataError for a set that is not sound (`Testset.mistakes`), a
+    folder that is there and not empty (without `replace`), and one that cannot be written.
     """
     _require_sound(testset, folder)
     files = {**(others or {}), **_files(testset)}
+    folder = folder.resolve()  # the place of a link, and the name of "."
     try:
-        is_new = not folder.exists() or not any(folder.iterdir())
-        if not is_new and not replace:
+        is_new = not folder.exists()
+        if not is_new and not replace and any(folder.iterdir()):
             raise DataError(f"{folder}: is there already. Choose another place: no version is written over.")
-        with _beside(folder) as temporary:
+        # A folder that is there may be a mount: nothing can be moved into it from beside it.
+        with _emptied(folder.with_name(f".{folder.name}{UNFINISHED}") if is_new else folder / UNFINISHED) as temporary:
             for name, content in files.items():
                 place = temporary / name
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(content)
                 sync(place)
             if is_new:
-                temporary.rename(folder)  # over an empty one too
+                temporary.rename(folder)
             else:
                 _exchange(temporary, folder, list(files))
         sync(folder.parent)
     except OSError as error:
         raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another place.") from error
+
+
+def require_replaceable(folder: Path, about: Mapping[str, Json]) -> None:
+    """Raises DataError unless a set that is made as `about` says may be written to the folder with `replace`: if that
+    can be made, is empty, or has a set that was made of the same corpus, or half of one that was being written. What
+    people corrected, and what is no set, is never written over.
+    """
+    folder = folder.resolve()
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        what = "cannot be written to" if there.is_dir() else "is no folder"
+        raise DataError(f"{folder}: {there} {what}. Choose another place for the set.")
+    if there != folder or not any(folder.iterdir()) or ((folder / UNFINISHED).exists() and not _has_manifest(folder)):
+        return
+    if not _has_manifest(folder):
+        raise DataError(f"{folder}: is there, and no released set. Choose a place for the set that is new or empty.")
+    manifest = as_record(read_json(folder / MANIFEST, _EXPECTED).value, str(folder / MANIFEST))
+    if manifest.get("parent") or (folder / EDITS).exists():
+        raise DataError(
+            f"{folder}: has a set that people corrected, which no run can make again. Choose another place."
+        )
+    before, now = _corpus_of(manifest), _corpus_of(about)
+    if before != now:
+        raise DataError(
+            f"{folder}: has a set of another corpus: {before}, not {now}. Choose another place for this one."
+        )
+
+
+def _has_manifest(folder: Path) -> bool:
+    return (folder / MANIFEST).exists()
+
+
+def _corpus_of(about: Mapping[str, Json]) -> str:
+    """Where its documents were read, or by which class those of no file are made."""
+    configuration = about.get("configuration")
+    corpus = configuration.get("corpus") if isinstance(configuration, dict) else None
+    return str(corpus.get("path") or corpus.get("_target_")) if isinstance(corpus, dict) else "an unknown one"
 
 
 def _require_sound(testset: Testset, folder: Path) -> None:
@@ -120,9 +161,9 @@ def _value(record: Mapping[str, Json], name: str, where: str) -> Json:
 
 
 @contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
-    """A folder to write into, gone at the end if it was not renamed."""
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
+def _emptied(temporary: Path) -> Iterator[Path]:
+    """A folder to write into, without what a killed process left in it; gone at the end if it was not renamed."""
+    shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
         yield temporary

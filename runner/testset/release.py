@@ -35,6 +35,7 @@ def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
         REJECTED: b"".join(map(line_of, rejections(made.tried, labels))),
     }
     rmtree(folder / FOLDER, ignore_errors=True)  # of an earlier release: topics may have gone
+    (folder / VOTES).unlink(missing_ok=True)
     if made.votes:
         others[VOTES] = b"".join(line_of(asdict(vote)) for vote in made.votes)
     write_testset(folder, testset, others, replace=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from components.prices import Prices
 from components.protocols import LLM, Chunker, Source, WordTokenizer
@@ -116,6 +117,8 @@ class Generation:
         mistakes = []
         if not self.out.strip():
             mistakes.append("out: is empty; wanted a folder for the set, e.g. out=my_set")
+        elif path := getattr(self.corpus, "path", ""):
+            mistakes += _within(Path(path).resolve(), {"out": self.out, "run.store_dir": self.run.store_dir})
         if not self.tasks:
             mistakes.append("tasks: got none, wanted at least one, e.g. tasks=[extractive]")
         if self.per_cell < 1:
@@ -131,3 +134,15 @@ class Generation:
     def share_taken_out(self) -> float:
         """The share of documents that tasks may take out; 0 where no task does."""
         return self.removable_share if any(task.removes_source for task in self.tasks.values()) else 0.0
+
+
+def _within(corpus: Path, places: Mapping[str, str]) -> list[str]:
+    """Places to write to in which the corpus is, or that are in it: what is written would be read by the next run."""
+    mistakes = []
+    for name, written in places.items():
+        place = Path(written).resolve()
+        if place.is_relative_to(corpus):
+            mistakes.append(f"{name}: {written} is in the corpus, {corpus}; wanted a place outside of it")
+        elif corpus.is_relative_to(place):
+            mistakes.append(f"{name}: the corpus, {corpus}, is in {written}; wanted a place beside it")
+    return mistakes

@@ -153,7 +153,9 @@ def test_a_character_of_two_escapes_stays() -> None:
     assert found == {"reason": "\U0001f600", "grade": 2}
 
 
-@pytest.mark.parametrize("text", ["[" * 20_000, '{"grade":' * 5_000, "{" * 400 + "}" * 400])
+@pytest.mark.parametrize(
+    "text", ["[" * 20_000, '{"grade":' * 5_000, "{" * 400 + "}" * 400, '{"' * 30_000, '｛"' * 30_000, "[{'" * 30_000]
+)
 def test_brackets_of_a_model_that_repeats_itself_hold_nothing(text: str) -> None:
     assert json_values(text) == []
     assert read_object(text, "grade") is None

@@ -196,3 +196,19 @@ def test_help_of_the_check_is_its_own(capsys: pytest.CaptureFixture[str]) -> Non
         main(["check", "--help"])
     assert ended.value.code == 0
     assert "--out" in capsys.readouterr().out
+
+
+def test_no_place_for_the_set_is_said_before_anything_is_asked(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "set" / "documents.jsonl"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    assert main(arguments(tmp_path, server)) == 2
+    assert "is there, and no released set" in capsys.readouterr().err
+    assert mine.read_text() == "mine"
+    assert main(arguments(tmp_path, server, "corpus=files", f"corpus.path={tmp_path}")) == 2
+    told = capsys.readouterr().err
+    assert "is in the corpus" in told
+    assert "run.store_dir" in told
+    assert not server.requests

@@ -11,7 +11,7 @@ from components.errors import DataError
 from components.records import Documents, Evidence
 from runner.testset import content
 from runner.testset.content import Edit, content_key
-from runner.testset.files import read_testset, write_testset
+from runner.testset.files import UNFINISHED, read_testset, require_replaceable, write_testset
 from tests.runner.testset.small import SAMPLES, small_set
 
 
@@ -129,3 +129,56 @@ def test_an_empty_set_has_a_key(tmp_path: Path) -> None:
     write_testset(tmp_path / "set", empty)
     assert read_testset(tmp_path / "set").samples == ()
     assert json.loads((tmp_path / "set/manifest.json").read_text())["n_samples"] == 0
+
+
+ABOUT = {"configuration": {"corpus": {"path": "docs"}}}
+
+
+def test_what_a_killed_process_left_is_in_no_ones_way(tmp_path: Path) -> None:
+    new, there = tmp_path / "new", tmp_path / "there"
+    for left in (tmp_path / f".new{UNFINISHED}", there / UNFINISHED):
+        left.mkdir(parents=True)
+        (left / "samples.jsonl").write_text("half")
+    require_replaceable(there, ABOUT)
+    for folder in (new, there):
+        write_testset(folder, small_set(), replace=True)
+        assert read_testset(folder).key == small_set().key
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "there"]
+    assert {path.name for path in there.iterdir()} == {path.name for path in new.iterdir()}
+
+
+def test_the_folder_in_which_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    require_replaceable(Path(), ABOUT)
+    write_testset(Path(), small_set())
+    assert read_testset(tmp_path).key == small_set().key
+
+
+def test_what_may_be_written_over(tmp_path: Path) -> None:
+    require_replaceable(tmp_path / "new" / "set", ABOUT)
+    write_testset(tmp_path / "set", replace(small_set(), about=ABOUT))
+    require_replaceable(tmp_path / "set", ABOUT)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"about": {"configuration": {"corpus": {"path": "others"}}}}, "a set of another corpus: others, not docs"),
+        ({"parent": "0" * 64}, "people corrected"),
+        ({"edits": (Edit("s1", "topic", None, "roads", ("ann",), "0" * 64),)}, "people corrected"),
+    ],
+)
+def test_what_no_run_would_make_again_is_not_written_over(
+    change: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    write_testset(tmp_path / "set", replace(small_set(), **{"about": ABOUT, **change}))  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=message):
+        require_replaceable(tmp_path / "set", ABOUT)
+
+
+def test_no_place_for_a_set(tmp_path: Path) -> None:
+    (tmp_path / "samples.jsonl").write_text("mine")
+    with pytest.raises(DataError, match="is there, and no released set"):
+        require_replaceable(tmp_path, ABOUT)
+    with pytest.raises(DataError, match="is no folder"):
+        require_replaceable(tmp_path / "samples.jsonl" / "set", ABOUT)
