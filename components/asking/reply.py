@@ -32,7 +32,7 @@ _MOST_LEFT_OPEN = 100
 _WORDS_FOLLOW = re.compile(r"[^\w{\[\n]*\w")
 _TAG = re.compile(r"<[^>]*>")
 
-_WHOLE_NUMBER = re.compile(r"([+-]?\d+)(?:\.0+)?\s*分?")
+_WHOLE_NUMBER = re.compile(r"([+-]?\d{1,18})(?:\.0+)?\s*分?")  # of thousands of digits Python makes no number
 _FLAGS = {"true": True, "yes": True, "是": True, "1": True, "false": False, "no": False, "否": False, "0": False}
 
 

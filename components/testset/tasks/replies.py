@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.asking.reply import json_values
+from components.asking.reply import json_values, whole_number
 from components.testset.records import Quote
 
 Reply = Mapping[str, Any]
@@ -65,6 +65,9 @@ def _numbers(value: object) -> tuple[int, ...]:
     texts = value if isinstance(value, list) else [value]
     found: dict[int, None] = {}
     for text in texts:
+        if (number := whole_number(text)) is not None:  # -3 too: no sentence, and not the third one
+            found[number] = None
+            continue
         for first, last in _NUMBERS.findall(str(text)) if isinstance(text, int | str) else []:
             end = min(int(last or first), int(first) + _LONGEST_RANGE)
             found |= dict.fromkeys(range(int(first), end + 1) or [int(first), int(last)])

@@ -32,6 +32,10 @@ class TestQuestion(AskingTaskContract):
         assert draft.quotes == (Quote((2, 3, 4), "we cannot say"), Quote((5,)), Quote((4,)))
         assert draft.notes == {"reasoning": "I cannot tell which is best."}
 
+    def test_a_number_below_zero_is_that_of_no_sentence(self) -> None:
+        reply = '{"question": "Q?", "answer": "A", "evidence": [{"sentences": [-3, "-4", 2.0, "[5]"]}]}'
+        assert self.drafted(reply).quotes == (Quote((-3, -4, 2, 5)),)
+
     @pytest.mark.parametrize("missing", ["question", "answer", "evidence"])
     def test_a_reply_that_lacks_something_is_asked_for_again(self, missing: str) -> None:
         whole = {"question": '"Q?"', "answer": '"A"', "evidence": "[1]"}
