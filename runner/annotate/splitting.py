@@ -1,4 +1,4 @@
-"""Parts of a set that have nothing in common: no gold document, no conversation."""
+"""Parts of a set that have nothing in common: no gold document, no text that left the corpus, no conversation."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from components.clusters import clusters_of, connected
 from components.errors import ConfigError
+from components.json_value import Json
 from components.records import Sample
 from runner.testset.content import Testset
 
@@ -31,8 +32,9 @@ def split(testset: Testset, sizes: Mapping[str, float], seed: int) -> list[Split
         groups.setdefault(number, []).append(sample)
     if len(groups) < len(sizes):
         raise ConfigError(
-            f"--sizes: {len(sizes)} parts of {len(groups)} groups; samples that share a gold document or a "
-            f"conversation are one group, and these {len(testset.samples)} samples make no more. Ask for fewer parts"
+            f"--sizes: {len(sizes)} parts of {len(groups)} groups; samples that share a gold document, a removed one "
+            f"or a conversation are one group, and these {len(testset.samples)} samples make no more. Ask for fewer "
+            "parts"
         )
     n_samples = len(testset.samples)
     wanted = {name: n_samples * size / sum(sizes.values()) for name, size in sizes.items()}
@@ -50,12 +52,15 @@ def split(testset: Testset, sizes: Mapping[str, float], seed: int) -> list[Split
 
 
 def _groups(testset: Testset) -> Sequence[int]:
-    """Turns of a conversation belong together, whether or not their histories tell."""
-    conversations = (testset.provenance.get(sample.id, {}).get("conversation") for sample in testset.samples)
-    ties = [
-        [("cluster", cluster), *([("conversation", name)] if name else [])]
-        for cluster, name in zip(clusters_of(testset.samples).tolist(), conversations, strict=True)
-    ]
+    """Turns of a conversation belong together, whether or not their histories tell; so do texts to be continued and
+    summarised that were made of one document, which is nobody's gold.
+    """
+    ties: list[list[tuple[str, Json]]] = []
+    for sample, cluster in zip(testset.samples, clusters_of(testset.samples).tolist(), strict=True):
+        made_of = testset.provenance.get(sample.id, {})
+        conversation = made_of.get("conversation")
+        removed = [("removed", document_id) for document_id in made_of.get("removed", ())]
+        ties.append([("cluster", cluster), *removed, *([("conversation", conversation)] if conversation else [])])
     groups: Sequence[int] = connected(ties).tolist()
     return groups
 

@@ -150,6 +150,12 @@ def test_turns_of_a_conversation_stay_together() -> None:
     assert [(len(part.samples), part.n_wanted) for part in parts] == [(30, 6.0), (30, 54.0)]
 
 
+def test_what_was_made_of_one_document_that_left_the_corpus_stays_together() -> None:
+    provenance = {own.id: {"removed": [f"d{number // 30}"]} for number, own in enumerate(SET.samples)}
+    parts = split(replace(SET, provenance=provenance), {"a": 1, "b": 9}, seed=0)
+    assert [len(part.samples) for part in parts] == [30, 30]
+
+
 def test_more_parts_than_groups() -> None:
     one = replace(SET, samples=tuple(replace(own, gold=(Evidence("d0"),)) for own in SET.samples))
     with pytest.raises(ConfigError, match="2 parts of 1 groups; samples that share a gold"):
