@@ -58,9 +58,12 @@ def headings(shown: ShownSet, items: list[Item], wanted: dict[str, str]) -> list
     """What is shown of what."""
     said = ", ".join(f"{name} {value}" for name, value in wanted.items() if value)
     n_accepted = sum(item.state == ACCEPTED for item in shown.items)
+    models = shown.testset.about.get("models", {})
+    made_by = f"written by {models.get('writer')}, checked by {models.get('checker')}"
     return [
         f"{shown.folder}: {len(shown.testset.samples):,} samples of {len(shown.testset.documents):,} documents; "
         f"{len(shown.items) - n_accepted:,} drafts were not accepted",
+        *([made_by] if models else []),
         f"shown: {len(items):,} drafts{f' ({said})' if said else ''}",
     ]
 

@@ -15,7 +15,12 @@ _TEMPLATES = Path(__file__).parent / "templates"
 def render(shown: ShownSet, items: Sequence[Item], lines: Sequence[str]) -> str:
     """HTML of the page; `lines` say what is shown. All texts are escaped."""
     environment = page_environment(_TEMPLATES)
-    environment.globals |= {"words": words, "head_of": head_of, "accepted": ACCEPTED}
+    environment.globals |= {
+        "words": words,
+        "head_of": head_of,
+        "accepted": ACCEPTED,
+        "counts_by_reason": counts_by_reason,
+    }
     groups: dict[tuple[str, str], list[Item]] = {}
     for item in items:
         groups.setdefault((item.topic, item.task), []).append(item)

@@ -123,6 +123,8 @@ def _import(options: argparse.Namespace, testset: Testset) -> int:
     console.print(f"{len(annotated.annotations):,} annotations, {changes}")
     of = "the same content" if made.testset.key == testset.key else f"made of {testset.key[:12]}"
     console.print(f"version {made.testset.key[:12]} in {options.out}, {of}", markup=False)
+    if made.conflicts and not options.prefer and len({own.annotator for own in annotated.annotations}) > 1:
+        print("Where annotators say different things, --prefer ANNOTATOR lets one of them decide.")
     return 1 if made.conflicts or made.rejected else 0
 
 

@@ -7,6 +7,7 @@ one away, and nothing is lost.
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -24,6 +25,10 @@ from runner.testset.content import Testset
 _TEXTS = ("id", "version", "task", "topic", "history", "question", "references", "gold")
 _COLUMNS = (*_TEXTS, *(f"check_{check}" for check in Check), "rating")
 _EXPECTED = f"the CSV of python -m runner.annotate export, with the columns {', '.join(_COLUMNS)}"
+_LIST_OF_TEXTS = re.compile(r"\s*\[\s*[\"“”„«]")
+"""How a list of answers begins, also where a spreadsheet has made other quotation marks of the plain ones."""
+_MOST_MISTAKES = 10
+"""That are told at once."""
 _ESCAPED = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
 
@@ -76,18 +81,23 @@ def _gold_cell(gold: Sequence[Evidence], testset: Testset) -> str:
 def read_sheet(file: Path, known: Known, annotator: str) -> Annotated:
     """What one person wrote into the file. A row in which nothing was changed or filled in is untouched.
 
-    Raises DataError for a file that is no such sheet, a cell that is no rating or no yes or no, and as
-    `Known.sample_of` does.
+    Raises DataError for a file that is no such sheet, and for all rows together in which a cell is no rating or no yes
+    or no, or of which `Known.sample_of` raises it.
     """
     found = []
+    mistakes = []
     n_untouched = n_of_removed = 0
     for number, row in enumerate(_rows(file), start=2):
         where = f"{file}, row {number}"
-        sample = known.sample_of(row["id"], row["version"], where)
-        if sample is None:
+        try:
+            sample = known.sample_of(row["id"], row["version"], where)
+            annotation = _annotation(row, sample, known, annotator, where) if sample else None
+        except DataError as error:
+            mistakes.append(str(error))
+            continue
+        if sample is None or annotation is None:
             n_of_removed += 1
             continue
-        annotation = _annotation(row, sample, known, annotator, where)
         as_exported = Annotation(
             sample.id, annotator, None, {}, sample.topic, sample.question, sample.references, sample.gold
         )
@@ -95,6 +105,9 @@ def read_sheet(file: Path, known: Known, annotator: str) -> Annotated:
             n_untouched += 1
         else:
             found.append(annotation)
+    if mistakes:
+        n_more = len(mistakes) - _MOST_MISTAKES
+        raise DataError("\n".join([*mistakes[:_MOST_MISTAKES], *([f"and {n_more} more rows"] if n_more > 0 else [])]))
     return Annotated(tuple(found), n_untouched=n_untouched, n_of_removed=n_of_removed)
 
 
@@ -127,8 +140,8 @@ def _annotation(row: Mapping[str, str], sample: Sample, known: Known, annotator:
         question = row["question"].strip()
         problems += [] if question else ["the question is blank: rate it 1 or 2 to have it removed"]
     if not _same(row["references"], _answers_cell(references)):
-        references = _answers(row["references"])
-        problems += [] if references else ["no answer is left"]
+        references, unread = _answers(row["references"])
+        problems += unread or ([] if references else ["no answer is left"])
     if not _same(row["gold"], _gold_cell(gold, known.testset)):
         marks, wrong = _marks(row["gold"], texts)
         gold, unplaced = gold_of(sample, marks, texts)
@@ -146,14 +159,16 @@ def _same(cell: str, before: str) -> bool:
     return first == second
 
 
-def _answers(cell: str) -> tuple[str, ...]:
+def _answers(cell: str) -> tuple[tuple[str, ...], list[str]]:
+    """One answer, or those of a list; and what is wrong with the list."""
     texts: Json = [cell]
     if cell.lstrip().startswith("["):
         try:
             texts = json.loads(cell)
-        except ValueError:
-            texts = [cell]
-    return tuple(str(text).strip() for text in texts if str(text).strip())
+        except ValueError as error:
+            if _LIST_OF_TEXTS.match(cell):
+                return (), [f'the cell \'references\' cannot be read ({error}); several answers are ["one", "other"]']
+    return tuple(str(text).strip() for text in texts if str(text).strip()), []
 
 
 def _marks(cell: str, texts: Mapping[str, str]) -> tuple[list[Mark], list[str]]:

@@ -27,10 +27,14 @@ def draw(
     topics: Sequence[str],
     tasks: Sequence[str],
     labels: Mapping[str, str],
+    *,
+    scale: tuple[float, float] | None = None,
 ) -> bytes:
     """SVG (UTF-8) of a heat map: values in the cells with n in small print, and the partially pooled value with its
     interval below, where there is one; the averages of rows and columns behind a gap. It refers to no other file, and
     whatever stands in names and labels is text.
+
+    Colours run from the lowest to the highest value, or over the `scale` that is given.
 
     `cells` hold `value` (or None) and `n` by (topic, task), with AVERAGE for a whole row or column; `pooled`,
     `pooled_low` and `pooled_high` if the field is pooled.
@@ -41,7 +45,7 @@ def draw(
     ys = _places(_HEADER, len(topics), _HEIGHT)
     is_pooled = any(cell.get("pooled") is not None for cell in cells.values())
     width, height = xs[-1] + _WIDTH + _MARGIN, ys[-1] + _HEIGHT + _MARGIN + (_LINE if is_pooled else 0)
-    colours = _Colours([cell["value"] for cell in cells.values() if cell["value"] is not None])
+    colours = _Colours(scale or [cell["value"] for cell in cells.values() if cell["value"] is not None])
     drawn = (
         (x, y, cell)
         for row, y in zip((*topics, AVERAGE), ys, strict=True)
@@ -91,7 +95,7 @@ def say_too_large(name: str, *lines: str) -> bytes:
 
 
 class _Colours:
-    """Maps values to the colours of viridis, from the lowest to the highest of one picture."""
+    """Maps values to the colours of viridis, from the lowest to the highest of those given."""
 
     def __init__(self, values: Sequence[float]) -> None:
         self.low, self.high = min(values, default=0.0), max(values, default=1.0)

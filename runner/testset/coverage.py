@@ -109,7 +109,9 @@ def as_record(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> list[d
 
 
 def as_svg(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
-    """The share of what was wanted that came through, with the number of samples in small print."""
+    """The share of what was wanted that came through, from none to all of it, with the number of samples in small
+    print.
+    """
     topics = list(dict.fromkeys(topic for topic, _ in counts))
     tasks = list(dict.fromkeys(task for _, task in counts))
     cells = {cell: _shown([count]) for cell, count in counts.items()}
@@ -117,7 +119,7 @@ def as_svg(counts: Mapping[Cell, Count], labels: Mapping[str, str]) -> bytes:
     cells |= {(AVERAGE, task): _shown([counts[topic, task] for topic in topics]) for task in tasks}
     cells[AVERAGE, AVERAGE] = _shown(list(counts.values()))
     named = {NO_TOPIC: "all documents", **labels}
-    return draw("accepted / wanted", cells, topics, tasks, named)
+    return draw("accepted / wanted", cells, topics, tasks, named, scale=(0.0, 1.0))
 
 
 def _shown(counts: Sequence[Count]) -> dict[str, Json]:

@@ -74,6 +74,7 @@ def test_conflicts_and_rejections_are_told_and_kept(
     assert "stays as it was: s1: question: ann / bo say different things" in told
     assert "out: s2: form: " in told
     assert "10 annotations, 0 fields changed, 1 conflicts, 1 samples rejected" in told
+    assert "--prefer ANNOTATOR lets one of them decide" in told
     new = read_testset(tmp_path / "new")
     assert [sample.id for sample in new.samples] == ["s1", "s3", "s4", "s5"]
     assert new.samples[0] == SAMPLES[0]

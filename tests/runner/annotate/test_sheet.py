@@ -105,6 +105,8 @@ def test_several_answers_and_one_that_looks_like_a_list(tmp_path: Path) -> None:
     [
         ({"question": " "}, "the question is blank"),
         ({"references": ""}, "no answer is left"),
+        ({"references": '["1932", "In 1932"'}, "the cell 'references' cannot be read"),
+        ({"references": "[“1932”, “In 1932”]"}, "the cell 'references' cannot be read"),
         ({"gold": ""}, "no passage is left"),
         ({"gold": "[{"}, "the cell 'gold' cannot be read"),
         (
@@ -138,6 +140,15 @@ def test_what_cannot_be_understood_changes_nothing(cells: dict[str, str], proble
 def test_what_cannot_be_used(text: Callable[[], str], message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message):
         read(tmp_path, text())
+
+
+def test_the_mistakes_of_all_rows_come_at_once(tmp_path: Path) -> None:
+    rows = list(csv.reader(io.StringIO(changed(0, {"rating": "6"}).removeprefix("\ufeff"), newline="")))
+    rows[3][-1] = "good"
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([*rows, *[rows[1]] * 10])
+    with pytest.raises(DataError, match=r"(?s)row 2: the rating '6' .*row 4: the rating 'good' .*\nand 2 more rows$"):
+        read(tmp_path, text.getvalue())
 
 
 def test_an_encoding_of_other_times(tmp_path: Path) -> None:

@@ -155,6 +155,10 @@ def test_drafts_are_looked_through(flawed: Path, tmp_path: Path, capsys: pytest.
     assert html.count("<article>") == len(rejected)
     assert all(line["reason"] in html and line["id"] in html for line in rejected)
     assert shown.count("why not") == 2
+    assert "written by rehearsal, checked by rehearsal" in shown
+    task, reason = rejected[0]["task"], rejected[0]["reason"]
+    groups = [line for line in html.split("<summary>") if f"{task}</bdi>: 0 accepted of" in line]
+    assert any(f"{reason} " in group.partition("</summary>")[0] for group in groups)
     assert analysis_main(["testset", str(flawed), "--reason", "nonsense"]) == 2
     assert "no draft has reason 'nonsense'" in capsys.readouterr().err
 

@@ -1,5 +1,6 @@
 import csv
 import io
+import re
 from itertools import pairwise
 from typing import Any, ClassVar
 from xml.etree import ElementTree
@@ -124,6 +125,15 @@ class TestPicture:
     def test_depends_on_the_values(self) -> None:
         cells = {**self.CELLS, ("funds", "extractive"): entry(0.75)}
         assert self.picture(cells) != self.picture()
+
+    def test_colours_run_over_the_scale_that_is_given(self) -> None:
+        first, second = (
+            draw("f1", dict.fromkeys(self.CELLS, entry(value)), ["funds"], ["extractive"], LABELS, scale=(0.0, 1.0))
+            for value in (0.0, 1.0)
+        )
+        colours = [set(re.findall(rb'fill="(#[0-9a-f]{6})"', picture)) for picture in (first, second)]
+        assert len(colours[0]) == len(colours[1]) == 1
+        assert colours[0] != colours[1]
 
     def test_names_and_labels_are_text(self) -> None:
         """They come from data: none of them may become a part of the page that shows the picture."""
