@@ -37,6 +37,7 @@ LOADING = (
     "runner/output/test_logging_process.py",
     "runner/output/test_mlflow",
     "runner/output/test_tracking.py",
+    "runner/test_local_models.py",
     "statistics/test_agreement.py",
     "statistics/test_multiplicity.py",
     "statistics/test_paired.py",
