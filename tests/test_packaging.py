@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,13 @@ def build(how: str, source: Path, folder: Path) -> zipfile.ZipFile:
     return zipfile.ZipFile(folder / done.stdout.splitlines()[-1])
 
 
-def test_a_wheel_runs_a_preset_beside_folders_of_the_user(source: Path, tmp_path: Path) -> None:
-    wheel = build("build_wheel", source, tmp_path)
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
+    with build("build_wheel", source, tmp_path_factory.mktemp("wheel")) as wheel:
+        yield wheel
+
+
+def test_a_wheel_runs_a_preset_beside_folders_of_the_user(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     wheel.extractall(tmp_path / "site")
     for name in PACKAGES:
         (tmp_path / "work" / name).mkdir(parents=True)
@@ -54,8 +60,7 @@ def test_a_wheel_runs_a_preset_beside_folders_of_the_user(source: Path, tmp_path
     assert "Plan: 13 cells" in done.stdout
 
 
-def test_a_wheel_has_every_file_and_the_commands(source: Path, tmp_path: Path) -> None:
-    wheel = build("build_wheel", source, tmp_path)
+def test_a_wheel_has_every_file_and_the_commands(source: Path, wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     kept = {
         path.relative_to(source).as_posix()
