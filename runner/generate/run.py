@@ -43,7 +43,7 @@ def run(settings: Generation, config: dict[str, Json]) -> int:
         except BudgetReached as reached:
             console.print(f"Not begun: {stopped_at(reached)}, with the topics. Every reply is kept.", markup=False)
             return EXIT_SHORT
-        show_bound(console, made, bound(settings, len(made.documents), made.topics), settings)
+        show_bound(console, made, bound(settings, made.documents, made.topics), settings)
         if settings.run.plan_only:
             console.print("Nothing was asked. Without run.plan_only=true the same command makes the set.", markup=False)
             return EXIT_FULL
