@@ -7,15 +7,14 @@ one away, and nothing is lost.
 import csv
 import io
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from components.datasets.json_fields import as_list, as_record, required_text
 from components.datasets.reading import BYTE_ORDER_MARK, read_bytes
 from components.errors import DataError
-from components.json_value import Json
 from components.records import Evidence, Sample
+from components.text.spreadsheets import delimiter_of, texts_in
 from runner.annotate.annotations import HIGHEST_RATING, Annotated, Annotation, Check
 from runner.annotate.known import Known
 from runner.annotate.marks import Mark, gold_of
@@ -25,8 +24,6 @@ from runner.testset.content import Testset
 _TEXTS = ("id", "version", "task", "topic", "history", "question", "references", "gold")
 _COLUMNS = (*_TEXTS, *(f"check_{check}" for check in Check), "rating")
 _EXPECTED = f"the CSV of python -m runner.annotate export, with the columns {', '.join(_COLUMNS)}"
-_LIST_OF_TEXTS = re.compile(r"\s*\[\s*[\"“”„«]")
-"""How a list of answers begins, also where a spreadsheet has made other quotation marks of the plain ones."""
 _MOST_MISTAKES = 10
 """That are told at once."""
 _ESCAPED = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
@@ -117,10 +114,8 @@ def _rows(file: Path) -> Iterator[dict[str, str]]:
     except UnicodeDecodeError as error:
         raise DataError(f'{file}: not UTF-8 ({error.reason}). Save it as "CSV UTF-8".') from error
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    # Excel writes semicolons where commas are decimal points; whichever stands in the header first is meant.
-    delimiter = min(",;\t", key=lambda one: text.find(one) if one in text else len(text))
     try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text), strict=True)
         header = [name.partition(":")[0].strip() for name in next(rows, [])]
         if missing := [name for name in _COLUMNS if name not in header]:
             raise DataError(f"{file}: no column '{missing[0]}'. Wanted: {_EXPECTED}.")
@@ -161,14 +156,11 @@ def _same(cell: str, before: str) -> bool:
 
 def _answers(cell: str) -> tuple[tuple[str, ...], list[str]]:
     """One answer, or those of a list; and what is wrong with the list."""
-    texts: Json = [cell]
-    if cell.lstrip().startswith("["):
-        try:
-            texts = json.loads(cell)
-        except ValueError as error:
-            if _LIST_OF_TEXTS.match(cell):
-                return (), [f'the cell \'references\' cannot be read ({error}); several answers are ["one", "other"]']
-    return tuple(str(text).strip() for text in texts if str(text).strip()), []
+    try:
+        texts = texts_in(cell)
+    except ValueError as error:
+        return (), [f"the cell 'references' cannot be read: {error}"]
+    return tuple(text.strip() for text in texts if text.strip()), []
 
 
 def _marks(cell: str, texts: Mapping[str, str]) -> tuple[list[Mark], list[str]]:

@@ -21,14 +21,20 @@ EXIT_FOUND = 1
 
 def check(arguments: Sequence[str]) -> int:
     """Returns the exit code: 0, or 1 if a gate would reject a sample. Raises RagGridError."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_intermixed_args(arguments)
     config = composed(options.overrides, "check")
     own = {field.name: config[field.name] for field in fields(CheckSettings)}
     settings: CheckSettings = build_component(own, CheckSettings, "", plugins_of({"run": config}))
     report = check_dataset(settings.dataset.load(), settings.gates, settings.near_duplicates)
     if options.out:
         write_lines(options.out, (json.dumps(finding.to_json(), ensure_ascii=False) for finding in report.findings))
-    show(make_console(), settings.dataset.name, report)
+    console = make_console()
+    show(console, settings.dataset.name, report)
+    if report.findings:
+        told = (
+            f"all of them: {options.out}" if options.out else "--out FILE writes all of them, a line of JSON for each"
+        )
+        console.print(told, markup=False, soft_wrap=True)
     return EXIT_FOUND if report.n_samples_found else 0
 
 

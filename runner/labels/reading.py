@@ -6,7 +6,6 @@ people's reasons where they gave some.
 
 import csv
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from components.datasets.reading import read_lines
 from components.errors import DataError
 from components.records import JudgeInput, Kind, Passage, Sample, Turn
 from components.subsets import UNNAMED
+from components.text.spreadsheets import delimiter_of, texts_in
 
 NOT_APPLICABLE = -1
 
@@ -97,7 +97,7 @@ def _read_csv(file: Path) -> Iterator[LabelledItem]:
         where = f"{file}, row {number}"
         record: dict[str, object] = {name: value for name, value in row.items() if name}
         for name in ("references", "passages"):
-            record[name] = _list_in_cell(row.get(name) or "")
+            record[name] = _list_in_cell(row, name, where)
         labels = {
             name.removeprefix(_LABEL_COLUMN): _grade(value, where)
             for name, value in row.items()
@@ -116,7 +116,7 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
     text = "\n".join(line for _, line in read_lines(file, _EXPECTED))
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     try:
-        yield from csv.DictReader(io.StringIO(text), strict=True)
+        yield from csv.DictReader(io.StringIO(text), delimiter=delimiter_of(text), strict=True)
     except csv.Error as error:
         raise DataError(f"{file}: not CSV ({error}). Wanted: {_EXPECTED}.") from error
 
@@ -200,14 +200,11 @@ def _grade(value: object, where: str) -> int:
     raise DataError(f"{where}: the label {value!r} came, a whole number (or n/a) was wanted.")
 
 
-def _list_in_cell(cell: str) -> list[str]:
-    if cell.lstrip().startswith("["):
-        try:
-            values = json.loads(cell)
-        except ValueError:
-            return [cell]
-        return [str(value) for value in values]
-    return [cell] if cell else []
+def _list_in_cell(row: Mapping[str, str], name: str, where: str) -> list[str]:
+    try:
+        return texts_in(row.get(name) or "")
+    except ValueError as error:
+        raise DataError(f"{where}: the cell '{name}' holds {error}") from error
 
 
 def _judged(record: Record, number: str, where: str) -> JudgeInput:

@@ -25,6 +25,7 @@ def test_what_is_found_is_shown_and_written(tmp_path: Path, capsys: pytest.Captu
     assert _check(*given, "--out", str(out)) == 1
     shown = capsys.readouterr().out
     assert "1 of 2 samples would be rejected" in shown
+    assert f"all of them: {out}" in shown
     assert "points_at_document" in shown
     (line,) = map(json.loads, out.read_text(encoding="utf-8").splitlines())
     assert (line["id"], line["gate"]) == ("1", "form")
@@ -39,6 +40,13 @@ def test_gates_and_their_fields_are_chosen(tmp_path: Path) -> None:
     given = _samples(tmp_path, "How long is the tram?")
     assert _check(*given, "gates=[form]", "gates.form.shortest_question=100") == 1
     assert _check(*given, "gates=[]") == 0
+
+
+def test_overrides_may_follow_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = _samples(tmp_path, "How long is the tram?")
+    assert _check(*given, "--out", str(tmp_path / "findings"), "gates=[form]", "gates.form.shortest_question=100") == 1
+    assert _check(*given, "gates=[form]", "gates.form.shortest_question=100") == 1
+    assert "--out FILE writes all of them" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,19 @@ class TestCsv:
         )  # fmt: skip
         assert metrics_of([first, second]) == ["accuracy", "completeness"]
 
+    def test_semicolons_where_commas_are_decimal_points(self, tmp_path: Path) -> None:
+        path = tmp_path / "labels.csv"
+        path.write_text("id;question;answer;label:accuracy\na;Who, she?;Her;2\n", encoding="utf-8-sig")
+        (item,) = read_labels(path)
+        assert (item.judged.sample.question, item.labels) == ("Who, she?", {"accuracy": 2})
+
+    @pytest.mark.parametrize("cell", ["['She']", '"[""She"", ""her"""', "[“She”]"])
+    def test_a_list_that_is_not_json_is_no_reference(self, cell: str, tmp_path: Path) -> None:
+        path = tmp_path / "labels.csv"
+        path.write_text(f"question,references,label:accuracy\nWho?,{cell},1\n", encoding="utf-8")
+        with pytest.raises(DataError, match=r"row 1: the cell 'references' holds no list of texts"):
+            read_labels(path)
+
 
 class TestLabelStudio:
     def test_choices_ratings_and_numbers(self, tmp_path: Path) -> None:
