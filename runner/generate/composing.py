@@ -52,6 +52,8 @@ def _told(error: Exception, name: str) -> str:
         return f"{lacking[1]}: is missing; name it: {lacking[1]}=..."
     if unknown := re.search(r"Could not override '([\w.@/]+)'", message):
         return f"{unknown[1]}: {_about_unknown(unknown[1], name)}"
+    if several := re.search(r"Ambiguous value for argument '([^']+)'", message):
+        return f"{several[1]}: several values came; a run makes one set: take one of them, or a list in brackets"
     if option := re.search(r"Could not load '(\w+)/([^']*)'", message):
         options = ", ".join(_options(option[1]))
         return f"{option[1]}: got {option[2]}, which is no option; wanted some of {options}"
@@ -65,9 +67,13 @@ def _about_unknown(key: str, name: str) -> str:
         return f"no checker is chosen, and the writer checks itself; choose one before, e.g. {_CHECKER}=openai"
     with own_hydra(conf=CONF) as hydra:
         config: Json = OmegaConf.to_container(hydra.compose_config(name, [], RunMode.RUN, from_shell=False))
-    close = get_close_matches(key, list(dotted_names(config)), n=1)
+    known = [name for name in dotted_names(config) if not name.endswith("._target_")]
+    close = get_close_matches(key, known, n=1, cutoff=0.8)
     if close and not key.startswith(f"{close[0]}."):
         return f"unknown; did you mean {close[0]}?"
+    above = key.rpartition(".")[0]
+    if beside := [name.rpartition(".")[2] for name in known if above and name.rpartition(".")[0] == above]:
+        return f"unknown; {above} has {', '.join(beside)}"
     if options := _options(group):
         return f"the option of {group} that is chosen has no such field; the options are {', '.join(options)}"
     return "unknown; --cfg shows all fields"

@@ -20,19 +20,15 @@ from runner.testset.scheduling import Cell
 from runner.testset.settings import Generation
 
 _MOST_REASONS = 12
+_LEAST_ALPHA = 0.667
+"""Below it Krippendorff draws no conclusions."""
 
 
 def show_bound(console: Console, made: Made, parts: Sequence[Part], settings: Generation) -> None:
     """The corpus, the matrix, and what may be asked for."""
     for line in corpus_lines(made.counts):
         console.print(line, markup=False, soft_wrap=True)
-    n_cells = len(made.wanted.cells)
-    of_topics = f"{len(made.topics)} topics x " if made.topics else ""
-    console.print(
-        f"corpus:   {len(made.documents):,} documents; wanted: {n_cells * made.wanted.per_cell:,} samples "
-        f"({of_topics}{len(made.wanted.tasks)} tasks x {made.wanted.per_cell})",
-        markup=False,
-    )
+    console.print(f"corpus:   {len(made.documents):,} documents; wanted: {_wanted(made, settings)}", markup=False)
     console.print(f"models:   {_models(settings)}", markup=False, soft_wrap=True)
     if settings.run.plan_only:
         table = Table("asked for", "requests", "tokens", "requests at most", "tokens at most", title="requests")
@@ -43,6 +39,16 @@ def show_bound(console: Console, made: Made, parts: Sequence[Part], settings: Ge
     currency = settings.prices.currency
     console.print(_told("smooth:  ", total([part.smooth for part in parts]), currency), markup=False, soft_wrap=True)
     console.print(_told("at most: ", total([part.most for part in parts]), currency), markup=False, soft_wrap=True)
+
+
+def _wanted(made: Made, settings: Generation) -> str:
+    """How many samples; at most so many where the topics are yet to be drafted."""
+    n_tasks, per_cell = len(made.wanted.tasks), made.wanted.per_cell
+    drafted = settings.topics.tree if not made.topics else None
+    n_topics = len(made.topics) or int(getattr(drafted, "n_topics", 0))
+    at_most = "at most " if drafted else ""
+    of_topics = f"{at_most}{n_topics} topics x " if n_topics else ""
+    return f"{at_most}{(n_topics or 1) * n_tasks * per_cell:,} samples ({of_topics}{n_tasks} tasks x {per_cell})"
 
 
 def _models(settings: Generation) -> str:
@@ -114,6 +120,8 @@ def votes_line(votes: Sequence[TopicVotes], alpha: Mapping[str, float | None]) -
         f"{sum(not vote.winner and not vote.is_pending for vote in votes):,} of no topic",
         *([f"{n_pending:,} waiting for a vote that failed"] if n_pending else []),
     ]
+    if alpha["value"] is not None and alpha["value"] < _LEAST_ALPHA:
+        told.append(f"below {_LEAST_ALPHA} topics overlap, or are not those of the corpus")
     return f"voters:   {agree}{interval} over {len(votes):,} documents; {', '.join(told)}"
 
 

@@ -1,5 +1,6 @@
 """From what a run made to the files of a set."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from shutil import rmtree
 from components.json_value import Json
 from components.records import Documents, Evidence, Sample
 from components.testset.records import Draft, EvidenceSet
-from components.testset.topics.tree import labels_of
+from components.testset.topics.tree import labels_of, nested
 from components.testset.topics.voting import agreement
 from runner.testset.content import Testset
 from runner.testset.coverage import as_csv, as_record, as_svg, coverage
@@ -19,6 +20,7 @@ from runner.testset.omnieval_layout import FOLDER, omnieval_files
 from runner.testset.outcomes import DRAFTING, Outcome, Tagged, Tried
 
 COVERAGE, PICTURE, REJECTED, VOTES = "coverage.csv", "coverage.svg", "rejected.jsonl", "topics.jsonl"
+TREE = "topic_tree.json"
 
 
 def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
@@ -35,7 +37,10 @@ def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
         REJECTED: b"".join(map(line_of, rejections(made.tried, labels))),
     }
     rmtree(folder / FOLDER, ignore_errors=True)  # of an earlier release: topics may have gone
-    (folder / VOTES).unlink(missing_ok=True)
+    for name in (VOTES, TREE):
+        (folder / name).unlink(missing_ok=True)
+    if made.topics:
+        others[TREE] = json.dumps(nested(made.topics), ensure_ascii=False, indent=2).encode()
     if made.votes:
         others[VOTES] = b"".join(line_of(asdict(vote)) for vote in made.votes)
     write_testset(folder, testset, others, replace=True)

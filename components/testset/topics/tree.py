@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from components.errors import DataError
+from components.json_value import Json
 from components.testset.records import Topic
 from components.text.slugs import slugs_of
 
@@ -57,6 +58,17 @@ def _merged(leaves: Iterable[Leaf], where: str, depth: int | None) -> dict[tuple
         if path in inner or (len(merged) > 1 and any(len(leaf.path) == len(path) for leaf in merged)):
             raise DataError(f"{where}: the topic '{path[-1]}' came twice under one parent; wanted it once: remove one")
     return kept
+
+
+def nested(topics: Iterable[Topic]) -> dict[str, Json]:
+    """Names as mappings, descriptions under the leaves: of which `topics=file` makes the same topics."""
+    tree: dict[str, Json] = {}
+    for topic in topics:
+        place = tree
+        for name in topic.path[:-1]:
+            place = place.setdefault(name, {})
+        place[topic.path[-1]] = topic.description or None
+    return tree
 
 
 def labels_of(topics: Sequence[Topic]) -> dict[str, str]:

@@ -73,6 +73,8 @@ def test_the_checker_is_the_writer_unless_another_is_named() -> None:
         (["corpus.path=???"], "corpus.path: is missing"),
         (["per_cells=3"], "per_cells: unknown; did you mean per_cell?"),
         (["topics.tree.path=tree.yaml"], "the option of topics that is chosen has no such field; .* auto, demo, file"),
+        (["gates=[leaks]", "gates.leaks.words=4"], "gates.leaks.words: unknown; gates.leaks has .*longest_run"),
+        (["seed=1,2"], "seed=1,2: several values came; a run makes one set"),
         (["nothing_like_it=1"], "nothing_like_it: unknown; --cfg shows all fields"),
         (["checker.model=m"], "checker.model: no checker is chosen.* checker=openai"),
         (["per_cell=0"], "per_cell: got 0"),

@@ -14,6 +14,8 @@ from components.datasets.jsonl import Jsonl
 from components.datasets.omnieval import OmniEval
 from components.llms.rehearsal.model import reply_to
 from components.records import Message
+from components.testset.topics.tree import topics_of
+from components.testset.topics.tree_file import read_leaves
 from runner.datasets.leaks import count_leaks
 from runner.generate.__main__ import main
 from runner.testset.files import read_testset
@@ -129,6 +131,8 @@ def test_what_came_of_every_draft_is_in_the_files(flawed: Path) -> None:
     assert len({line["reason"] for line in rejected}) > 5
     assert {line["id"] for line in rejected}.isdisjoint(sample.id for sample in made.samples)
     assert made.mistakes() == []
+    topics = topics_of(read_leaves(flawed / "topic_tree.json"), "tree")
+    assert [topic.path[-1] for topic in topics] == ["银行", "证券", "保险", "人工智能", "交通"]
 
 
 def test_other_tools_read_the_set_with_the_same_evidence(flawed: Path) -> None:
@@ -187,7 +191,11 @@ def test_a_set_in_english_is_evaluated_in_english(tmp_path: Path, capsys: pytest
         "gates=[location]",
         "tasks=[extractive,multi_hop]",
     ]
+    planned = ["topics=auto", "topics.tree.n_topics=7", "run.plan_only=true"]
+    assert main(arguments(tmp_path, None, "language=en", *own, *planned)) == 0
+    assert "at most 14 samples (at most 7 topics x 2 tasks x 1)" in capsys.readouterr().out
     assert main(arguments(tmp_path, None, "language=en", *own)) == 1
+    assert not (tmp_path / "set/topic_tree.json").exists()
     shown = capsys.readouterr().out
     assert "dataset.samples=" in shown
     assert "samples.jsonl language=en" in shown

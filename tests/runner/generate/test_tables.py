@@ -36,6 +36,9 @@ def test_votes_in_a_line() -> None:
         "voters:   alpha 0.76 (0.65 to 0.86) over 4 documents; 1 adjudicated, 1 of no topic, 1 waiting for a vote that "
         "failed"
     )
+    assert votes_line([AGREED] * 3, {"value": 0.5, "low": None, "high": None}).endswith(
+        "0 of no topic, below 0.667 topics overlap, or are not those of the corpus"
+    )
     assert votes_line([AGREED] * 3, {"value": None, "low": None, "high": None}) == (
         "voters:   Krippendorff's alpha is not defined over 3 documents; 0 adjudicated, 0 of no topic"
     )

@@ -6,7 +6,7 @@ import pytest
 from components.errors import DataError
 from components.testset.records import Topic
 from components.testset.topics.given import GivenTopics
-from components.testset.topics.tree import labels_of
+from components.testset.topics.tree import labels_of, nested
 from components.text.slugs import slugs_of
 from tests.contracts.component_contract import ComponentContract
 from tests.contracts.judge_contract import ScriptedJudge, failed
@@ -135,3 +135,10 @@ def test_mistakes_of_json_and_of_files(tmp_path: Path) -> None:
 def test_its_content_stands_for_it(tmp_path: Path) -> None:
     one, other = given(tmp_path, "[A]").content_hash(), given(tmp_path, "[B]").content_hash()
     assert one != other == given(tmp_path, "[B]", ".yml").content_hash()
+
+
+@pytest.mark.parametrize("depth", [None, 1])
+def test_topics_are_written_so_that_they_are_read_again(depth: int | None, tmp_path: Path) -> None:
+    text, suffix = FORMS["flat"]
+    first = topics(given(tmp_path, text, suffix, depth))
+    assert topics(given(tmp_path, json.dumps(nested(first)), ".json")) == first
