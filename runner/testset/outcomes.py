@@ -37,7 +37,8 @@ class Tagged:
 class Tried:
     """An evidence set that was tried in wave `wave`. `reason` is why nothing was accepted, "" where something was.
 
-    Of a conversation the turns up to the first that was rejected are accepted. What an inspection corrected in one is
+    Of a conversation the turns up to the first that was rejected are accepted; none of them while that one is only
+    FAILED. What an inspection corrected in one is
     the history of those after it, which were judged before.
     """
 
@@ -126,6 +127,10 @@ def _of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequence[_Fa
             rejected.append(Judged(fate.draft, DRAFTING, Verdict(VerdictState.REJECTED, EARLIER_TURN)))
         else:
             accepted.append(_after(fate, accepted))
+    if rejected and (first := rejected[0]).verdict.state is VerdictState.FAILED:
+        # How far a conversation comes is not known yet: its other turns wait with this one.
+        waiting = [own if isinstance(own, Judged) else Judged(own.draft, first.gate, first.verdict) for own in fates]
+        return _ended(cell, evidence, wave, (), waiting)
     return _ended(cell, evidence, wave, accepted, rejected)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,6 +91,21 @@ def test_a_plan_asks_nothing_and_is_an_upper_bound(
     n_most = int(line.split()[2].replace(",", ""))
     assert main(arguments(tmp_path, server)) == 0
     assert 100 < len(server.requests) < n_most
+
+
+def test_a_server_nobody_understands_is_not_asked_more_than_was_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with chat_server(lambda request, attempt: Reply("汉" * 3000)) as server:
+        own = ["tasks=[continuation]", "gates=[form]", "waves.max_documents=4"]
+        assert main(arguments(tmp_path, server, *own)) == 1
+    told = re.search(r"at most: +([\d,]+) requests, up to ([\d,]+) tokens", capsys.readouterr().out)
+    assert told
+    n_requests, n_tokens = (int(number.replace(",", "")) for number in told.groups())
+    n_bytes = sum(len(own["content"].encode()) for request in server.requests for own in request["messages"])
+    n_completion = sum(request.get("max_tokens", request.get("max_completion_tokens")) for request in server.requests)
+    assert 0 < len(server.requests) <= n_requests
+    assert n_bytes / 3 + n_completion <= n_tokens
 
 
 def test_a_budget_of_requests_is_kept_and_a_larger_one_goes_on(tmp_path: Path, server: ChatServer) -> None:

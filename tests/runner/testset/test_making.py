@@ -10,6 +10,7 @@ from components.testset.near_duplicates import NearDuplicates
 from runner.testset.corpus import is_removable
 from runner.testset.coverage import MOST_TRIES, NO_EVIDENCE, NO_REMOVABLE, coverage
 from runner.testset.outcomes import EARLIER_TURN, Outcome
+from runner.testset.release import rejections
 from runner.testset.settings import WaveSettings
 from tests.runner.testset.fakes import ASKED, DOWN, AskOnce, Echo, Marks, generation, make, most, texts
 
@@ -126,6 +127,19 @@ def test_of_a_conversation_the_turns_before_a_rejected_one_stay(tmp_path: Path) 
     assert [own.verdict.reason for own in turns["d001"].rejected] == ["rude", EARLIER_TURN]
     assert turns["d002"].outcome is Outcome.REJECTED
     assert turns["d002"].reason == "long"
+
+
+def test_a_conversation_with_a_turn_whose_request_failed_waits_for_it(tmp_path: Path) -> None:
+    gates = {"second": Marks("RUDE", Echo(), turn=1)}
+    settings = generation(tmp_path, texts(3), gates=gates, tasks={"lamps": AskOnce(n_turns=3)}, per_cell=3)
+    settings = replace(settings, near_duplicates=NearDuplicates(1.0))
+    DOWN.add("RUDE? 1. Company 1 ")
+    made = make(settings)
+    assert sorted(own.outcome for own in made.tried) == [Outcome.ACCEPTED, Outcome.ACCEPTED, Outcome.PENDING]
+    assert len(made.accepted) == 6
+    assert [line["state"] for line in rejections(made.tried, {})] == ["failed"] * 3
+    DOWN.clear()
+    assert len(make(settings).accepted) == 9
 
 
 def test_a_corrected_turn_is_the_history_of_those_after_it(tmp_path: Path) -> None:
