@@ -120,8 +120,8 @@ EDITS = {
     "    experiment: ExperimentSettings\n": (
         "    experiment: ExperimentSettings\n    hit_filter: HitFilter = KeepAll()\n"
     ),
-    "    context = ChosenContext(cell.context,": (
-        "    hits = newer_hits(cell.hit_filter, corpus, chunks, hits)\n    context = ChosenContext(cell.context,"
+    "    copies = FoundCopies(": (
+        "    found = newer_hits(cell.hit_filter, texts.corpus, texts.chunks, found)\n    copies = FoundCopies("
     ),
 }
 """Of runner/pipeline/cell.py: an import, the field, and the line that joins the step."""
