@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from components.records import Turn
+from components.testset.gates.inspection import NEEDS_SECOND_CORRECTION
 from components.testset.records import Draft, EvidenceSet, NotDrafted, Refusal, Verdict, VerdictState, Written
 from runner.testset.scheduling import Cell
 from runner.testset.stages import Gated, Judged, is_correction
@@ -38,8 +38,7 @@ class Tried:
     """An evidence set that was tried in wave `wave`. `reason` is why nothing was accepted, "" where something was.
 
     Of a conversation the turns up to the first that was rejected are accepted; none of them while that one is only
-    FAILED. What an inspection corrected in one is
-    the history of those after it, which were judged before.
+    FAILED.
     """
 
     cell: Cell
@@ -54,7 +53,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Pass:
-    """One way through all gates."""
+    """One way through all gates. The second is that of corrected drafts, and of the turns after them."""
 
     gates: Sequence[Gated]
     drafts: Sequence[Draft]
@@ -106,9 +105,18 @@ def _fates(drafts: Sequence[Draft], first: Pass, second: Pass) -> dict[str, _Fat
         last = judged[0].get(own_id, [None])[-1]
         if last and is_correction(last) and last.verdict.draft:
             own_id, way = last.verdict.draft.id, 1
+        elif own_id in survivors[0] and second.gates and (own_id in survivors[1] or own_id in judged[1]):
+            way = 1  # a turn after one that was corrected
         tags = judged[way].get(own_id, [])
-        fates[draft.id] = Tagged(survivors[way][own_id], tuple(tags)) if own_id in survivors[way] else tags[-1]
+        fates[draft.id] = Tagged(survivors[way][own_id], tuple(tags)) if own_id in survivors[way] else _out(tags[-1])
     return fates
+
+
+def _out(judged: Judged) -> Judged:
+    """What is corrected a second time, or after another turn of its conversation, is out: there is no third way."""
+    if not is_correction(judged):
+        return judged
+    return replace(judged, verdict=Verdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, judged.verdict.detail))
 
 
 def _of_refusal(cell: Cell, evidence: EvidenceSet, wave: int, refused: NotDrafted) -> Tried:
@@ -126,20 +134,12 @@ def _of_drafts(cell: Cell, evidence: EvidenceSet, wave: int, fates: Sequence[_Fa
         elif rejected:  # a turn whose history holds one that is out
             rejected.append(Judged(fate.draft, DRAFTING, Verdict(VerdictState.REJECTED, EARLIER_TURN)))
         else:
-            accepted.append(_after(fate, accepted))
+            accepted.append(fate)
     if rejected and (first := rejected[0]).verdict.state is VerdictState.FAILED:
         # How far a conversation comes is not known yet: its other turns wait with this one.
         waiting = [own if isinstance(own, Judged) else Judged(own.draft, first.gate, first.verdict) for own in fates]
         return _ended(cell, evidence, wave, (), waiting)
     return _ended(cell, evidence, wave, accepted, rejected)
-
-
-def _after(fate: Tagged, earlier: Sequence[Tagged]) -> Tagged:
-    """A turn after those that were accepted: an inspection may have corrected one since this was written."""
-    if not earlier:
-        return fate
-    history = tuple(Turn(own.draft.question, own.draft.references[0]) for own in earlier)
-    return replace(fate, draft=replace(fate.draft, history=history))
 
 
 def _ended(

@@ -26,6 +26,7 @@ from runner.engine.codecs import Codec
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
 from runner.testset.corpus import SearchedCorpus, SegmentIndex
+from runner.testset.corrected_turns import to_judge_again
 from runner.testset.json_records import JsonRecord
 
 
@@ -189,18 +190,20 @@ class Gated:
 
 @dataclass(frozen=True, eq=False)
 class Corrections(Stage[Written]):
-    """The drafts that gates put in the places of others."""
+    """The drafts that gates put in the places of others, and the turns of conversations after them."""
 
     kind: ClassVar[str] = "testset_corrections"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     codec: ClassVar[Codec[Written]] = JsonRecord(Written)
 
     gates: tuple["GateVerdicts", ...]
 
     def make(self, run: Run) -> Written:
         """Collects them."""
-        judged = [own for gate in self.gates for own in run.read(gate).judged]
-        return Written(tuple(own.verdict.draft for own in judged if is_correction(own) and own.verdict.draft))
+        gated = [run.read(gate) for gate in self.gates]
+        judged = [own for gate in gated for own in gate.judged]
+        corrected = [own.verdict.draft for own in judged if is_correction(own) and own.verdict.draft]
+        return Written(tuple(to_judge_again(corrected, gated[-1].survivors)))
 
 
 @dataclass(frozen=True, eq=False)

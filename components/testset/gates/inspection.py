@@ -19,6 +19,8 @@ from components.testset.shown_documents import shown_documents
 from components.testset.tasks.replies import Reply, quotes_in, text_in
 from components.testset.wording import TEXT, Wording, object_schema
 
+NEEDS_SECOND_CORRECTION = "needs_second_correction"
+
 _DROP, _CORRECT, _KEEP = 0, 1, 2
 _CITED = object_schema(sentences={"type": "array", "items": {"type": "integer"}}, quote=TEXT)
 _SCHEMA = object_schema(
@@ -126,5 +128,5 @@ def _verdict(draft: Draft, reply: Grade | Unread) -> Verdict:
     if reply.corrected is None:
         return PASSED
     if draft.was_corrected:
-        return Verdict(VerdictState.REJECTED, "needs_second_correction", cut(reply.reason))
+        return Verdict(VerdictState.REJECTED, NEEDS_SECOND_CORRECTION, cut(reply.reason))
     return Verdict(VerdictState.CORRECTED, "corrected", cut(reply.reason), reply.corrected)

@@ -1,12 +1,16 @@
 """Runs with small parts: what is tried, what is asked again, where it ends."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from components.protocols import Ask
+from components.testset.gates.inspection import NEEDS_SECOND_CORRECTION
 from components.testset.near_duplicates import NearDuplicates
+from components.testset.protocols import Corpus
+from components.testset.records import Draft, Verdict
 from runner.testset.corpus import is_removable
 from runner.testset.coverage import MOST_TRIES, NO_EVIDENCE, NO_REMOVABLE, coverage
 from runner.testset.outcomes import EARLIER_TURN, Outcome
@@ -148,6 +152,32 @@ def test_a_corrected_turn_is_the_history_of_those_after_it(tmp_path: Path) -> No
     first, second, third = make(replace(settings, near_duplicates=NearDuplicates(1.0))).accepted
     assert "corrected" in first.question
     assert [turn.question for turn in third.history] == [first.question, second.question]
+
+
+@dataclass(frozen=True)
+class MarksBefore(Marks):
+    """Looks for the mark in the turns before."""
+
+    def verdicts(self, drafts: Sequence[Draft], corpus: Corpus, ask: Ask) -> list[Verdict]:
+        before = [replace(own, question="; ".join(turn.question for turn in own.history)) for own in drafts]
+        return [replace(verdict, draft=None) for verdict in super().verdicts(before, corpus, ask)]
+
+
+def test_turns_after_a_corrected_one_are_judged_again_with_it(tmp_path: Path) -> None:
+    gates = {"before": MarksBefore("corrected"), "first": Marks("TYPO", corrects=True, turn=0)}
+    settings = generation(tmp_path, texts(1, {0: "TYPO"}), gates=gates, tasks={"lamps": AskOnce(n_turns=3)}, per_cell=1)
+    (tried,) = make(replace(settings, near_duplicates=NearDuplicates(1.0))).tried
+    assert [own.draft.turn for own in tried.accepted] == [0]
+    assert [(own.draft.turn, own.gate) for own in tried.rejected] == [(1, "before"), (2, "before")]
+    assert all(own.draft.history[0].question == tried.accepted[0].draft.question for own in tried.rejected)
+
+
+def test_a_turn_that_is_corrected_after_another_was_is_out(tmp_path: Path) -> None:
+    gates = {"before": MarksBefore("corrected", corrects=True), "first": Marks("TYPO", corrects=True, turn=0)}
+    settings = generation(tmp_path, texts(1, {0: "TYPO"}), gates=gates, tasks={"lamps": AskOnce(n_turns=2)}, per_cell=1)
+    (tried,) = make(replace(settings, near_duplicates=NearDuplicates(1.0))).tried
+    assert len(tried.accepted) == 1
+    assert [own.verdict.reason for own in tried.rejected] == [NEEDS_SECOND_CORRECTION]
 
 
 def test_what_takes_its_source_out_uses_documents_of_its_own(tmp_path: Path) -> None:
