@@ -52,12 +52,14 @@ class DataError(RagGridError):
 
 
 class MissingExtraError(RagGridError):
-    """An optional package is missing; the message names the command that installs it."""
+    """Optional packages are missing; the message names the command that installs them."""
 
-    def __init__(self, package: str, extra: str, needed_by: str) -> None:
+    def __init__(self, packages: str | Sequence[str], extra: str, needed_by: str) -> None:
+        names = [packages] if isinstance(packages, str) else packages
+        what, they, them = ("package", "is", "it") if len(names) == 1 else ("packages", "are", "them")
         super().__init__(
-            f"{needed_by} needs the package '{package}', which is not installed. "
-            f"Install it with: {install_command(extra)}"
+            f"{needed_by} needs the {what} {', '.join(map(repr, names))}, which {they} not installed. "
+            f"Install {them} with: {install_command(extra)}"
         )
 
 

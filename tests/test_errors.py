@@ -29,3 +29,10 @@ class TestInstallCommand:
 
     def test_is_in_the_error(self) -> None:
         assert install_command("models") in str(MissingExtraError("torch", "models", "embedder=x"))
+
+    def test_several_packages_are_one_error(self) -> None:
+        said = str(MissingExtraError(["torch", "peft"], "train", "training"))
+        assert said.startswith(
+            "training needs the packages 'torch', 'peft', which are not installed. Install them with"
+        )
+        assert said.count("pip install") == 1

@@ -45,14 +45,11 @@ def document_files(path: Path, options: ReadingOptions = _PLAIN) -> dict[str, Pa
 
 
 def missing_extras(path: Path, options: ReadingOptions = _PLAIN) -> list[str]:
-    """One message for each kind of file under `path` whose library is not installed."""
+    """A message about the libraries for files under `path` that are not installed; none if all are."""
     suffixes = {file.suffix.lower() for file in document_files(path, options).values()}
     wanted = {_PACKAGES[suffix] for suffix in suffixes & _PACKAGES.keys()}
-    return [
-        str(MissingExtraError(package, "readers", f"documents: {path}"))
-        for package in sorted(wanted)
-        if find_spec(package) is None
-    ]
+    missing = [package for package in sorted(wanted) if find_spec(package) is None]
+    return [str(MissingExtraError(missing, "readers", f"documents: {path}"))] if missing else []
 
 
 def read_documents(path: Path, options: ReadingOptions = _PLAIN) -> tuple[Documents, dict[str, int | str]]:

@@ -65,13 +65,10 @@ def tokenizer_mistakes(model: str) -> list[str]:
     return [f"model: {folder} has no tokenizer, e.g. {_TOKENIZERS[0]}; copy it from where the weights are from"]
 
 
-def missing_packages(packages: Sequence[str], needed_by: str) -> list[MissingExtraError]:
-    """One error, not raised, per package of the extra `models` that is not installed. Imports none."""
-    return [
-        MissingExtraError(name.replace("_", "-"), "models", needed_by)
-        for name in packages
-        if importlib.util.find_spec(name) is None
-    ]
+def missing_packages(packages: Sequence[str], needed_by: str, extra: str = "models") -> list[MissingExtraError]:
+    """One error, not raised, about all packages of an extra that are not installed; none if all are. Imports none."""
+    missing = [name.replace("_", "-") for name in packages if importlib.util.find_spec(name) is None]
+    return [MissingExtraError(missing, extra, needed_by)] if missing else []
 
 
 def folder_hash(model: str) -> str:

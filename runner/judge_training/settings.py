@@ -1,13 +1,11 @@
 """What a training is told."""
 
-import importlib.util
 from dataclasses import dataclass, field
 
-from components.errors import MissingExtraError
 from components.json_value import Json
 from components.pretrained.chat_template import folder_template
 from components.pretrained.dtype import Dtype
-from components.pretrained.model_folder import model_mistakes, tokenizer_mistakes
+from components.pretrained.model_folder import missing_packages, model_mistakes, tokenizer_mistakes
 
 PACKAGES = ("torch", "transformers", "peft", "trl", "datasets", "accelerate")
 
@@ -42,9 +40,7 @@ class Settings:
     def check(self) -> list[str]:
         """Missing packages, a model that cannot be meant or has no chat template, numbers out of range."""
         mistakes = [
-            str(MissingExtraError(name, "train", "python -m runner.judge_training train"))
-            for name in PACKAGES
-            if importlib.util.find_spec(name) is None
+            str(error) for error in missing_packages(PACKAGES, "python -m runner.judge_training train", "train")
         ]
         mistakes += model_mistakes(self.model, self.revision) or tokenizer_mistakes(self.model) or self._no_template()
         whole = {"epochs": 1, "rank": 1, "alpha": 1, "batch_size": 1, "at_once": 1, "max_length": 1}
