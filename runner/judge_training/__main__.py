@@ -9,9 +9,12 @@ from pathlib import Path
 from types import NoneType
 from typing import get_args
 
+from rich.console import Console
+
 from components.errors import ConfigError, RagGridError
 from runner.display import make_console, say_error
 from runner.judge_training.evaluating import evaluate
+from runner.judge_training.prepared import read_manifest
 from runner.judge_training.preparing import Preparation, prepare
 from runner.judge_training.settings import Settings
 from runner.judge_training.tables import as_json, compared_table, losses_table, prepared_table
@@ -94,6 +97,8 @@ def _prepare(options: argparse.Namespace) -> int:
     console.print(prepared_table(manifest))
     for why, n in manifest.left_out.items():
         console.print(f"{n} x {why}", markup=False)
+    place = shlex.quote(str(options.out))
+    _next(console, f"python -m runner.judge_training train --data {place} --model MODEL --out trained_judge")
     return 0
 
 
@@ -106,9 +111,16 @@ def _train(options: argparse.Namespace) -> int:
         console.print(
             f"left out, as they are too long: {len(training.too_long)}, e.g. {training.too_long[0]}", markup=False
         )
-    place = shlex.quote(str(options.out / "conf"))
-    console.print(f"use it with: --config-dir {place} llm@judge.llm=trained_judge", markup=False)
+    data, out, conf = (shlex.quote(str(path)) for path in (options.data, options.out, options.out / "conf"))
+    prepared = read_manifest(options.data)
+    asked = shlex.join([f"judge={prepared.judge}", *prepared.overrides])
+    console.print(f"use it with: --config-dir {conf} {asked} llm@judge.llm=trained_judge", markup=False, soft_wrap=True)
+    _next(console, f"python -m runner.judge_training evaluate --data {data} --trained {out}")
     return 0
+
+
+def _next(console: Console, command: str) -> None:
+    console.print(f"next: {command}", markup=False, soft_wrap=True)
 
 
 def _evaluate(options: argparse.Namespace) -> int:

@@ -52,6 +52,7 @@ def test_no_question_is_in_two_splits(tmp_path: Path, capsys: pytest.CaptureFixt
     assert len(train) in range(9, 13)
     assert len(test) in range(7, 10)
     said = capsys.readouterr().out
+    assert "next: python -m runner.judge_training train --data " in said
     assert f"questions {len(train)} {len(validation)} {len(test)}" in " ".join(said.split())
     assert "does not apply" in said
 

@@ -10,7 +10,7 @@ import pytest
 from components.llms.transformers_chat import TransformersChat
 from runner.judge_training.__main__ import main
 from runner.judge_training.examples import examples_of
-from runner.judge_training.prepared import read_pairs
+from runner.judge_training.prepared import read_manifest, read_pairs
 from runner.judge_training.trained import Training, read_training
 from runner.launch.compose import compose_config
 from runner.results import cell_folders, read_samples
@@ -149,7 +149,11 @@ def test_one_that_ended_is_read_and_another_refused(
     before = files(trained)
     assert train(prepared, trained) == 0
     assert files(trained) == before
-    assert "left out, as they are too long: 2, e.g. q12, accuracy: " in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "left out, as they are too long: 2, e.g. q12, accuracy: " in told
+    judge = read_manifest(prepared.data).judge
+    assert f"use it with: --config-dir {trained}/conf judge={judge} " in told
+    assert f"next: python -m runner.judge_training evaluate --data {prepared.data} --trained {trained}" in told
     assert train(prepared, trained, "--seed", "1") == 2
     assert "holds another training (seed=0 there, 1 here); choose another folder" in capsys.readouterr().err
 
