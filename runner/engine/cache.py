@@ -1,6 +1,7 @@
 """The last decoded results of a process, so that a corpus is not decoded anew for each stage that reads it."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import TypeVar
 
 from runner.engine.stage import Stage
@@ -15,8 +16,9 @@ _DECODED_PER_STORED = 3
 class Cache:
     """Bounded by bytes: the results used longest ago go first, but the last two always stay."""
 
-    def __init__(self, max_bytes: int = 256 << 20) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, max_bytes: int = 256 << 20, always: Sequence[Entry] = ()) -> None:
+        """There is room for the decoded results of `always` besides."""
+        self._max_bytes = max_bytes + sum(entry.n_bytes for entry in always) * _DECODED_PER_STORED
         self._kept: OrderedDict[str, tuple[object, int]] = OrderedDict()
         self._n_bytes = 0
 

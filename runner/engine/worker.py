@@ -50,11 +50,13 @@ class StageFailed(Exception):
 class Worker:
     """Makes results in one process; keeps the last decoded inputs and loaded models."""
 
-    def __init__(self, store: Store, gate: Gate | None = None) -> None:
-        """`gate` is passed by all attempts to ask a model; None for one that keeps the servers' rate limits alone."""
+    def __init__(self, store: Store, gate: Gate | None = None, cache: Cache | None = None) -> None:
+        """`gate` is passed by all attempts to ask a model; None for one that keeps the servers' rate limits alone.
+        `cache` is for those who know what their stages read; None for one of the usual size.
+        """
         self._store = store
         self._gate = gate or SharedGate(store.limits)
-        self._cache = Cache()
+        self._cache = cache or Cache()
         self._damaged: list[str] = []
 
     def run(self, stage: AnyStage, report: Report = no_report) -> StageRun:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.protocols import Chunker, WordTokenizer
-from components.records import Documents, Passages, Spans, SpanTexts
+from components.records import Documents, Passages, Spans, SpanTexts, Terms
 from components.sparse_indexes.bm25 import Bm25
 from components.testset.records import Extract, Topic
 from components.text.tables import TermTable, build_term_table, query_terms, segment
@@ -20,6 +20,9 @@ from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.pipeline.data import CorpusCodec, ReadSource
 from runner.pipeline.terms import TermTableCodec
+
+_MOST_TERMS = 64
+"""Of a query that is searched for whole."""
 
 _DEEPER = 4
 """So many times more segments than documents are searched for: several may be of one document."""
@@ -148,10 +151,27 @@ class SearchedCorpus:
         if not queries or not allowed.any():
             return [[] for _ in queries]
         bm25 = Bm25(tokenizer=self.tokenizer, max_share_without_hits=1.0)
-        terms = query_terms(queries, self.tokenizer, self.index.terms)
+        terms = self._distinctive(query_terms(queries, self.tokenizer, self.index.terms))
         depth = ceil(n * _DEEPER / allowed.mean())
         hits = bm25.search(self.index.built, Passages(queries, terms, ()), depth)
         return [self._of_distinct_documents(row[(row >= 0) & allowed[row]].tolist(), n) for row in hits.chunk]
+
+    def _distinctive(self, terms: Terms) -> Terms:
+        """Of long queries the terms that the fewest segments have, but more than one: those tell what a text is about,
+        and the search takes a twentieth of the time. Source of the idea: Lucene's MoreLikeThis.
+        """
+        n_segments_with = np.diff(self.index.built["indptr"])
+        rows = []
+        for query in range(len(terms)):
+            own = np.unique(terms.row(query))
+            if len(own) <= _MOST_TERMS:
+                rows.append(terms.row(query))
+                continue
+            own = own[n_segments_with[own] > 1]
+            rows.append(own[np.argsort(n_segments_with[own], kind="stable")[:_MOST_TERMS]])
+        ends = np.cumsum([0, *map(len, rows)])
+        ids = np.concatenate([*rows, np.zeros(0, dtype=np.int32)]).astype(np.int32)
+        return Terms(ids, ends[:-1], ends[1:], terms.n_vocabulary)
 
     def _of_distinct_documents(self, positions: Sequence[int], n: int) -> list[Extract]:
         found: dict[int, Extract] = {}

@@ -11,12 +11,13 @@ from components.errors import BudgetReached, ComponentError
 from components.records import Documents
 from components.testset.records import Draft, EvidenceSet, Topic
 from components.testset.topics.voting import TopicVotes
+from runner.engine.cache import Cache
 from runner.engine.plan import make_plan
 from runner.engine.spending import SharedGate, Spent
 from runner.engine.stage import Stage
 from runner.engine.store import Store
-from runner.engine.worker import Worker, read_kept
-from runner.pipeline.data import ReadSource, SourceDocuments
+from runner.engine.worker import Worker, find_or_make, read_kept
+from runner.pipeline.data import ReadSource
 from runner.testset.corpus import IndexedSegments, SourceCorpus, is_removable, seeded_order
 from runner.testset.corpus_language import check_language
 from runner.testset.outcomes import Outcome, Pass, Tried, outcomes, why_pending, without_duplicates
@@ -81,12 +82,12 @@ class Making:
         self._ledger = self.store.root / "tmp" / f"spent-{self.store.run_id}"
         self._evidence: list[Evidence] = []
         self._gate = SharedGate(self.store.limits, self._ledger, settings.budget, settings.prices)
-        self._worker = Worker(self.store, self._gate)  # one for all waves: it holds what they all read
+        self._worker = Worker(self.store, self._gate)
         self.source = ReadSource(settings.corpus, settings.corpus.fingerprint())
-        corpus = SourceCorpus(self.source)
+        corpus, share = SourceCorpus(self.source), settings.share_taken_out
         self.search = Search(
             corpus,
-            IndexedSegments(settings.chunk, settings.tokenizer, corpus, settings.share_taken_out, settings.seed),
+            IndexedSegments(settings.chunk, settings.tokenizer, corpus, share, settings.seed if share else 0),
             settings.tokenizer,
         )
         tree = settings.topics.tree
@@ -110,7 +111,10 @@ class Making:
         check_language(self._settings.language.name, documents.texts)
         known = [stage for stage in self.topics if ask or not stage.source.llm or self._is_kept(stage)]
         self._run([self.search.index, *known])
-        read: SourceDocuments = self._read(self.source)
+        counts: dict[str, int | str] = read_kept(self.source, self.store, lambda entry: dict(entry.part("counts")))
+        # One for all waves, which holds what nearly every stage reads: to decode a large corpus takes seconds.
+        always = [find_or_make(stage, self.store) for stage in (self.search.corpus, self.search.index)]
+        self._worker = Worker(self.store, self._gate, Cache(always=always))
         topics = tuple(leaf for stage in known for leaf in self._read(stage).leaves)
         settings = self._settings
         wanted = Wanted(
@@ -121,7 +125,7 @@ class Making:
             settings.topics.min_documents,
             frozenset(name for name, task in settings.tasks.items() if task.removes_source),
         )
-        return Made(documents, dict(read.counts), topics, wanted)
+        return Made(documents, counts, topics, wanted)
 
     def run(self, made: Made) -> None:
         """Adds to what was made until nothing is left to do. A budget that is reached is told by `made.stopped`."""

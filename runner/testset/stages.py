@@ -120,7 +120,7 @@ class Evidence(Stage[EvidenceSets]):
     """What a task could be written of, for some documents."""
 
     kind: ClassVar[str] = "testset_evidence"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     codec: ClassVar[Codec[EvidenceSets]] = JsonRecord(EvidenceSets)
 
     name: str
@@ -211,7 +211,7 @@ class GateVerdicts(Stage[Gated]):
     """What one gate says of the drafts of one task that came through the gates before."""
 
     kind: ClassVar[str] = "testset_gate"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     codec: ClassVar[Codec[Gated]] = JsonRecord(Gated)
 
     name: str

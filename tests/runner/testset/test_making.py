@@ -6,17 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from components.chunkers.sentence import SentencePacking
 from components.protocols import Ask
 from components.testset.gates.inspection import NEEDS_SECOND_CORRECTION
 from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import Corpus
 from components.testset.records import Draft, Verdict
+from runner.engine.cache import Cache
+from runner.engine.run import Run
+from runner.engine.worker import no_report
 from runner.testset.corpus import is_removable
 from runner.testset.coverage import MOST_TRIES, NO_EVIDENCE, NO_REMOVABLE, coverage
+from runner.testset.making import Making
 from runner.testset.outcomes import EARLIER_TURN, Outcome
 from runner.testset.release import rejections
 from runner.testset.settings import WaveSettings
-from tests.runner.testset.fakes import ASKED, DOWN, AskOnce, Echo, Marks, generation, make, most, texts
+from tests.runner.testset.fakes import ASKED, DOWN, AskOnce, Echo, Marks, Silent, generation, make, most, texts
 
 
 @pytest.fixture(autouse=True)
@@ -203,3 +208,16 @@ def test_a_source_with_a_copy_that_may_leave_as_well_is_not_used(tmp_path: Path)
     made = make(generation(tmp_path, (*texts(20), *copies), tasks=gone, per_cell=50, removable_share=0.3))
     used = {tried.evidence.extracts[0].document_id for tried in made.tried}
     assert used & set(leaving) == {leaving[2]}
+
+
+def test_neighbours_of_a_long_text_are_found_by_what_is_rare_in_it(tmp_path: Path) -> None:
+    def word(n: int) -> str:
+        return "".join("bcdfghjklm"[int(digit)] for digit in f"{n:05}")
+
+    common = " ".join(map(word, range(100)))
+    words = [f"{common} {word(200 + n % 5)} {word(300 + n)}." for n in range(40)]
+    documents = tuple((f"d{n:02}", text) for n, text in enumerate(words))
+    making = Making(generation(tmp_path, documents, chunk=SentencePacking(size=2000)), Silent())
+    making.begin()
+    found = making.search.read(Run(making.search.index, making.store, Cache(), no_report)).nearest([words[7]], 8)
+    assert {extract.document_id for extract in found[0]} == {f"d{n:02}" for n in range(2, 40, 5)}
