@@ -36,7 +36,8 @@ def composed(overrides: Sequence[str], name: str = "config") -> dict[str, Json]:
                 OmegaConf.update(config, _CHECKER, "${llm}")
             return plain_of(config)
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(_told(error, name)) from error
+        checker = [_long(own) for own in overrides if own.startswith(f"{_CHECKER}=")]
+        raise ConfigError(_told(error, name, checker)) from error
 
 
 def _long(override: str) -> str:
@@ -45,13 +46,13 @@ def _long(override: str) -> str:
     return f"+llm@{_CHECKER}{equals}{value}" if name == _CHECKER else override
 
 
-def _told(error: Exception, name: str) -> str:
-    """One of Hydra's errors as a message that says what to do about it."""
+def _told(error: Exception, name: str, checker: list[str]) -> str:
+    """One of Hydra's errors as a message that says what to do about it; `checker` is the override that chooses one."""
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
     if lacking := re.search(r"Interpolation key '\w+' not found\s+full_key: ([\w.]+)", message):
         return f"{lacking[1]}: is missing; name it: {lacking[1]}=..."
     if unknown := re.search(r"Could not override '([\w.@/]+)'", message):
-        return f"{unknown[1]}: {_about_unknown(unknown[1], name)}"
+        return f"{unknown[1]}: {_about_unknown(unknown[1], name, checker)}"
     if several := re.search(r"Ambiguous value for argument '([^']+)'", message):
         return f"{several[1]}: several values came; a run makes one set: take one of them, or a list in brackets"
     if option := re.search(r"Could not load '(\w+)/([^']*)'", message):
@@ -60,13 +61,13 @@ def _told(error: Exception, name: str) -> str:
     return message
 
 
-def _about_unknown(key: str, name: str) -> str:
+def _about_unknown(key: str, name: str, checker: list[str]) -> str:
     """What to do about a key that is not there."""
     group = key.partition(".")[0]
-    if group == _CHECKER:
+    if group == _CHECKER and not checker:
         return f"no checker is chosen, and the writer checks itself; choose one before, e.g. {_CHECKER}=openai"
     with own_hydra(conf=CONF) as hydra:
-        config: Json = OmegaConf.to_container(hydra.compose_config(name, [], RunMode.RUN, from_shell=False))
+        config: Json = OmegaConf.to_container(hydra.compose_config(name, checker, RunMode.RUN, from_shell=False))
     known = [name for name in dotted_names(config) if not name.endswith("._target_")]
     close = get_close_matches(key, known, n=1, cutoff=0.8)
     if close and not key.startswith(f"{close[0]}."):

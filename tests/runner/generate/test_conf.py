@@ -76,6 +76,7 @@ def test_the_checker_is_the_writer_unless_another_is_named() -> None:
         (["gates=[leaks]", "gates.leaks.words=4"], "gates.leaks.words: unknown; gates.leaks has .*longest_run"),
         (["seed=1,2"], "seed=1,2: several values came; a run makes one set"),
         (["nothing_like_it=1"], "nothing_like_it: unknown; --cfg shows all fields"),
+        (["checker=openai", "checker.modl=m"], "checker.modl: unknown; did you mean checker.model?"),
         (["checker.model=m"], "checker.model: no checker is chosen.* checker=openai"),
         (["per_cell=0"], "per_cell: got 0"),
         (["out="], "out: is empty"),
