@@ -48,6 +48,9 @@ def run(settings: Generation, config: dict[str, Json]) -> int:
             console.print("Nothing was asked. Without run.plan_only=true the same command makes the set.", markup=False)
             return EXIT_FULL
         making.run(made)
+        if made.stopped and all(tried.outcome is Outcome.PENDING for tried in made.tried):
+            console.print(f"Nothing was made or written: {made.stopped}", markup=False)
+            return EXIT_SHORT
         with held(making.store.root / "locks" / f"set-{_name_of(out)}.lock", f"writing {out}"):
             testset = release(out, made, about)
         spent = making.spent
