@@ -126,6 +126,11 @@ def pytest_sessionfinish() -> None:
     gc.freeze()
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: for a seventh of their time tests wait, for servers and other processes."""
+    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that need a GPU, the network or another's server are off unless `-m` asks for them.
 

@@ -317,7 +317,8 @@ class TestManyRequests:
 
         with chat_server(script) as server:
             program = f"""
-import time
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which may be ignored, as in the background
 from components.llms.openai_chat import OpenAIChat
 from tests.contracts.llm_contract import request
 model = OpenAIChat("m", base_url={server.url!r}, api_key_env="", backoff_s=30)

@@ -85,13 +85,13 @@ def test_killed_twice_the_set_is_the_same_to_the_byte(tmp_path: Path, server: Ch
 def test_a_plan_asks_nothing_and_is_an_upper_bound(
     tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments(tmp_path, server, "run.plan_only=true")) == 0
+    assert main(arguments(tmp_path, server, *FEW, "run.plan_only=true")) == 0
     assert server.requests == []
     assert not (tmp_path / "set").exists()
     shown = capsys.readouterr().out
     line = next(line for line in shown.splitlines() if line.startswith("at most:"))
     n_most = int(line.split()[2].replace(",", ""))
-    assert main(arguments(tmp_path, server)) == 0
+    assert main(arguments(tmp_path, server, *FEW)) == 0
     assert 100 < len(server.requests) < n_most
 
 
@@ -111,12 +111,12 @@ def test_a_server_nobody_understands_is_not_asked_more_than_was_said(
 
 
 def test_a_budget_of_requests_is_kept_and_a_larger_one_goes_on(tmp_path: Path, server: ChatServer) -> None:
-    assert main(arguments(tmp_path, server, "budget.max_requests=60")) == 1
+    assert main(arguments(tmp_path, server, *FEW, "budget.max_requests=60")) == 1
     assert 0 < len(server.requests) <= 60
     few = read_testset(tmp_path / "set")
     assert few.samples
     assert "budget.max_requests" in few.about["stopped"]
-    assert main(arguments(tmp_path, server, "budget.max_requests=2000")) == 0
+    assert main(arguments(tmp_path, server, *FEW, "budget.max_requests=2000")) == 0
     all_of_them = read_testset(tmp_path / "set")
     assert all_of_them.samples[: len(few.samples)] == few.samples
     assert len(all_of_them.samples) > len(few.samples)
