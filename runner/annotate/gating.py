@@ -11,8 +11,9 @@ from components.testset.protocols import Gate
 from components.testset.records import Draft, Verdict, VerdictState
 from runner.launch.schema import build_component
 from runner.testset.content import Testset
-from runner.testset.drafts import TextsAlone, ask_nobody, draft_of
+from runner.testset.drafts import TextsAlone, draft_of
 from runner.testset.lines import sample_line
+from runner.testset.no_model import ask_nobody
 
 _LOCATION = "location"
 

@@ -11,7 +11,8 @@ from components.records import Benchmark, Sample
 from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import Gate
 from components.testset.records import Draft, EvidenceSet, VerdictState
-from runner.testset.drafts import TextsAlone, ask_nobody
+from runner.testset.drafts import TextsAlone
+from runner.testset.no_model import ask_nobody
 from runner.testset.outcomes import NEAR_DUPLICATE
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from math import ceil
 from typing import ClassVar
 
@@ -14,6 +13,7 @@ from components.protocols import Chunker, WordTokenizer
 from components.records import Documents, Passages, Spans, SpanTexts, Terms
 from components.sparse_indexes.bm25 import Bm25
 from components.testset.records import Extract, Topic
+from components.text.seeded import fraction_of
 from components.text.tables import TermTable, build_term_table, query_terms, segment
 from runner.engine.codecs import Codec, Columns, Parts
 from runner.engine.run import Run
@@ -41,12 +41,7 @@ class SourceCorpus(Stage[Documents]):
     def make(self, run: Run) -> Documents:
         """Those of the source, sorted by id."""
         documents = run.read(self.source).documents
-        order = sorted(range(len(documents)), key=lambda row: documents.ids[row])
-        metadata = [documents.metadata[row] for row in order] if documents.metadata else ()
-        ids, titles, texts = (
-            [column[row] for row in order] for column in (documents.ids, documents.titles, documents.texts)
-        )
-        return Documents(ids, titles, texts, metadata)
+        return documents.at(sorted(range(len(documents)), key=lambda row: documents.ids[row]))
 
 
 @dataclass(frozen=True)
@@ -111,16 +106,12 @@ def is_removable(document_id: str, share: float, seed: int) -> bool:
     """Whether samples may take a document out of the corpus: nothing else is made of it then. By its id alone, so that
     documents that come later change nothing about it.
     """
-    return _fraction(f"{seed} removable {document_id}") < share
+    return fraction_of(f"{seed} removable {document_id}") < share
 
 
 def seeded_order(ids: Sequence[str], seed: int) -> list[str]:
     """The ids in an order of their own for each seed, into which further ids fall without changing it."""
-    return sorted(ids, key=lambda own: (_fraction(f"{seed} order {own}"), own))
-
-
-def _fraction(text: str) -> float:
-    return int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big") / 2**64
+    return sorted(ids, key=lambda own: (fraction_of(f"{seed} order {own}"), own))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from components.errors import ComponentError
 from components.json_value import Json
-from components.records import Answer, Request, Sample
+from components.records import Sample
 from components.testset.records import Draft, EvidenceSet, Extract, Topic
 from runner.testset.content import Testset
 
@@ -52,8 +52,3 @@ class TextsAlone:
     def nearest(self, queries: Sequence[str], n: int, *, staying: bool = False) -> list[list[Extract]]:
         """Raises ComponentError: there is no index."""
         raise ComponentError(f"a search for {len(queries)} texts came; gates that ask no model have none")
-
-
-def ask_nobody(requests: Sequence[Request]) -> list[Answer]:
-    """For gates that ask no model. Raises ComponentError."""
-    raise ComponentError(f"{len(requests)} requests came from a gate that says that it asks no model")

@@ -7,17 +7,18 @@ from pathlib import Path
 from shutil import rmtree
 
 from components.json_value import Json
-from components.records import Documents, Evidence, Sample
+from components.records import Evidence, Sample
 from components.testset.records import Draft, EvidenceSet
 from components.testset.topics.tree import labels_of, nested
 from components.testset.topics.voting import agreement
 from runner.testset.content import Testset
-from runner.testset.coverage import as_csv, as_record, as_svg, coverage
+from runner.testset.coverage import Count, as_csv, as_record, as_svg, coverage
 from runner.testset.files import write_testset
 from runner.testset.lines import gold_fields, line_of
 from runner.testset.making import Made
 from runner.testset.omnieval_layout import FOLDER, omnieval_files
 from runner.testset.outcomes import DRAFTING, Outcome, Tagged, Tried
+from runner.testset.scheduling import Cell
 
 COVERAGE, PICTURE, REJECTED, VOTES = "coverage.csv", "coverage.svg", "rejected.jsonl", "topics.jsonl"
 TREE = "topic_tree.json"
@@ -25,11 +26,10 @@ TREE = "topic_tree.json"
 
 def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
     """Writes the set in place of an earlier one. Raises DataError."""
-    testset = testset_of(made, about)
+    counts, labels = coverage(made), labels_of(made.topics)
+    testset = _testset_of(made, counts, labels, about)
     layout, n_left_out = omnieval_files(testset, made.topics)
     testset = replace(testset, about={**testset.about, "n_samples_not_in_omnieval_layout": n_left_out})
-    counts = coverage(made)
-    labels = labels_of(made.topics)
     others = {
         **layout,
         COVERAGE: as_csv(counts, labels),
@@ -47,13 +47,15 @@ def release(folder: Path, made: Made, about: Mapping[str, Json]) -> Testset:
     return testset
 
 
-def testset_of(made: Made, about: Mapping[str, Json]) -> Testset:
+def _testset_of(
+    made: Made, counts: Mapping[Cell, Count], labels: Mapping[str, str], about: Mapping[str, Json]
+) -> Testset:
     """The documents that stay, and all samples in the order in which they came through."""
-    labels = labels_of(made.topics)
+    documents = made.documents
     accepted = [(tried, own) for tried in made.tried for own in tried.accepted]
     removed = {document_id for _, own in accepted for document_id in own.draft.removed}
     return Testset(
-        _without(made.documents, removed),
+        documents.at([row for row, document_id in enumerate(documents.ids) if document_id not in removed]),
         tuple(_sample(own.draft, labels) for _, own in accepted),
         {own.draft.id: _provenance(tried, own.draft, own) for tried, own in accepted},
         about={
@@ -61,19 +63,10 @@ def testset_of(made: Made, about: Mapping[str, Json]) -> Testset:
             "corpus": made.counts,
             "n_waves": made.n_waves,
             "stopped": made.stopped,
-            "coverage": as_record(coverage(made), labels),
+            "coverage": as_record(counts, labels),
             "voters_agreement": asdict(agreement(made.votes)) if made.votes else None,
         },
     )
-
-
-def _without(documents: Documents, removed: set[str]) -> Documents:
-    kept = [row for row, document_id in enumerate(documents.ids) if document_id not in removed]
-    metadata = [documents.metadata[row] for row in kept] if documents.metadata else ()
-    ids, titles, texts = (
-        [column[row] for row in kept] for column in (documents.ids, documents.titles, documents.texts)
-    )
-    return Documents(ids, titles, texts, metadata)
 
 
 def _sample(draft: Draft, labels: Mapping[str, str]) -> Sample:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from components.errors import ComponentError
 from components.protocols import LLM, Ask, WordTokenizer
-from components.records import Answer, Documents
+from components.records import Documents
 from components.testset.evidence import EvidenceSettings, evidence_sets
 from components.testset.protocols import Gate, Task, TopicSource
 from components.testset.records import (
@@ -28,6 +28,7 @@ from runner.engine.stage import Stage, StageGroup
 from runner.testset.corpus import SearchedCorpus, SegmentIndex
 from runner.testset.corrected_turns import to_judge_again
 from runner.testset.json_records import JsonRecord
+from runner.testset.no_model import ask_nobody
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,9 @@ class VotesOnTopics(Stage[Votes]):
     def make(self, run: Run) -> Votes:
         """Asks the voters, who see the titles too."""
         documents = run.read(self.corpus)
-        rows = zip(documents.ids, documents.titles, documents.texts, strict=True)
-        texts = {document_id: "\n".join(filter(None, [title, text])) for document_id, title, text in rows}
-        own = [texts[document_id] for document_id in self.document_ids]
+        row_of = {document_id: row for row, document_id in enumerate(documents.ids)}
+        rows = [row_of[document_id] for document_id in self.document_ids]
+        own = ["\n".join(filter(None, [documents.titles[row], documents.texts[row]])) for row in rows]
         models = self.voting.models
         votes = self.voting.classify(
             self.document_ids,
@@ -261,8 +262,4 @@ def _drafts_of(result: object) -> tuple[Draft, ...]:
 
 def asking(run: Run, llm: LLM | None, purpose: str) -> Ask:
     """How a component asks its model; one without a model must ask nothing."""
-    return run.ask(llm, f"testset {purpose}") if llm else _asks_nobody
-
-
-def _asks_nobody(requests: object) -> list[Answer]:
-    raise ComponentError("a component without a language model asked one; wanted `llm` to name it")
+    return run.ask(llm, f"testset {purpose}") if llm else ask_nobody

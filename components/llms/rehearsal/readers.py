@@ -9,9 +9,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 from itertools import pairwise
 
+from components.text.seeded import fraction_of, number_of
 from components.text.sentences import sentence_ends
 
 MARKERS = (
@@ -47,8 +47,8 @@ def vote(prompt: str, flawed_share: float) -> str | None:
     if not counts or "flaw:out_of_domain" in text or not (is_document or counts[best]):
         return _said(topic=0)
     if not counts[best]:
-        best = sorted(options)[_hash(text.partition("<document>")[2]) % len(options)]
-    if is_document and not is_adjudicator and ("flaw:tied_vote" in text or _fraction(prompt) < flawed_share):
+        best = sorted(options)[number_of(text.partition("<document>")[2]) % len(options)]
+    if is_document and not is_adjudicator and ("flaw:tied_vote" in text or fraction_of(prompt) < flawed_share):
         best = [*sorted(options), ""][_voter(prompt) % (len(options) + 1)]
     return _said(topic=options.get(best, 0))
 
@@ -133,7 +133,7 @@ def inspect(prompt: str, flawed_share: float) -> str | None:
     if "flaw:dropped" in prompt:
         return _said(grade=0)
     corrected = question.replace("exact", "precise").replace("具体", "准确").split("user: ")[-1].strip()
-    is_to_correct = "flaw:corrected" in prompt or _fraction(prompt) < flawed_share
+    is_to_correct = "flaw:corrected" in prompt or fraction_of(prompt) < flawed_share
     if "flaw:corrected_twice" in prompt or (is_to_correct and corrected not in question):
         again = corrected if corrected not in question else corrected.replace("precise", "very precise")
         return _said(grade=1, question=again, answer=answer.strip().removeprefix("[1] "), evidence=[], expression="")
@@ -195,11 +195,3 @@ def _numbers(documents: Sequence[str], clues: tuple[str, str]) -> list[str]:
 
 def _known(question: str) -> str:
     return next((answer for words, answer in COMMON_KNOWLEDGE.items() if words in question), "")
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
-
-
-def _fraction(text: str) -> float:
-    return _hash(text) / 2**64

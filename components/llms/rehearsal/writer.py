@@ -8,8 +8,9 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
+
+from components.text.seeded import fraction_of
 
 _DOCUMENT = re.compile(r"<document (\d+)>.*?\n(.*?)\n</document \1>", re.DOTALL)
 _SENTENCE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
@@ -44,7 +45,7 @@ def write(prompt: str, flawed_share: float) -> str | None:
     documents = [_SENTENCE.findall(own) for _, own in _DOCUMENT.findall(prompt)]
     if not (form and documents):
         return None
-    chance = _fraction(prompt)
+    chance = fraction_of(prompt)
     marker = _MARKER.search(prompt, form.end())
     flaw = marker[1] if marker else sorted(FLAWS)[int(chance * 1e6) % len(FLAWS)] if chance < flawed_share else ""
     if flaw == "unreadable":
@@ -150,10 +151,6 @@ def _in_sentence(number: int, text: str) -> Fact | None:
 
 def _said(reply: Reply) -> str:
     return json.dumps({"reasoning": "The number is stated once.", **reply}, ensure_ascii=False)
-
-
-def _fraction(text: str) -> float:
-    return int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big") / 2**64
 
 
 def _with(**changes: Callable[[Reply, list[Fact]], Any]) -> Callable[[Reply, list[Fact]], Reply]:
