@@ -104,6 +104,8 @@ class Worker:
                 self._damaged.append(f"{stage.kind} {stage.key[:12]}: its manifest cannot be read")
             return None
         found = entry.damages(contents=contents)
+        if found and (made_anew := self._store.find_again(stage.kind, stage.key)):  # since this process first looked
+            entry, found = made_anew, made_anew.damages(contents=contents)
         if found and discard:
             self._damaged.append(f"{stage.kind} {stage.key[:12]}: {'; '.join(found)}")
             self._store.discard(entry)
@@ -134,6 +136,8 @@ class Worker:
         except Exception as error:
             raise StageFailed(_failure(stage, error)) from error
         entry = self._keep(stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _WORTH_SYNCING_S)
+        if not entry.is_new:  # another process was first, and its result stays: ours counts as never made
+            return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
         self._cache.put(stage, result, entry.n_bytes)
         return StageRun(stage.key, stage.kind, elapsed)
 

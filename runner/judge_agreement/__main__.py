@@ -15,7 +15,7 @@ from components.errors import RagGridError
 from components.json_value import Json
 from components.statistics.agreement import Agreement, Measure, agree
 from runner.display import make_console, say_error
-from runner.engine.store import Store
+from runner.engine.store import open_store
 from runner.judge_agreement.in_sweep import OfCell, held_against_labels
 from runner.labels.graders import graders_of
 from runner.labels.rating import Rated, rate
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         items = read_labels(options.labels)
         config = compose_config([f"judge={options.judge}", *options.overrides])
         graders = graders_of(config, items)
-        store = Store(Path(config["run"]["store_dir"]))
+        store = open_store(config["run"]["store_dir"])
         rated = [rating for grader in graders.values() for rating in rate(grader, items, store)]
         cells = held_against_labels(find_sweep(options.sweep), graders, items) if options.sweep else []
         report = {**_report(rated, items), "cells": [_cell_entry(each) for each in cells]}

@@ -11,7 +11,7 @@ from components.openai_server.managed import let_go
 from components.pretrained.load_once import release_all_but
 from components.records import ScoreState
 from components.statistics.agreement import Agreement, Gain, agree, gain
-from runner.engine.store import Store
+from runner.engine.store import open_store
 from runner.judge_training.prepared import LABELS, Manifest, read_manifest
 from runner.judge_training.preparing import wording_key
 from runner.judge_training.trained import ADAPTER, Training, llm_fields, read_training
@@ -75,7 +75,7 @@ def _judged(
     )
     graders = graders_of(config, items)
     _require_same_wording(graders.values(), manifest)
-    store = Store(Path(config["run"]["store_dir"]))
+    store = open_store(config["run"]["store_dir"])
     return [rated for grader in graders.values() for rated in rate(grader, items, store)]
 
 

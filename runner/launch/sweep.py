@@ -18,7 +18,7 @@ from runner.display import make_console, say_error
 from runner.engine.executors import run_stages
 from runner.engine.outcome import StageRun
 from runner.engine.spending import SharedGate
-from runner.engine.store import Store
+from runner.engine.store import open_store
 from runner.launch.headline import headline_of
 from runner.launch.request import check_jobs
 from runner.output import terminal
@@ -123,7 +123,7 @@ class Sweep:
         # A component may change the working directory: paths are relative to what it is now.
         self._sweep_dir = self._shown_dir.absolute()
         self._started = _now()
-        self._store = Store(Path(cell.run.store_dir).absolute(), run_id=uuid.uuid4().hex)
+        self._store = open_store(cell.run.store_dir, run_id=uuid.uuid4().hex)
         # What one command spends, in all batches of the sweep and all of its workers.
         ledger = self._sweep_dir / (".spent" if is_part else f".spent-{os.getpid()}")
         self._gate = SharedGate(self._store.limits, ledger, self._run.budget, cell.prices)

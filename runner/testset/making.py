@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 from components.errors import BudgetReached, ComponentError
@@ -15,7 +14,7 @@ from runner.engine.cache import Cache
 from runner.engine.plan import make_plan
 from runner.engine.spending import SharedGate, Spent
 from runner.engine.stage import Stage
-from runner.engine.store import Store
+from runner.engine.store import open_store
 from runner.engine.worker import Worker, find_or_make, read_kept
 from runner.pipeline.data import ReadSource
 from runner.testset.corpus import IndexedSegments, SourceCorpus, is_removable, seeded_order
@@ -78,7 +77,7 @@ class Making:
         """Raises StoreError."""
         self._settings = settings
         self._announce = announce
-        self.store = Store(Path(settings.run.store_dir).absolute(), run_id=uuid.uuid4().hex)
+        self.store = open_store(settings.run.store_dir, run_id=uuid.uuid4().hex)
         self._ledger = self.store.root / "tmp" / f"spent-{self.store.run_id}"
         self._evidence: list[Evidence] = []
         self._gate = SharedGate(self.store.limits, self._ledger, settings.budget, settings.prices)

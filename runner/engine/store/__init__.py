@@ -10,10 +10,12 @@
     <root>/runs/                        what the sweeps that are under way need, so that prune leaves it
     <root>/tmp/                         results being written; what a killed process left is removed by prune
 
-A result without a manifest does not exist. A result whose files differ from its manifest is damaged: reading it raises
-`DamagedEntryError`, and the executor removes and recomputes it.
+A result without a manifest does not exist, and the first whole one of its key stays, whoever writes a second: neither
+readers nor writers need a lock for that, and locks only save work. A result whose files differ from its manifest is
+damaged: reading it raises `DamagedEntryError`, and the executor removes and recomputes it.
 """
 
 from runner.engine.store.entries import Entry, Manifest, Store
+from runner.engine.store.opening import open_store
 
-__all__ = ["Entry", "Manifest", "Store"]
+__all__ = ["Entry", "Manifest", "Store", "open_store"]

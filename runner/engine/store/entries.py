@@ -1,6 +1,8 @@
 """Reading, writing, locking and listing the entries of a store."""
 
+import errno
 import json
+import os
 import shutil
 import time
 import uuid
@@ -33,8 +35,10 @@ from runner.engine.store.replies import Replies
 
 T = TypeVar("T")
 
-FORMAT = 2
+FORMAT = 3
 _MANIFEST = "manifest.json"
+_IN_THE_WAY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
+"""What systems say of a rename to where a folder is."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,14 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Entry:
-    """A result in the store. Contents are compared with their checksums once per process: when a file is first read."""
+    """A result in the store. Contents are compared with their checksums once per process: when a file is first read.
+    `is_new` if this process has just written it; what `Store.write` returns may be another's, who was first.
+    """
 
     folder: Path
     manifest: Manifest
     compared: set[str] = field(default_factory=set)
+    is_new: bool = False
 
     @property
     def n_bytes(self) -> int:
@@ -163,6 +170,10 @@ class Store:
                 f"run.store_dir: cannot write in {root}: {error.strerror or error}; choose another run.store_dir"
             ) from error
 
+    def __reduce__(self) -> tuple[Callable[..., "Store"], tuple[Path, str]]:
+        """As what it was opened with: what was found and read stays in this process."""
+        return Store, (self.root, self.run_id)
+
     def _check_format(self) -> None:
         path = self.root / "store.json"
         if not path.exists():
@@ -197,15 +208,25 @@ class Store:
             self._found[kind, key] = entry
         return self._found[kind, key]
 
+    def find_again(self, kind: str, key: str) -> Entry | None:
+        """As `find`, of what is there now: it may have been made anew since this process looked."""
+        self._found.pop((kind, key), None)
+        return self.find(kind, key)
+
     def has_damaged_manifest(self, kind: str, key: str) -> bool:
         """True if there is a manifest that cannot be read."""
         folder = self.folder(kind, key)
-        return (folder / _MANIFEST).exists() and self._entry(folder) is None
+        return os.path.exists(folder / _MANIFEST) and self._entry(folder) is None  # noqa: PTH110 - never raises
 
     def _entry(self, folder: Path) -> Entry | None:
         """None without a manifest; one that cannot be read, or is of another result, counts as none: what belongs here
         will be computed again.
         """
+        manifest = self._manifest_in(folder, folder)
+        return Entry(folder, manifest) if manifest else None
+
+    def _manifest_in(self, folder: Path, place: Path) -> Manifest | None:
+        """That of a folder, if it belongs in a place."""
         try:
             raw = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
             del raw["made_from"]
@@ -213,12 +234,10 @@ class Store:
             versions = raw.pop("made_with")  # nearly always those of other results, which hold them already
             made_with = self._made_with.setdefault(tuple(versions.items()), versions)
             manifest = Manifest(**raw, files=files, made_with=made_with)
-        except FileNotFoundError:
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
-        except (ValueError, TypeError, KeyError, AttributeError):
-            return None
-        is_in_place = (folder.parents[1].name, folder.name.partition("-")[0]) == (manifest.kind, manifest.key)
-        return Entry(folder, manifest) if is_in_place else None
+        is_in_place = (place.parents[1].name, place.name.partition("-")[0]) == (manifest.kind, manifest.key)
+        return manifest if is_in_place else None
 
     def write(
         self,
@@ -232,7 +251,9 @@ class Store:
         partial: bool = False,
         synced: bool = True,
     ) -> Entry:
-        """Writes a result so that it is there whole or not at all, in place of one with the same key.
+        """Writes a result so that it is there whole or not at all. Returns the one that stays: the first whole one of
+        its key, whoever wrote it. So readers lose nothing under their hands, whatever locks do. What cannot be whole (a
+        manifest that cannot be read, files that are missing or of other sizes) gives way.
 
         `synced` False leaves it to the system when the disk is written: a power cut (no kill) may then damage the
         result, which is found by its checksums and computed again. For what cost nothing but a moment.
@@ -256,12 +277,15 @@ class Store:
                 path.write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
                 if synced:
                     sync(path)
-                folder = self._move_in(temporary, self.folder(kind, key, partial=partial), synced=synced)
+                own = Entry(self.folder(kind, key, partial=partial), manifest, set(files), is_new=True)
+                entry = self._move_in(temporary, own)
+                if synced and entry.is_new:
+                    sync(entry.folder.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)  # gone already if it was moved to its place
-        entry = Entry(folder, manifest, set(files))
-        if not partial:
-            self._found[kind, key] = entry
+        if partial:  # another process may have been given a whole one at the same time
+            return self._entry(self.folder(kind, key)) or entry
+        self._found[kind, key] = entry
         return entry
 
     def _write_part(self, path: Path, value: Part) -> None:
@@ -272,24 +296,41 @@ class Store:
         else:
             write_part(path, value)
 
-    def _move_in(self, temporary: Path, folder: Path, *, synced: bool) -> Path:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        replaced = self.root / "tmp" / uuid.uuid4().hex
-        with suppress(FileNotFoundError):
-            folder.replace(replaced)
-        temporary.replace(folder)
-        if synced:
-            sync(folder.parent)
-        shutil.rmtree(replaced, ignore_errors=True)
-        return folder
+    def _move_in(self, temporary: Path, own: Entry) -> Entry:
+        """The entry that stays: `own`, or the sound one that another writer put there first. Raises OSError."""
+        own.folder.parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            try:
+                temporary.rename(own.folder)
+            except OSError as error:
+                first = self._entry(own.folder)
+                if first and not first.damages(contents=False):
+                    return own if first.manifest == own.manifest else first
+                if error.errno not in _IN_THE_WAY:
+                    raise
+                self._take_away(own.folder, first.manifest if first else None)
+            else:
+                return own
 
     def discard(self, entry: Entry) -> None:
-        """Removes a result, in one step: another process finds all of it or nothing."""
+        """Removes a result, in one step: another process finds all of it or nothing. One that was made again in the
+        meantime stays.
+        """
         self._found.pop((entry.manifest.kind, entry.manifest.key), None)
+        self._take_away(entry.folder, entry.manifest)
+
+    def _take_away(self, folder: Path, manifest: Manifest | None) -> None:
+        """Removes a folder that has this manifest, or (None) no readable one. Another gets its place back."""
         removed = self.root / "tmp" / uuid.uuid4().hex
-        with suppress(FileNotFoundError):  # another process was faster
-            entry.folder.replace(removed)
-            shutil.rmtree(removed, ignore_errors=True)
+        try:
+            folder.replace(removed)
+        except FileNotFoundError:  # another process was faster
+            return
+        found = self._manifest_in(removed, folder)
+        if found and found != manifest:
+            with suppress(OSError):  # unless a third one has taken it
+                removed.rename(folder)
+        shutil.rmtree(removed, ignore_errors=True)
 
     def lock(self, kind: str, key: str) -> AbstractContextManager[None]:
         """Held while a result is computed: others wait, then find it. Released when its holder dies."""

@@ -9,14 +9,14 @@ from components.errors import StoreError
 from runner.engine.store import Store
 
 
-def test_a_new_store_has_format_2(tmp_path: Path) -> None:
+def test_a_new_store_has_format_3(tmp_path: Path) -> None:
     Store(tmp_path)
-    assert json.loads((tmp_path / "store.json").read_text()) == {"format": 2}
+    assert json.loads((tmp_path / "store.json").read_text()) == {"format": 3}
     Store(tmp_path)
 
 
-@pytest.mark.parametrize(("found", "remedy"), [(1, "Remove the folder"), (3, "Upgrade rag-grid")])
+@pytest.mark.parametrize(("found", "remedy"), [(2, "Remove the folder"), (4, "Upgrade rag-grid")])
 def test_another_format_is_refused_with_what_to_do(tmp_path: Path, found: int, remedy: str) -> None:
     (tmp_path / "store.json").write_text(json.dumps({"format": found}))
-    with pytest.raises(StoreError, match=rf"the store has format {found}, this version reads format 2\. {remedy}"):
+    with pytest.raises(StoreError, match=rf"the store has format {found}, this version reads format 3\. {remedy}"):
         Store(tmp_path)

@@ -157,9 +157,9 @@ class TestMissingStore:
         assert list(tmp_path.iterdir()) == []
 
     def test_a_newer_store_is_refused(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-        (store.root / "store.json").write_text('{"format": 3}')
+        (store.root / "store.json").write_text('{"format": 4}')
         assert run(store, "verify") == 2
-        assert "format 3" in capsys.readouterr().err
+        assert "format 4" in capsys.readouterr().err
 
 
 class TestBesideRunningSweeps:

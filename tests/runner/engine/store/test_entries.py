@@ -2,6 +2,7 @@ import errno
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +18,12 @@ from filelock import FileLock, Timeout
 
 from components.errors import DamagedEntryError, StoreError
 from runner.engine.outcome import StageRun
+from runner.engine.run import Run
 from runner.engine.stage import Stage
-from runner.engine.store import Entry, Store, entries
-from runner.engine.store.entries import FORMAT
+from runner.engine.store import Entry, Store, entries, open_store
 from runner.engine.worker import Worker
-from tests.runner.engine.fake_stages import Adder, Sum
-from tests.runner.sweeping import REPOSITORY, flip_a_byte
+from tests.runner.engine.fake_stages import Adder, Left, Sum, add
+from tests.runner.sweeping import REPOSITORY, flip_a_byte, read_or_make
 
 KIND, KEY = "vectors", "ab" * 32
 PAYLOAD = {"vectors": np.arange(8, dtype=np.float32), "facts": {"n": 8}}
@@ -127,6 +129,7 @@ class TestPuttingAFileElsewhere:
         flip_a_byte(entry.folder / "vectors.npy")
         with pytest.raises(DamagedEntryError, match="does not match its checksum"):
             entry.put_file("vectors.npy", tmp_path / "vectors.npy")
+        store.discard(entry)
         write(store)
         entry = found(store)
         entry.parts()["vectors"]
@@ -209,7 +212,7 @@ class TestWriting:
         assert manifest == ({"vectors.npy", "facts.json", "manifest.json"}, False)
         assert moved == (set(), True)
 
-    def test_a_result_takes_the_place_of_an_older_one(self, store: Store) -> None:
+    def test_a_whole_result_is_found_instead_of_a_partial_one(self, store: Store) -> None:
         write(store, partial=True)
         store.write(KIND, KEY, {"facts": {"n": 9}}, seconds=0.1, made_from={})
         for reader in (store, Store(store.root)):
@@ -226,6 +229,109 @@ class TestWriting:
         store.discard(write(store))
         assert store.find(KIND, KEY) is None
         assert not store.folder(KIND, KEY).exists()
+
+
+class TestFirstWriter:
+    """Two that know nothing of each other write a result of one key: no lock may be needed for either to be right."""
+
+    def second(self, store: Store, **options: Any) -> Entry:
+        other = Store(store.root, run_id="another run")
+        return other.write(KIND, KEY, {"facts": {"n": 9}}, seconds=7.5, made_from={}, **options)
+
+    def test_stays_and_the_second_is_told(self, store: Store) -> None:
+        first, second = write(store), self.second(store)
+        assert (first.is_new, second.is_new) == (True, False)
+        assert second.manifest == first.manifest == found(store).manifest
+        assert second.parts()["facts"] == {"n": 8}
+        assert list((store.root / "tmp").iterdir()) == []
+
+    def test_of_many_there_is_one(self, store: Store) -> None:
+        together = threading.Barrier(8)
+
+        def run(number: int) -> Entry:
+            together.wait(timeout=30)
+            return Store(store.root).write(KIND, KEY, {"facts": number}, seconds=number, made_from={})
+
+        with ThreadPoolExecutor(8) as pool:
+            written = list(pool.map(run, range(8)))
+        (first,) = [entry for entry in written if entry.is_new]
+        assert {entry.parts()["facts"] for entry in written} == {first.manifest.seconds}
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            lambda folder: (folder / "manifest.json").write_text("{"),
+            lambda folder: (folder / "manifest.json").unlink(),
+            lambda folder: replace_text(folder / "manifest.json", KEY, "cd" * 32),
+            lambda folder: (folder / "facts.json").unlink(),
+            lambda folder: cut_short(folder / "vectors.npy"),
+        ],
+        ids=["unreadable_manifest", "no_manifest", "of_another_result", "missing_file", "truncated"],
+    )
+    def test_of_what_cannot_be_whole_gives_way(self, store: Store, damage: Callable[[Path], None]) -> None:
+        damage(write(store).folder)
+        assert self.second(store).is_new
+        assert dict(found(store).parts()) == {"facts": {"n": 9}}
+        assert list((store.root / "tmp").iterdir()) == []
+
+    def test_discarding_an_older_one_leaves_what_was_made_since(self, store: Store) -> None:
+        seen = write(store)
+        Store(store.root).discard(seen)
+        self.second(store)
+        store.discard(seen)
+        assert found(store).parts()["facts"] == {"n": 9}
+        assert list((store.root / "tmp").iterdir()) == []
+
+    def test_of_a_whole_one_stays_beside_a_partial_one(self, store: Store) -> None:
+        write(store)
+        other = self.second(store, partial=True)
+        assert not other.is_new
+        assert other.parts()["facts"] == {"n": 8}
+
+    def test_a_rename_whose_answer_was_lost_is_done(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        """NFS asks again, and is told that the source is not there."""
+        rename = Path.rename
+
+        def lose_the_answer(path: Path, target: Path) -> Path:
+            rename(path, target)
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+
+        monkeypatch.setattr(Path, "rename", lose_the_answer)
+        assert write(store).is_new
+
+    def test_the_worker_that_was_second_reports_and_reads_the_first_result(self, store: Store) -> None:
+        def be_overtaken(stage: Sum, run: Run) -> int:
+            Store(store.root).write(stage.kind, stage.key, {"number": 41}, seconds=7.5, made_from={})
+            return add(stage, run)
+
+        stage = Sum(compute=be_overtaken)
+        worker = Worker(store)
+        assert worker.run(stage) == StageRun(stage.key, "sum", seconds=7.5, reused=True)
+        follower = Left(row=(stage,))
+        worker.run(follower)
+        assert read_or_make(follower, store) == 42
+
+
+class TestHandingOver:
+    def test_another_process_gets_it_as_it_was_opened(self, store: Store) -> None:
+        write(store)
+        other = pickle.loads(pickle.dumps(store))
+        assert (other.root, other.run_id) == (store.root, store.run_id)
+        assert other.find(KIND, KEY).compared == set()
+
+    def test_an_address_that_is_no_folder_is_refused(self) -> None:
+        with pytest.raises(StoreError, match=r"run\.store_dir: got ftp://there/store, wanted a folder"):
+            open_store("ftp://there/store")
+
+    def test_a_folder_stays_where_it_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        store = open_store("store", run_id="this run")
+        monkeypatch.chdir("/")
+        assert write(store).folder.is_relative_to(tmp_path)
+
+
+def replace_text(path: Path, old: str, new: str) -> None:
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
 def cut_short(path: Path) -> None:
@@ -350,19 +456,6 @@ class TestPartialResults:
 
 
 class TestFormat:
-    def test_is_the_second(self, store: Store) -> None:
-        assert json.loads((store.root / "store.json").read_text()) == {"format": FORMAT} == {"format": 2}
-
-    def test_a_newer_store_is_refused_with_what_to_do(self, store: Store) -> None:
-        (store.root / "store.json").write_text('{"format": 3}')
-        with pytest.raises(StoreError, match=r"store\.json: the store has format 3.*reads format 2.*Upgrade"):
-            Store(store.root)
-
-    def test_an_older_store_is_refused(self, store: Store) -> None:
-        (store.root / "store.json").write_text('{"format": 1}')
-        with pytest.raises(StoreError, match=r"format 1.*Remove the folder"):
-            Store(store.root)
-
     @pytest.mark.parametrize("text", ["", "{}", "[1]", "3"])
     def test_another_file_is_no_description(self, store: Store, text: str) -> None:
         (store.root / "store.json").write_text(text)
