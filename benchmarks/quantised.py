@@ -7,6 +7,8 @@ in models trained for truncation. Bytes and times do not depend on that; what is
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +67,8 @@ def compare(settings: Settings) -> dict[str, Searched]:
     flat, first = _searched(Flat(), {}, vectors, queries, np.zeros((len(queries), 0), dtype=np.int32))
     found = {"flat": replace(flat, bytes_per_vector=float(vectors.itemsize * _N_DIMENSIONS), share_found=1.0)}
     for name, index in _INDEXES.items():
-        built = index.build(vectors)
+        with TemporaryDirectory() as place:
+            built = index.build(vectors, Path(place))
         found[f"{name}, rescored"], _ = _searched(index, built, vectors, queries, first)
         found[name], _ = _searched(replace(index, rescore=False), built, vectors, queries, first)
     return found

@@ -1,6 +1,7 @@
 """Indexes, the arms of a search over them, and what becomes of their hits before they are reranked."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -22,8 +23,14 @@ class VectorIndex(Component, Protocol):
     def as_built(self) -> "VectorIndex":
         """The index with the fields that concern the search alone at one value: what `build` depends on."""
 
-    def build(self, vectors: NDArray[np.float32]) -> Arrays:
-        """An index over float32[n, d] as named arrays; {} where the vectors themselves are the index."""
+    def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
+        """An index over float32[n, d], which may be mapped from a file, as named arrays; {} where the vectors
+        themselves are the index.
+
+        `place` is a folder for large arrays: those that are mapped from .npy files in it are kept without a copy. It is
+        this index's own, as is its name, which is the same whenever the index is built; a build that was broken off may
+        have left files there.
+        """
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """The `depth` best per query; where there are fewer vectors, rows are as long as there are vectors."""

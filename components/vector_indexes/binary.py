@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -43,7 +44,7 @@ class Binary:
         """Rescoring does not concern the bits."""
         return replace(self, rescore=Binary.rescore, oversampling=Binary.oversampling)
 
-    def build(self, vectors: NDArray[np.float32]) -> Arrays:
+    def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
         """`bits` uint8[n_rows, ceil(dimensions / 8)], and `rows` int32: the vectors that they are of, those that are
         not zero, which have no signs. Raises ComponentError as `Truncated` does.
         """

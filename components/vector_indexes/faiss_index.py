@@ -1,6 +1,7 @@
 """Vector indexes on FAISS: exact (flat), graph (HNSW) and compressed (IVF-PQ)."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from components.protocols import Arrays
 from components.records import Hits
 from components.text.ranking import empty_hits
 from components.vector_indexes.exact import Device, device_mistakes, nearest
+from components.vector_indexes.mapped import index_in_file, index_over
 from components.vector_indexes.similarity import BEYOND, ranked
 
 
@@ -32,7 +34,7 @@ class Flat:
         """Itself: no field concerns the search alone."""
         return self
 
-    def build(self, vectors: NDArray[np.float32]) -> Arrays:
+    def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
         """{}: the vectors are the index."""
         return {}
 
@@ -62,8 +64,8 @@ class Hnsw:
         """`ef_search` does not concern the graph."""
         return replace(self, ef_search=Hnsw.ef_search)
 
-    def build(self, vectors: NDArray[np.float32]) -> Arrays:
-        """`faiss`: the serialised index, uint8."""
+    def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
+        """`faiss`: the index as FAISS writes it, uint8."""
         with loading():
             import faiss
 
@@ -75,11 +77,11 @@ class Hnsw:
             index.add(np.ascontiguousarray(vectors))
         finally:
             faiss.omp_set_num_threads(n_threads)
-        return {"faiss": faiss.serialize_index(index)}
+        return {"faiss": index_in_file(place / "faiss.npy", index)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """Approximately the `depth` nearest by inner product."""
-        loaded = _load(index)
+        loaded = index_over(index["faiss"])
         # A search finds no more hits than the candidates that it keeps.
         loaded.hnsw.efSearch = max(self.ef_search, min(depth, loaded.ntotal) + BEYOND)
         return _search(loaded, queries, depth)
@@ -112,8 +114,8 @@ class IvfPq:
         """`n_probes` does not concern the lists."""
         return replace(self, n_probes=1)
 
-    def build(self, vectors: NDArray[np.float32]) -> Arrays:
-        """`faiss`: the serialised index, uint8. It is trained on the vectors themselves."""
+    def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
+        """`faiss`: the index as FAISS writes it, uint8. It is trained on the vectors themselves."""
         with loading():
             import faiss
 
@@ -132,20 +134,13 @@ class IvfPq:
         )
         index.train(np.ascontiguousarray(vectors))
         index.add(np.ascontiguousarray(vectors))
-        return {"faiss": faiss.serialize_index(index)}
+        return {"faiss": index_in_file(place / "faiss.npy", index)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """Approximately the `depth` nearest by inner product; scores are those of the quantised vectors."""
-        loaded = _load(index)
+        loaded = index_over(index["faiss"])
         loaded.nprobe = self.n_probes
         return _search(loaded, queries, depth)
-
-
-def _load(index: Arrays) -> Any:
-    with loading():
-        import faiss
-
-    return faiss.deserialize_index(np.asarray(index["faiss"]))
 
 
 def _search(index: Any, queries: NDArray[np.float32], depth: int) -> Hits:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from components.protocols import Arrays
 from components.records import Hits
 from components.text.ranking import empty_hits
+from components.vector_indexes.mapped import index_in_file, index_over
 from components.vector_indexes.similarity import (
     BEYOND,
     first_stage_mistakes,
@@ -44,9 +46,10 @@ class Int8:
         """Rescoring does not concern the codes."""
         return replace(self, rescore=Int8.rescore, oversampling=Int8.oversampling)
 
-    def build(self, vectors: NDArray[np.float32]) -> Arrays:
-        """`faiss`: the serialised index, uint8; `rows` int32: the vectors in it, those that are not zero. A zero vector
-        is none of the values that a step stands for, and would be found. Raises ComponentError as `Truncated` does.
+    def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
+        """`faiss`: the index as FAISS writes it, uint8; `rows` int32: the vectors in it, those that are not zero. A
+        zero vector is none of the values that a step stands for, and would be found. Raises ComponentError as
+        `Truncated` does.
         """
         import faiss
 
@@ -65,18 +68,16 @@ class Int8:
         index.train(np.stack([np.min(lows, axis=0), np.max(highs, axis=0)]))
         for block, rows in zip(shortened_blocks(vectors, self.dimensions), kept, strict=True):
             index.add(block[rows])
-        return {"faiss": faiss.serialize_index(index), "rows": rows_kept}
+        return {"faiss": index_in_file(place / "faiss.npy", index), "rows": rows_kept}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """The `depth` nearest, by the quantised vectors or of the candidates."""
         return search_in_two_stages(self, partial(self._first_stage, index), vectors, queries, depth)
 
     def _first_stage(self, index: Arrays, queries: NDArray[np.float32], depth: int) -> Hits:
-        import faiss
-
         rows = np.asarray(index["rows"])
         if not len(rows) or not len(queries):
             return empty_hits(len(queries), depth)
-        loaded = faiss.deserialize_index(np.asarray(index["faiss"]))
+        loaded = index_over(index["faiss"])
         score, found = loaded.search(np.ascontiguousarray(queries), min(depth + BEYOND, loaded.ntotal))
         return ranked(score, np.where(found >= 0, rows[found], -1), depth)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from components.protocols import Arrays
 from components.records import Hits
 from components.vector_indexes.exact import Device, device_mistakes
 from components.vector_indexes.faiss_index import Flat
+from components.vector_indexes.mapped import rows_in_file
 from components.vector_indexes.similarity import (
     first_stage_mistakes,
     search_in_two_stages,
@@ -46,10 +48,11 @@ class Truncated:
         """Rescoring does not concern what is searched first."""
         return replace(self, rescore=Truncated.rescore, oversampling=Truncated.oversampling)
 
-    def build(self, vectors: NDArray[np.float32]) -> Arrays:
+    def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
         """`vectors`: float32[n, dimensions]. Raises ComponentError if the vectors have fewer dimensions."""
-        blocks = list(shortened_blocks(vectors, self.dimensions))
-        return {"vectors": np.concatenate(blocks) if blocks else shortened(vectors, self.dimensions)}
+        blocks = shortened_blocks(vectors, self.dimensions)
+        n_dimensions = shortened(vectors[:0], self.dimensions).shape[1]
+        return {"vectors": rows_in_file(place / "vectors.npy", blocks, n_dimensions)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """The `depth` nearest, of all or of the candidates."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -31,7 +32,7 @@ from runner.pipeline.data import Data
 from runner.pipeline.passages import ChunkPassages, DocumentPassages, QueryPassages, corpus_terms, query_terms
 from runner.pipeline.searching import Search
 from runner.pipeline.server_requests import to_embed
-from runner.pipeline.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
+from runner.pipeline.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora, SubCorpus
 
 Vectors = NDArray[np.float32]
 
@@ -173,7 +174,14 @@ class BuiltVectorIndex(Stage[Parts]):
     def make(self, run: Run) -> Parts:
         """Builds it."""
         vectors = run.read(self.vectors)
-        return sub_corpora.join([self.index.build(vectors[part.chunks]) for part in self.corpora.ranges(run)])
+        parts = self.corpora.ranges(run)
+        return sub_corpora.join([self.index.build(vectors[part.chunks], self._place(run, part)) for part in parts])
+
+    def _place(self, run: Run, part: SubCorpus) -> Path:
+        """A folder for what one index writes, with a name that no other has."""
+        place = run.workspace / (self.key if part.number is None else f"{self.key}-{part.number}")
+        place.mkdir(exist_ok=True)
+        return place
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,13 @@
 """What every vector index must satisfy."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from components.protocols import VectorIndex
+from components.protocols import Arrays, VectorIndex
 from components.records import Hits
 from tests.contracts.component_contract import ComponentContract
 from tests.contracts.ranking_checks import assert_is_ranking, rankings_of
@@ -22,6 +25,12 @@ def share_found(hits: Hits, exact: Hits) -> float:
     return sum(len(set(a) & set(b)) for a, b in pairs) / sum(len(b) for _, b in pairs)
 
 
+def built(index: VectorIndex, vectors: NDArray[np.float32]) -> Arrays:
+    """The index; what it wrote into files has no name any more, and can be read."""
+    with TemporaryDirectory() as place:
+        return index.build(vectors, Path(place))
+
+
 class VectorIndexContract(ComponentContract):
     """Contract of vector indexes; `n_vectors` is a number of them that the index can be built over."""
 
@@ -30,7 +39,7 @@ class VectorIndexContract(ComponentContract):
 
     def search(self, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """Builds and searches."""
-        return self.component.search(self.component.build(vectors), vectors, queries, depth)
+        return self.component.search(built(self.component, vectors), vectors, queries, depth)
 
     def test_has_its_role(self) -> None:
         assert isinstance(self.component, VectorIndex)

@@ -13,7 +13,7 @@ from components.vector_indexes.exact import Device, block_limits, nearest
 from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.truncated import Truncated
 from runner.engine.identity import describe
-from tests.contracts.vector_index_contract import random_vectors
+from tests.contracts.vector_index_contract import built, random_vectors
 
 GIB = 2**30
 VECTORS, QUERIES = random_vectors(300), random_vectors(7, seed=1)
@@ -53,7 +53,7 @@ def test_a_gpu_is_used_where_it_is_wanted(searches: list[dict[str, Any]], device
 
 def test_the_first_stage_of_truncated_vectors_too(searches: list[dict[str, Any]]) -> None:
     index = Truncated(16, device=Device.GPU)
-    index.search(index.build(VECTORS), VECTORS, QUERIES, 5)
+    index.search(built(index, VECTORS), VECTORS, QUERIES, 5)
     assert len(searches) == 1
 
 

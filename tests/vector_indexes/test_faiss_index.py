@@ -3,7 +3,13 @@ import pytest
 from components.errors import ComponentError
 from components.vector_indexes.faiss_index import Flat, Hnsw, IvfPq
 from tests.contracts.ranking_checks import rankings_of
-from tests.contracts.vector_index_contract import AnySizeContract, VectorIndexContract, random_vectors, share_found
+from tests.contracts.vector_index_contract import (
+    AnySizeContract,
+    VectorIndexContract,
+    built,
+    random_vectors,
+    share_found,
+)
 
 
 class TestFlat(AnySizeContract):
@@ -31,13 +37,13 @@ class TestIvfPq(VectorIndexContract):
         vectors, queries = random_vectors(2000), random_vectors(50, seed=1)
         index = IvfPq(n_lists=8, n_subvectors=32, n_bits=6, n_probes=8)
         exact = Flat().search({}, vectors, queries, 10)
-        found = index.search(index.build(vectors), vectors, queries, 50)
+        found = index.search(built(index, vectors), vectors, queries, 50)
         assert share_found(found, exact) > 0.9
 
     def test_lists_that_are_not_probed_leave_places_empty(self) -> None:
         index = IvfPq(n_lists=16, n_subvectors=16, n_bits=4, n_probes=1)
         vectors = random_vectors(64)
-        rankings = rankings_of(index.search(index.build(vectors), vectors, vectors[:8], 64))
+        rankings = rankings_of(index.search(built(index, vectors), vectors, vectors[:8], 64))
         assert all(0 < len(ranking) < 64 for ranking in rankings)
 
 
@@ -51,7 +57,7 @@ class TestIvfPq(VectorIndexContract):
 )
 def test_what_ivf_pq_cannot_be_built_over(index: IvfPq, n_vectors: int, said: str) -> None:
     with pytest.raises(ComponentError, match=said):
-        index.build(random_vectors(n_vectors))
+        built(index, random_vectors(n_vectors))
 
 
 def test_mistakes() -> None:

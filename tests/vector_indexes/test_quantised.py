@@ -12,7 +12,13 @@ from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.int8 import Int8
 from components.vector_indexes.truncated import Truncated
 from tests.contracts.ranking_checks import assert_is_ranking, rankings_of
-from tests.contracts.vector_index_contract import AnySizeContract, VectorIndexContract, random_vectors, share_found
+from tests.contracts.vector_index_contract import (
+    AnySizeContract,
+    VectorIndexContract,
+    built,
+    random_vectors,
+    share_found,
+)
 from tests.vector_indexes.clusters import clustered_vectors
 
 INDEXES = (Truncated(dimensions=32), Int8(), Binary(oversampling=16), Int8(dimensions=32), Binary(dimensions=48))
@@ -64,9 +70,9 @@ class TestInt8Alone(VectorIndexContract):
     def test_an_index_of_blocks_is_that_of_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
         vectors = random_vectors(50)
         vectors[7] = 0
-        whole = self.component.build(vectors)
+        whole = built(self.component, vectors)
         monkeypatch.setattr(similarity, "_ROWS_AT_ONCE", 8)
-        assert {name: array.tobytes() for name, array in self.component.build(vectors).items()} == {
+        assert {name: array.tobytes() for name, array in built(self.component, vectors).items()} == {
             name: array.tobytes() for name, array in whole.items()
         }
 
@@ -97,9 +103,9 @@ class TestBinaryAlone(VectorIndexContract):
     def test_an_index_of_blocks_is_that_of_one_block(self, monkeypatch: pytest.MonkeyPatch) -> None:
         vectors = random_vectors(50)
         vectors[7] = 0
-        whole = self.component.build(vectors)
+        whole = built(self.component, vectors)
         monkeypatch.setattr(similarity, "_ROWS_AT_ONCE", 8)
-        assert [array.tolist() for array in self.component.build(vectors).values()] == [
+        assert [array.tolist() for array in built(self.component, vectors).values()] == [
             array.tolist() for array in whole.values()
         ]
 
@@ -109,8 +115,8 @@ class TestRescoring:
     def test_finds_nearly_all_that_flat_finds_with_its_scores(self, index: Truncated | Int8 | Binary) -> None:
         vectors, queries = clustered_vectors(4000), clustered_vectors(50, seed=1)
         exact = Flat().search({}, vectors, queries, 20)
-        found = index.search(index.build(vectors), vectors, queries, 20)
-        alone = replace(index, rescore=False).search(index.build(vectors), vectors, queries, 20)
+        found = index.search(built(index, vectors), vectors, queries, 20)
+        alone = replace(index, rescore=False).search(built(index, vectors), vectors, queries, 20)
         assert share_found(found, exact) > 0.95
         assert share_found(alone, exact) <= share_found(found, exact)
         for chunks, scores, query in zip(found.chunk, found.score, queries, strict=True):
@@ -118,7 +124,7 @@ class TestRescoring:
 
     def test_more_candidates_than_vectors_is_the_search_of_flat(self, index: Truncated | Int8 | Binary) -> None:
         vectors, queries = clustered_vectors(200), clustered_vectors(9, seed=1)
-        found = replace(index, oversampling=20.0).search(index.build(vectors), vectors, queries, 10)
+        found = replace(index, oversampling=20.0).search(built(index, vectors), vectors, queries, 10)
         exact = Flat().search({}, vectors, queries, 10)
         np.testing.assert_array_equal(found.chunk, exact.chunk)
         np.testing.assert_allclose(found.score, exact.score, atol=1e-6)
@@ -129,7 +135,7 @@ class TestRescoring:
 
     def test_more_dimensions_than_the_vectors_have(self, index: Truncated | Int8 | Binary) -> None:
         with pytest.raises(ComponentError, match="dimensions: got 100, but the embedder's vectors have 64"):
-            replace(index, dimensions=100).build(clustered_vectors(10))
+            built(replace(index, dimensions=100), clustered_vectors(10))
 
 
 def test_rescoring_reads_only_candidates_and_leaves_padding_out() -> None:

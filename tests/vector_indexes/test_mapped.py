@@ -1,0 +1,73 @@
+"""Arrays that indexes write into files: read by memory map, and kept by the store without a copy."""
+
+import gc
+from pathlib import Path
+
+import faiss
+import numpy as np
+import pytest
+
+from components.errors import StoreError
+from components.vector_indexes.faiss_index import Hnsw
+from components.vector_indexes.mapped import index_in_file, index_over, rows_in_file
+from runner.engine.store import Store
+from tests.contracts.vector_index_contract import random_vectors
+
+
+def graph(n: int) -> faiss.Index:
+    index = faiss.IndexHNSWFlat(32, 8, faiss.METRIC_INNER_PRODUCT)
+    index.add(random_vectors(n))
+    return index
+
+
+@pytest.mark.parametrize("sizes", [(), (0,), (3,), (3, 0, 4)])
+def test_rows_of_blocks(tmp_path: Path, sizes: tuple[int, ...]) -> None:
+    blocks = [random_vectors(n, seed=i) for i, n in enumerate(sizes)]
+    found = rows_in_file(tmp_path / "rows.npy", blocks, 32)
+    assert isinstance(found, np.memmap)
+    assert found.tobytes() == b"".join(block.tobytes() for block in blocks)
+    assert (found.dtype, found.shape) == (np.float32, (sum(sizes), 32))
+
+
+def test_an_index_is_what_faiss_writes_and_is_searched_where_it_lies(tmp_path: Path) -> None:
+    index = graph(5000)
+    array = index_in_file(tmp_path / "faiss.npy", index)
+    assert isinstance(array, np.memmap)
+    assert array.tobytes() == faiss.serialize_index(index).tobytes()
+    again = index_over(array)
+    del array
+    (tmp_path / "faiss.npy").unlink()  # as if the store were pruned: what was mapped can be read still
+    gc.collect()
+    queries = random_vectors(5, seed=1)
+    for found, expected in zip(again.search(queries, 10), index.search(queries, 10), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_the_large_parts_of_an_index_are_not_copied(tmp_path: Path) -> None:
+    """Vectors that change in the file change in the index."""
+    array = index_in_file(tmp_path / "faiss.npy", graph(100))
+    vectors = random_vectors(100)
+    first = bytes(array).index(vectors.tobytes())
+    writable = np.array(array)
+    index = index_over(writable)
+    writable[first : first + vectors.nbytes] = (2 * vectors).reshape(-1).view(np.uint8)
+    score, _ = index.search(vectors[:1], 1)
+    assert score[0, 0] == pytest.approx(2, abs=1e-5)
+
+
+def test_the_store_keeps_such_files_without_a_copy(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    place = store.workspace("f" * 64)
+    built = Hnsw().build(random_vectors(300), place)
+    entry = store.write("vector_index", "f" * 64, built, seconds=0.0, made_from={})
+    assert (entry.folder / "faiss.npy").samefile(place / "faiss.npy")
+
+
+def test_a_disk_that_refuses(tmp_path: Path) -> None:
+    (tmp_path / "full.npy").symlink_to("/dev/full")
+    for write in (
+        lambda path: rows_in_file(path, [random_vectors(1000)] * 9, 32),
+        lambda path: index_in_file(path, graph(9000)),
+    ):
+        with pytest.raises(StoreError, match="the index cannot be written: No space left on device"):
+            write(tmp_path / "full.npy")
