@@ -27,13 +27,17 @@ T = TypeVar("T", covariant=True)
 
 @dataclass(frozen=True)
 class Resources:
-    """What a stage occupies while it runs. The executors of one machine count cores; GPUs and memory are for those that
-    choose between machines.
+    """What a stage occupies while it runs; 0 cores are as many as a worker has. The executors of one machine count
+    cores; GPUs, of which a stage may take a fraction, and memory are for those that choose between machines.
     """
 
-    n_cores: int = 1
-    n_gpus: int = 0
-    memory_bytes: int = 0
+    cpus: int = 0
+    gpus: float = 0.0
+    memory_gb: float = 0.0
+
+    def check(self) -> list[str]:
+        """Negative ones."""
+        return [f"{name}: got {value}, wanted at least 0" for name, value in vars(self).items() if value < 0]
 
 
 class Work(StrEnum):

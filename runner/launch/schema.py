@@ -1,8 +1,9 @@
 """From a resolved configuration to typed components: checks everything first, and reports all mistakes at once.
 
-The only file that knows `_target_`, which names a class of ours or of a package that `run.plugins` names: a
-configuration runs no other code. A node is compared with the dataclass that its `_target_` names, both ways: a key
-that is no field and a field that has neither key nor default are mistakes; values are coerced to the field's type.
+The only file that knows `_target_`, which names a component, an executor or a class of a package that `run.plugins`
+names: a configuration runs no other code. A node is compared with the dataclass that its `_target_` names, both ways:
+a key that is no field and a field that has neither key nor default are mistakes; values are coerced to the field's
+type.
 """
 
 import dataclasses
@@ -19,10 +20,13 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints
 
 from components.errors import ConfigError
 from components.json_value import Json
+from runner.engine.executors.protocol import Executor
 from runner.engine.source_code import has_code
 from runner.pipeline.cell import Cell, combination_mistakes
 
 _ROOT = "components"
+_ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
+"""Where classes of a kind are that is no role of the pipeline."""
 _PRIMITIVES = (bool, int, float, str)
 
 Annotation = Any  # the type of a field, as `get_type_hints` gives it: a class, a union, a tuple of ...
@@ -98,7 +102,7 @@ class _Builder:
     def __init__(self, plugins: Sequence[str] = (), built: dict[str, Built] | None = None) -> None:
         self.mistakes: list[str] = []
         self._built = {} if built is None else built
-        self._roots = (_ROOT, *plugins)
+        self._plugins = tuple(plugins)
         self._packages_refused: set[str] = set()
 
     def build(self, value: Json, wanted: Annotation, path: str) -> Built:
@@ -185,7 +189,7 @@ class _Builder:
         if not isinstance(node, Mapping):
             raise self._refuse(path or "the configuration", node, f"a mapping for {_names(kinds)}")
         is_settings = dataclasses.is_dataclass(wanted) and "_target_" not in node
-        cls = wanted if is_settings else self._class(node, path)
+        cls = wanted if is_settings else self._class(node, wanted, path)
         component = self._construct(cls, node, path)
         nearest = max(kinds, key=lambda kind: (not _lacking(component, kind), _n_shared(component, kind)))
         if not is_settings and (lacking := _lacking(component, nearest)):
@@ -195,10 +199,11 @@ class _Builder:
         self.mistakes += [f"{path}.{mistake}".lstrip(".") for mistake in getattr(component, "check", list)()]
         return component
 
-    def _class(self, node: Mapping[str, Json], path: str) -> type:
+    def _class(self, node: Mapping[str, Json], wanted: type, path: str) -> type:
         target = node.get("_target_")
-        if not isinstance(target, str) or not target.startswith(tuple(f"{root}." for root in self._roots)):
-            raise self._stranger(target, path)
+        roots = (_ROOTS_OF.get(wanted, _ROOT), *self._plugins)
+        if not isinstance(target, str) or not target.startswith(tuple(f"{root}." for root in roots)):
+            raise self._stranger(target, roots, path)
         module, _, name = target.rpartition(".")
         try:
             found = getattr(importlib.import_module(module), name)
@@ -214,13 +219,13 @@ class _Builder:
             raise self._refuse(f"{path}._target_", target, what)
         return found
 
-    def _stranger(self, target: Json, path: str) -> _Invalid:
+    def _stranger(self, target: Json, allowed: Sequence[str], path: str) -> _Invalid:
         """Once for each package: its other classes have the same cause and the same remedy."""
         package = target.partition(".")[0] if isinstance(target, str) and "." in target else ""
         if package in self._packages_refused:
             return _Invalid()
         self._packages_refused |= {package} if package else set()
-        roots = ", ".join(f"{root}.*" for root in self._roots)
+        roots = ", ".join(f"{root}.*" for root in allowed)
         remedy = f"for your own code name its package: run.plugins=[{package or 'my_package'}]"
         return self._refuse(f"{path}._target_", target, f"the dotted path of a class under {roots}; {remedy}")
 

@@ -15,8 +15,8 @@ from components.json_value import Json
 from runner import results
 from runner.axes import varying_axes
 from runner.display import make_console, say_error
-from runner.engine.executors import run_stages
 from runner.engine.outcome import StageRun
+from runner.engine.schedule import running
 from runner.engine.spending import SharedGate
 from runner.engine.store import open_store
 from runner.launch.headline import headline_of
@@ -111,6 +111,7 @@ class Sweep:
         cell = requests[0].cell
         self._requests = requests
         self._run = cell.run
+        self._executor = cell.executor
         self._name = cell.experiment.name
         self._prices = cell.prices
         self._makes_report = cell.run.report and not is_part  # a part of the sweep is nothing to report on
@@ -219,18 +220,18 @@ class Sweep:
         runs: dict[str, StageRun] = {}
         progress = terminal.StageProgress(self._console, order, self._run.progress)
         # Workers are forked here, before the progress bar starts a thread of its own.
-        ended = run_stages(order, self._store, self._run.n_workers, progress.within, self._gate)
-        for key, cell in by_result.items():
-            if key not in to_run:
-                self._finish_cell(cell, runs)
-        with progress:
-            for run in ended:
-                runs[run.key] = run
-                progress.finished(run.kind, 0.0 if run.reused else run.seconds)
-                for damage in run.damaged:
-                    self._console.print(f"damaged in the store, computed again: {damage}")
-                if run.key in by_result:
-                    self._finish_cell(by_result[run.key], runs)
+        with running(order, self._store, self._executor, self._run.workers, progress.within, self._gate) as ended:
+            for key, cell in by_result.items():
+                if key not in to_run:
+                    self._finish_cell(cell, runs)
+            with progress:
+                for run in ended:
+                    runs[run.key] = run
+                    progress.finished(run.kind, 0.0 if run.reused else run.seconds)
+                    for damage in run.damaged:
+                        self._console.print(f"damaged in the store, computed again: {damage}")
+                    if run.key in by_result:
+                        self._finish_cell(by_result[run.key], runs)
 
     def _finish_cell(self, cell: PlannedCell, runs: Mapping[str, StageRun]) -> None:
         folder = self._sweep_dir / cell.cell_id

@@ -50,6 +50,8 @@ from components.protocols import (
     WordTokenizer,
 )
 from components.records import Answer, Documents, Hits, Queries, Spans
+from runner.engine.executors.processes import Processes
+from runner.engine.executors.protocol import Executor
 from runner.engine.identity import parts_of
 from runner.engine.stage import Stage
 from runner.pipeline.answer_scores import answer_scores
@@ -137,6 +139,7 @@ class Cell:
     language: LanguageSettings
     run: RunSettings
     experiment: ExperimentSettings
+    executor: Executor = Processes()
     prices: Prices = NO_PRICES
     repeat: int = 0
     judge_repeat: int = 0

@@ -1,7 +1,6 @@
 """Groups of settings: which metrics are computed, and how a sweep is run and logged."""
 
 import importlib.util
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -156,10 +155,10 @@ class Pictures(Enum):
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How a sweep is run. None of these changes a number. `workers` are processes; 0 for one per core, two at most.
-    `headline` is the metric that ranks the cells; "" for the usual one. `max_requests`, `max_tokens` and `max_cost` are
-    the most that models are asked for and paid, by all processes of the sweep. `report` has the finished sweep write
-    its report, as `python -m analysis report` does.
+    """How a sweep is run. None of these changes a number. `workers` is their number; 0 for as many as the executor
+    thinks right. `headline` is the metric that ranks the cells; "" for the usual one. `max_requests`, `max_tokens` and
+    `max_cost` are the most that models are asked for and paid, by all processes of the sweep. `report` has the finished
+    sweep write its report, as `python -m analysis report` does.
     """
 
     results_dir: str
@@ -178,11 +177,6 @@ class RunSettings:
     report: bool = False
 
     is_axis: ClassVar[bool] = False
-
-    @property
-    def n_workers(self) -> int:
-        """The number of processes that is meant."""
-        return self.workers or min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 2)
 
     @property
     def budget(self) -> Budget:

@@ -1,33 +1,81 @@
-"""Runs stages in worker processes, of which one may die: its stage is found out, and the others go on."""
+"""Runs stages in worker processes of this machine. One that dies loses its own stage alone, and a new one takes its
+place.
+"""
 
+import os
+import pickle
 import signal
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 
-from components.errors import BudgetReached
 from components.openai_server.gate import Gate
-from components.processes import SpawnWithoutMain, end_with_parent
+from components.processes import end_with_parent
 from runner.engine.executors.contexts import fork_or_spawn
-from runner.engine.outcome import StageRun, inherited_failure
-from runner.engine.stage import Stage
+from runner.engine.executors.local import ThisProcess
+from runner.engine.executors.protocol import (
+    N_LOSSES,
+    AnyStage,
+    Executor,
+    Lost,
+    Room,
+    Stages,
+    Watch,
+    Workers,
+    defines_in_main,
+)
+from runner.engine.executors.resources import resources_of, unknown_kinds
+from runner.engine.outcome import StageRun
+from runner.engine.stage import Resources
 from runner.engine.store import Store
 from runner.engine.worker import Worker
 
-Stages = Mapping[str, Stage[object]]
+Models = frozenset[tuple[str, str]]
+
+_MOST_BY_DEFAULT = 2
 
 
-class _Workplace:
-    """What a worker process holds from its start: the stages, so that a task is no more than a key."""
+@dataclass(frozen=True)
+class Processes(Executor):
+    """Worker processes; by default one per core, two at most. One worker is this process itself. `resources` are those
+    of kinds of stages, of which only cores count here.
+    """
+
+    resources: Mapping[str, Resources] = field(default_factory=dict)
+
+    def check(self) -> list[str]:
+        return unknown_kinds(self.resources)
+
+    def start(self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch) -> Workers:
+        n_workers = n_workers or min(n_cores(), _MOST_BY_DEFAULT)
+        if n_workers == 1 or len(stages) < 2 or defines_in_main(stages):
+            return ThisProcess(store, gate, watch)
+        return _Processes(_Start(stages, pickle.dumps(store), gate), n_workers, self.resources)
+
+
+def n_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What a worker process starts with: the stages, so that a task is no more than a key."""
 
     stages: Stages
-    worker: Worker
+    store: bytes
+    """Pickled: a worker opens it anew, whether it is forked or not."""
+    gate: Gate | None
 
 
-def _start_worker(stages: Stages, root: Path, run_id: str, gate: Gate | None) -> None:
-    """Ctrl-C and the end of a terminal reach the whole process group: the parent ends its workers, they need not print
+def _work(start: _Start, tasks: Connection) -> None:
+    """A worker process: takes keys, and sends how their stages ended, or what was raised.
+
+    Ctrl-C and the end of a terminal reach the whole process group: the parent ends its workers, they need not print
     a traceback each. A parent that was killed cannot: they watch for its end themselves.
     """
     for name in ("SIGINT", "SIGHUP"):
@@ -35,148 +83,132 @@ def _start_worker(stages: Stages, root: Path, run_id: str, gate: Gate | None) ->
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked worker has the parent's own handler
     end_with_parent()  # it would go on asking a model that costs money
-    _Workplace.stages = stages
-    _Workplace.worker = Worker(Store(root, run_id), gate)
+    worker = Worker(pickle.loads(start.store), start.gate)  # noqa: S301 - what the parent has pickled
+    while True:
+        stage = start.stages[tasks.recv()]
+        try:
+            ended: StageRun | Exception = worker.run(stage)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
+            ended = error
+        tasks.send(ended)
 
 
-def _run_in_worker(key: str) -> StageRun:
-    return _Workplace.worker.run(_Workplace.stages[key])
-
-
-class _Pool:
-    """Worker processes. When one dies (killed for memory, say) all end, and new ones take their place. `exit_code` is
-    that of the last one that died; below 0 it is a signal.
+class _Place:
+    """A worker process: what it does, and which models it holds. One that died is followed by another when there is
+    something to do.
     """
 
-    def __init__(self, stages: Stages, store: Store, n_workers: int, gate: Gate | None) -> None:
-        self._stages, self._store, self.n_workers, self._gate = stages, store, n_workers, gate
-        self._context = fork_or_spawn()
-        self.running: dict[Future[StageRun], Stage[object]] = {}
-        self.exit_code = 0
-        self._start()
+    def __init__(self, start: _Start) -> None:
+        self._start_with = start
+        self.stage: AnyStage | None = None
+        self.models: Models = frozenset()
+        self._process: BaseProcess | None = None
+        self.tasks: Connection | None = None
 
-    def _start(self) -> None:
-        arguments = (self._stages, self._store.root, self._store.run_id, self._gate)
-        self._pool = ProcessPoolExecutor(self.n_workers, self._context, _start_worker, arguments)
-        self._pool.submit(int)  # forked workers start with the first task: now, while this process has one thread
+    def start(self, context: BaseContext) -> None:
+        """Starts the process."""
+        self.tasks, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(self._start_with, theirs))  # type: ignore[attr-defined]
+        self._process.start()
+        theirs.close()  # so that the end of the process is the end of the pipe
 
-    def submit(self, stage: Stage[object]) -> None:
-        """Runs a stage in a worker that is free."""
-        self.running[self._pool.submit(_run_in_worker, stage.key)] = stage
+    def begin(self, stage: AnyStage) -> None:
+        """Hands it a stage."""
+        if self.tasks is None:
+            self.start(fork_or_spawn())
+        self.stage = stage
+        self.models = stage.models or self.models  # loaded ones stay until others are needed
+        assert self.tasks is not None, "it was started"
+        with suppress(OSError):  # it died meanwhile, which its end of the pipe will tell
+            self.tasks.send(stage.key)
+
+    def bury(self) -> int:
+        """The process is dead: returns its exit code, below 0 the signal that killed it."""
+        exit_code = self.end()
+        self.stage, self.models = None, frozenset()
+        return exit_code
+
+    def end(self) -> int:
+        """Ends the process, whatever it does; returns its exit code."""
+        if self._process is None or self.tasks is None:
+            return 0
+        self._process.terminate()
+        self._process.join()
+        self.tasks.close()
+        exit_code = self._process.exitcode or 0
+        self._process = self.tasks = None
+        return exit_code
+
+
+class _Processes(Workers):
+    """The worker processes of one machine. Stages that are begun together share its cores."""
+
+    def __init__(self, start: _Start, n_workers: int, resources: Mapping[str, Resources]) -> None:
+        self._resources = resources
+        self._n_cores = max(n_cores(), n_workers)
+        self._places = [_Place(start) for _ in range(n_workers)]
+        self._n_losses: Counter[str] = Counter()
+        context = fork_or_spawn()
+        for place in self._places:
+            place.start(context)
+
+    def room_for(self, stage: AnyStage) -> Room:
+        idle = [place for place in self._places if not place.stage]
+        if not idle or self._cores_for(stage) > self._n_free_cores or self._is_kept_apart(stage):
+            return Room.NONE
+        if any(stage.models <= place.models for place in idle):
+            return Room.READY
+        return Room.AGAIN if any(stage.models <= place.models for place in self._places) else Room.NEW
+
+    def submit(self, stage: AnyStage) -> None:
+        idle = [place for place in self._places if not place.stage]
+        max(idle, key=lambda place: (stage.models <= place.models, not place.models)).begin(stage)
+
+    def _cores_for(self, stage: AnyStage) -> int:
+        """One that wants more cores than there are has them all."""
+        share = self._n_cores // len(self._places)
+        return min(resources_of(stage, self._resources).cpus or share, self._n_cores)
 
     @property
-    def n_free_cores(self) -> int:
-        """Of as many cores as there are workers, those that no running stage occupies."""
-        return self.n_workers - sum(stage.resources.n_cores for stage in self.running.values())
-
-    def ended(self) -> tuple[list[StageRun], list[Stage[object]]]:
-        """Waits for at least one: how stages ended, and the stages that ran when a worker died."""
-        done = wait(self.running, return_when=FIRST_COMPLETED).done
-        if not any(isinstance(future.exception(), BrokenProcessPool) for future in done):
-            runs = [future.result() for future in done]
-            for future in done:
-                del self.running[future]
-            return runs, []
-        lost = list(self.running.values())
-        self.running.clear()
-        processes = self._processes
-        self._pool.shutdown()  # terminates those that did not die
-        codes = [process.exitcode for process in processes if process.exitcode]
-        self.exit_code = next((code for code in codes if code != -signal.SIGTERM), -signal.SIGTERM)
-        self._context = SpawnWithoutMain()  # the pool's own threads may still run here
-        self._start()
-        return [], lost
+    def _running(self) -> list[AnyStage]:
+        return [place.stage for place in self._places if place.stage]
 
     @property
-    def _processes(self) -> list[BaseProcess]:
-        return list((self._pool._processes or {}).values())
+    def _n_free_cores(self) -> int:
+        return self._n_cores - sum(map(self._cores_for, self._running))
+
+    def _is_kept_apart(self, stage: AnyStage) -> bool:
+        """The last try of a stage has the machine for itself: memory may have been short for two."""
+        last_tries = [key for key, n in self._n_losses.items() if n == N_LOSSES - 1]
+        return bool(last_tries) and (stage.key not in last_tries or bool(self._running))
+
+    def ended(self) -> Sequence[StageRun | Lost]:
+        places = {place.tasks: place for place in self._places if place.tasks}
+        return [each for tasks in wait(list(places)) if (each := self._ended(places[tasks]))]  # type: ignore[index]
+
+    def _ended(self, place: _Place) -> StageRun | Lost | None:
+        assert place.tasks is not None, "it said something"
+        try:
+            run: StageRun | Exception = place.tasks.recv()
+        except (EOFError, OSError):
+            return self._died(place)
+        if isinstance(run, Exception):
+            raise run
+        place.stage = None
+        self._n_losses.pop(run.key, None)
+        return run
+
+    def _died(self, place: _Place) -> Lost | None:
+        stage = place.stage
+        exit_code = place.bury()
+        if stage is None:  # its memory was taken while it had nothing to do
+            return None
+        self._n_losses[stage.key] += 1
+        return Lost(stage.key, _how_it_ended(exit_code))
 
     def stop(self) -> None:
-        """Ends the workers, whatever they do: the store keeps no half of a result."""
-        for process in self._processes:
-            process.terminate()
-        self._pool.shutdown(cancel_futures=True)
-
-
-def run_in_processes(
-    order: Sequence[Stage[object]], store: Store, n_workers: int, gate: Gate | None = None
-) -> Iterator[StageRun]:
-    """Starts the workers, keeps each busy with the first stage of the order that is ready, and yields how stages ended.
-
-    When a worker dies, the stages that ran are run again one by one, to find out which of them it was. When a budget is
-    reached, no further stage is begun, and BudgetReached raised when those that run have ended.
-    """
-    stages = {stage.key: stage for stage in order}
-    return _run(stages, _Pool(stages, store, n_workers, gate))
-
-
-def _run(stages: Stages, pool: _Pool) -> Iterator[StageRun]:
-    waiting = dict(stages)
-    suspects: list[Stage[object]] = []
-    failed: dict[str, StageRun] = {}
-    over_budget = ""
-    try:
-        while waiting or pool.running or suspects:
-            runs = _submit_ready(pool, waiting, suspects, failed)
-            if pool.running:
-                ended, lost = pool.ended()
-                runs += ended
-                if len(lost) == 1:
-                    runs.append(_died(lost[0], pool.exit_code))
-                else:
-                    suspects += lost
-            for run in runs:
-                if run.over_budget:
-                    over_budget = run.over_budget
-                    waiting.clear()
-                    continue
-                if run.failed:
-                    failed[run.key] = run
-                yield run
-        if over_budget:
-            raise BudgetReached(over_budget)
-    finally:
-        pool.stop()
-
-
-def _submit_ready(
-    pool: _Pool,
-    waiting: dict[str, Stage[object]],
-    suspects: list[Stage[object]],
-    failed: Mapping[str, StageRun],
-) -> list[StageRun]:
-    """Hands out what is ready; returns how stages ended that need not be tried."""
-    runs: list[StageRun] = []
-    if suspects:
-        if not pool.running:  # one alone: if the worker dies again, it was this one
-            pool.submit(suspects.pop())
-        return runs
-    while stage := _first_ready(waiting, pool):
-        del waiting[stage.key]
-        if inherited := inherited_failure(stage, failed):
-            runs.append(inherited)
-            return runs  # its followers are only known to fail once this one is recorded
-        pool.submit(stage)
-    return runs
-
-
-def _first_ready(waiting: Mapping[str, Stage[object]], pool: _Pool) -> Stage[object] | None:
-    """The first stage of the order none of whose inputs is waiting or running, and for which there is room: a stage
-    that wants more cores than there are workers has them all.
-    """
-    n_free = pool.n_free_cores
-    running = {stage.key for stage in pool.running.values()}
-    for stage in waiting.values():
-        n_cores = min(stage.resources.n_cores, pool.n_workers)
-        if n_cores <= n_free and all(
-            before.key not in waiting and before.key not in running for before in stage.inputs
-        ):
-            return stage
-    return None
-
-
-def _died(stage: Stage[object], exit_code: int) -> StageRun:
-    return StageRun(stage.key, stage.kind, error=f"{stage.title}: {_how_it_ended(exit_code)}")
+        for place in self._places:
+            place.end()
 
 
 def _how_it_ended(exit_code: int) -> str:

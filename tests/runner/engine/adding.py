@@ -1,5 +1,7 @@
 """Stages that add numbers: small, and at module level, so that worker processes can load them."""
 
+import os
+import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,8 +47,23 @@ class Timed(Stage[int]):
 
 
 @dataclass(frozen=True, eq=False)
+class Mortal(Timed):
+    """Its worker dies twice."""
+
+    kind: ClassVar[str] = "mortal"
+
+    def make(self, run: Run) -> int:
+        with (Path(self.notes) / "deaths").open("a+") as deaths:
+            deaths.write("x")
+            n_tries = deaths.tell()
+        if n_tries < 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().make(run)
+
+
+@dataclass(frozen=True, eq=False)
 class Greedy(Timed):
     """Wants more cores than any test has workers."""
 
     kind: ClassVar[str] = "greedy"
-    resources: ClassVar[Resources] = Resources(n_cores=64)
+    resources: ClassVar[Resources] = Resources(cpus=64)

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 from components.errors import ComponentError, DamagedEntryError
-from runner.engine.executors import processes, run_stages
+from runner.engine.executors import processes
+from runner.engine.executors.processes import Processes
 from runner.engine.outcome import StageRun
 from runner.engine.run import Run
+from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Entry, Store
 from runner.engine.worker import Worker, read_kept
@@ -57,7 +59,7 @@ def later(store: Store) -> Store:
 
 def run(order: Sequence[Stage[int]], store: Store, n_workers: int = 1) -> dict[str, StageRun]:
     """How the stages ended, by kind."""
-    return {ended.kind: ended for ended in run_stages(order, store, n_workers, lambda *_: None)}
+    return {ended.kind: ended for ended in run_stages(order, store, Processes(), n_workers)}
 
 
 def result(store: Store, stage: Stage[int]) -> int:
@@ -103,7 +105,9 @@ class TestResults:
             return add(stage, run)
 
         order = chain(right=add_slowly)
-        list(run_stages(order, store, 1, lambda stage, done, total: seen.append((stage.kind, done, total))))
+        list(
+            run_stages(order, store, Processes(), 1, lambda stage, done, total: seen.append((stage.kind, done, total)))
+        )
         assert seen == [("right", 1, 2)]
 
 
@@ -255,6 +259,24 @@ def end_this_process(stage: Sum, run: Run) -> int:
     raise AssertionError("not reached")
 
 
+def die_again(stage: Sum, run: Run) -> int:
+    add(stage, run)
+    return end_this_process(stage, run)
+
+
+def die_twice(stage: Sum, run: Run) -> int:
+    added = add(stage, run)
+    if noted(Path(stage.component.calls)).count(stage.kind) < 3:  # type: ignore[union-attr]  # all have one here
+        end_this_process(stage, run)
+    return added
+
+
+def add_in_a_while(stage: Sum, run: Run) -> int:
+    """So that the stages beside it end first."""
+    time.sleep(0.3)
+    return add(stage, run)
+
+
 def leave(stage: Sum, run: Run) -> int:
     """As no component should."""
     os._exit(3)
@@ -296,7 +318,7 @@ def beat_for_ever(folder: str, method: str) -> None:
     processes.fork_or_spawn = lambda: multiprocessing.get_context(method)
     component = Adder(calls=f"{folder}/beats")
     order = [Left(component, compute=beat), Right(component, compute=beat)]
-    list(run_stages(order, Store(Path(folder) / "store"), 2, lambda *_: None))
+    list(run_stages(order, Store(Path(folder) / "store"), Processes(), 2))
 
 
 class TestProcesses:
@@ -322,6 +344,19 @@ class TestProcesses:
             kind: (ended.key, ended.error) for kind, ended in together.items()
         }
         assert result(one, order[2]) == result(many, order[2])
+
+    def test_a_stage_that_kills_its_worker_again_and_again_fails_alone(self, store: Store, calls: Path) -> None:
+        beside = Right(Adder(2, calls=str(calls)), compute=add_in_a_while)
+        ended = run([*chain(calls, left=die_again)[:2], beside], store, n_workers=2)
+        assert {kind: one.failed for kind, one in ended.items()} == {"source": False, "left": True, "right": False}
+        assert noted(calls).count("left") == 3
+        assert noted(calls).count("right") == 1, "what ran beside it is neither blamed nor run again"
+        assert ended["left"].error.endswith("; it was tried 3 times")
+
+    def test_a_stage_whose_worker_dies_twice_succeeds(self, store: Store, calls: Path) -> None:
+        ended = run(chain(calls, left=die_twice), store, n_workers=2)
+        assert not any(one.failed for one in ended.values())
+        assert noted(calls).count("left") == 3
 
     def test_one_that_is_killed_is_its_stages_failure(self, store: Store) -> None:
         ended = run(chain(left=end_this_process), store, n_workers=2)

@@ -8,9 +8,10 @@ import pytest
 
 from components.errors import ComponentError
 from components.llms.scripted import Scripted
-from runner.engine.executors import run_stages
+from runner.engine.executors.local import Local
 from runner.engine.plan import Plan, make_plan
 from runner.engine.run import Run
+from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top, request
@@ -27,7 +28,7 @@ def models(plan: Plan) -> list[str]:
 
 
 def run_all(plan: Plan, store: Store) -> None:
-    assert not any(run.failed for run in run_stages(plan.order, store, 1, lambda *_: None))
+    assert not any(run.failed for run in run_stages(plan.order, store, Local()))
 
 
 class TestCounts:

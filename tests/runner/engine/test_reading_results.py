@@ -9,10 +9,11 @@ import pytest
 
 from runner.engine.cache import Cache
 from runner.engine.codecs import Codec, Parts
-from runner.engine.executors.inline import run_inline
+from runner.engine.executors.local import Local
 from runner.engine.outcome import StageRun
 from runner.engine.plan import make_plan
 from runner.engine.run import Run
+from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store, entries
 from tests.runner.engine.adding import Number
@@ -46,7 +47,7 @@ class _Other(Number):
 
 def run(store: Store, *wanted: Stage[int]) -> list[StageRun]:
     order = make_plan([(stage, 1) for stage in wanted], store).order
-    return list(run_inline(order, store, lambda stage, done, total: None))
+    return list(run_stages(order, store, Local()))
 
 
 def test_stages_with_functions_of_equal_names_are_told_apart(tmp_path: Path) -> None:

@@ -4,14 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from runner.engine.executors import run_stages
+from runner.engine.executors.processes import Processes
+from runner.engine.executors.protocol import AnyStage, Room
+from runner.engine.executors.resources import ByKind
 from runner.engine.plan import make_plan
+from runner.engine.schedule import nobody_watches, run_stages
+from runner.engine.stage import Resources
 from runner.engine.store import Store
-from tests.runner.engine.adding import Greedy, Timed
+from tests.runner.engine.adding import Greedy, Mortal, Timed
 
 
 def _spans(notes: Path) -> dict[str, tuple[float, float]]:
-    return {path.name: tuple(map(float, path.read_text().split())) for path in notes.iterdir()}  # type: ignore[misc]
+    return {path.name: tuple(map(float, path.read_text().split())) for path in notes.glob("*-*")}  # type: ignore[misc]
 
 
 def _n_beside(name: str, spans: dict[str, tuple[float, float]]) -> int:
@@ -27,8 +31,34 @@ def test_a_stage_that_wants_more_cores_than_there_are_workers_runs_alone(tmp_pat
     stages = [Timed(n, str(notes)) for n in range(4)] + [Greedy(n, str(notes)) for n in range(2)]
     store = Store(tmp_path / "store")
     order = make_plan([(stage, 1) for stage in stages], store).order
-    runs = list(run_stages(order, store, n_workers, lambda stage, done, total: None))
+    runs = list(run_stages(order, store, Processes(), n_workers))
     assert [run.error for run in runs] == [""] * 6
     spans = _spans(notes)
     assert [_n_beside(f"greedy-{n}", spans) for n in range(2)] == [0, 0]
     assert max(_n_beside(f"timed-{n}", spans) for n in range(4)) >= 1, "the others do run side by side"
+
+
+def test_the_last_try_of_a_stage_whose_worker_died_has_the_machine_for_itself(tmp_path: Path) -> None:
+    """Two that fit into the memory one by one would kill each other again and again."""
+    stages = [Mortal(0, str(tmp_path)), *(Timed(n, str(tmp_path)) for n in range(4))]
+    runs = list(run_stages(stages, Store(tmp_path / "store"), Processes(), 2))
+    assert [run.error for run in runs] == [""] * 5
+    assert _n_beside("mortal-0", _spans(tmp_path)) == 0
+
+
+def test_the_executors_settings_count_for_a_kind(tmp_path: Path) -> None:
+    stages: list[AnyStage] = [Greedy(0, str(tmp_path)), Greedy(1, str(tmp_path)), Timed(0, str(tmp_path))]
+    given: list[tuple[ByKind, bool]] = [({}, False), ({"greedy": Resources(cpus=1)}, True)]
+    for resources, has_room in given:
+        workers = Processes(resources).start(
+            {stage.key: stage for stage in stages}, Store(tmp_path), None, 2, nobody_watches
+        )
+        workers.submit(stages[2])
+        assert (workers.room_for(stages[0]) is not Room.NONE) == has_room
+        workers.stop()
+
+
+def test_settings_for_a_kind_that_is_not_there_are_a_mistake() -> None:
+    (mistake,) = Processes({"gredy": Resources()}).check()
+    assert mistake == "resources.gredy: no stage is of this kind; did you mean greedy?"
+    assert Resources(cpus=-1, gpus=0.5).check() == ["cpus: got -1, wanted at least 0"]

@@ -8,6 +8,7 @@ from components.chunkers.sentence import SentencePacking
 from components.errors import ConfigError
 from components.fusions.rrf import ReciprocalRank
 from components.metrics.trec import TrecMeasures
+from runner.engine.executors.local import Local
 from runner.launch.schema import CellBuilder, build_cell
 from runner.pipeline.cell import Cell
 from tests.runner.sweeping import compose_job
@@ -171,6 +172,18 @@ class TestTargets:
         (mistake,) = mistakes_of(default, llm___target_=target)
         assert mistake.startswith(f"llm._target_: got {target!r}")
         assert "wanted the dotted path of a class under components.*; for your own code" in mistake
+
+    def test_of_executors_lie_among_these_and_of_components_do_not(self, default: Any) -> None:
+        target = "runner.engine.executors.local.Local"
+        (mistake,) = mistakes_of(default, llm___target_=target)
+        assert "wanted the dotted path of a class under components.*;" in mistake
+        assert built({**default, "executor": {"_target_": target}}).executor == Local()
+        (mistake,) = mistakes_of(default, executor___target_="components.rerankers.none.NoReranker")
+        assert "wanted the dotted path of a class under runner.engine.executors.*;" in mistake
+
+    def test_of_executors_know_the_kinds_of_stages(self, default: Any) -> None:
+        (mistake,) = mistakes_of(default, executor__resources={"vector": {"cpus": 4}})
+        assert mistake.startswith("executor.resources.vector: no stage is of this kind; did you mean vectors")
 
     @pytest.mark.parametrize("target", ["components.llms.nothing.Here", "components.llms.scripted.Nothing"])
     def test_must_be_importable(self, default: Any, target: str) -> None:

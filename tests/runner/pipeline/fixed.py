@@ -70,9 +70,10 @@ from components.sparse_indexes.token_weights import TokenWeights
 from components.tokenizers.character_bigrams import CharacterBigrams
 from components.tokenizers.jieba_words import JiebaWords
 from components.vector_indexes.faiss_index import Flat
-from runner.engine.executors.inline import run_inline
+from runner.engine.executors.local import Local
 from runner.engine.outcome import StageRun
 from runner.engine.plan import make_plan
+from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.pipeline.cell import Cell, Graph, graph_of
@@ -519,7 +520,7 @@ def graph_in(store: Store, cell: Cell) -> Graph:
 def run_all(store: Store, *wanted: Stage[Any]) -> list[StageRun]:
     """Runs what is needed for some stages; fails the test if one of them fails."""
     order = make_plan([(stage, 1) for stage in wanted], store).order
-    runs = list(run_inline(order, store, lambda stage, done, total: None))
+    runs = list(run_stages(order, store, Local()))
     errors = [run.error for run in runs if run.failed]
     assert not errors, "\n".join(errors)
     return runs

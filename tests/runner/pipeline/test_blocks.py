@@ -14,8 +14,9 @@ from components.protocols import EmbedderState
 from components.records import Passages
 from components.retrievers.dense import Dense
 from components.vector_indexes.faiss_index import Flat
-from runner.engine.executors.inline import run_inline
+from runner.engine.executors.local import Local
 from runner.engine.plan import make_plan
+from runner.engine.schedule import run_stages
 from runner.engine.store import Store
 from runner.pipeline import dense
 from runner.pipeline.dense import ChunkVectors
@@ -95,10 +96,10 @@ def _break_off(store: Store, with_error: type[BaseException]) -> None:
     Breakable.breaks_at, Breakable.with_error = 3, with_error
     order = make_plan([(vectors_in(store), 1)], store).order
     if issubclass(with_error, Exception):
-        assert [run.kind for run in run_inline(order, store, lambda *_: None) if run.failed] == ["vectors"]
+        assert [run.kind for run in run_stages(order, store, Local()) if run.failed] == ["vectors"]
     else:
         with pytest.raises(with_error):
-            list(run_inline(order, store, lambda *_: None))
+            list(run_stages(order, store, Local()))
     Breakable.breaks_at = 0
 
 

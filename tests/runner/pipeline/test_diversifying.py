@@ -10,8 +10,9 @@ import pytest
 
 from components.diversity.none import KeepAll
 from components.records import Hits, Passages
-from runner.engine.executors.inline import run_inline
+from runner.engine.executors.local import Local
 from runner.engine.plan import make_plan
+from runner.engine.schedule import run_stages
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_OK
 from tests.runner.pipeline.fixed import bm25, fixed_cell, graph_in
@@ -68,5 +69,5 @@ class MakesUp(KeepAll):
 def test_hits_that_were_not_found_are_an_error(tmp_path: Path) -> None:
     store = Store(tmp_path)
     graph = graph_in(store, fixed_cell(retriever=bm25(), diversity=MakesUp()))
-    runs: Sequence[object] = list(run_inline(make_plan([(graph.result, 1)], store).order, store, lambda *_: None))
+    runs: Sequence[object] = list(run_stages(make_plan([(graph.result, 1)], store).order, store, Local()))
     assert any("MakesUp: of query 0 the hits" in getattr(each, "error", "") for each in runs)

@@ -15,8 +15,9 @@ from components.late_interaction import score_pairs
 from components.records import Hits, Passages
 from components.rerankers.late_interaction import LateInteraction
 from components.rerankers.none import NoReranker
-from runner.engine.executors.inline import run_inline
+from runner.engine.executors.local import Local
 from runner.engine.plan import make_plan
+from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.pipeline import encoded
@@ -100,7 +101,7 @@ def test_what_was_encoded_before_a_kill_is_not_encoded_again(tmp_path: Path) -> 
     store, whole = Store(tmp_path / "broken"), Store(tmp_path / "whole")
     Breakable.breaks_at = 3
     with pytest.raises(KeyboardInterrupt):
-        list(run_inline(make_plan([(*stages(store, EncodedChunks), 1)], store).order, store, lambda *_: None))
+        list(run_stages(make_plan([(*stages(store, EncodedChunks), 1)], store).order, store, Local()))
     Breakable.breaks_at = 0
     assert len(Breakable.calls) == 2
     run_all(store, *stages(store, EncodedChunks))
@@ -183,5 +184,5 @@ def test_an_encoder_that_loses_a_text(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(LetterHeads, "encode_chunks", shorter)
     store = Store(tmp_path)
     order = make_plan([(*stages(store, EncodedChunks), 1)], store).order
-    (error,) = [run.error for run in run_inline(order, store, lambda *_: None) if run.failed]
+    (error,) = [run.error for run in run_stages(order, store, Local()) if run.failed]
     assert "Breakable: got" in str(error)

@@ -13,8 +13,9 @@ from components.expanders.history import ConversationHistory
 from components.expanders.none import NoExpander
 from components.protocols import QueryVariant
 from components.records import Hits, Queries, Sample
-from runner.engine.executors.inline import run_inline
+from runner.engine.executors.local import Local
 from runner.engine.plan import make_plan
+from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.pipeline.cell import Graph
@@ -140,7 +141,7 @@ def test_a_sample_without_a_query_is_refused(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (stage,) = stages(graph_in(store, fixed_cell(expander=Forgetful())), "queries")
     order = make_plan([(stage, 1)], store).order
-    (failed,) = [run for run in run_inline(order, store, lambda *_: None) if run.failed]
+    (failed,) = [run for run in run_stages(order, store, Local()) if run.failed]
     assert "Forgetful: queries came for 3 of 4 samples, wanted one or more for each" in failed.error
 
 
@@ -149,5 +150,5 @@ def test_several_queries_without_a_fusion_say_what_to_do(tmp_path: Path) -> None
     graph = graph_in(store, fixed_cell(expander=Words(), retriever=bm25()))
     (stage,) = stages(graph, "sample_hits")
     order = make_plan([(stage, 1)], store).order
-    (failed,) = [run for run in run_inline(order, store, lambda *_: None) if run.failed]
+    (failed,) = [run for run in run_stages(order, store, Local()) if run.failed]
     assert "the retriever has no fusion to join their rankings" in failed.error

@@ -1,0 +1,44 @@
+"""Runs stages one after another in this process: nothing to start, and progress within long stages is seen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from components.openai_server.gate import Gate
+from runner.engine.executors.protocol import AnyStage, Executor, Lost, Room, Stages, Watch, Workers
+from runner.engine.outcome import StageRun
+from runner.engine.store import Store
+from runner.engine.worker import Worker
+
+
+@dataclass(frozen=True)
+class Local(Executor):
+    """The process that was started, whatever number of workers is wanted."""
+
+    def check(self) -> list[str]:
+        return []
+
+    def start(self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch) -> Workers:
+        return ThisProcess(store, gate, watch)
+
+
+class ThisProcess(Workers):
+    """One place. A stage runs while its end is waited for."""
+
+    def __init__(self, store: Store, gate: Gate | None, watch: Watch) -> None:
+        self._worker = Worker(store, gate)
+        self._watch = watch
+        self._stage: AnyStage | None = None
+
+    def room_for(self, stage: AnyStage) -> Room:
+        return Room.NONE if self._stage else Room.READY
+
+    def submit(self, stage: AnyStage) -> None:
+        self._stage = stage
+
+    def ended(self) -> Sequence[StageRun | Lost]:
+        stage, self._stage = self._stage, None
+        assert stage is not None, "one was submitted: there is always room"
+        return [self._worker.run(stage, lambda done, total: self._watch(stage, done, total))]
+
+    def stop(self) -> None:
+        """Nothing runs beside the caller."""

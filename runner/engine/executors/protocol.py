@@ -1,0 +1,85 @@
+"""What an executor is: it starts places where stages run, hands them stages, and says how these ended.
+
+Which stage is next, what fails with it and how often a stage is tried is the schedule's: see `runner.engine.schedule`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar, Protocol
+
+from components.openai_server.gate import Gate
+from runner.engine.outcome import StageRun
+from runner.engine.stage import Stage
+from runner.engine.store import Store
+
+AnyStage = Stage[object]
+Stages = Mapping[str, AnyStage]
+Watch = Callable[[AnyStage, int, int], None]
+"""Told of a long stage that so many of so many steps are done."""
+
+N_LOSSES = 3
+"""A stage under which so many workers died is given up: it is what kills them."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A stage whose worker died under it. `why` says for users how it died and what to do, after "TITLE: ". Of a stage
+    whose worker nobody can tell, none is said to be lost: it merely ran beside it.
+    """
+
+    key: str
+    why: str
+
+
+class Room(IntEnum):
+    """What it would mean to begin a stage now; of several stages the one with the largest is begun first."""
+
+    NONE = 0
+    """All places are taken, or too little of what it needs is free."""
+    AGAIN = 1
+    """There is a place, which would load models that another one holds: better than to stand idle."""
+    NEW = 2
+    """There is a place, which would load models that none holds."""
+    READY = 3
+    """There is a place that holds its models, or it needs none."""
+
+
+class Workers(Protocol):
+    """Places where stages run, as an executor started them."""
+
+    def room_for(self, stage: AnyStage) -> Room:
+        """Whether it can begin now. Stages of one kind with equal models have the same room."""
+
+    def submit(self, stage: AnyStage) -> None:
+        """Begins a stage for which there is room, in the place that suits it best."""
+
+    def ended(self) -> Sequence[StageRun | Lost]:
+        """Waits until a stage ended, and says how; or until there is more room, and says nothing.
+
+        Raises what a worker could not return, such as a StoreError, and what leaves no worker at all.
+        """
+
+    def stop(self) -> None:
+        """Ends the workers, whatever they do: the store keeps no half of a result. May be called again."""
+
+
+class Executor(Protocol):
+    """A way to run stages: a frozen dataclass that `executor` in the configuration chooses. It changes no result."""
+
+    is_axis: ClassVar[bool] = False
+
+    def check(self) -> list[str]:
+        """Mistakes of its settings, packages that are missing among them."""
+
+    def start(self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch) -> Workers:
+        """Starts workers that hold all stages, by key, and what these read: to hand out a stage is to send its key.
+
+        `n_workers` is how many there are, 0 for as many as the executor thinks right. `gate` is passed by all attempts
+        to ask a model. `watch` is called from long stages where that is possible.
+        """
+
+
+def defines_in_main(stages: Stages) -> bool:
+    """Whether a component is of the program's main module: what that defines is there in this process alone."""
+    return any(type(part).__module__ == "__main__" for stage in stages.values() for part in stage.components())

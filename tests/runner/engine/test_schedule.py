@@ -1,0 +1,147 @@
+"""Which stage is next, whatever runs them; what becomes of those whose worker died."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from components.errors import BudgetReached
+from components.openai_server.gate import Gate
+from runner.engine.executors.protocol import AnyStage, Executor, Lost, Room, Stages, Watch, Workers
+from runner.engine.outcome import StageRun
+from runner.engine.schedule import run_stages, running
+from runner.engine.store import Store
+from tests.runner.engine.adding import Number
+from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top
+
+
+@dataclass
+class Scripted(Workers):
+    """Runs nothing: stages end as `ends` says for their kind (one for each try), and well if it says nothing."""
+
+    ends: Mapping[str, list[str]] = field(default_factory=dict)
+    n_places: int = 1
+    rooms: Mapping[str, Room] = field(default_factory=dict)
+    begun: list[str] = field(default_factory=list)
+    n_looks: int = 0
+    is_stopped: bool = False
+
+    def __post_init__(self) -> None:
+        self._running: list[AnyStage] = []
+
+    def room_for(self, stage: AnyStage) -> Room:
+        self.n_looks += 1
+        return self.rooms.get(stage.kind, Room.READY) if len(self._running) < self.n_places else Room.NONE
+
+    def submit(self, stage: AnyStage) -> None:
+        self._running.append(stage)
+        self.begun.append(stage.kind)
+
+    def ended(self) -> Sequence[StageRun | Lost]:
+        stage = self._running.pop(0)
+        end = self.ends[stage.kind].pop(0) if self.ends.get(stage.kind) else ""
+        if end == "lost":
+            return [Lost(stage.key, "its machine is gone")]
+        is_budget = end == "budget"
+        return [StageRun(stage.key, stage.kind, over_budget=end * is_budget, error=end * (not is_budget))]
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+@dataclass(frozen=True)
+class Given(Executor):
+    """Workers that were made before."""
+
+    workers: Workers
+
+    def check(self) -> list[str]:
+        return []
+
+    def start(self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch) -> Workers:
+        return self.workers
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def diamond() -> list[Sum]:
+    """source -> left, right -> top."""
+    source = Source(Adder(1))
+    left, right = Left(Adder(1), {"source": source}), Right(Adder(2), {"source": source})
+    return [source, left, right, Top(Adder(1), {"left": left, "right": right})]
+
+
+def errors(workers: Workers, store: Store, order: Sequence[AnyStage] = ()) -> dict[str, str]:
+    """By kind."""
+    return {run.kind: run.error for run in run_stages(order or diamond(), store, Given(workers))}
+
+
+class TestOrder:
+    def test_is_the_plans_and_inputs_come_first(self, store: Store) -> None:
+        workers = Scripted()
+        errors(workers, store)
+        assert workers.begun == ["source", "left", "right", "top"]
+
+    def test_what_needs_no_loading_goes_first_and_the_rest_rather_than_stand_idle(self, store: Store) -> None:
+        workers = Scripted(rooms={"left": Room.AGAIN, "source": Room.NEW, "right": Room.READY})
+        errors(workers, store, [Left(Adder(1)), Source(Adder(1)), Right(Adder(1))])
+        assert workers.begun == ["right", "source", "left"]
+
+    def test_takes_no_time_that_grows_with_the_plan(self, store: Store) -> None:
+        stages = [Number(n) for n in range(3000)]
+        workers = Scripted(n_places=2)
+        assert len(list(run_stages(stages, store, Given(workers)))) == 3000
+        assert workers.n_looks < 3 * len(stages)
+
+    def test_waits_for_room(self, store: Store) -> None:
+        class Growing(Scripted):
+            """Has a place only after a while."""
+
+            n_places = 0
+
+            def ended(self) -> Sequence[StageRun | Lost]:
+                if self._running:
+                    return super().ended()
+                self.n_places += 1
+                return []
+
+        assert errors(Growing(n_places=0), store) == dict.fromkeys(("source", "left", "right", "top"), "")
+
+
+class TestLosses:
+    def test_twice_are_made_good(self, store: Store) -> None:
+        workers = Scripted({"left": ["lost", "lost"]})
+        assert set(errors(workers, store).values()) == {""}
+        assert workers.begun.count("left") == 3
+
+    def test_three_times_are_the_stages_failure_and_of_what_hangs_on_it(self, store: Store) -> None:
+        workers = Scripted({"left": ["lost"] * 3, "right": ["lost"] * 2}, n_places=2)
+        told = "left: its machine is gone; it was tried 3 times"
+        assert errors(workers, store) == {"source": "", "left": told, "right": "", "top": told}
+        assert "top" not in workers.begun
+
+
+class TestEnds:
+    def test_a_budget_ends_it_when_what_runs_has_ended(self, store: Store) -> None:
+        workers = Scripted({"left": ["budget"]}, n_places=2)
+        with pytest.raises(BudgetReached, match="budget"):
+            list(run_stages(diamond(), store, Given(workers)))
+        assert workers.begun == ["source", "left", "right"]
+        assert workers.is_stopped
+
+    def test_workers_end_with_the_context_even_if_nobody_asks_for_a_stage(self, store: Store) -> None:
+        workers = Scripted()
+        with running(diamond(), store, Given(workers)):
+            assert not workers.is_stopped
+        assert workers.is_stopped
+
+    def test_a_failure_of_an_input_comes_once_however_many_lead_to_it(self, store: Store) -> None:
+        workers = Scripted({"source": ["no"]})
+        runs = list(run_stages(diamond(), store, Given(workers)))
+        assert sorted((run.kind, run.error) for run in runs) == [
+            (kind, "no") for kind in ("left", "right", "source", "top")
+        ]
