@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
+from pathlib import Path
 
 from components.errors import BudgetReached
 from components.openai_server.gate import Gate
@@ -27,9 +28,10 @@ def run_stages(
     n_workers: int = 0,
     watch: Watch = nobody_watches,
     gate: Gate | None = None,
+    folder: Path = Path(),
 ) -> Iterator[StageRun]:
     """As `running`, for those who start nothing between the workers and the first stage."""
-    with running(order, store, executor, n_workers, watch, gate) as ended:
+    with running(order, store, executor, n_workers, watch, gate, folder) as ended:
         yield from ended
 
 
@@ -41,6 +43,7 @@ def running(
     n_workers: int = 0,
     watch: Watch = nobody_watches,
     gate: Gate | None = None,
+    folder: Path = Path(),
 ) -> Iterator[Iterator[StageRun]]:
     """Starts workers, which end with the context. What it gives runs stages, each after its inputs, and yields how they
     ended, in no particular order.
@@ -48,7 +51,7 @@ def running(
     `gate` is passed by all attempts to ask a model. Raises BudgetReached, once what was under way has ended, if it
     lets no more of them through. For the others see `Executor.start`.
     """
-    workers = executor.start({stage.key: stage for stage in order}, store, gate, n_workers, watch)
+    workers = executor.start({stage.key: stage for stage in order}, store, gate, n_workers, watch, folder)
     try:
         yield _Schedule(order, workers).ended()
     finally:

@@ -220,7 +220,8 @@ class Sweep:
         runs: dict[str, StageRun] = {}
         progress = terminal.StageProgress(self._console, order, self._run.progress)
         # Workers are forked here, before the progress bar starts a thread of its own.
-        with running(order, self._store, self._executor, self._run.workers, progress.within, self._gate) as ended:
+        settings = self._executor, self._run.workers, progress.within, self._gate, self._sweep_dir
+        with running(order, self._store, *settings) as ended:
             for key, cell in by_result.items():
                 if key not in to_run:
                     self._finish_cell(cell, runs)

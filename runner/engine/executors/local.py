@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from components.openai_server.gate import Gate
 from runner.engine.executors.protocol import AnyStage, Executor, Lost, Room, Stages, Watch, Workers
@@ -17,7 +18,9 @@ class Local(Executor):
     def check(self) -> list[str]:
         return []
 
-    def start(self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch) -> Workers:
+    def start(
+        self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
+    ) -> Workers:
         return ThisProcess(store, gate, watch)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 from components.openai_server.gate import Gate
 from components.processes import end_with_parent
@@ -50,7 +51,9 @@ class Processes(Executor):
     def check(self) -> list[str]:
         return unknown_kinds(self.resources)
 
-    def start(self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch) -> Workers:
+    def start(
+        self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
+    ) -> Workers:
         n_workers = n_workers or min(n_cores(), _MOST_BY_DEFAULT)
         if n_workers == 1 or len(stages) < 2 or defines_in_main(stages):
             return ThisProcess(store, gate, watch)

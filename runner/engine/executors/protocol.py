@@ -6,6 +6,7 @@ Which stage is next, what fails with it and how often a stage is tried is the sc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import ClassVar, Protocol
 
 from components.openai_server.gate import Gate
@@ -72,11 +73,14 @@ class Executor(Protocol):
     def check(self) -> list[str]:
         """Mistakes of its settings, packages that are missing among them."""
 
-    def start(self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch) -> Workers:
+    def start(
+        self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
+    ) -> Workers:
         """Starts workers that hold all stages, by key, and what these read: to hand out a stage is to send its key.
 
         `n_workers` is how many there are, 0 for as many as the executor thinks right. `gate` is passed by all attempts
-        to ask a model. `watch` is called from long stages where that is possible.
+        to ask a model. `watch` is called from long stages where that is possible. `folder` is that of the sweep's
+        results: what workers say may be kept in it.
         """
 
 

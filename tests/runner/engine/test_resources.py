@@ -51,7 +51,7 @@ def test_the_executors_settings_count_for_a_kind(tmp_path: Path) -> None:
     given: list[tuple[ByKind, bool]] = [({}, False), ({"greedy": Resources(cpus=1)}, True)]
     for resources, has_room in given:
         workers = Processes(resources).start(
-            {stage.key: stage for stage in stages}, Store(tmp_path), None, 2, nobody_watches
+            {stage.key: stage for stage in stages}, Store(tmp_path), None, 2, nobody_watches, tmp_path
         )
         workers.submit(stages[2])
         assert (workers.room_for(stages[0]) is not Room.NONE) == has_room

@@ -59,7 +59,9 @@ class Given(Executor):
     def check(self) -> list[str]:
         return []
 
-    def start(self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch) -> Workers:
+    def start(
+        self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
+    ) -> Workers:
         return self.workers
 
 
