@@ -95,6 +95,7 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
     if dry_run:
         console.print(f"would remove {len(chosen)} results, {size}, and {len(leftovers)} leftovers of killed runs")
         return 0
+    store.writers.clear_away()
     for entry in chosen:
         store.discard(entry)
     for path in leftovers:
@@ -104,11 +105,17 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
 
 
 def _leftovers(store: Store, before: float, stage: str) -> list[Path]:
-    leftovers = [path for path in (store.root / "tmp").iterdir() if path.stat().st_mtime < time.time() - _DAY_S]
+    kept_a_day = [*_files(store, "tmp"), *store.left_locks()]
+    leftovers = [path for path in kept_a_day if path.stat().st_mtime < time.time() - _DAY_S]
     # What was paid for goes only when it is named; what can be had again for a moment's work goes by age.
     for folder in ("replies",) if stage == "replies" else () if stage else ("workspaces", "pair_scores"):
-        leftovers += [path for path in _files(store, folder) if path.stat().st_mtime <= before]
+        leftovers += [path for path in _files(store, folder) if _last_changed(path) <= before]
     return leftovers
+
+
+def _last_changed(folder: Path) -> float:
+    """What is appended to a file changes the file alone."""
+    return max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
 
 
 def _parser() -> argparse.ArgumentParser:

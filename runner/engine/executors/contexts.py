@@ -7,6 +7,7 @@ import threading
 from multiprocessing.context import BaseContext
 
 from components.processes import SpawnWithoutMain
+from runner.engine.store.heartbeat import heartbeat
 
 
 def fork_or_spawn() -> BaseContext:
@@ -19,7 +20,7 @@ def fork_or_spawn() -> BaseContext:
 
     is_safe = (
         os.name == "posix"
-        and threading.active_count() == 1
+        and threading.active_count() - heartbeat.n_threads == 1  # that one rests meanwhile
         and "torch" not in sys.modules
         and all(library["user_api"] != "openmp" for library in threadpool_info())
     )

@@ -2,11 +2,12 @@
 
     <root>/store.json                   the format's version
     <root>/entries/<kind>/<ke>/<key>/   one result: its files, and manifest.json with their checksums, written last
-    <root>/replies/<key>.jsonl          all replies that a model gave for one purpose, one a line, by request
+    <root>/replies/<key>/<writer>.jsonl all replies that a model gave for one purpose, one a line, by request
     <root>/pair_scores/<key>/           scores of a reranker by query and chunk, in blocks named by their checksums
     <root>/workspaces/<key>/            what a long stage that was broken off has made so far, in such blocks
     <root>/limits/<account>             when servers with rate limits may be asked next, for all who ask them
-    <root>/locks/<key>.lock             held while a result is computed
+    <root>/writers/<writer>             a sign of life of each process that writes
+    <root>/locks/<key>.lock             which of them computes a result
     <root>/runs/                        what the sweeps that are under way need, so that prune leaves it
     <root>/tmp/                         results being written; what a killed process left is removed by prune
 

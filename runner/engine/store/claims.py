@@ -2,6 +2,9 @@
 
 A claim is a lock of the operating system on a byte of a file: it goes when its holder dies, and needs no cleaning up.
 The system goes through the list of a file's locks for each new one, so the bytes are those of several files.
+
+Between hosts they hold only if the file system passes such locks on. Where it does not, each host asks for what the
+other asks for at the same moment: both pay, both keep their replies, and nothing breaks.
 """
 
 import os

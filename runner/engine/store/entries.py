@@ -28,10 +28,11 @@ from runner.engine.store.files import (
     sync,
     write_part,
 )
+from runner.engine.store.key_locks import leased, left_locks
 from runner.engine.store.leases import Leases
-from runner.engine.store.locks import held
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.replies import Replies
+from runner.engine.store.writers import Writers
 
 T = TypeVar("T")
 
@@ -155,6 +156,7 @@ class Store:
         """`run_id` is the run that writes; "" for a reader. Raises StoreError."""
         self.root = root
         self.run_id = run_id
+        self.writers = Writers(root / "writers")
         self._found: dict[tuple[str, str], Entry] = {}
         self._made_with: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
         self._replies: dict[str, Replies] = {}
@@ -333,13 +335,17 @@ class Store:
         shutil.rmtree(removed, ignore_errors=True)
 
     def lock(self, kind: str, key: str) -> AbstractContextManager[None]:
-        """Held while a result is computed: others wait, then find it. Released when its holder dies."""
-        return held(self.root / "locks" / f"{key}.lock", f"making {kind}")
+        """Held while a result is computed: others wait, then find it. Who dies or is stopped loses it."""
+        return leased(self.root / "locks" / f"{key}.lock", self.writers, f"making {kind}")
+
+    def left_locks(self) -> list[Path]:
+        """Those of processes that have ended. They bar nobody, and may go."""
+        return left_locks(self.root / "locks", self.writers)
 
     @property
     def leases(self) -> Leases:
         """What the runs that are under way need, this one and others."""
-        return Leases(self.root / "runs")
+        return Leases(self.root / "runs", self.writers)
 
     @property
     def limits(self) -> Path:
@@ -350,7 +356,7 @@ class Store:
         """All replies that a model ever gave for one purpose, by request."""
         if key not in self._replies:
             claims = Claims(self.root / "locks" / f"replies-{key}.lock")
-            self._replies[key] = Replies(self.root / "replies" / f"{key}.jsonl", claims)
+            self._replies[key] = Replies(self.root / "replies" / key, claims, self.writers)
         return self._replies[key]
 
     def pair_scores(self, key: str) -> PairScores:

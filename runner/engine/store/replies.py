@@ -1,15 +1,19 @@
 """Replies of a language model, written down one by one as they arrive, so that nothing that was paid for is lost.
 
-A file holds one JSON object per line, which begins with the checksum of the rest. It is only ever appended to: several
-processes may write to one file. Only the places of the lines are held in memory.
+    <folder>/<writer>.jsonl   of one process: what several hosts append to one file, some lose
+
+A file holds one JSON object per line, which begins with the checksum of the rest. All read all files; only the
+places of the lines are held in memory. Files of processes that have ended are merged now and then, so that there are
+few.
 """
 
 import json
 import os
 import time
-from collections.abc import Iterable
+import uuid
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 from zlib import crc32
@@ -17,53 +21,91 @@ from zlib import crc32
 from components.records import Answer, AnswerState
 from components.text.normalize import whole_characters
 from runner.engine.store.claims import Claims
-from runner.engine.store.files import keeping
+from runner.engine.store.files import keeping, sync
+from runner.engine.store.key_locks import leased_if_free
+from runner.engine.store.locks import shared_mode
+from runner.engine.store.writers import Writers
 
 _SYNC_EVERY_S = 1.0
 
+_SUFFIX = ".jsonl"
+_MERGED_FROM = 16
+"""Each reader opens all files: no more than these for long."""
 
-class Replies:
-    """The replies kept in one file, by request key. Failed answers are not kept: they are asked for again."""
 
-    def __init__(self, path: Path, claims: Claims) -> None:
-        """Reads nothing yet. `claims` are those of all processes to replies that are on their way to this file."""
-        self.claims = claims
-        self._path = path
-        self._places: dict[str, tuple[int, int]] = {}
-        self._n_read = 0
-        self._identity = (0, 0)
-        self._synced = time.monotonic()
+@dataclass
+class _File:
+    """What was read of a file: up to where, and where its replies are, as (start, length) by request."""
 
-    def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:
-        """The replies kept for some of these requests, by key, those that another process added included."""
-        found: dict[str, Answer] = {}
-        with suppress(FileNotFoundError), self._path.open("rb") as file:  # without a file there are none
-            self._take_in(file)
-            for key in dict.fromkeys(keys):
-                if key in self._places:
-                    start, length = self._places[key]
-                    file.seek(start)
-                    reply = _reply(file.read(length))
-                    if reply and reply.request_id == key:  # or the file is another one of the same name and number
-                        found[key] = reply
-        return found
+    identity: tuple[int, int] = (0, 0)
+    n_read: int = 0
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def _take_in(self, file: BinaryIO) -> None:
-        """What was appended since the last look, by this process or another. A line that was cut off in the middle, as
-        a killed process leaves it, is passed over.
+    def take_in(self, file: BinaryIO) -> None:
+        """What was appended since the last look. A line that was cut off in the middle, as a killed process leaves it,
+        is passed over.
         """
         status = os.fstat(file.fileno())
-        if (status.st_dev, status.st_ino) != self._identity or status.st_size < self._n_read:  # pruned, begun anew
-            self._identity = (status.st_dev, status.st_ino)
-            self._places.clear()
-            self._n_read = 0
-        file.seek(self._n_read)
+        if (status.st_dev, status.st_ino) != self.identity or status.st_size < self.n_read:  # pruned, begun anew
+            self.identity = (status.st_dev, status.st_ino)
+            self.places.clear()
+            self.n_read = 0
+        if status.st_size == self.n_read:
+            return
+        file.seek(self.n_read)
         for line in file:
             if not line.endswith(b"\n"):
                 break  # still being written
             if line != b"\n" and (reply := _reply(line)):  # `add` leaves a blank line before each
-                self._places[reply.request_id] = (self._n_read, len(line))
-            self._n_read += len(line)
+                self.places[reply.request_id] = (self.n_read, len(line))
+            self.n_read += len(line)
+
+
+class Replies:
+    """The replies kept in one folder, by request key. Failed answers are not kept: they are asked for again."""
+
+    def __init__(self, folder: Path, claims: Claims, writers: Writers) -> None:
+        """Reads nothing yet. `claims` are those of this host's processes to replies that are on their way."""
+        self.claims = claims
+        self._folder, self._writers = folder, writers
+        self._files: dict[str, _File] = {}
+        self._writes = False
+        self._synced = time.monotonic()
+
+    def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:
+        """The replies kept for some of these requests, by key, those that another process added included."""
+        wanted = dict.fromkeys(keys)
+        found: dict[str, Answer] = {}
+        while True:
+            names = self._names()
+            for gone in self._files.keys() - set(names):
+                del self._files[gone]
+            n_gone = sum(not self._find(name, wanted, found) for name in names)
+            if not n_gone:  # else they were merged into one that was not there yet, or pruned
+                return found
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(name for name in os.listdir(self._folder) if name.endswith(_SUFFIX))  # noqa: PTH208 - names alone
+        except FileNotFoundError:
+            return []
+
+    def _find(self, name: str, wanted: Iterable[str], found: dict[str, Answer]) -> bool:
+        """Adds those of one file to what was found; False if it is gone."""
+        try:
+            file = (self._folder / name).open("rb")
+        except FileNotFoundError:
+            return False
+        with file:
+            known = self._files.setdefault(name, _File())
+            known.take_in(file)
+            for key in [key for key in wanted if key in known.places and key not in found]:
+                start, length = known.places[key]
+                file.seek(start)
+                reply = _reply(file.read(length))
+                if reply and reply.request_id == key:  # or the file is another one of the same name and number
+                    found[key] = reply
+        return True
 
     def add(self, key: str, answer: Answer) -> Answer:
         """Writes an answer down, and returns it as it will be read: halves of characters, which no file can hold, are
@@ -73,15 +115,82 @@ class Replies:
         kept = replace(answer, request_id=key, text=whole_characters(answer.text), error=whole_characters(answer.error))
         if kept.state is AnswerState.ERROR:
             return kept
-        # One unbuffered append, which first ends what a killed process may have left of a line.
-        rest = b"\n" + _line(kept) + b"\n"
-        with keeping("a reply", self._path), self._path.open("ab", buffering=0) as file:
+        with keeping("a reply", self._folder):
+            if not self._writes:
+                self._folder.mkdir(exist_ok=True)
+                self._merge()
+                self._writes = True
+            path = self._folder / f"{self._writers.own_name}{_SUFFIX}"
+            # Who stands still between opening and writing may find himself believed dead, and his file merged.
+            if not self._append(path, kept):
+                self._append(path, kept)
+        return kept
+
+    def _append(self, path: Path, reply: Answer) -> bool:
+        """False if the file had no name any more when the line was in it."""
+        # One unbuffered append, which first ends what a broken connection may have left of a line.
+        rest = b"\n" + _line(reply) + b"\n"
+        with path.open("ab", buffering=0) as file:
             while rest:  # a disk that runs full takes a part, and refuses what is left of it
                 rest = rest[file.write(rest) :]
             if time.monotonic() - self._synced > _SYNC_EVERY_S:
                 os.fsync(file.fileno())
                 self._synced = time.monotonic()
-        return kept
+            return os.fstat(file.fileno()).st_nlink > 0
+
+    def _merge(self) -> None:
+        """Makes one file of those whose writers have ended, if there are many. Killed at any moment it loses nothing:
+        a reply that is in two files is one. Raises OSError.
+        """
+        if len(self._names()) <= _MERGED_FROM:
+            return
+        with leased_if_free(self._folder / ".merging", self._writers) as is_free:
+            ended = (
+                [name for name in self._names() if self._writers.is_gone(name.removesuffix(_SUFFIX))] if is_free else []
+            )
+            chosen = self._small(ended)
+            if len(chosen) > 1:
+                with suppress(FileNotFoundError):  # two believed that they were free to merge: one does
+                    self._merge_into_one(chosen)
+
+    def _small(self, names: Iterable[str]) -> list[str]:
+        """Without the files that are larger than all smaller ones together: a large one is not copied for a few more
+        replies.
+        """
+        sizes = sorted(((self._folder / name).stat().st_size, name) for name in names)
+        chosen: list[str] = []
+        before = up_to = 0
+        for place, (size, _) in enumerate(sizes, start=1):
+            if size <= before:
+                up_to = place
+            before += size
+        chosen += (name for _, name in sizes[:up_to])
+        return sorted(chosen)
+
+    def _merge_into_one(self, names: Iterable[str]) -> None:
+        paths = [self._folder / name for name in names]
+        seen: set[str] = set()
+        unfinished = self._folder / f".{uuid.uuid4().hex}"
+        try:
+            with unfinished.open("wb") as merged:
+                for line in (line for path in paths for line in _lines(path)):
+                    if (reply := _reply(line)) and reply.request_id not in seen:
+                        seen.add(reply.request_id)
+                        merged.write(line)
+            unfinished.chmod(shared_mode(self._folder))
+            sync(unfinished)
+            unfinished.rename(self._folder / f"merged-{uuid.uuid4().hex}{_SUFFIX}")
+            sync(self._folder)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        for path in paths:
+            path.unlink(missing_ok=True)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Those that are whole, without blank ones."""
+    with path.open("rb") as file:
+        yield from (line for line in file if line.endswith(b"\n") and line != b"\n")
 
 
 _CHECKSUM = b'{"crc32": "%08x", '

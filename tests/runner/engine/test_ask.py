@@ -59,8 +59,8 @@ def counting(folder: Path, model: CountingModel | None = None) -> CountingAsker:
     return CountingAsker(model or CountingModel(), Store(folder / "store").replies("a" * 64))
 
 
-def replies_file(folder: Path) -> Path:
-    return folder / "store" / "replies" / f"{'a' * 64}.jsonl"
+def replies_folder(folder: Path) -> Path:
+    return folder / "store" / "replies" / ("a" * 64)
 
 
 def test_replies_come_in_the_order_of_the_requests(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_request_without_any_answer_is_the_models_mistake(tmp_path: Path) -> N
 
 def test_a_line_that_was_cut_off_is_asked_for_again(tmp_path: Path) -> None:
     asking(CountingModel(), tmp_path)([request("a"), request("b")])
-    path = replies_file(tmp_path)
+    (path,) = replies_folder(tmp_path).iterdir()
     path.write_bytes(path.read_bytes()[:-20])
     model = CountingModel()
     asking(model, tmp_path)([request("a"), request("b")])
@@ -307,4 +307,4 @@ class TestCounting:
 
     def test_leaves_nothing_behind(self, tmp_path: Path) -> None:
         counting(tmp_path)([request("a")])
-        assert not replies_file(tmp_path).exists()
+        assert not replies_folder(tmp_path).exists()

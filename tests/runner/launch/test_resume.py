@@ -47,7 +47,7 @@ def n_manifests(folder: Path) -> int:
 
 def replies(folder: Path) -> list[dict[str, Any]]:
     """The whole lines of all files of replies."""
-    files = (folder / "results" / "store" / "replies").glob("*.jsonl")
+    files = (folder / "results" / "store" / "replies").glob("*/*.jsonl")
     lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines(keepends=True)]
     found = [json.loads(line) for line in lines if line.endswith("\n") and line.strip()]
     return [{name: value for name, value in reply.items() if name != "crc32"} for reply in found]
@@ -174,7 +174,7 @@ class TestReplies:
         for kind in ("answers", "result"):
             for entry in entries_by_kind(store)[kind]:
                 store.discard(entry)
-        (path,) = (store.root / "replies").iterdir()
+        (path,) = (store.root / "replies").glob("*/*.jsonl")
         lines = [json.dumps({**reply, "text": f"kept {reply['text']}"}) for reply in replies(tmp_path)]
         path.write_text("\n".join([*lines[:2], lines[2][:20]]), encoding="utf-8")
         assert run_small(tmp_path, self.OVERRIDES, sweep_id="again") == EXIT_OK

@@ -85,7 +85,7 @@ class TestRequests:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         store = store_of(tmp_path)
         forget(tmp_path, "answers", "result")
-        for path in (store.root / "replies").iterdir():
+        for path in (store.root / "replies").glob("*/*.jsonl"):
             path.unlink()
         (count,) = plan_small(tmp_path, self.SCRIPTED).plan.requests
         assert (count.kind, count.n_requests, count.is_exact) == ("answers", 12, True)
@@ -94,7 +94,7 @@ class TestRequests:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         forget(tmp_path, "answers", "result")
         assert plan_small(tmp_path, self.SCRIPTED).plan.n_requests == 0
-        (replies,) = (store_of(tmp_path).root / "replies").iterdir()
+        (replies,) = (store_of(tmp_path).root / "replies").glob("*/*.jsonl")
         lines = [line for line in replies.read_bytes().splitlines(keepends=True) if line.strip()]
         replies.write_bytes(b"".join(lines[:-2]))
         assert plan_small(tmp_path, self.SCRIPTED).plan.n_requests == 2
@@ -107,17 +107,17 @@ class TestRequests:
     def test_failures_are_asked_for_again(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         forget(tmp_path, "answers", "result")
-        (file,) = (store_of(tmp_path).root / "replies").iterdir()
-        assert file.stem == replies_key(Scripted(), "answers")
+        (file,) = (store_of(tmp_path).root / "replies").glob("*/*.jsonl")
+        assert file.parent.name == replies_key(Scripted(), "answers")
         file.unlink()
-        replies = store_of(tmp_path).replies(file.stem)
+        replies = store_of(tmp_path).replies(file.parent.name)
         replies.add("a", Answer("a", AnswerState.ERROR, error="no"))
         assert plan_small(tmp_path, self.SCRIPTED).plan.n_requests == 12
 
     def test_a_smaller_limit_asks_for_nothing_more(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, self.SCRIPTED) == 0
         assert run_small(tmp_path, (*self.SCRIPTED, "dataset.limit=6"), sweep_id="fewer") == 0
-        (replies,) = (store_of(tmp_path).root / "replies").iterdir()
+        (replies,) = (store_of(tmp_path).root / "replies").glob("*/*.jsonl")
         assert len([line for line in replies.read_bytes().splitlines() if line]) == 12
 
 

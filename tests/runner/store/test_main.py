@@ -148,6 +148,30 @@ class TestPrune:
         assert run(store, "prune") == 0
         assert [old.exists(), young.exists()] == [False, True]
 
+    def test_locks_go_with_those_who_held_them(self, store: Store) -> None:
+        with store.lock("chunks", "cc" * 32):
+            (held,) = (store.root / "locks").iterdir()
+            left = held.with_name("left.lock")
+            left.write_text("a process that was killed", encoding="utf-8")
+            two_days_ago = time.time() - 2 * 86400
+            for path in (held, left):
+                os.utime(path, (two_days_ago, two_days_ago))
+            assert run(store, "prune") == 0
+            assert [held.exists(), left.exists()] == [True, False]
+
+    def test_replies_are_as_old_as_the_last_of_them(self, store: Store) -> None:
+        replies = store.replies("cc" * 32)
+        replies.add("1", Answer("1", AnswerState.OK, "so"))
+        (file,) = (store.root / "replies").glob("*/*.jsonl")
+        two_days_ago = time.time() - 2 * 86400
+        os.utime(file.parent, (two_days_ago, two_days_ago))
+        assert run(store, "prune", "--older-than-days", "1", "--stage", "replies") == 0
+        assert file.exists()
+        for path in (file, file.parent):
+            os.utime(path, (two_days_ago, two_days_ago))
+        assert run(store, "prune", "--older-than-days", "1", "--stage", "replies") == 0
+        assert not file.parent.exists()
+
 
 class TestMissingStore:
     def test_is_named_and_not_made(self, tmp_path: Path) -> None:
@@ -182,8 +206,8 @@ class TestBesideRunningSweeps:
     def test_one_that_was_killed_needs_nothing(self, store: Store, chunks: Entry) -> None:
         with store.leases.take("a run", [chunks.manifest.key]):
             (left,) = (store.root / "runs").glob("*.json")
-            content = left.read_bytes()
-        left.write_bytes(content)
+            content = left.read_text(encoding="utf-8")
+        left.write_text(content.replace(store.writers.own_name, "a process that was killed"), encoding="utf-8")
         assert run(store, "prune", "--older-than-days", "0") == 0
         assert list(store.entries()) == []
         assert not left.exists()

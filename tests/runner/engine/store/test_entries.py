@@ -3,9 +3,6 @@ import json
 import multiprocessing
 import os
 import pickle
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from filelock import FileLock, Timeout
 
 from components.errors import DamagedEntryError, StoreError
 from runner.engine.outcome import StageRun
@@ -23,7 +19,7 @@ from runner.engine.stage import Stage
 from runner.engine.store import Entry, Store, entries, open_store
 from runner.engine.worker import Worker
 from tests.runner.engine.fake_stages import Adder, Left, Sum, add
-from tests.runner.sweeping import REPOSITORY, flip_a_byte, read_or_make
+from tests.runner.sweeping import flip_a_byte, read_or_make
 
 KIND, KEY = "vectors", "ab" * 32
 PAYLOAD = {"vectors": np.arange(8, dtype=np.float32), "facts": {"n": 8}}
@@ -550,27 +546,3 @@ class TestLocks:
                 store.write("sum", stage.key, {"number": 1}, seconds=0, made_from={})
             assert waiting.get(timeout=60).reused
         assert not (tmp_path / "calls.txt").exists()
-
-    def test_the_lock_of_a_killed_process_is_free(self, store: Store) -> None:
-        script = (
-            "import sys; from pathlib import Path; from runner.engine.store import Store\n"
-            f"with Store(Path({str(store.root)!r})).lock({KIND!r}, {KEY!r}):\n"
-            "    print('held', flush=True); sys.stdin.read()"
-        )
-        holder = subprocess.Popen(
-            [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        with holder:
-            assert holder.stdout is not None
-            assert holder.stdout.readline() == "held\n"
-            with pytest.raises(Timeout):
-                FileLock(store.root / "locks" / f"{KEY}.lock").acquire(timeout=0)
-            holder.send_signal(signal.SIGKILL)
-            holder.wait(timeout=30)
-        with store.lock(KIND, KEY):
-            write(store)
-        assert store.find(KIND, KEY) is not None

@@ -2,30 +2,60 @@
 
 import json
 import resource
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from components.errors import StoreError
 from components.records import Answer, AnswerState
 from runner.engine.store.claims import Claims
+from runner.engine.store.key_locks import leased_if_free
 from runner.engine.store.replies import Replies
+from runner.engine.store.writers import Writers
+from tests.runner.sweeping import flip_a_byte
 
 
 def answer(key: str, text: str = "so") -> Answer:
     return Answer(key, AnswerState.OK, text, n_prompt_tokens=None, latency_s=0.5)
 
 
+class Process(Writers):
+    """One of several; `ended` holds the names of those that have."""
+
+    ended: ClassVar[set[str]] = set()
+
+    def __init__(self, folder: Path, name: str) -> None:
+        super().__init__(folder)
+        self._name = name
+
+    @property
+    def own_name(self) -> str:
+        return self._name
+
+    def is_gone(self, name: str) -> bool:
+        return name.startswith("merged-") or name in self.ended
+
+
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "a.jsonl"
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "replies"
+
+
+@pytest.fixture
+def path(folder: Path) -> Path:
+    """The file of the one process that most tests are about."""
+    return folder / "one.jsonl"
 
 
 def opened(path: Path) -> Replies:
-    """As another process opens them."""
-    return Replies(path, Claims(path.with_suffix(".lock")))
+    """As a process opens them that has no memory of what was read, and the file to itself."""
+    return Replies(
+        path.parent, Claims(path.parent.with_suffix(".lock")), Process(path.parents[1] / "writers", path.stem)
+    )
 
 
 def kept(replies: Replies, key: str) -> Answer | None:
@@ -120,6 +150,7 @@ def test_blank_lines_are_not_parsed(path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("line", ["[]", "3", '{"request_id": "1"}', '{"request_id": "1", "state": "error"}', "{", "ÿ"])
 def test_lines_that_hold_no_reply_are_passed_over(path: Path, line: str) -> None:
+    path.parent.mkdir()
     path.write_bytes(line.encode("latin-1") + b"\n")
     opened(path).add("2", answer("2"))
     assert opened(path).get_all(["1", "2"]) == {"2": answer("2")}
@@ -171,6 +202,7 @@ def test_no_flipped_bit_becomes_a_reply(path: Path) -> None:
 
 
 def test_lines_from_before_there_were_checksums_are_read(path: Path) -> None:
+    path.parent.mkdir()
     path.write_text(
         '\n{"request_id": "1", "state": "ok", "text": "so"}\n\n{"request_id": "2", "state": "ok", "texts": "so"}\n'
     )
@@ -193,3 +225,113 @@ def test_what_cannot_be_written_stops_whoever_asks(path: Path) -> None:
     with pytest.raises(StoreError, match=r"cannot keep a reply: File too large\. See that"):
         writer.add("2", answer("2", "long " * 100))
     assert opened(path).get_all(["1", "2"]) == {"1": answer("1")}
+
+
+class TestSeveralProcesses:
+    def test_each_writes_a_file_of_its_own_and_all_read_all(self, folder: Path) -> None:
+        processes = {name: opened(folder / f"{name}.jsonl") for name in ("one", "two", "three")}
+        for name, replies in processes.items():
+            replies.add(name, answer(name))
+        assert sorted(path.name for path in folder.iterdir()) == ["one.jsonl", "three.jsonl", "two.jsonl"]
+        for replies in processes.values():
+            assert replies.get_all(["one", "two", "three"]) == {name: answer(name) for name in processes}
+
+    def test_one_that_was_believed_dead_writes_on_into_a_new_file(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It stood still between opening its file and writing, and the file was merged meanwhile."""
+        writer = opened(path)
+        writer.add("1", answer("1"))
+        open_file, n_merged = Path.open, 0
+
+        def open_and_stand_still(self: Path, *arguments: Any, **options: Any) -> Any:
+            nonlocal n_merged
+            file = open_file(self, *arguments, **options)
+            if self == path and not n_merged:
+                n_merged += 1
+                path.unlink()
+            return file
+
+        monkeypatch.setattr(Path, "open", open_and_stand_still)
+        writer.add("2", answer("2"))
+        assert n_merged == 1
+        assert kept(opened(path), "2") == answer("2")
+
+
+class TestMerging:
+    @pytest.fixture(autouse=True)
+    def ended(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Process, "ended", {f"ended-{number:02}" for number in range(40)})
+
+    def write(self, folder: Path, numbers: Iterable[int]) -> dict[str, Answer]:
+        for number in numbers:
+            opened(folder / f"ended-{number:02}.jsonl").add(str(number), answer(str(number), f"text {number}"))
+        return {str(number): answer(str(number), f"text {number}") for number in numbers}
+
+    def kinds(self, folder: Path) -> Counter[str]:
+        return Counter(path.name.partition("-")[0] for path in folder.iterdir())
+
+    def test_makes_few_files_of_many_whose_writers_have_ended(self, folder: Path) -> None:
+        alive = opened(folder / "alive.jsonl")
+        alive.add("x", answer("x"))
+        written = self.write(folder, range(20))
+        assert self.kinds(folder) == {"alive.jsonl": 1, "merged": 1, "ended": 4}
+        for reader in (alive, opened(folder / "reader.jsonl")):
+            assert reader.get_all([*written, "x"]) == {**written, "x": answer("x")}
+
+    def test_copies_no_large_file_for_a_few_more_replies(self, folder: Path) -> None:
+        opened(folder / "ended-00.jsonl").add("large", answer("large", "x" * 100_000))
+        written = self.write(folder, range(1, 20))
+        assert (folder / "ended-00.jsonl").stat().st_size > 100_000
+        assert self.kinds(folder) == {"merged": 1, "ended": 1 + 3}
+        assert opened(folder / "reader.jsonl").get_all(written) == written
+
+    def test_leaves_what_is_damaged_behind(self, folder: Path) -> None:
+        written = self.write(folder, range(16))
+        flip_a_byte(folder / "ended-03.jsonl")
+        self.write(folder, [16, 17])
+        del written["3"]
+        assert opened(folder / "reader.jsonl").get_all([*written, "3"]) == written
+
+    @pytest.mark.parametrize("at", ["rename", "unlink"])
+    def test_that_is_broken_off_loses_nothing(self, folder: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+        written = self.write(folder, range(17))
+        call = getattr(Path, at)
+
+        def be_killed(path: Path, *arguments: Any, **options: Any) -> Any:
+            if path.parent == folder and not (at == "unlink" and path.name.startswith(".")):
+                raise KeyboardInterrupt
+            return call(path, *arguments, **options)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, at, be_killed)
+            with pytest.raises(KeyboardInterrupt):
+                self.write(folder, [17])
+        assert opened(folder / "reader.jsonl").get_all(written) == written
+        assert self.kinds(folder) == ({"ended": 17} if at == "rename" else {"ended": 17, "merged": 1})
+        written |= self.write(folder, [18])
+        assert self.kinds(folder) == {"merged": 1, "ended": 1}
+        (merged,) = folder.glob("merged-*")
+        assert len(merged.read_bytes().splitlines()) == 17, "what two files hold is kept once"
+        assert opened(folder / "reader.jsonl").get_all(written) == written
+
+    def test_while_others_read(self, folder: Path) -> None:
+        """Files go away between the listing of the folder and their opening."""
+        written = self.write(folder, range(17))
+        reader = opened(folder / "reader.jsonl")
+        names = reader._names
+
+        def list_and_stand_still() -> list[str]:
+            found = names()
+            reader._names = names  # type: ignore[method-assign]
+            self.write(folder, [17])
+            return found
+
+        reader._names = list_and_stand_still  # type: ignore[method-assign]
+        assert reader.get_all(written) == written
+
+    def test_is_left_to_who_does_it_already(self, folder: Path) -> None:
+        self.write(folder, range(17))
+        with leased_if_free(folder / ".merging", Process(folder.parent / "writers", "another")):
+            self.write(folder, [17])
+        assert self.kinds(folder) == {"ended": 18}

@@ -1,0 +1,180 @@
+"""Locks that go by signs of life."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from components.errors import StoreError
+from runner.engine.store import key_locks
+from runner.engine.store.key_locks import leased, leased_if_free
+from runner.engine.store.writers import Writers
+from tests.runner.sweeping import REPOSITORY
+
+LEASE_S = 0.8
+
+_HOLD = """
+import sys
+from pathlib import Path
+from runner.engine.store.key_locks import leased
+from runner.engine.store.writers import Writers
+folder = Path(sys.argv[1])
+with leased(folder / "a.lock", Writers(folder / "writers", float(sys.argv[2])), "making sums"):
+    print("held", flush=True)
+    sys.stdin.readline()
+print("left", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def another_process(folder: Path, lease_s: float) -> Iterator["subprocess.Popen[str]"]:
+    """One that holds the lock until it reads a line."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(folder), str(lease_s)],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def writers(tmp_path: Path) -> Writers:
+    return Writers(tmp_path / "writers", LEASE_S)
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    return tmp_path / "a.lock"
+
+
+def seconds_waited(lock: Path, writers: Writers) -> float:
+    started = time.monotonic()
+    with leased(lock, writers, "making sums"):
+        return time.monotonic() - started
+
+
+def test_one_at_a_time(lock: Path, writers: Writers) -> None:
+    inside: list[int] = []
+    most: list[int] = []
+
+    def run() -> None:
+        for _ in range(5):
+            with leased(lock, writers, "making sums"):
+                inside.append(1)
+                most.append(len(inside))
+                time.sleep(0.001)
+                inside.pop()
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert most == [1] * 20
+    assert not lock.exists()
+
+
+def test_who_would_have_to_wait_can_go_without(lock: Path, writers: Writers) -> None:
+    with leased_if_free(lock, writers) as is_own:
+        assert is_own
+        with leased_if_free(lock, writers) as is_others:
+            assert not is_others
+        assert lock.exists()
+    assert not lock.exists()
+
+
+def test_who_waits_says_so_and_for_what(
+    lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(key_locks, "_SAID_AFTER_S", 0.05)
+    with leased(lock, writers, "making vectors"):
+        waiting = threading.Thread(target=seconds_waited, args=(lock, writers))
+        waiting.start()
+        until = time.monotonic() + 20
+        while not caplog.records and time.monotonic() < until:
+            time.sleep(0.01)
+    waiting.join(20)
+    assert not waiting.is_alive()
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.getMessage() == f"waiting for another process, which is making sums (it holds {lock})"
+
+
+def test_a_living_holder_keeps_it_for_many_leases(tmp_path: Path, lock: Path, writers: Writers) -> None:
+    with another_process(tmp_path, LEASE_S) as holder:
+        until = time.monotonic() + 2 * LEASE_S
+        while time.monotonic() < until:
+            with leased_if_free(lock, writers) as is_own:
+                assert not is_own
+            time.sleep(0.05)
+        print(file=holder.stdin, flush=True)
+        seconds_waited(lock, writers)
+
+
+def test_a_killed_holder_loses_it_at_once(tmp_path: Path, lock: Path) -> None:
+    with another_process(tmp_path, 3600) as holder:
+        holder.kill()
+        holder.wait(30)
+        assert lock.exists()
+        assert seconds_waited(lock, Writers(tmp_path / "writers", 3600)) < 2
+
+
+def test_a_stopped_holder_loses_it_within_the_lease_and_takes_nobody_elses_with_it(
+    tmp_path: Path, lock: Path, writers: Writers
+) -> None:
+    with another_process(tmp_path, LEASE_S) as holder:
+        assert holder.stdout is not None
+        holder.send_signal(signal.SIGSTOP)
+        with leased(lock, writers, "making sums"):
+            holder.send_signal(signal.SIGCONT)
+            print(file=holder.stdin, flush=True)
+            assert holder.stdout.readline() == "left\n"
+            assert lock.read_text(encoding="utf-8") == writers.own_name
+        assert not lock.exists()
+
+
+def test_a_lock_without_a_name_is_free_after_the_lease(lock: Path, writers: Writers) -> None:
+    """Its maker died before he wrote it."""
+    lock.touch()
+    assert seconds_waited(lock, writers) > LEASE_S / 2
+
+
+def test_one_that_another_took_in_the_meantime_stays_his(lock: Path, writers: Writers) -> None:
+    lock.write_text("another", encoding="utf-8")
+    key_locks._take_from(lock, "one who is gone")
+    assert lock.read_text(encoding="utf-8") == "another"
+    assert [path.name for path in lock.parent.iterdir()] == ["a.lock"]
+
+
+def test_others_who_may_write_in_the_folder_can_read_it(tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o777)
+    umask = os.umask(0o077)
+    try:
+        with leased(folder / "a.lock", Writers(folder), "making sums"):
+            assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o666}
+    finally:
+        os.umask(umask)
+
+
+def test_a_folder_that_went_away_is_named(lock: Path, writers: Writers) -> None:
+    with pytest.raises(StoreError, match=r"gone/a\.lock: cannot keep a lock: No such file"):
+        seconds_waited(lock.parent / "gone" / lock.name, writers)

@@ -1,0 +1,131 @@
+"""Signs of life."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from runner.engine.store import heartbeat as heartbeat_module
+from runner.engine.store.heartbeat import Heartbeat, heartbeat
+from runner.engine.store.writers import Writers
+
+LEASE_S = 0.4
+
+
+@pytest.fixture
+def writers(tmp_path: Path) -> Writers:
+    return Writers(tmp_path / "writers", LEASE_S)
+
+
+def file_of_another_host(writers: Writers, name: str = "other-1-abc") -> Path:
+    path = writers.own_path.with_name(name)
+    path.write_bytes(b"the kernel of another host")
+    return path
+
+
+def changes_within(path: Path, seconds: float) -> bool:
+    before, until = path.stat().st_mtime_ns, time.monotonic() + seconds
+    while time.monotonic() < until:
+        if path.stat().st_mtime_ns != before:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_one_process_has_one_name_in_a_store(writers: Writers, tmp_path: Path) -> None:
+    assert writers.own_name == Writers(tmp_path / "writers", LEASE_S).own_name
+    assert f"-{os.getpid()}-" in writers.own_name
+    assert not writers.is_gone(writers.own_name)
+
+
+def test_it_gives_a_sign_of_life_several_times_in_a_lease(writers: Writers) -> None:
+    assert changes_within(writers.own_path, LEASE_S)
+
+
+def test_who_has_no_file_is_gone(writers: Writers) -> None:
+    assert writers.is_gone("nobody")
+
+
+def test_who_is_on_another_host_is_gone_when_he_was_silent_for_a_lease(writers: Writers) -> None:
+    other = file_of_another_host(writers)
+    started = time.monotonic()
+    while not writers.is_gone(other.name):
+        time.sleep(0.02)
+    assert LEASE_S < time.monotonic() - started < LEASE_S + 2
+
+
+def test_who_moves_is_not_gone(writers: Writers) -> None:
+    other = file_of_another_host(writers)
+    until = time.monotonic() + 3 * LEASE_S
+    while time.monotonic() < until:
+        assert not writers.is_gone(other.name)
+        os.utime(other)
+        time.sleep(LEASE_S / 4)
+
+
+def test_who_paused_himself_watches_anew(writers: Writers) -> None:
+    """A terminal stops all of its processes: none of them may then hold the others for dead."""
+    other = file_of_another_host(writers)
+    assert not writers.is_gone(other.name)
+    time.sleep(LEASE_S + 0.1)
+    assert not writers.is_gone(other.name)
+
+
+def test_who_was_silent_for_hours_needs_no_watching(writers: Writers) -> None:
+    other = file_of_another_host(writers)
+    long_ago = time.time() - 3 * 3600
+    os.utime(other, (long_ago, long_ago))
+    assert writers.is_gone(other.name)
+
+
+def test_files_of_the_dead_are_cleared_away(writers: Writers) -> None:
+    dead, other = file_of_another_host(writers, "dead-1-abc"), file_of_another_host(writers)
+    dead.write_bytes(heartbeat_module.kernel())  # which nobody holds
+    writers.clear_away()
+    assert [dead.exists(), other.exists(), writers.own_path.exists()] == [False, True, True]
+
+
+def test_who_was_cleared_away_and_lives_comes_back(writers: Writers) -> None:
+    name = writers.own_name
+    writers.own_path.unlink()
+    until = time.monotonic() + 20
+    while not writers.own_path.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert (writers.own_name, writers.own_path.exists()) == (name, True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+class TestForks:
+    def test_meet_no_other_thread_and_the_parent_lives_on(self, writers: Writers) -> None:
+        name = writers.own_name
+        assert heartbeat.n_threads == 1
+        read, write = os.pipe()
+        if not (child := os.fork()):
+            own = writers.own_name
+            is_fine = own != name and not writers.is_gone(name) and threading.active_count() == 2
+            os.write(write, own.encode() if is_fine else b"not fine")
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as pipe:
+            name_of_child = pipe.read()
+        os.waitpid(child, 0)
+        assert f"-{child}-" in name_of_child
+        assert writers.is_gone(name_of_child), "it has ended"
+        assert not writers.is_gone(name)
+        assert changes_within(writers.own_path, LEASE_S)
+
+
+def test_files_go_with_those_who_want_them(tmp_path: Path) -> None:
+    """A process that opens one store after the other, as tests do, keeps no file open for each."""
+    own = Heartbeat()
+    first, second = Writers(tmp_path), Writers(tmp_path)
+    own.name_in(tmp_path / "1", 60, first)
+    own.name_in(tmp_path / "2", 60, second)
+    del first
+    own.name_in(tmp_path / "3", 60, second)
+    assert [len(list((tmp_path / name).iterdir())) for name in "123"] == [0, 1, 1]
+    own.end()
+    assert not list(tmp_path.glob("*/*"))
+    assert own.n_threads == 0
