@@ -3,13 +3,16 @@
 import ctypes
 from enum import StrEnum
 from importlib.metadata import packages_distributions
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError, install_command
 from components.loading import loading
+from components.vector_indexes.mapped import row_blocks
+
+Position = TypeVar("Position", bound=np.integer)
 
 _MOST_ON_GPU = 2048
 """FAISS selects no more hits per query on a GPU."""
@@ -42,12 +45,9 @@ def nearest(
     """Scores float32[n_queries, n] and positions int64[n_queries, n] of the `n` vectors with the largest inner
     products, of which there are at least so many. Scores of the two devices differ by rounding, about 1e-6.
 
-    Vectors that do not fit into the memory of the GPU are copied there in blocks. Raises ComponentError if `device` is
-    GPU and it cannot be used.
+    Vectors that lie in a file are read block by block, and those that do not fit into the memory of the GPU are copied
+    there in blocks. Raises ComponentError if `device` is GPU and it cannot be used.
     """
-    with loading():
-        import faiss
-
     vectors = np.ascontiguousarray(vectors)
     if device is not Device.CPU:
         obstacle = _obstacle(n)
@@ -55,8 +55,29 @@ def nearest(
             return _on_gpu(np.ascontiguousarray(queries), vectors, n)
         if device is Device.GPU:
             raise ComponentError(f"vector_index.device: got gpu, but {obstacle}; or set vector_index.device=cpu")
-    found: tuple[Any, Any] = faiss.knn(queries, vectors, n, metric=faiss.METRIC_INNER_PRODUCT)
-    return found
+    return _on_cpu(queries, vectors, n)
+
+
+def _on_cpu(
+    queries: NDArray[np.float32], vectors: NDArray[np.float32], n: int
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    with loading():
+        import faiss
+
+    score = np.zeros((len(queries), 0), dtype=np.float32)
+    found = np.zeros((len(queries), 0), dtype=np.int64)
+    first = 0
+    for block in row_blocks(vectors):
+        own = faiss.knn(queries, block, min(n, len(block)), metric=faiss.METRIC_INNER_PRODUCT)
+        score, found = best(np.concatenate([score, own[0]], axis=1), np.concatenate([found, own[1] + first], axis=1), n)
+        first += len(block)
+    return score, found
+
+
+def best(score: NDArray[np.float32], found: NDArray[Position], n: int) -> tuple[NDArray[np.float32], NDArray[Position]]:
+    """The `n` largest scores of each row with what they are of, the first of equal ones first."""
+    order = np.argsort(-score, axis=1, kind="stable")[:, :n]
+    return np.take_along_axis(score, order, axis=1), np.take_along_axis(found, order, axis=1)
 
 
 def _obstacle(n: int) -> str:

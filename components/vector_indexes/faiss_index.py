@@ -12,9 +12,13 @@ from components.loading import loading
 from components.protocols import Arrays
 from components.records import Hits
 from components.text.ranking import empty_hits
+from components.vector_indexes.building import one_thread, sampled
 from components.vector_indexes.exact import Device, device_mistakes, nearest
-from components.vector_indexes.mapped import index_in_file, index_over
+from components.vector_indexes.mapped import index_in_file, index_over, row_blocks
 from components.vector_indexes.similarity import BEYOND, ranked
+
+_TRAINING_PER_CENTROID = 256
+"""More of them FAISS leaves out by itself."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Hnsw:
     ef_construction: int = 200
     ef_search: int = 256
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @property
     def as_built(self) -> "Hnsw":
@@ -71,12 +75,9 @@ class Hnsw:
 
         index = faiss.IndexHNSWFlat(vectors.shape[1], self.n_links, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = self.ef_construction
-        n_threads = faiss.omp_get_max_threads()  # a setting of the whole process, put back below
-        faiss.omp_set_num_threads(1)
-        try:
-            index.add(np.ascontiguousarray(vectors))
-        finally:
-            faiss.omp_set_num_threads(n_threads)
+        with one_thread():
+            for block in row_blocks(vectors):
+                index.add(np.ascontiguousarray(block))
         return {"faiss": index_in_file(place / "faiss.npy", index)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
@@ -99,7 +100,7 @@ class IvfPq:
     n_bits: int = 8
     n_probes: int = 16
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def check(self) -> list[str]:
         """More probes than lists."""
@@ -115,7 +116,7 @@ class IvfPq:
         return replace(self, n_probes=1)
 
     def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
-        """`faiss`: the index as FAISS writes it, uint8. It is trained on the vectors themselves."""
+        """`faiss`: the index as FAISS writes it, uint8. 256 vectors for each centroid train it, drawn evenly."""
         with loading():
             import faiss
 
@@ -132,8 +133,10 @@ class IvfPq:
         index = faiss.IndexIVFPQ(
             quantizer, vectors.shape[1], self.n_lists, self.n_subvectors, self.n_bits, faiss.METRIC_INNER_PRODUCT
         )
-        index.train(np.ascontiguousarray(vectors))
-        index.add(np.ascontiguousarray(vectors))
+        with one_thread():
+            index.train(sampled(vectors, _TRAINING_PER_CENTROID * needed))
+        for block in row_blocks(vectors):
+            index.add(np.ascontiguousarray(block))
         return {"faiss": index_in_file(place / "faiss.npy", index)}
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:

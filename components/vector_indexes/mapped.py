@@ -1,17 +1,54 @@
-"""Arrays that an index writes into files of its own and reads by memory map, so that they are never in memory as a
-whole: rows that come in blocks, and indexes of FAISS.
+"""Arrays in files that are never in memory as a whole: vectors are gone through block by block, and what an index makes
+of them is written into files of its own and read by memory map.
 """
 
+import mmap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import StoreError
 from components.loading import loading
+
+T = TypeVar("T", bound=np.generic)
+
+
+ROWS_AT_ONCE = 65_536
+"""Of a block: a multiple of the 1,024 that FAISS multiplies at a time, so that blocks change no sum."""
+
+_SCATTERED_AT_ONCE = 2048
+
+
+def row_blocks(rows: NDArray[T]) -> Iterator[NDArray[T]]:
+    """The rows, some at a time. Those that are mapped from a file leave the memory when the next are asked for."""
+    for first in range(0, len(rows), ROWS_AT_ONCE):
+        yield rows[first : first + ROWS_AT_ONCE]
+        release(rows)
+
+
+def taken(rows: NDArray[T], positions: NDArray[np.integer]) -> Iterator[NDArray[T]]:
+    """The rows at some positions, in that order and some at a time. Of a file, each brings its neighbours into memory:
+    they leave it soon.
+    """
+    for first in range(0, len(positions), _SCATTERED_AT_ONCE):
+        block: NDArray[T] = rows[positions[first : first + _SCATTERED_AT_ONCE]]
+        yield block
+        release(rows)
+
+
+def release(array: NDArray[Any]) -> None:
+    """Lets go of the pages of a file that were read through an array. They count as memory of the process until then,
+    although the system could have them back at any time, and are read again when they are wanted.
+    """
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and not array.flags.writeable and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def rows_in_file(path: Path, blocks: Iterable[NDArray[np.float32]], n_dimensions: int) -> NDArray[np.float32]:

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.records import Hits
 from components.text.ranking import sort_hits
+from components.vector_indexes.mapped import row_blocks
 
 BEYOND = 32
 """Extra hits asked for beyond the depth, so that ties at the last place break by position too."""
 
 _RESOLUTION = 6
 """Decimals of a similarity. BLAS may add in any order, so equal vectors tie only after rounding."""
-
-_ROWS_AT_ONCE = 65_536
 
 
 def ranked(score: NDArray[np.float32], chunk: NDArray[np.integer], depth: int) -> Hits:
@@ -59,8 +58,8 @@ def shortened(vectors: NDArray[np.float32], dimensions: int | None) -> NDArray[n
 
 def shortened_blocks(vectors: NDArray[np.float32], dimensions: int | None) -> Iterator[NDArray[np.float32]]:
     """`shortened`, some rows at a time: vectors that lie on the disk are never in memory as a whole."""
-    for first in range(0, len(vectors), _ROWS_AT_ONCE):
-        yield shortened(np.ascontiguousarray(vectors[first : first + _ROWS_AT_ONCE]), dimensions)
+    for block in row_blocks(vectors):
+        yield shortened(np.ascontiguousarray(block), dimensions)
 
 
 class TwoStages(Protocol):

@@ -1,6 +1,7 @@
 """Where exact search is made. Machines without a GPU test the choice, and how much is copied at once, with a fake."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import faiss
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from components.errors import ComponentError
-from components.vector_indexes import exact
+from components.vector_indexes import exact, mapped
 from components.vector_indexes.exact import Device, block_limits, nearest
 from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.truncated import Truncated
@@ -125,6 +126,20 @@ def test_a_faiss_that_knows_no_gpu_is_said_before_any_work(monkeypatch: pytest.M
     assert Flat(Device.AUTO).check() == []
     monkeypatch.setattr(exact, "packages_distributions", lambda: {"faiss": ["faiss-gpu-cu12"]})
     assert Flat(Device.GPU).check() == []
+
+
+def test_vectors_in_a_file_are_read_in_blocks_with_equal_hits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    vectors = random_vectors(5000)
+    vectors[[17, 1023, 1024, 3000, 4999]] = vectors[2]
+    np.save(tmp_path / "vectors.npy", vectors)
+    on_disk = np.load(tmp_path / "vectors.npy", mmap_mode="r")
+    queries = np.concatenate([vectors[2:3], random_vectors(30, seed=1)])
+    whole = Flat(Device.CPU).search({}, vectors, queries, 200)
+    monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 1024)
+    found = Flat(Device.CPU).search({}, on_disk, queries, 200)
+    assert found.chunk[0, :6].tolist() == [2, 17, 1023, 1024, 3000, 4999]
+    np.testing.assert_array_equal(found.chunk, whole.chunk)
+    np.testing.assert_array_equal(found.score, whole.score)
 
 
 def test_the_device_changes_no_key() -> None:

@@ -1,6 +1,7 @@
 import pytest
 
 from components.errors import ComponentError
+from components.vector_indexes import faiss_index, mapped
 from components.vector_indexes.faiss_index import Flat, Hnsw, IvfPq
 from tests.contracts.ranking_checks import rankings_of
 from tests.contracts.vector_index_contract import (
@@ -29,6 +30,10 @@ class TestHnsw(AnySizeContract):
         exact = Flat().search({}, vectors, queries, 10)
         assert share_found(self.search(vectors, queries, 10), exact) > 0.98
 
+    def test_a_graph_that_is_built_in_blocks_finds_as_much(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 300)
+        self.test_finds_nearly_all_that_flat_finds()
+
 
 class TestIvfPq(VectorIndexContract):
     component = IvfPq(n_lists=4, n_subvectors=16, n_bits=4, n_probes=4)
@@ -39,6 +44,11 @@ class TestIvfPq(VectorIndexContract):
         exact = Flat().search({}, vectors, queries, 10)
         found = index.search(built(index, vectors), vectors, queries, 50)
         assert share_found(found, exact) > 0.9
+
+    def test_it_is_built_in_blocks_and_trained_on_a_sample(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 300)
+        monkeypatch.setattr(faiss_index, "_TRAINING_PER_CENTROID", 20)
+        self.test_finds_most_of_what_flat_finds()
 
     def test_lists_that_are_not_probed_leave_places_empty(self) -> None:
         index = IvfPq(n_lists=16, n_subvectors=16, n_bits=4, n_probes=1)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from components.errors import StoreError
+from components.vector_indexes import mapped
 from components.vector_indexes.faiss_index import Hnsw
-from components.vector_indexes.mapped import index_in_file, index_over, rows_in_file
+from components.vector_indexes.mapped import index_in_file, index_over, release, row_blocks, rows_in_file
 from runner.engine.store import Store
 from tests.contracts.vector_index_contract import random_vectors
 
@@ -61,6 +62,36 @@ def test_the_store_keeps_such_files_without_a_copy(tmp_path: Path) -> None:
     built = Hnsw().build(random_vectors(300), place)
     entry = store.write("vector_index", "f" * 64, built, seconds=0.0, made_from={})
     assert (entry.folder / "faiss.npy").samefile(place / "faiss.npy")
+
+
+def resident(kind: str) -> int:
+    """Bytes of this process's memory: "RssAnon" or "RssFile"."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(kind))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells")
+def test_rows_of_a_file_leave_the_memory_when_the_next_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 1024)
+    np.save(tmp_path / "rows.npy", np.ones((16 * 1024, 512), dtype=np.float32))  # 32 MiB
+    rows = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    before, most = resident("RssFile"), 0
+    for block in row_blocks(rows):
+        assert block.sum() == block.size
+        most = max(most, resident("RssFile") - before)
+    assert most < 8 << 20
+    assert rows.sum() == rows.size  # and can be read again
+    assert resident("RssFile") - before > 24 << 20
+
+
+def test_what_was_written_into_memory_is_not_let_go_of(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", np.ones(1 << 20, dtype=np.float32))
+    copied_on_write = np.load(tmp_path / "rows.npy", mmap_mode="c")
+    copied_on_write += 1
+    release(copied_on_write)
+    assert copied_on_write.min() == 2
 
 
 def test_a_disk_that_refuses(tmp_path: Path) -> None:

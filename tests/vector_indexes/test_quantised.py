@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.errors import ComponentError
-from components.vector_indexes import similarity
+from components.vector_indexes import mapped, similarity
 from components.vector_indexes.binary import Binary
 from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.int8 import Int8
@@ -71,7 +71,7 @@ class TestInt8Alone(VectorIndexContract):
         vectors = random_vectors(50)
         vectors[7] = 0
         whole = built(self.component, vectors)
-        monkeypatch.setattr(similarity, "_ROWS_AT_ONCE", 8)
+        monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 8)
         assert {name: array.tobytes() for name, array in built(self.component, vectors).items()} == {
             name: array.tobytes() for name, array in whole.items()
         }
@@ -104,7 +104,7 @@ class TestBinaryAlone(VectorIndexContract):
         vectors = random_vectors(50)
         vectors[7] = 0
         whole = built(self.component, vectors)
-        monkeypatch.setattr(similarity, "_ROWS_AT_ONCE", 8)
+        monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 8)
         assert [array.tolist() for array in built(self.component, vectors).values()] == [
             array.tolist() for array in whole.values()
         ]

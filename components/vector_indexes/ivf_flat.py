@@ -1,0 +1,162 @@
+"""Approximate search in inverted lists of whole vectors, which are read where they lie on the disk."""
+
+from dataclasses import dataclass, replace
+from math import isqrt
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.limits import too_small
+from components.loading import loading
+from components.protocols import Arrays
+from components.records import Hits
+from components.text.ranking import empty_hits
+from components.vector_indexes.building import one_thread, sampled
+from components.vector_indexes.exact import best
+from components.vector_indexes.mapped import release, row_blocks, rows_in_file, taken
+from components.vector_indexes.similarity import BEYOND, ranked
+
+_N_ITERATIONS = 20
+_SEED = 0
+
+_CANDIDATES_AT_ONCE = 1 << 24
+"""That many hits of single lists are held for as many queries as this allows, for all of which a list is read once."""
+
+
+@dataclass(frozen=True)
+class IvfFlat:
+    """Approximate search: every vector is in the list of its nearest centroid, and a query is compared with all vectors
+    of the `n_probes` lists whose centroids are nearest to it. Scores are those of `Flat`.
+
+    There are `n_lists` lists, null for the square root of the number of vectors, and never more than vectors. Centroids
+    are those of spherical k-means over `n_training_per_list` vectors for each list, drawn evenly, on one thread: the
+    same vectors always give the same lists. Source: Sivic and Zisserman 2003, "Video Google"; Jegou et al. 2011.
+
+    FAISS's own index of this kind is in memory as a whole while it is built. Here the vectors lie in a file, list by
+    list: memory holds about 50 bytes per vector while they are sorted, and a block of vectors at a time.
+    """
+
+    n_lists: int | None = None
+    n_probes: int = 32
+    n_training_per_list: int = 64
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Numbers out of range."""
+        mistakes = too_small(self, n_lists=1, n_probes=1, n_training_per_list=1)
+        if self.n_lists is not None and self.n_probes > self.n_lists:
+            mistakes.append(f"n_probes: got {self.n_probes}, wanted at most n_lists={self.n_lists}")
+        return mistakes
+
+    @property
+    def as_built(self) -> "IvfFlat":
+        """`n_probes` does not concern the lists."""
+        return replace(self, n_probes=1)
+
+    def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
+        """`centroids` float32[n_lists, d]; `vectors` float32[n, d] list by list, `rows` int32[n] the positions that
+        they had, which ascend within a list; `first` int64[n_lists + 1]: where each list begins, and the end.
+        """
+        if not vectors.size:
+            return {"centroids": vectors[:0]}
+        centroids = self._centroids(vectors)
+        assigned = _nearest_centroids(vectors, centroids)
+        rows = np.argsort(assigned, kind="stable").astype(np.int32)
+        first = np.concatenate([[0], np.cumsum(np.bincount(assigned, minlength=len(centroids)))])
+        return {
+            "centroids": centroids,
+            "first": first.astype(np.int64),
+            "rows": rows,
+            "vectors": rows_in_file(place / "vectors.npy", taken(vectors, rows), vectors.shape[1]),
+        }
+
+    def _centroids(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        with loading():
+            import faiss
+
+        n_lists = min(self.n_lists or isqrt(len(vectors)), len(vectors))
+        sample = sampled(vectors, n_lists * self.n_training_per_list)
+        clustering = faiss.Kmeans(
+            vectors.shape[1],
+            n_lists,
+            niter=_N_ITERATIONS,
+            seed=_SEED,
+            spherical=True,
+            min_points_per_centroid=1,
+            max_points_per_centroid=self.n_training_per_list,
+        )
+        with one_thread():
+            clustering.train(sample)
+        return np.asarray(clustering.centroids, dtype=np.float32)
+
+    def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
+        """The `depth` nearest of those in the lists that are probed."""
+        depth = min(depth, len(vectors))
+        if not vectors.size or not len(queries):
+            return empty_hits(len(queries), depth)
+        lists = _Lists(index)
+        n_asked = min(depth + BEYOND, lists.longest)
+        n = max(1, _CANDIDATES_AT_ONCE // (n_asked * min(self.n_probes, len(lists.centroids))))
+        batches = (np.ascontiguousarray(queries[first : first + n]) for first in range(0, len(queries), n))
+        found = [self._search(lists, batch, n_asked, depth) for batch in batches]
+        return Hits(np.concatenate([hits.chunk for hits in found]), np.concatenate([hits.score for hits in found]))
+
+    def _search(self, lists: "_Lists", queries: NDArray[np.float32], n_asked: int, depth: int) -> Hits:
+        """The best of the `n_asked` nearest in each list; each list is read once, for all queries that probe it."""
+        import faiss
+
+        n_probes = min(self.n_probes, len(lists.centroids))
+        _, probed = faiss.knn(queries, lists.centroids, n_probes, metric=faiss.METRIC_INNER_PRODUCT)
+        score = np.full((len(queries), n_probes, n_asked), -np.inf, dtype=np.float32)
+        chunk = np.full(score.shape, -1, dtype=np.int32)
+        for number in np.unique(probed):
+            rows, vectors = lists.rows_of(number), lists.vectors_of(number)
+            if not len(rows):
+                continue
+            query, probe = np.nonzero(probed == number)
+            n = min(n_asked, len(rows))
+            score[query, probe, :n], found = faiss.knn(queries[query], vectors, n, metric=faiss.METRIC_INNER_PRODUCT)
+            chunk[query, probe, :n] = rows[found]
+            release(lists.vectors)
+        return ranked(*best(_joined(score), _joined(chunk), depth + BEYOND), depth)
+
+
+class _Lists:
+    """The arrays of an index."""
+
+    def __init__(self, index: Arrays) -> None:
+        self.centroids: NDArray[np.float32] = np.ascontiguousarray(index["centroids"], dtype=np.float32)
+        self.rows: NDArray[np.int32] = np.asarray(index["rows"], dtype=np.int32)
+        self.vectors: NDArray[np.float32] = np.asarray(index["vectors"], dtype=np.float32)
+        self._first = np.asarray(index["first"], dtype=np.int64)
+
+    @property
+    def longest(self) -> int:
+        """The vectors of the longest list."""
+        return int(np.diff(self._first).max())
+
+    def rows_of(self, number: int) -> NDArray[np.int32]:
+        """Positions of the vectors of a list."""
+        return self.rows[self._first[number] : self._first[number + 1]]
+
+    def vectors_of(self, number: int) -> NDArray[np.float32]:
+        """The vectors of a list."""
+        return self.vectors[self._first[number] : self._first[number + 1]]
+
+
+def _nearest_centroids(vectors: NDArray[np.float32], centroids: NDArray[np.float32]) -> NDArray[np.int64]:
+    """int64[n]: the list of every vector."""
+    import faiss
+
+    with one_thread():
+        blocks = [faiss.knn(block, centroids, 1, metric=faiss.METRIC_INNER_PRODUCT)[1] for block in row_blocks(vectors)]
+    assigned: NDArray[np.int64] = np.concatenate(blocks)[:, 0]
+    return assigned
+
+
+def _joined(found: NDArray[Any]) -> NDArray[Any]:
+    """What was found in all lists that a query probes."""
+    return found.reshape(len(found), -1)
