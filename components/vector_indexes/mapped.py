@@ -20,7 +20,7 @@ T = TypeVar("T", bound=np.generic)
 ROWS_AT_ONCE = 65_536
 """Of a block: a multiple of the 1,024 that FAISS multiplies at a time, so that blocks change no sum."""
 
-_SCATTERED_AT_ONCE = 2048
+_SCATTERED_AT_ONCE = 512
 
 
 def row_blocks(rows: NDArray[T]) -> Iterator[NDArray[T]]:
@@ -31,13 +31,20 @@ def row_blocks(rows: NDArray[T]) -> Iterator[NDArray[T]]:
 
 
 def taken(rows: NDArray[T], positions: NDArray[np.integer]) -> Iterator[NDArray[T]]:
-    """The rows at some positions, in that order and some at a time. Of a file, each brings its neighbours into memory:
-    they leave it soon.
+    """The rows at some positions, in that order and some at a time.
+
+    Those of a block are read as they come in the file: each brings up to a megabyte around it into memory, most of
+    which is then the same, and leaves it soon.
     """
-    for first in range(0, len(positions), _SCATTERED_AT_ONCE):
-        block: NDArray[T] = rows[positions[first : first + _SCATTERED_AT_ONCE]]
+    for first in range(0, len(positions), ROWS_AT_ONCE):
+        wanted = positions[first : first + ROWS_AT_ONCE]
+        block = np.empty((len(wanted), *rows.shape[1:]), dtype=rows.dtype)
+        order = np.argsort(wanted)
+        for start in range(0, len(order), _SCATTERED_AT_ONCE):
+            few = order[start : start + _SCATTERED_AT_ONCE]
+            block[few] = rows[wanted[few]]
+            release(rows)
         yield block
-        release(rows)
 
 
 def release(array: NDArray[Any]) -> None:
