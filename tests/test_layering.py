@@ -31,6 +31,7 @@ SHARED_BY_ROLES = (
     "components.means",
     "components.json_value",
     "components.processes",
+    "components.threads",
     "components.prices",
     "components.text",
     "components.asking",

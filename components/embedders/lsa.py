@@ -49,6 +49,7 @@ class Lsa:
         """
         with loading():
             from sklearn.utils.extmath import randomized_svd
+            from threadpoolctl import threadpool_limits
 
         counts = count_matrix(_terms(documents))
         df = np.bincount(counts.indices, minlength=counts.shape[1])
@@ -60,7 +61,9 @@ class Lsa:
         projection = np.zeros((counts.shape[1], n_dimensions), dtype=np.float32)
         if n_dimensions:
             weighted = _weighted(counts, weights)[:, kept]
-            projection[kept] = randomized_svd(weighted, n_dimensions, random_state=self.svd_seed)[2].T
+            # Several threads take up to ten times the work of one for matrices as narrow as these, and other last bits.
+            with threadpool_limits(1, user_api="blas"):
+                projection[kept] = randomized_svd(weighted, n_dimensions, random_state=self.svd_seed)[2].T
         return {"weights": weights, "projection": projection}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:

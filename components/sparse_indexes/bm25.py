@@ -17,6 +17,7 @@ from components.protocols import Arrays, WordTokenizer
 from components.records import Hits, Passages, Terms
 from components.text.counts import count_matrix
 from components.text.ranking import best_of, empty_hits
+from components.threads import n_threads
 from components.tokenizers.rjieba_words import RjiebaWords
 
 _COMPILED_FROM = 1_000_000_000
@@ -163,8 +164,6 @@ def _compiled(index: Arrays, queries: Terms, asked: list[int], depth: int) -> It
     """bm25s's own search over our matrix. It is arbitrary which of several chunks tied at the last place it returns, so
     one more hit than wanted is asked for, and rows with such a tie are searched again by our own, exact code.
     """
-    import os
-
     with loading():
         import bm25s
 
@@ -177,7 +176,7 @@ def _compiled(index: Arrays, queries: Terms, asked: list[int], depth: int) -> It
     search.vocab_dict = {}
     search.unique_token_ids_set = range(queries.n_vocabulary)
     rows = [queries.row(i).tolist() for i in asked]
-    found = search.retrieve(rows, k=n_asked, show_progress=False, n_threads=os.cpu_count() or 1)
+    found = search.retrieve(rows, k=n_asked, show_progress=False, n_threads=n_threads())
     for i, chunk, score in zip(asked, found.documents, found.scores, strict=True):
         if n_asked > depth and score[depth] == score[depth - 1] > 0:
             yield i, best_of(_dense_scores(index, queries.row(i)), depth)

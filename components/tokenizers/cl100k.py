@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from components.errors import MissingExtraError
 from components.loading import loaded_once
+from components.threads import n_threads
 
 
 @loaded_once
@@ -56,7 +57,7 @@ class Cl100k:
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """Character offsets where the subwords end, int32; one that ends inside a character ends before it."""
-        encoded = _encoding().encode_ordinary_batch(list(texts), num_threads=os.cpu_count() or 1)
+        encoded = _encoding().encode_ordinary_batch(list(texts), num_threads=n_threads())
         return [_character_ends(text, tokens) for text, tokens in zip(texts, encoded, strict=True)]
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:

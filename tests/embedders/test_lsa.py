@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from components.embedders import lsa
 from components.embedders.lsa import Lsa
+from components.records import Passages, Terms
 from components.text.tables import build_term_table
 from components.tokenizers.rjieba_words import RjiebaWords
 from tests.contracts.embedder_contract import CORPUS, EmbedderContract
@@ -73,3 +75,14 @@ def test_rows_are_normalized_as_scikit_learn_does(monkeypatch: pytest.MonkeyPatc
 
 def test_mistakes() -> None:
     assert [mistake.split(":")[0] for mistake in Lsa(0, 0, 0).check()] == ["n_dimensions", "min_documents", "max_terms"]
+
+
+def test_does_not_depend_on_the_number_of_threads() -> None:
+    random = np.random.default_rng(0)
+    first = np.arange(0, 60_000, 60, dtype=np.int64)
+    terms = Terms(random.integers(0, 3000, 60_000, dtype=np.int32), first, first + 60, 3000)
+    fitted = []
+    for n in (1, 2):
+        with threadpool_limits(n):
+            fitted.append(Lsa(n_dimensions=64).fit(Passages([""] * len(terms), terms))["projection"])
+    assert fitted[0].tobytes() == fitted[1].tobytes()

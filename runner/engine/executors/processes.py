@@ -2,7 +2,6 @@
 place.
 """
 
-import os
 import pickle
 import signal
 from collections import Counter
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from components.openai_server.gate import Gate
 from components.processes import end_with_parent
+from components.threads import allot_threads, n_cores
 from runner.engine.executors.contexts import fork_or_spawn
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import (
@@ -60,11 +60,6 @@ class Processes(Executor):
         return _Processes(_Start(stages, pickle.dumps(store), gate), n_workers, self.resources)
 
 
-def n_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @dataclass(frozen=True)
 class _Start:
     """What a worker process starts with: the stages, so that a task is no more than a key."""
@@ -76,7 +71,8 @@ class _Start:
 
 
 def _work(start: _Start, tasks: Connection) -> None:
-    """A worker process: takes keys, and sends how their stages ended, or what was raised.
+    """A worker process: takes keys, with the threads that their stages may use, and sends how these ended, or what was
+    raised.
 
     Ctrl-C and the end of a terminal reach the whole process group: the parent ends its workers, they need not print
     a traceback each. A parent that was killed cannot: they watch for its end themselves.
@@ -88,9 +84,10 @@ def _work(start: _Start, tasks: Connection) -> None:
     end_with_parent()  # it would go on asking a model that costs money
     worker = Worker(pickle.loads(start.store), start.gate)  # noqa: S301 - what the parent has pickled
     while True:
-        stage = start.stages[tasks.recv()]
+        key, n_threads = tasks.recv()
+        allot_threads(n_threads)
         try:
-            ended: StageRun | Exception = worker.run(stage)
+            ended: StageRun | Exception = worker.run(start.stages[key])
         except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
             ended = error
         tasks.send(ended)
@@ -104,6 +101,7 @@ class _Place:
     def __init__(self, start: _Start) -> None:
         self._start_with = start
         self.stage: AnyStage | None = None
+        self.has_begun = False
         self.models: Models = frozenset()
         self._process: BaseProcess | None = None
         self.tasks: Connection | None = None
@@ -115,15 +113,20 @@ class _Place:
         self._process.start()
         theirs.close()  # so that the end of the process is the end of the pipe
 
-    def begin(self, stage: AnyStage) -> None:
-        """Hands it a stage."""
+    def take(self, stage: AnyStage) -> None:
+        """The next that it does."""
+        self.stage, self.has_begun = stage, False
+        self.models = stage.models or self.models  # loaded ones stay until others are needed
+
+    def begin(self, n_threads: int) -> None:
+        """Hands the process its stage."""
+        assert self.stage is not None, "it has taken one"
         if self.tasks is None:
             self.start(fork_or_spawn())
-        self.stage = stage
-        self.models = stage.models or self.models  # loaded ones stay until others are needed
         assert self.tasks is not None, "it was started"
+        self.has_begun = True
         with suppress(OSError):  # it died meanwhile, which its end of the pipe will tell
-            self.tasks.send(stage.key)
+            self.tasks.send((self.stage.key, n_threads))
 
     def bury(self) -> int:
         """The process is dead: returns its exit code, below 0 the signal that killed it."""
@@ -165,12 +168,14 @@ class _Processes(Workers):
 
     def submit(self, stage: AnyStage) -> None:
         idle = [place for place in self._places if not place.stage]
-        max(idle, key=lambda place: (stage.models <= place.models, not place.models)).begin(stage)
+        max(idle, key=lambda place: (stage.models <= place.models, not place.models)).take(stage)
 
     def _cores_for(self, stage: AnyStage) -> int:
         """One that wants more cores than there are has them all."""
-        share = self._n_cores // len(self._places)
-        return min(resources_of(stage, self._resources).cpus or share, self._n_cores)
+        return min(self._wanted_by(stage) or self._n_cores // len(self._places), self._n_cores)
+
+    def _wanted_by(self, stage: AnyStage) -> int:
+        return resources_of(stage, self._resources).cpus
 
     @property
     def _running(self) -> list[AnyStage]:
@@ -186,8 +191,18 @@ class _Processes(Workers):
         return bool(last_tries) and (stage.key not in last_tries or bool(self._running))
 
     def ended(self) -> Sequence[StageRun | Lost]:
+        self._begin()
         places = {place.tasks: place for place in self._places if place.tasks}
         return [each for tasks in wait(list(places)) if (each := self._ended(places[tasks]))]  # type: ignore[index]
+
+    def _begin(self) -> None:
+        """What was submitted: now it is known whether a stage is alone, and may use all cores."""
+        is_alone = len(self._running) == 1
+        for place in self._places:
+            if place.stage and not place.has_begun:
+                has_all = is_alone and not self._wanted_by(place.stage)
+                n_threads = self._n_cores if has_all else self._cores_for(place.stage)
+                place.begin(min(n_threads, n_cores()))
 
     def _ended(self, place: _Place) -> StageRun | Lost | None:
         assert place.tasks is not None, "it said something"

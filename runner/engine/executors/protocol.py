@@ -53,7 +53,9 @@ class Workers(Protocol):
         """Whether it can begin now. Stages of one kind with equal models have the same room."""
 
     def submit(self, stage: AnyStage) -> None:
-        """Begins a stage for which there is room, in the place that suits it best."""
+        """Begins a stage for which there is room, in the place that suits it best. That tells libraries how many cores
+        it has: `components.threads.allot_threads`.
+        """
 
     def ended(self) -> Sequence[StageRun | Lost]:
         """Waits until a stage ended, and says how; or until there is more room, and says nothing.
