@@ -3,14 +3,24 @@
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+
+from runner.engine.source_code import code_of
 
 _PACKAGES = """
     rag-grid hydra-core mlflow numpy scipy pandas pyarrow scikit-learn faiss-cpu bm25s jieba rjieba tiktoken sacrebleu
     pytrec-eval-terrier llama-index-core torch transformers
 """.split()
+_OF_STEPS = """
+    beautifulsoup4 bert-score FlagEmbedding janome jinja2 json-repair kiwipiepy markdown-it-py numba peft pypdf
+    pystemmer rapidfuzz sentence-transformers
+""".split()
+"""What some steps depend on besides: nodes that share the work must have the same."""
+_DIGITS_SHOWN = 12
 
 
 @cache
@@ -19,11 +29,25 @@ def versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
     if commit := git_commit():
         found["commit"] = commit
-    for package in _PACKAGES:
-        try:
+    return found | _installed(_PACKAGES)
+
+
+def versions_of_results(packages: Iterable[str] = ()) -> dict[str, str]:
+    """What is equal wherever the same stage gives the same result: Python, the packages that steps use, and the code of
+    this project and of the user's `packages`, checked out or installed, wherever it lies.
+    """
+    found = {"python": platform.python_version(), **_installed([*_PACKAGES, *_OF_STEPS])}
+    for package in ("components", "runner", *packages):
+        with suppress(ImportError):
+            found[f"the code of {package}"] = code_of(package)[:_DIGITS_SHOWN]
+    return found
+
+
+def _installed(packages: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for package in packages:
+        with suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     return found
 
 

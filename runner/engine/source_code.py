@@ -34,12 +34,16 @@ def has_code(cls: type) -> bool:
     return is_ours(cls) or bool(_file_of_module(cls.__module__))
 
 
+def code_of(package: str) -> str:
+    """SHA-256 (hex) over all .py files of a package as it is installed here. Raises ImportError."""
+    folders = getattr(import_module(package), "__path__", ())
+    files = [file for folder in folders for file in sorted(Path(folder).rglob("*.py"))]
+    return _digest(files or _file_of_module(package))
+
+
 @cache
 def _package_digest(cls: type) -> str:
-    name = cls.__module__.partition(".")[0]
-    folders = getattr(import_module(name), "__path__", ())
-    files = [file for folder in folders for file in sorted(Path(folder).rglob("*.py"))]
-    return _digest(files or _file_of_module(name))
+    return code_of(cls.__module__.partition(".")[0])
 
 
 @cache

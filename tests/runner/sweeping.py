@@ -173,6 +173,15 @@ def wait_until(condition: Callable[[], bool], process: Started, timeout_s: float
         time.sleep(0.01)
 
 
+def metrics_text(sweep_dir: Path) -> dict[str, str]:
+    """The metrics of every cell as they stand in `cell.json`, byte for byte."""
+    texts = {}
+    for path in sorted(sweep_dir.glob("*/cell.json")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        (texts[path.parent.name],) = [line for line in lines if line.startswith('"metrics": ')]
+    return texts
+
+
 def only_sweep(folder: Path) -> Path:
     """The one sweep folder under the default results folder."""
     (path,) = sweeps(folder)

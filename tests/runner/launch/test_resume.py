@@ -28,6 +28,7 @@ from tests.runner.sweeping import (
     end_group,
     entries_by_kind,
     flip_a_byte,
+    metrics_text,
     only_sweep,
     run_command,
     run_small,
@@ -67,15 +68,6 @@ def after_a_cell(folder: Path) -> bool:
 
 def times_made(store: Store) -> dict[str, float]:
     return {entry.manifest.key: entry.manifest.created for entry in store.entries()}
-
-
-def metrics_text(sweep_dir: Path) -> dict[str, str]:
-    """The metrics of every cell as they stand in `cell.json`, byte for byte."""
-    texts = {}
-    for path in sorted(sweep_dir.glob("*/cell.json")):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        (texts[path.parent.name],) = [line for line in lines if line.startswith('"metrics": ')]
-    return texts
 
 
 def stop_at(folder: Path, moment: Moment, with_signal: signal.Signals, *arguments: str) -> tuple[int, str]:

@@ -1,0 +1,229 @@
+"""The places of a Ray cluster: workers on its nodes, started when a ready stage finds no room, and ended when what they
+occupy is wanted for another.
+"""
+
+import pickle
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from components.errors import ConfigError
+from runner.engine.executors.protocol import AnyStage, Stages
+from runner.engine.executors.ray_cluster_actors import Actor, Call, end_actor, start_actor
+from runner.engine.executors.ray_cluster_nodes import (
+    Acceptance,
+    Node,
+    as_options,
+    fits,
+    live_nodes,
+    not_used,
+    share_of,
+    without,
+)
+from runner.engine.executors.ray_cluster_worker import RayWorker
+from runner.engine.executors.resources import ByKind, resources_of
+from runner.engine.stage import Resources
+from runner.engine.store import Store
+
+_N_STARTS = 3
+"""A node on which so many workers died before they were ready is not used."""
+
+
+@dataclass(eq=False)
+class Place:
+    """A worker: where it is, what it occupies and holds, and the stage that it makes."""
+
+    node: Node
+    room: Resources
+    actor: Actor
+    is_ready: bool = False
+    stage: AnyStage | None = None
+    models: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+
+    @property
+    def is_idle(self) -> bool:
+        """True if it can begin with a stage."""
+        return self.is_ready and self.stage is None
+
+    def begin(self, stage: AnyStage) -> Call:
+        """Hands it a stage."""
+        self.stage = stage
+        self.models = stage.models or self.models  # loaded ones stay until others are needed
+        return self.actor.run.remote(stage.key)
+
+    def is_meant_for(self, need: Resources) -> bool:
+        """A place with a GPU is for stages that want one."""
+        return fits(need, self.room) and bool(need.gpus) == bool(self.room.gpus)
+
+
+class Places:
+    """Those of one sweep. `refusals` say which nodes are not used, and why."""
+
+    def __init__(self, stages: Collection[AnyStage], n_workers: int, resources: ByKind) -> None:
+        """With 0 workers there may be one for each core, and one for each stage at most. Raises ConfigError for
+        resources that no node has.
+        """
+        self.all: list[Place] = []
+        self.arriving: dict[Call, Place] = {}
+        """Workers that are not ready, by the call that is waited for."""
+        self.refusals: dict[str, str] = {}
+        self._resources = resources
+        self._most = n_workers or len(stages)
+        self._n_deaths: Counter[str] = Counter()
+        self.look()
+        self._share = share_of(self.nodes.values(), n_workers)
+        self._check_resources(stages)
+
+    def open(self, stages: Stages, store: Store, desk: Actor) -> None:
+        """What each worker is given. Raises StoreError."""
+        import ray
+
+        self._desk, self._luggage = desk, ray.put(pickle.dumps((stages, store)))
+        self._acceptance = Acceptance(stages.values(), store)
+        self._acceptance.open()
+
+    def look(self) -> None:
+        """Which nodes there are now. Idle places of those that are gone go with them, others when that is told."""
+        self.nodes = live_nodes()
+        for place in [place for place in self.all if place.is_idle and place.node.node_id not in self.nodes]:
+            self.end(place)
+
+    def close(self) -> None:
+        """Ends all workers, whatever they do."""
+        for place in list(self.all):
+            self.end(place)
+        self._acceptance.close()
+
+    def need_of(self, stage: AnyStage) -> Resources:
+        """What a place must have for a stage. One that wants more cores than any node has takes all of a node's."""
+        wanted = resources_of(stage, self._resources)
+        most = max((node.has.cpus for node in self.nodes.values()), default=0)
+        return Resources(min(wanted.cpus or self._share, max(most, 1)), wanted.gpus, wanted.memory_gb)
+
+    def _check_resources(self, stages: Collection[AnyStage]) -> None:
+        """Raises ConfigError for what no node has."""
+        needs = {stage.kind: self.need_of(stage) for stage in stages}
+        lacking = {
+            kind: need for kind, need in needs.items() if not any(fits(need, node.has) for node in self.nodes.values())
+        }
+        if lacking:
+            raise ConfigError([_lacking(kind, need) for kind, need in lacking.items()])
+
+    def idle_for(self, need: Resources) -> list[Place]:
+        """Idle ones; those that are meant for other stages only where no better one can be started."""
+        idle = [place for place in self.all if place.is_idle and fits(need, place.room)]
+        meant = [place for place in idle if place.is_meant_for(need)]
+        return meant or ([] if self._could_start(need) else idle)
+
+    def may_have_another(self, need: Resources) -> bool:
+        """Whether one more is being started or can be."""
+        return any(not place.is_ready and place.is_meant_for(need) for place in self.all) or self._could_start(need)
+
+    def start_for(self, need: Resources) -> None:
+        """Starts as many as there are already, at least one; where there is no room, idle ones give way to the first.
+        Does nothing while some are being started.
+        """
+        meant = [place for place in self.all if place.is_meant_for(need)]
+        if all(place.is_ready for place in meant):
+            for _ in range(max(1, len(meant))):
+                if not self.start_one(need):
+                    break
+        if not any(fits(need, place.room) for place in self.all):
+            self._replace_idle(need)
+
+    def start_on_each_node(self, need: Resources) -> None:
+        """Starts the first ones."""
+        for node in self.nodes.values():
+            if node in self._nodes_with_room(need):
+                self._start(node, need)
+
+    def start_one(self, need: Resources) -> bool:
+        """Starts one on the node that has the most free cores; False if there is no room."""
+        nodes = self._nodes_with_room(need)
+        if nodes:
+            self._start(max(nodes, key=lambda node: self._free(node).cpus), need)
+        return bool(nodes)
+
+    def arrived(self, call: Call) -> None:
+        """One step further: a worker that was started looks around, and once it is accepted it settles in."""
+        import ray
+
+        place = self.arriving.pop(call)
+        try:
+            found = ray.get(call)
+        except ray.exceptions.RayTaskError as error:
+            self._refuse(place.node, _not_started(place.node, error.cause))
+        except ray.exceptions.RayError as error:
+            self.end(place)
+            self._n_deaths[place.node.node_id] += 1
+            if self._n_deaths[place.node.node_id] == _N_STARTS:
+                self._refuse(place.node, _not_started(place.node, error))
+        else:
+            if found is None:
+                place.is_ready = True
+            elif refusal := self._acceptance.refusal(place.node, found):
+                self._refuse(place.node, refusal)
+            else:
+                self.arriving[place.actor.settle_in.remote(self._luggage, self._desk)] = place
+
+    def end(self, place: Place) -> None:
+        """Ends a worker, whatever it does."""
+        end_actor(place.actor)
+        self.all.remove(place)
+        self.arriving = {call: each for call, each in self.arriving.items() if each is not place}
+
+    def _refuse(self, node: Node, why: str) -> None:
+        self.refusals.setdefault(node.node_id, why)
+        for place in self._on(node):
+            if not place.is_ready:
+                self.end(place)
+
+    def _could_start(self, need: Resources) -> bool:
+        return bool(self._nodes_with_room(need))
+
+    def _nodes_with_room(self, need: Resources) -> list[Node]:
+        if len(self.all) >= self._most:
+            return []
+        return [node for node in self._usable() if fits(need, self._free(node))]
+
+    def _usable(self) -> Iterator[Node]:
+        return (node for node_id, node in self.nodes.items() if node_id not in self.refusals)
+
+    def _on(self, node: Node) -> list[Place]:
+        return [place for place in self.all if place.node.node_id == node.node_id]
+
+    def _free(self, node: Node) -> Resources:
+        return without(node.has, (place.room for place in self._on(node)))
+
+    def _replace_idle(self, need: Resources) -> None:
+        """Ends idle places, those without models first, on a node that then has room for another."""
+        for node in self._usable():
+            there = sorted((place for place in self._on(node) if place.is_idle), key=lambda place: len(place.models))
+            busy = (place.room for place in self._on(node) if place not in there)
+            if fits(need, without(node.has, busy)):
+                for place in [*there, *(place for place in self.all if place.is_idle and place not in there)]:
+                    if self._could_start(need):
+                        break
+                    self.end(place)
+                self.start_one(need)
+                return
+
+    def _start(self, node: Node, room: Resources) -> None:
+        actor = start_actor(RayWorker, node.node_id, as_options(room), str(Path.cwd()))
+        place = Place(node, room, actor)
+        self.all.append(place)
+        self.arriving[actor.look_around.remote(self._acceptance.packages, self._acceptance.probe)] = place
+
+
+def _lacking(kind: str, need: Resources) -> str:
+    wanted = ", ".join(f"{name}: {value:g}" for name, value in vars(need).items() if value)
+    return (
+        f"executor.resources.{kind}: wants {{{wanted}}}, which no node of the Ray cluster has; start one that has (see "
+        "`ray status`), or ask for less"
+    )
+
+
+def _not_started(node: Node, error: Exception) -> str:
+    said = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return f"{not_used(node)}: no worker could be started there: {said[0]} {said[-1] if said[1:] else ''}".strip()

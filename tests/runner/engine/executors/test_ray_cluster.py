@@ -1,0 +1,166 @@
+"""Stages on a Ray cluster of two nodes: who makes them, and what becomes of them when workers and nodes die."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.extras import skip_without
+from tests.runner.engine.executors.ray_bed import SECRETS, Bed, bed
+from tests.runner.sweeping import FEW_METRICS, REPOSITORY, SMALL, metrics_text, only_sweep, run_small, wait_until
+
+skip_without("ray", extra="ray")
+
+pytestmark = pytest.mark.xdist_group("ray")
+
+SCENARIOS = "tests.runner.engine.executors.ray_scenarios"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Bed]:
+    """A head of two cores; the other node comes when a test wants it."""
+    for cluster in bed():
+        cluster.start("head", 2)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def together(cluster: Bed) -> dict[str, Any]:
+    """What the scenario of this name found."""
+    folder = _folder(cluster, "together")
+    process = cluster.command("-m", SCENARIOS, "together", str(folder))
+    return _facts(process, folder)
+
+
+def _facts(process: "subprocess.Popen[str]", folder: Path) -> dict[str, Any]:
+    """What a scenario has written, with its notes and what it has printed and logged."""
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    facts: dict[str, Any] = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
+    return facts | {"notes": _notes(folder), "lines": _lines(folder), "output": output}
+
+
+def _lines(folder: Path) -> list[str]:
+    """Without the one that is logged where this takes longer than a second."""
+    path = folder / "lines"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [line for line in lines if line != "starting Ray ..."]
+
+
+def _folder(cluster: Bed, name: str) -> Path:
+    folder = cluster.folder / name
+    folder.mkdir()
+    return folder
+
+
+def _notes(folder: Path) -> list[list[str]]:
+    """Of each stage that was begun: its number, its model, the process, the node."""
+    return sorted(path.name.split(".") for path in (folder / "notes").glob("*.*"))
+
+
+class TestWorkers:
+    def test_keep_a_model_each(self, together: dict[str, Any]) -> None:
+        processes = {model: {pid for _, of, pid, _ in together["notes"] if of == model} for model in "ab"}
+        assert all(len(pids) == 1 for pids in processes.values())
+        assert not processes["a"] & processes["b"]
+
+    def test_say_what_they_log_once_and_nothing_else(self, together: dict[str, Any]) -> None:
+        assert together["lines"] == ["a warning with [brackets] of all workers"]
+
+
+class TestAStage:
+    def test_that_kills_its_worker_again_and_again_fails_alone(self, together: dict[str, Any]) -> None:
+        assert "was killed, most likely for want of memory" in together["fatal"]
+        assert together["inherited"] == together["fatal"]
+        assert sum(number == "10" for number, *_ in together["notes"]) == 3
+
+    def test_that_does_so_twice_succeeds_as_do_those_beside_it(self, together: dict[str, Any]) -> None:
+        assert together["others"] == [""] * (8 + 1 + 8)
+        assert sum(number == "11" for number, *_ in together["notes"]) == 3
+
+    def test_that_wants_what_no_node_has_is_a_mistake_of_the_configuration(self, together: dict[str, Any]) -> None:
+        assert "executor.resources.sum: wants {cpus: 1, gpus: 0.5}, which no node" in together["unfit"]
+
+
+@pytest.fixture(scope="module")
+def found(cluster: Bed) -> dict[str, Any]:
+    """While two stages run on the head, a node comes on which another SciPy is installed, then one that begins a
+    third stage and is killed under it, as are the workers of the other two.
+    """
+    folder = _folder(cluster, "coming")
+    process = cluster.command("-m", SCENARIOS, "coming_and_going", str(folder))
+    begun = folder / "notes"
+    wait_until(lambda: len(list(begun.glob("*.head"))) == 2, process)
+    cluster.start("other", 1, {"PYTHONPATH": f"{_other_scipy(cluster.folder)}:{REPOSITORY}"})
+    wait_until(lambda: bool(_lines(folder)), process)
+    cluster.kill("other")
+    assert not list(begun.glob("*.other"))
+    cluster.start("other", 1)
+    wait_until(lambda: bool(list(begun.glob("*.other"))), process)
+    cluster.kill("other")
+    for _, _, pid, node in _notes(folder):
+        if node == "head":
+            os.kill(int(pid), signal.SIGKILL)
+    (begun / "go").touch()
+    return _facts(process, folder) | {"temporary": list((folder / "store" / "tmp").iterdir())}
+
+
+class TestNodes:
+    def test_with_other_versions_are_refused(self, found: dict[str, Any]) -> None:
+        (refusal,) = found["lines"]
+        assert "of the Ray cluster is not used: scipy is 0.0.1 there and" in refusal
+
+    def test_that_go_lose_nothing(self, found: dict[str, Any]) -> None:
+        assert found["errors"] == [""]
+        assert found["total"] == 1 + sum(range(12))
+        assert found["temporary"] == []
+
+    def test_share_the_budget(self, found: dict[str, Any]) -> None:
+        assert found["reached"] == "run.max_requests=3"
+        assert found["n_requests"] == 3
+        assert found["n_ended"] == 12 + 1 + 3
+
+    def test_are_none_of_the_users_business_in_rays_words(self, found: dict[str, Any]) -> None:
+        assert [line for line in found["output"].splitlines() if "Failed to determine local IP" not in line] == []
+
+
+def _other_scipy(folder: Path) -> Path:
+    facts = folder / "packages" / "scipy-0.0.1.dist-info" / "METADATA"
+    facts.parent.mkdir(parents=True)
+    facts.write_text("Metadata-Version: 2.1\nName: scipy\nVersion: 0.0.1\n", encoding="utf-8")
+    return facts.parents[1]
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_no_worker_outlives_the_command(cluster: Bed, how: signal.Signals, code: int) -> None:
+    folder = _folder(cluster, how.name)
+    process = cluster.command("-m", SCENARIOS, "busy", str(folder))
+    wait_until(lambda: bool(list(folder.glob("notes/*"))), process)
+    process.send_signal(how)
+    process.communicate(timeout=10)
+    assert process.returncode == code
+    limit = time.monotonic() + 10
+    while cluster.workers:
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def test_a_sweep_gives_the_same_numbers_and_keeps_secrets(cluster: Bed, tmp_path: Path) -> None:
+    folder = _folder(cluster, "sweep")
+    overrides = (*SMALL, *FEW_METRICS, "tracking=none", "executor=ray", f"run.results_dir={folder / 'results'}")
+    process = cluster.command("-m", "runner", "-m", *overrides, "top_k=2,4")
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    assert run_small(tmp_path, *((*FEW_METRICS, f"top_k={k}") for k in (2, 4))) == 0
+    assert metrics_text(only_sweep(folder)) == metrics_text(only_sweep(tmp_path))
+    written = [path for place in (folder, cluster.logs) for path in place.rglob("*") if path.is_file()]
+    assert len(written) > 50
+    for secret in SECRETS.values():
+        assert [path for path in written if secret.encode() in path.read_bytes()] == []
+        assert secret not in output

@@ -1,0 +1,104 @@
+"""What nodes have to offer, and which of them results may come from."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.engine.environment import versions_of_results
+from runner.engine.executors.ray_cluster import RayCluster
+from runner.engine.executors.ray_cluster_nodes import Acceptance, Node, differences, fits, share_of, without
+from runner.engine.executors.ray_cluster_worker import RayWorker, Whereabouts
+from runner.engine.stage import Resources
+from runner.engine.store import Store
+from tests.runner.engine.fake_stages import Adder, Sum
+
+
+def nodes(*cpus: int) -> list[Node]:
+    return [Node(str(n), f"10.0.0.{n}", Resources(n_cpus)) for n, n_cpus in enumerate(cpus)]
+
+
+@pytest.mark.parametrize(
+    ("cpus", "n_workers", "share"),
+    [((8, 8), 0, 1), ((8, 8), 2, 8), ((8, 8), 3, 4), ((6, 2), 2, 3), ((2,), 4, 1), ((0, 4), 1, 4), ((), 2, 1)],
+)
+def test_workers_have_equal_shares_of_the_cores(cpus: tuple[int, ...], n_workers: int, share: int) -> None:
+    assert share_of(nodes(*cpus), n_workers) == share
+
+
+def test_fractions_of_a_gpu_add_up_to_one() -> None:
+    third = Resources(1, 1 / 3)
+    left = without(Resources(8, 1.0), [third, third])
+    assert fits(third, left)
+    assert not fits(third, without(left, [third]))
+
+
+def test_memory_counts() -> None:
+    assert not fits(Resources(1, memory_gb=16), Resources(8, memory_gb=15.9))
+
+
+class TestANode:
+    @pytest.fixture
+    def acceptance(self, tmp_path: Path) -> Acceptance:
+        return Acceptance([Sum(Adder())], Store(tmp_path / "store"))
+
+    def found(self, acceptance: Acceptance, **changes: str) -> Whereabouts:
+        found = RayWorker(".").look_around(acceptance.packages, acceptance.probe)
+        return replace(found, versions={**found.versions, **changes})
+
+    def test_with_the_same_versions_and_store_is_used(self, acceptance: Acceptance) -> None:
+        acceptance.open()
+        assert acceptance.refusal(*nodes(4), self.found(acceptance)) == ""
+
+    def test_with_other_versions_is_not(self, acceptance: Acceptance) -> None:
+        acceptance.open()
+        said = acceptance.refusal(*nodes(4), self.found(acceptance, numpy="1.0"))
+        assert said.startswith("node 10.0.0.0 of the Ray cluster is not used: numpy is 1.0 there and ")
+
+    def test_with_other_code_is_not_whatever_its_version(self, acceptance: Acceptance) -> None:
+        acceptance.open()
+        said = acceptance.refusal(*nodes(4), self.found(acceptance, **{"the code of tests": "0"}))
+        assert acceptance.packages == ("tests",), "components of the tests are of none of our packages"
+        assert "the code of tests is 0 there and" in said
+
+    def test_with_another_store_is_not(self, acceptance: Acceptance, tmp_path: Path) -> None:
+        assert f"run.store_dir {tmp_path / 'store'} is not the same folder" in acceptance.refusal(
+            *nodes(4), self.found(acceptance)
+        )
+
+    def test_is_asked_with_a_file_that_does_not_stay(self, acceptance: Acceptance) -> None:
+        acceptance.open()
+        acceptance.close()
+        assert not self.found(acceptance).has_store
+
+
+def test_differences_name_what_is_missing_on_either_side() -> None:
+    assert differences({"a": "1", "b": "2"}, {"a": "1", "c": "3"}) == [
+        "c is missing there and 3 here",
+        "b is 2 there and missing here",
+    ]
+
+
+def test_the_commit_is_no_difference_where_the_code_is_the_same() -> None:
+    assert "commit" not in versions_of_results()
+    assert versions_of_results()["the code of runner"]
+
+
+def test_a_package_that_is_not_there_has_no_code() -> None:
+    assert "the code of no_such_package" not in versions_of_results(["no_such_package"])
+
+
+class TestTheSettings:
+    @pytest.mark.parametrize("address", ["ray://head:10001", " "])
+    def test_name_a_cluster_of_which_this_machine_is_a_node(self, address: str) -> None:
+        (mistake,) = RayCluster(address).check()
+        assert f"address: got {address!r}, wanted auto, local or HOST:PORT" in mistake
+
+    def test_without_ray_name_the_command_that_installs_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("runner.engine.executors.ray_cluster.find_spec", lambda _: None)
+        (mistake,) = RayCluster("auto").check()
+        assert "[ray]" in mistake
+
+    def test_name_kinds_of_stages(self) -> None:
+        (mistake,) = RayCluster("auto", {"vektors": Resources(4)}).check()
+        assert "resources.vektors" in mistake
