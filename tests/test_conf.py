@@ -53,6 +53,7 @@ NEEDED = {
         option: ["llm=scripted"]
         for option in ("refiner/summary.yaml", "refiner/combined.yaml", "header/contextual.yaml")
     },
+    "executor/slurm.yaml": ["executor.cluster=local"],  # there need be no sbatch
     "examples/held_out.yaml": ["dataset=part"],
     "examples/from_dataset.yaml": ["examples.dataset.samples=somewhere", "examples.dataset.documents=README.md"],
     "reranker/late_interaction.yaml": ["embedder=bge-m3-heads"],

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from runner.engine.environment import versions_of_results
+from runner.engine.executors.acceptance import differences, users_packages
 from runner.engine.executors.protocol import AnyStage
 from runner.engine.executors.ray_cluster_worker import Probe, Whereabouts
-from runner.engine.source_code import is_ours
 from runner.engine.stage import Resources
 from runner.engine.store import Store
 from runner.engine.store.files import keeping
@@ -72,9 +72,7 @@ class Acceptance:
     """Whether results may come from a node: it has the same versions, and the same store."""
 
     def __init__(self, stages: Iterable[AnyStage], store: Store) -> None:
-        classes = {type(part) for stage in stages for part in stage.components()}
-        self.packages = tuple(sorted({cls.__module__.partition(".")[0] for cls in classes if not is_ours(cls)}))
-        """The user's own, whose code counts."""
+        self.packages = users_packages(stages)
         self.probe = Probe(store.root / "tmp" / f"ray-{uuid.uuid4().hex}", uuid.uuid4().hex)
         self._store = store
         self._versions = versions_of_results(self.packages)
@@ -101,12 +99,6 @@ class Acceptance:
                 "Give one that all nodes share and find at the same path, such as a folder on NFS"
             )
         return ""
-
-
-def differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
-    """The versions that are others there, each with both."""
-    names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
-    return [f"{name} is {there.get(name, 'missing')} there and {here.get(name, 'missing')} here" for name in names]
 
 
 def not_used(node: Node) -> str:

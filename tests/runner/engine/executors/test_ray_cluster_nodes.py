@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from runner.engine.environment import versions_of_results
+from runner.engine.executors.acceptance import differences
 from runner.engine.executors.ray_cluster import RayCluster
-from runner.engine.executors.ray_cluster_nodes import Acceptance, Node, differences, fits, share_of, without
+from runner.engine.executors.ray_cluster_nodes import Acceptance, Node, fits, share_of, without
 from runner.engine.executors.ray_cluster_worker import RayWorker, Whereabouts
 from runner.engine.stage import Resources
 from runner.engine.store import Store

@@ -1,0 +1,185 @@
+"""What a job of the `slurm` executor runs: a supervisor that shows it is alive, and below it the process that works.
+
+The supervisor never computes: it beats, sees how a worker dies and follows the driver's end, whatever the worker does.
+It has a journal beside the worker's own, with an empty line a beat:
+
+    journals/<worker>.life     {"hello": host}  {"refused": why}  {"died": exit code, ...}  {"left": why}
+"""
+
+import os
+import pickle
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import FrameType
+
+from components.errors import StoreError
+from components.json_value import Json
+from components.openai_server.gate import Gate
+from components.processes import end_with_parent
+from components.threads import allot_threads, n_cores
+from runner.engine.environment import versions_of_results
+from runner.engine.executors.acceptance import differences
+from runner.engine.executors.contexts import fork_or_spawn
+from runner.engine.executors.protocol import AnyStage, Stages
+from runner.engine.executors.slurm_pulse import DriverWatch
+from runner.engine.executors.slurm_queue import Journal, Taker, Wait, journal_path
+from runner.engine.outcome import StageRun
+from runner.engine.store import Store
+from runner.engine.worker import Worker
+
+_MOST_DEATHS = 10
+"""A job whose worker died so often does not start another: something is wrong with its host."""
+
+
+class Left(StrEnum):
+    """Why a job ended."""
+
+    TOLD = "told"
+    """Preempted, or cancelled."""
+    TIME = "time"
+    """The time that it may take was nearly up."""
+    DRIVER = "driver"
+    """The driver ended, or was silent for too long."""
+    DEATHS = "deaths"
+    """Its worker died again and again."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a job is given: the `folder` of the queue and its name there. `work` holds the pickled stages, store and
+    gate, which the worker process alone opens; `versions` are those of the driver, the user's own `packages` among
+    them, and `store_probe` is a file in its store. Libraries use at most `n_threads`.
+    """
+
+    folder: Path
+    worker: str
+    work: bytes
+    packages: tuple[str, ...]
+    versions: Mapping[str, str]
+    store_probe: Path
+    n_threads: int
+    silence_s: float
+
+
+def supervise(assignment: Assignment) -> None:
+    """Works until the driver ends or is silent, or until the job is told to end. Does not return: whoever started it
+    would write down what it returned, beside a queue that may be gone.
+    """
+    with suppress(FileNotFoundError):  # the queue is gone: the driver has ended
+        _Supervisor(assignment).run()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+class _Supervisor:
+    def __init__(self, assignment: Assignment) -> None:
+        self._assignment = assignment
+        self._life = Journal(journal_path(assignment.folder, assignment.worker, "life"))
+        self._driver = DriverWatch(assignment.folder, assignment.silence_s)
+        self._left: Left | None = None
+        self._process_id: int | None = None
+        self._pid = os.getpid()
+        signal.signal(signal.SIGTERM, self._told_to_end)
+        signal.signal(signal.SIGUSR2, self._told_to_leave)
+
+    def _told_to_end(self, number: int, frame: FrameType | None) -> None:
+        self._left = self._left or Left.TOLD
+        self._signal_worker(signal.SIGKILL)
+
+    def _told_to_leave(self, number: int, frame: FrameType | None) -> None:
+        """The stage that runs may still end in time."""
+        self._left = self._left or Left.TIME
+        self._signal_worker(signal.SIGUSR2)
+
+    def _signal_worker(self, number: signal.Signals) -> None:
+        if os.getpid() == self._pid and self._process_id:  # a fork has these handlers for a moment
+            with suppress(ProcessLookupError):
+                os.kill(self._process_id, number)
+
+    def run(self) -> None:
+        """Keeps a worker at work. Raises FileNotFoundError if the queue is gone."""
+        if refusal := _refusal(self._assignment):
+            self._life.append({"refused": refusal})
+            return
+        self._life.append({"hello": socket.gethostname()})
+        n_deaths = 0
+        while not self._left:
+            exit_code = self._until_it_ends()
+            if not self._left:
+                self._life.append({"died": exit_code, "process": self._process_id})
+                n_deaths += 1
+                self._left = Left.DEATHS if n_deaths == _MOST_DEATHS else None
+        self._life.append({"left": self._left})
+
+    def _until_it_ends(self) -> int:
+        """Starts a worker process and follows it to its end: the exit code."""
+        process: BaseProcess = fork_or_spawn().Process(target=_work, args=(self._assignment,))  # type: ignore[attr-defined]
+        process.start()
+        self._process_id = process.pid
+        try:
+            while process.exitcode is None:
+                process.join(self._driver.every_s)
+                self._life.beat()
+                if self._driver.is_over():
+                    self._left = self._left or Left.DRIVER
+                    process.kill()
+        finally:
+            process.kill()
+        return process.exitcode
+
+
+def _refusal(assignment: Assignment) -> str:
+    """Why results may not come from this host; "" if they may."""
+    not_used = f"host {socket.gethostname()} is not used"
+    if others := differences(versions_of_results(assignment.packages), assignment.versions):
+        return f"{not_used}: {'; '.join(others)}. Results depend on these: install the same versions on all hosts"
+    probe = assignment.store_probe
+    if not probe.exists():
+        return (
+            f"{not_used}: run.store_dir {probe.parents[1]} is not the same folder there. Give one that all hosts share "
+            "and find at the same path"
+        )
+    return ""
+
+
+def _work(assignment: Assignment) -> None:
+    """The worker process: takes tasks until it is told to leave."""
+    for name in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):  # the supervisor decides
+        signal.signal(name, signal.SIG_IGN)
+    told: list[int] = []
+    signal.signal(signal.SIGUSR2, lambda number, _: told.append(number))
+    end_with_parent()
+    work: tuple[Stages, Store, Gate | None] = pickle.loads(assignment.work)  # noqa: S301 - what the driver pickled
+    stages, store, gate = work
+    taker = Taker(assignment.folder, assignment.worker, {key: stage.models for key, stage in stages.items()})
+    allot_threads(min(assignment.n_threads, n_cores()))
+    worker, wait = Worker(store, gate), Wait()
+    while not told:
+        task = taker.take(wait.seconds)
+        if task is None:
+            wait.pause()
+            continue
+        taker.ended(task, _outcome(worker, stages[task.key]))
+        wait = Wait()
+
+
+def _outcome(worker: Worker, stage: AnyStage) -> dict[str, Json]:
+    try:
+        return asdict(worker.run(stage))
+    except StoreError as error:  # the driver raises it again: nothing else could be kept either
+        return {"store_error": str(error)}
+
+
+def run_of(outcome: Mapping[str, Json]) -> StageRun:
+    """How a stage ended, as a worker wrote it down. Raises StoreError if that could not be kept."""
+    if error := outcome.get("store_error"):
+        raise StoreError(error)
+    return StageRun(**{**outcome, "damaged": tuple(outcome["damaged"])})

@@ -1,0 +1,325 @@
+"""The workers of the `slurm` executor as the schedule sees them: what each has taken, and what became of it."""
+
+import logging
+import pickle
+import shutil
+import signal
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from components.errors import ComponentError, ConfigError
+from components.openai_server.gate import Gate
+from components.threads import n_cores
+from runner.engine.environment import versions_of_results
+from runner.engine.executors.acceptance import users_packages
+from runner.engine.executors.protocol import AnyStage, Lost, Room, Stages, Workers
+from runner.engine.executors.slurm import Cluster, Slurm
+from runner.engine.executors.slurm_jobs import Job, Jobs, State
+from runner.engine.executors.slurm_pulse import DriverPulse
+from runner.engine.executors.slurm_queue import Journal, Models, Offers, Wait, journal_path, make_folders
+from runner.engine.executors.slurm_worker import Assignment, Left, run_of
+from runner.engine.outcome import StageRun
+from runner.engine.store import Store
+
+log = logging.getLogger(__name__)
+
+_TASKS_PER_WORKER = 2
+"""One that it does and one that waits: who ends a stage need not wait for the driver."""
+
+_LOOK_FROM_S, _LOOK_TO_S = 0.05, 1.0
+"""So often it is seen which workers live, while nothing else happens."""
+
+_DOUBTED_S = 10.0
+"""After such a silence, and then so often, Slurm is asked after a worker's job."""
+
+_SAID_AFTER_S = 10.0
+
+_Ended = list[StageRun | Lost]
+
+
+class _Worker:
+    """A job as far as it is known here. `tasks` are what it is doing, by the process that does it: that of a process
+    which died is there until its death is known.
+    """
+
+    def __init__(self, name: str, job: Job, folder: Path) -> None:
+        self.name = name
+        self.job = job
+        self.runs, self.life = (Journal(journal_path(folder, name, ending)) for ending in ("runs", "life"))
+        self.tasks: dict[int, int] = {}
+        self.models: Models = frozenset()
+        self.is_ready = False
+        self.last_sign = self.last_asked = time.monotonic()
+
+    @property
+    def silent_s(self) -> float:
+        """For so long it gave no sign of life."""
+        return time.monotonic() - self.last_sign
+
+    def state(self) -> State:
+        """What Slurm says of the job, which is asked anew if the worker is silent."""
+        now = self.silent_s > _DOUBTED_S and time.monotonic() - self.last_asked > _DOUBTED_S
+        if now:
+            self.last_asked = time.monotonic()
+        return self.job.state(now=now)
+
+
+class SlurmWorkers(Workers):
+    """Jobs, and the queue from which they take stages."""
+
+    def __init__(
+        self, settings: Slurm, stages: Stages, store: Store, gate: Gate | None, n_workers: int, sweep_dir: Path
+    ) -> None:
+        """Submits the jobs. Raises ConfigError if Slurm does not take them."""
+        self._settings = settings
+        self._work = pickle.dumps((dict(stages), store, gate))
+        self._packages = users_packages(stages.values())
+        self._probe = store.root / "tmp" / f"slurm-{uuid.uuid4().hex}"
+        self._folder = sweep_dir / f".slurm-{uuid.uuid4().hex}"
+        self._jobs = Jobs(settings, sweep_dir / "logs")
+        self._stages: dict[int, AnyStage] = {}
+        self._workers: dict[str, _Worker] = {}
+        self._ended_jobs: list[Job] = []
+        self._n_workers = n_workers
+        is_local = settings.cluster is Cluster.LOCAL  # workers share the cores of this host
+        self._n_threads = max(1, n_cores() // n_workers) if is_local else settings.cpus_per_worker
+        self._n_submitted = 0
+        self._most_jobs = n_workers + settings.max_resubmissions
+        self._began = self._looked = time.monotonic()
+        self._is_waiting_said = False
+        make_folders(self._folder)
+        self._offers = Offers(self._folder)
+        self._pulse = DriverPulse(self._folder, settings.silence_s)
+        try:
+            self._submit_jobs(n_workers)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _submit_jobs(self, n_jobs: int) -> None:
+        names = [str(self._n_submitted + number) for number in range(n_jobs)]
+        self._n_submitted += n_jobs
+        self._probe.touch()
+        for name in names:  # before anybody looks for them: an NFS client remembers that a file was not there
+            for ending in ("runs", "life"):
+                journal_path(self._folder, name, ending).touch()
+        for name, job in zip(names, self._jobs.submit([self._assignment(name) for name in names]), strict=True):
+            self._workers[name] = _Worker(name, job, self._folder)
+
+    def _assignment(self, name: str) -> Assignment:
+        return Assignment(
+            self._folder,
+            name,
+            self._work,
+            self._packages,
+            versions_of_results(self._packages),
+            self._probe,
+            self._n_threads,
+            self._settings.silence_s,
+        )
+
+    def room_for(self, stage: AnyStage) -> Room:
+        if len(self._stages) >= _TASKS_PER_WORKER * self._n_workers:
+            return Room.NONE
+        n_holders = self._n_holders(stage.models)
+        n_waiting = sum(self._stages[task.number].models == stage.models for task in self._offers)
+        if not stage.models or n_waiting < n_holders:
+            return Room.READY
+        return Room.AGAIN if n_holders or n_waiting else Room.NEW
+
+    def submit(self, stage: AnyStage) -> None:
+        task = self._offers.put(stage.key, self._n_holders(stage.models))
+        self._stages[task.number] = stage
+
+    def _n_holders(self, models: Models) -> int:
+        """Workers that have the models in memory; of none at all that is nobody's."""
+        return sum(models <= worker.models for worker in self._workers.values()) if models else 0
+
+    def ended(self) -> Sequence[StageRun | Lost]:
+        wait = Wait()
+        while True:
+            self._replace_jobs()
+            self._offers.write()
+            ended = self._news()
+            if not ended and time.monotonic() - self._looked > min(max(wait.seconds / 20, _LOOK_FROM_S), _LOOK_TO_S):
+                ended = self._look()
+                self._looked = time.monotonic()
+            if ended:
+                return ended
+            wait.pause()
+
+    def _news(self) -> _Ended:
+        """How stages ended since the last time."""
+        return [run for worker in self._workers.values() for run in self._news_of(worker)]
+
+    def _news_of(self, worker: _Worker) -> _Ended:
+        ended: _Ended = []
+        for line in worker.runs.new_lines():
+            if "began" in line and line["began"] in self._stages:
+                self._has_taken(worker, line["began"], line["process"])
+            elif "ended" in line and worker.tasks.get(line["process"]) == line["ended"]:
+                del self._stages[worker.tasks.pop(line["process"])]
+                ended.append(run_of(line["how"]))
+        return ended
+
+    def _has_taken(self, worker: _Worker, number: int, process: int) -> None:
+        worker.tasks[process] = number
+        self._offers.withdraw(number)
+        if models := self._stages[number].models:
+            worker.models = models
+            self._tell_holders()
+
+    def _tell_holders(self) -> None:
+        for task in self._offers:
+            self._offers.set_holders(task, self._n_holders(self._stages[task.number].models))
+
+    def _look(self) -> _Ended:
+        """Which workers came, died or went, and how their stages ended by that."""
+        return [each for worker in list(self._workers.values()) for each in self._look_after(worker)]
+
+    def _look_after(self, worker: _Worker) -> _Ended:
+        n_read = worker.life.n_read
+        ended: _Ended = []
+        for line in worker.life.new_lines():
+            worker.is_ready |= "hello" in line
+            if "refused" in line:
+                ended += self._drop(worker, line["refused"])
+            elif "died" in line:
+                ended += self._has_died(worker, line["process"], line["died"])
+            elif "left" in line:
+                ended += self._has_left(worker, Left(line["left"]))
+        if worker.life.n_read > n_read:
+            worker.last_sign = time.monotonic()
+        if worker.name not in self._workers:
+            return ended
+        return ended + (self._if_gone(worker) if worker.is_ready else self._expect(worker))
+
+    def _has_died(self, worker: _Worker, process: int, exit_code: int) -> _Ended:
+        """One of its processes; another is at work in its place."""
+        ended = self._news_of(worker)
+        worker.models = frozenset()
+        if process not in worker.tasks:  # it had nothing to do, or the next takes what it could not say it had
+            return ended
+        return [*ended, self._lost(worker.tasks.pop(process), _how_it_died(exit_code, worker.job))]
+
+    def _lost(self, number: int, why: str) -> Lost:
+        return Lost(self._stages.pop(number).key, why)
+
+    def _has_left(self, worker: _Worker, left: Left) -> _Ended:
+        if left is Left.DEATHS:
+            return self._drop(worker, _told(worker.job, "was given up: its worker processes died again and again"))
+        if left is Left.TIME:
+            limit = f"executor.time_min={self._settings.time_min}"
+            return self._remove(worker, f"the time of its job was up before it ended: raise {limit}")
+        return self._remove(worker)  # preempted, say, which is not the stage's fault
+
+    def _if_gone(self, worker: _Worker) -> _Ended:
+        """How its stage ended if it has gone without a word."""
+        name, state = worker.job.name, worker.state()
+        if state.is_over:
+            return self._remove(worker, f"its job {name} of Slurm ended ({state.word}); its log is {worker.job.log}")
+        if worker.silent_s > self._settings.silence_s:
+            what = f"gave no sign of life for {worker.silent_s:.0f} s (executor.silence_s)"
+            return self._remove(worker, f"its job {name} of Slurm {what}; its log is {worker.job.log}")
+        return []
+
+    def _expect(self, worker: _Worker) -> _Ended:
+        """Its first sign of life is still to come."""
+        state, limit_s = worker.job.state(), self._settings.start_timeout_s
+        if state.is_over:
+            return self._drop(worker, _told(worker.job, f"ended ({state.word}) without a sign of life"))
+        if not state.is_running:  # it cannot give any
+            worker.last_sign = time.monotonic()
+            self._say_waiting(worker.job.name, state)
+        elif worker.silent_s > limit_s:
+            what = f"gave no sign of life within executor.start_timeout_s={limit_s:g} s"
+            return self._drop(worker, _told(worker.job, what))
+        return []
+
+    def _say_waiting(self, job: str, state: State) -> None:
+        if time.monotonic() - self._began > _SAID_AFTER_S and not self._is_waiting_said:
+            log.warning("waiting for Slurm to start jobs (job %s is %s)", job, state.word)
+            self._is_waiting_said = True
+
+    def _drop(self, worker: _Worker, why: str) -> _Ended:
+        """A worker that is of no use, as another in its place would be. Raises ConfigError if it was the last."""
+        ended = self._remove(worker)
+        self._n_workers -= 1
+        if not self._workers:
+            raise ConfigError(f"executor: {why}")
+        log.warning("%s", why)
+        return ended
+
+    def _remove(self, worker: _Worker, why: str = "") -> _Ended:
+        """A worker has gone. Its stage is lost to what `why` says; another makes it if that says nothing."""
+        ended = self._news_of(worker)
+        self._end(worker)
+        for number in worker.tasks.values():
+            if why:
+                ended.append(self._lost(number, why))
+            else:
+                self._put_again(number)
+        for task in list(self._offers):
+            if self._offers.is_taken_by(task.number, worker.name):  # it did not live to say so
+                self._put_again(task.number)
+        self._tell_holders()
+        return ended
+
+    def _put_again(self, number: int) -> None:
+        self._offers.withdraw(number)
+        self.submit(self._stages.pop(number))
+
+    def _replace_jobs(self) -> None:
+        """Submits others for those that ended while there is work. Raises ComponentError if none is left."""
+        n_missing = min(self._n_workers, len(self._stages)) - len(self._workers)
+        if n_new := max(0, min(n_missing, self._most_jobs - self._n_submitted)):
+            self._submit_jobs(n_new)
+        elif not self._workers:
+            raise ComponentError(
+                f"executor: all jobs have ended, and executor.max_resubmissions={self._settings.max_resubmissions} "
+                "were submitted again. What is finished is kept: give the same command again"
+            )
+
+    def _end(self, worker: _Worker) -> None:
+        worker.job.end()
+        del self._workers[worker.name]
+        self._ended_jobs.append(worker.job)
+
+    def stop(self) -> None:
+        self._pulse.stop()
+        for worker in list(self._workers.values()):
+            self._end(worker)
+        for job in self._ended_jobs:
+            job.wait_for_end()
+        self._ended_jobs.clear()
+        self._probe.unlink(missing_ok=True)
+        self._jobs.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _told(job: Job, what: str) -> str:
+    """What a user is told of a job that is of no use."""
+    said = job.last_lines()
+    return f"job {job.name} of Slurm {what}. " + (
+        f"It said:\n{said}\nIts log is {job.log}"
+        if said
+        else f"It wrote nothing into {job.log}: do all hosts find this folder (run.results_dir) at the same path?"
+    )
+
+
+def _how_it_died(exit_code: int, job: Job) -> str:
+    log_of_it = f"the log of its job {job.name} is {job.log}"
+    if exit_code >= 0:
+        return (
+            f"the worker process ended with exit code {exit_code}: a component or a library under it ended its own "
+            f"process, wanted an exception that says why; {log_of_it}"
+        )
+    name = signal.Signals(-exit_code).name
+    if name == "SIGKILL":
+        return (
+            f"the worker process was killed ({name}), most likely for want of memory: raise executor.mem_gb, or give "
+            f"a smaller workload; {log_of_it}"
+        )
+    return f"the worker process was ended by {name}, a crash in a library; {log_of_it}"

@@ -1,0 +1,252 @@
+"""The executor on processes of this host in the place of Slurm's jobs, and on a Slurm of a few lines of the shell."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.errors import ConfigError
+from runner.engine.executors import slurm, slurm_workers
+from runner.engine.executors.slurm import Cluster, Slurm
+from runner.engine.outcome import StageRun
+from runner.engine.run import Run
+from runner.engine.schedule import nobody_watches, run_stages
+from runner.engine.stage import Resources
+from runner.engine.store import Store
+from tests.extras import skip_without
+from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top
+from tests.runner.engine.test_executors import beat, chain, goes_silent, noted, result
+from tests.runner.sweeping import REPOSITORY, wait_until
+
+skip_without("submitit", extra="slurm")
+
+SECRET = "sk-do-not-write-me-down"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store", run_id="this run")
+
+
+def run(
+    order: Sequence[Sum], store: Store, folder: Path, settings: Slurm | None = None, n_workers: int = 1
+) -> dict[str, StageRun]:
+    """How the stages ended, by kind."""
+    settings = settings or Slurm(Cluster.LOCAL)
+    ended = run_stages(order, store, settings, n_workers, nobody_watches, None, folder)
+    return {one.kind: one for one in ended}
+
+
+def nth_time(stage: Sum) -> int:
+    """Notes that the stage began; returns how often it did."""
+    calls = Path(stage.component.calls)  # type: ignore[union-attr]  # all have one here
+    with calls.open("a", encoding="utf-8") as file:
+        file.write(f"{stage.kind}\n")
+    return noted(calls).count(stage.kind)
+
+
+def add_the_third_time(stage: Sum, run: Run) -> int:
+    if nth_time(stage) < 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 3
+
+
+def never_end(stage: Sum, run: Run) -> int:
+    nth_time(stage)
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("not reached")
+
+
+def end_the_job(stage: Sum, number: signal.Signals) -> int:
+    """The first time: by a signal to the process above the worker's."""
+    if nth_time(stage) == 1:
+        os.kill(os.getppid(), number)
+        time.sleep(60)
+    return 2
+
+
+def lose_the_host(stage: Sum, run: Run) -> int:
+    return end_the_job(stage, signal.SIGKILL)
+
+
+def be_preempted(stage: Sum, run: Run) -> int:
+    return end_the_job(stage, signal.SIGTERM)
+
+
+def test_gives_the_same_results_and_leaves_nothing_but_logs(store: Store, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    order = chain(calls)
+    ended = run(order, store, tmp_path / "sweep", n_workers=2)
+    assert {kind: (one.failed, one.reused) for kind, one in ended.items()} == dict.fromkeys(
+        ("source", "left", "right", "top"), (False, False)
+    )
+    assert result(store, order[-1]) == 6
+    assert sorted(noted(calls)) == ["left", "right", "source", "top"]
+    assert [path.name for path in (tmp_path / "sweep").iterdir()] == ["logs"]
+    assert {path.suffix for path in (tmp_path / "sweep" / "logs").iterdir()} <= {".out", ".err"}
+    assert list((store.root / "tmp").iterdir()) == []
+
+
+def test_goes_on_when_workers_jobs_and_hosts_end(store: Store, tmp_path: Path) -> None:
+    component = Adder(calls=str(tmp_path / "calls"))
+    order = [
+        Source(component, compute=add_the_third_time),
+        Left(component, compute=never_end),
+        Right(component, compute=lose_the_host),
+        Top(component, compute=be_preempted),
+    ]
+    ended = run(order, store, tmp_path / "sweep")
+    assert {kind: one.failed for kind, one in ended.items()} == {
+        "source": False, "left": True, "right": False, "top": False,
+    }  # fmt: skip
+    assert {kind: noted(tmp_path / "calls").count(kind) for kind in ended} == {
+        "source": 3, "left": 3, "right": 2, "top": 2,
+    }  # fmt: skip
+    assert "was killed (SIGKILL), most likely for want of memory: raise executor.mem_gb" in ended["left"].error
+    log = Path(ended["left"].error.partition(" is ")[2].partition(";")[0])
+    assert log.parent == tmp_path / "sweep" / "logs"
+    assert log.is_file()
+
+
+def beat_in_a_job(folder: str) -> None:
+    """The main process of one worker; run by a test in a process of its own."""
+    order = [Left(Adder(calls=f"{folder}/beats"), compute=beat)]
+    with contextlib.suppress(KeyboardInterrupt):
+        run(order, Store(Path(folder) / "store"), Path(folder) / "sweep", Slurm(Cluster.LOCAL, silence_s=1.0))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+def test_workers_end_when_the_driver_is(number: signal.Signals, tmp_path: Path) -> None:
+    code = f"from {__name__} import beat_in_a_job; beat_in_a_job({str(tmp_path)!r})"
+    driver = subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY, start_new_session=True)
+    beats = tmp_path / "beats"
+    try:
+        wait_until(lambda: bool(noted(beats)), driver)
+        os.kill(driver.pid, number)
+        driver.wait(20)
+        if number is signal.SIGINT:  # nothing is left by then
+            assert driver.returncode == 0
+            assert [path.name for path in (tmp_path / "sweep").iterdir()] == ["logs"]
+        assert goes_silent(beats)
+        worker = int(noted(beats)[0])
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+
+
+FAKE = {
+    "sbatch": """
+        id=$(( $(cat $SLURM/last) + 1 )); echo $id > $SLURM/last; cp $1 $SLURM/$id.sh
+        out=$(sed -n "s/%j/$id/; s/^#SBATCH --output=//p" $1); err=$(sed -n "s/%j/$id/; s/^#SBATCH --error=//p" $1)
+        SLURM_JOB_ID=$id setsid bash $SLURM/$id.sh > $out 2> $err < /dev/null & echo $! > $SLURM/$id.pid
+        echo Submitted batch job $id""",
+    "srun": 'while [ "${1#--}" != "$1" ]; do case $1 in --output|--error) shift 2;; *) shift;; esac; done; exec "$@"',
+    "sacct": "exit 1",
+    "squeue": "for f in $SLURM/*.pid; do kill -0 $(cat $f) && echo $(basename $f .pid) RUNNING; done; true",
+    "scancel": "kill -TERM -- -$(cat $SLURM/$1.pid) 2> /dev/null || true",
+}
+"""Slurm as far as one host and jobs that are no arrays need it, without accounts."""
+
+
+@pytest.fixture
+def fake_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "slurm"
+    (folder / "bin").mkdir(parents=True)
+    for name, text in FAKE.items():
+        path = folder / "bin" / name
+        path.write_text(f"#!/bin/bash\n{text}\n")
+        path.chmod(0o755)
+    (folder / "last").write_text("0")
+    monkeypatch.setenv("SLURM", str(folder))
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    return folder
+
+
+def test_submits_what_was_asked_for_and_no_secret(fake_slurm: Path, store: Store, tmp_path: Path) -> None:
+    settings = Slurm(partition="fast", account="us", cpus_per_worker=2, mem_gb=1.5, additional={"qos": "high"})
+    assert not any(one.failed for one in run(chain(tmp_path / "calls"), store, tmp_path / "sweep", settings).values())
+    assert result(store, chain()[-1]) == 6
+    script = (fake_slurm / "1.sh").read_text()
+    for line in ("partition=fast", "account=us", "cpus-per-task=2", "mem=1536MB", "qos=high", "no-requeue", "time=240"):
+        assert f"#SBATCH --{line}\n" in script
+    assert "srun" in script
+    files = [path for folder in (tmp_path / "sweep", store.root) for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > 4
+    assert not any(SECRET.encode() in path.read_bytes() for path in [*files, fake_slurm / "1.sh"])
+
+
+def test_says_what_a_job_said_that_could_not_begin(fake_slurm: Path, store: Store, tmp_path: Path) -> None:
+    settings = Slurm(setup=("echo no such module >&2", "exit 1"))
+    with pytest.raises(ConfigError, match=r"job 1 of Slurm ended .* without a sign of life. It said:\nno such module"):
+        run(chain(), store, tmp_path / "sweep", settings)
+    assert [path.name for path in (tmp_path / "sweep").iterdir()] == ["logs"]
+
+
+def test_says_why_slurm_does_not_take_a_job(fake_slurm: Path, store: Store, tmp_path: Path) -> None:
+    (fake_slurm / "bin" / "sbatch").write_text("#!/bin/bash\necho invalid partition >&2; exit 1\n")
+    with pytest.raises(ConfigError, match="does not take the jobs: invalid partition"):
+        run(chain(), store, tmp_path / "sweep", Slurm())
+
+
+class TestMistakes:
+    @pytest.fixture(autouse=True)
+    def sbatch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(slurm.shutil, "which", lambda _: "/usr/bin/sbatch")
+
+    def test_are_none_by_default(self) -> None:
+        assert Slurm().check() == []
+
+    @pytest.mark.parametrize(
+        ("settings", "mistake"),
+        [
+            ({"time_min": 0}, "time_min: got 0, wanted more than 0"),
+            ({"mem_gb": -1}, "mem_gb: got -1, wanted at least 0"),
+            ({"resources": {"source": Resources(gpus=1)}}, "resources.source.gpus: got 1, but a worker has 0: raise"),
+            ({"setup": ("export OPENAI_API_KEY=1",)}, "setup: sets OPENAI_API_KEY, which would be written into files"),
+        ],
+    )
+    def test_are_told_before_any_work(self, settings: dict[str, Any], mistake: str) -> None:
+        (told,) = Slurm(**settings).check()
+        assert told.startswith(mistake)
+
+    def test_of_a_host_without_slurm(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(slurm.shutil, "which", lambda _: None)
+        (told,) = Slurm().check()
+        assert told.startswith("cluster: slurm is wanted, but there is no sbatch on this host")
+
+
+class TestHosts:
+    @pytest.fixture
+    def executed(self, store: Store, tmp_path: Path) -> Callable[..., str]:
+        """What is said when the only host is another one than the driver's."""
+
+        def execute() -> str:
+            with pytest.raises(ConfigError) as refused:
+                run(chain(), store, tmp_path / "sweep")
+            return str(refused.value)
+
+        return execute
+
+    def test_with_other_versions_are_not_used(
+        self, executed: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        versions = slurm_workers.versions_of_results(("tests",))  # whose stages these are
+        monkeypatch.setattr(slurm_workers, "versions_of_results", lambda _: {**versions, "numpy": "1.0"})
+        assert re.search(r"host \S+ is not used: numpy is 2\S+ there and 1.0 here. Results depend", executed())
+
+    def test_that_have_another_store_are_not_used(
+        self, executed: Callable[..., str], monkeypatch: pytest.MonkeyPatch, store: Store
+    ) -> None:
+        monkeypatch.setattr(Path, "touch", lambda self: None if self.parent.name == "tmp" else self.write_bytes(b""))
+        assert f"run.store_dir {store.root} is not the same folder there" in executed()

@@ -1,0 +1,161 @@
+import json
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from runner.engine.executors import slurm_queue
+from runner.engine.executors.slurm_queue import Journal, Models, Offers, Taker, Wait, journal_path, make_folders
+
+X, Y = (frozenset({(name, "")}) for name in "xy")
+N_TASKS = 200
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    make_folders(tmp_path / "queue")
+    return tmp_path / "queue"
+
+
+def taker(folder: Path, worker: str = "w", **models: Models) -> Taker:
+    journal_path(folder, worker, "runs").touch()
+    return Taker(folder, worker, {f"{i}": frozenset[tuple[str, str]]() for i in range(N_TASKS)} | dict(models))
+
+
+def offer(folder: Path, *keys: str, n_holders: Mapping[str, int] | None = None) -> Offers:
+    offers = Offers(folder)
+    for key in keys:
+        offers.put(key, (n_holders or {}).get(key, 0))
+    offers.write()
+    return offers
+
+
+def lines(folder: Path, worker: str) -> list[dict[str, object]]:
+    return Journal(journal_path(folder, worker, "runs")).new_lines()
+
+
+def take_all(folder: Path, worker: str) -> None:
+    """Until nothing is left."""
+    own = taker(folder, worker)
+    while task := own.take(0.0):
+        own.ended(task, {"pid": os.getpid()})
+
+
+class TestClaims:
+    @pytest.mark.parametrize("kind", [threading.Thread, get_context("fork").Process], ids=["threads", "processes"])
+    def test_each_task_has_one_winner(self, folder: Path, kind: type) -> None:
+        offer(folder, *map(str, range(N_TASKS)))
+        names = ["a", "b", "c", "d"]
+        workers = [kind(target=take_all, args=(folder, name)) for name in names]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        told = [line for name in names for line in lines(folder, name)]
+        assert Counter(line["began"] for line in told if "began" in line) == Counter(range(1, N_TASKS + 1))
+        assert Counter(line["ended"] for line in told if "ended" in line) == Counter(range(1, N_TASKS + 1))
+        assert list((folder / "tasks").iterdir()) == []
+
+    def test_that_are_answered_twice_are_the_winners_all_the_same(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As a network file system does whose first answer was lost."""
+        offer(folder, "0")
+        rename = Path.rename
+
+        def answer_twice(source: Path, target: Path) -> None:
+            rename(source, target)
+            rename(source, target)
+
+        monkeypatch.setattr(Path, "rename", answer_twice)
+        task = taker(folder).take(0.0)
+        assert task is not None
+        assert task.key == "0"
+
+    def test_of_a_worker_are_not_taken_again_by_the_next_in_its_place(self, folder: Path) -> None:
+        offer(folder, "0", "1")
+        keys = [task and task.key for task in (taker(folder).take(0.0) for _ in range(3))]
+        assert keys == ["0", "1", None]
+
+    def test_are_found_of_a_worker_that_died_before_it_could_tell(self, folder: Path) -> None:
+        offers = offer(folder, "0", "1")
+        (folder / "tasks" / "2").rename(folder / "taken" / "2.b")
+        assert [offers.is_taken_by(number, "b") for number in (1, 2)] == [False, True]
+
+
+class TestOrder:
+    def test_is_that_of_the_offers(self, folder: Path) -> None:
+        offer(folder, "2", "0", "1")
+        own = taker(folder)
+        assert [task.key for task in iter(lambda: own.take(0.0), None)] == ["2", "0", "1"]
+
+    def test_what_needs_the_models_that_are_here_goes_before_what_needs_others(self, folder: Path) -> None:
+        offers = offer(folder, "x1")
+        own = taker(folder, x1=X, x2=X, y=Y)
+        assert own.take(0.0)
+        for key in ("y", "x2", "0"):
+            offers.put(key)
+        offers.write()
+        assert [task.key for task in iter(lambda: own.take(0.0), None)] == ["x2", "0", "y"]
+
+    def test_models_that_another_holds_are_left_to_it_for_a_while(self, folder: Path) -> None:
+        offer(folder, "x", "y", n_holders={"x": 1})
+        own = taker(folder, x=X, y=Y)
+        taken = [own.take(0.0), own.take(0.0), own.take(slurm_queue._PATIENCE_S)]
+        assert [task and task.key for task in taken] == ["y", None, "x"]
+
+    def test_what_was_said_of_holders_is_changed(self, folder: Path) -> None:
+        offers = offer(folder, "x", n_holders={"x": 1})
+        own = taker(folder, x=X)
+        assert own.take(0.0) is None
+        (task,) = offers
+        offers.set_holders(task, 0)
+        offers.write()
+        assert own.take(0.0)
+
+
+class TestOffers:
+    def test_of_a_driver_that_wrote_none_are_none(self, folder: Path) -> None:
+        assert taker(folder).take(0.0) is None
+
+    def test_that_were_taken_are_shown_no_more(self, folder: Path) -> None:
+        offers = offer(folder, "0", "1")
+        offers.withdraw(1)
+        offers.put("2")
+        offers.write()
+        assert [key for _, key, _ in json.loads((folder / "waiting.json").read_text())] == ["1", "2"]
+
+
+class TestJournal:
+    def test_is_read_on_from_where_it_was(self, tmp_path: Path) -> None:
+        journal = Journal(tmp_path / "j")
+        reader = Journal(tmp_path / "j")
+        for i in range(2):
+            journal.append({"ended": i})
+            journal.beat()
+            assert reader.new_lines() == [{"ended": i}]
+        assert reader.new_lines() == []
+
+    def test_goes_on_after_a_line_that_was_cut_off(self, tmp_path: Path) -> None:
+        path = tmp_path / "j"
+        Journal(path).append({"ended": 1})
+        path.write_bytes(path.read_bytes() + b'{"end')
+        reader = Journal(path)
+        assert reader.new_lines() == [{"ended": 1}]
+        Journal(path).append({"ended": 2})
+        assert reader.new_lines() == [{"ended": 2}]
+
+
+def test_pauses_grow_with_the_time_that_was_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, slept = [0.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", slept.append)
+    wait = Wait()
+    for now[0] in (0.0, 1.0, 100.0):
+        wait.pause()
+    assert slept == [0.001, 0.05, 1.0]
