@@ -43,6 +43,7 @@ LOADING = (
     "statistics/test_paired.py",
     "statistics/test_variance.py",
     "test_readme.py::test_track",
+    "vector_indexes/test_qdrant.py",
 )
 """Tests that load packages for seconds which others do not need: torch, MLflow, llama-index, statsmodels, ..."""
 

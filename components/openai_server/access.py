@@ -29,13 +29,13 @@ def mistakes_of_key(variable: str) -> list[str]:
     return []
 
 
-def mistakes_of_url(url: str) -> list[str]:
+def mistakes_of_url(url: str, example: str = "http://localhost:8000/v1") -> list[str]:
     """An address that cannot be used, or that holds a secret."""
     if "@" in url:
         return ["base_url: holds a user name or password; give the key by api_key_env instead"]
     if "?" in url or "#" in url:  # the address goes into results, where a key in it could be read
         return [
-            'base_url: has a part behind "?" or "#", wanted an address such as http://localhost:8000/v1; give a key by '
+            f'base_url: has a part behind "?" or "#", wanted an address such as {example}; give a key by '
             "api_key_env instead"
         ]
     try:
@@ -43,4 +43,4 @@ def mistakes_of_url(url: str) -> list[str]:
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port that is not a number, a bracket that is not closed
         usable = False
-    return [] if usable else [f"base_url: got {url!r}, wanted one such as http://localhost:8000/v1"]
+    return [] if usable else [f"base_url: got {url!r}, wanted one such as {example}"]

@@ -37,6 +37,16 @@ class VectorIndex(Component, Protocol):
 
 
 @runtime_checkable
+class KeptElsewhere(Protocol):
+    """An index a part of which is kept in another place than its arrays, such as a server, and may go from there."""
+
+    def lost(self, index: Arrays) -> list[str]:
+        """What of an index is not there any more, or is not what was built; [] for a sound one. The index is then built
+        again. Raises ComponentError if it cannot be told.
+        """
+
+
+@runtime_checkable
 class ShortensVectors(VectorIndex, Protocol):
     """An index of the first dimensions of vectors."""
 

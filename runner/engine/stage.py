@@ -7,7 +7,7 @@ result becomes files, and how it is computed.
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 from components.fields import counts
 from components.json_value import Json
 from components.openai_server.gate import Tokens
-from runner.engine.codecs import Codec
+from runner.engine.codecs import Codec, Parts
 from runner.engine.identity import describe, key_of, models_in, parts_of
 
 if TYPE_CHECKING:
@@ -119,6 +119,12 @@ class Stage(ABC, Generic[T]):
     def server_requests(self, run: "Run") -> ServerRequests | None:
         """What its component asks of a server without `run.ask`, for what is not kept; None if it asks nothing."""
         return None
+
+    def lost(self, parts: Parts) -> Sequence[str]:
+        """What of its kept result, of which these are the parts, lies in another place than the store, such as a
+        server, and is not there any more: it is then made again. () if it is sound, or if that cannot be told.
+        """
+        return ()
 
     @property
     def n_rounds(self) -> int:

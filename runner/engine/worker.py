@@ -3,7 +3,7 @@
 import logging
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -103,9 +103,9 @@ class Worker:
             if discard and self._store.has_damaged_manifest(stage.kind, stage.key):
                 self._damaged.append(f"{stage.kind} {stage.key[:12]}: its manifest cannot be read")
             return None
-        found = entry.damages(contents=contents)
+        found = _damages(stage, entry, contents=contents)
         if found and (made_anew := self._store.find_again(stage.kind, stage.key)):  # since this process first looked
-            entry, found = made_anew, made_anew.damages(contents=contents)
+            entry, found = made_anew, _damages(stage, made_anew, contents=contents)
         if found and discard:
             self._damaged.append(f"{stage.kind} {stage.key[:12]}: {'; '.join(found)}")
             self._store.discard(entry)
@@ -163,6 +163,17 @@ class Worker:
         for before in stage.inputs:
             self._cache.forget(before.key)
             self._ensure(before, no_report, contents=True)
+
+
+def _damages(stage: AnyStage, entry: Entry, *, contents: bool) -> Sequence[str]:
+    """What of a kept result is not as it was made; with `contents`, of what it keeps in other places too."""
+    found = entry.damages(contents=contents)
+    if found or not contents:
+        return found
+    try:
+        return stage.lost(entry.parts())
+    except DamagedEntryError as error:  # it goes at this moment
+        return [str(error)]
 
 
 def read_kept(stage: Stage[T], store: Store, read: Callable[[Entry], R]) -> R:

@@ -15,6 +15,7 @@ from components.protocols import (
     Embedder,
     EmbedderState,
     EncodedDenseArm,
+    KeptElsewhere,
     KnowsDimensions,
     Retriever,
     ShortensVectors,
@@ -176,6 +177,15 @@ class BuiltVectorIndex(Stage[Parts]):
         vectors = run.read(self.vectors)
         parts = self.corpora.ranges(run)
         return sub_corpora.join([self.index.build(vectors[part.chunks], self._place(run, part)) for part in parts])
+
+    def lost(self, parts: Parts) -> list[str]:
+        """Collections of a server, say. One that does not answer is told by the search, which needs it."""
+        if not isinstance(self.index, KeptElsewhere):
+            return []
+        try:
+            return [lost for own in sub_corpora.split(parts) for lost in self.index.lost(own)]
+        except ComponentError:
+            return []
 
     def _place(self, run: Run, part: SubCorpus) -> Path:
         """A folder for what one index writes, with a name that no other has."""

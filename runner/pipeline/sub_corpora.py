@@ -123,6 +123,12 @@ def take(joined: Parts, part: SubCorpus) -> Parts:
     return own or dict(joined)
 
 
+def split(joined: Parts) -> list[Parts]:
+    """The arrays of each index that `join` was given."""
+    numbers = sorted({number for name in joined for number, dot, _ in [name.partition(".")] if dot}, key=int)
+    return [take(joined, SubCorpus(int(number))) for number in numbers] or [joined]
+
+
 def rows(passages: Passages, chosen: Rows) -> Passages:
     """Some of the passages, with their terms and titles."""
     if isinstance(chosen, slice):

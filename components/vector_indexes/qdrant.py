@@ -1,0 +1,222 @@
+"""Search in a collection of a Qdrant server: https://qdrant.tech/documentation/."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import ComponentError, DamagedEntryError
+from components.fields import runtime_only
+from components.limits import too_small
+from components.loading import loading
+from components.openai_server.access import key_in, mistakes_of_key, mistakes_of_url
+from components.pretrained.model_folder import missing_packages
+from components.protocols import Arrays
+from components.records import Hits
+from components.text.ranking import empty_hits
+from components.vector_indexes.mapped import row_blocks
+from components.vector_indexes.similarity import BEYOND, rescored
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+IN_PROCESS = ":memory:"
+_EXAMPLE = "http://localhost:6333"
+_QUERIES_AT_ONCE = 64
+_LOOKED_EVERY_S = 0.5
+
+
+@dataclass(frozen=True)
+class Qdrant:
+    """Search in a collection, which is made on the server at `base_url` when the index is built, and is called
+    "rag-grid-" and the key of its stage. ":memory:" in place of an address is the client's own trial mode, whose
+    collections end with the process.
+
+    With `exact`, every vector is compared with every query, and the hits are those of `Flat`; without it a graph is
+    searched (Malkov and Yashunin 2018), which the server makes anew, never quite the same, of segments of 10 MB and
+    more. Scores are those of the whole vectors, which are at hand here: the server only says which are the nearest.
+
+    The key is read from the environment variable `api_key_env` ("" for a server that wants none), and appears in no
+    result, no message and no file.
+    """
+
+    exact: bool = True
+    n_links: int = 16
+    ef_construction: int = 100
+    ef_search: int = 256
+    base_url: str = runtime_only(_EXAMPLE, "where the vectors lie: the same are found")
+    api_key_env: str = runtime_only("", "a key gives access, and is secret")
+    batch_size: int = runtime_only(1000, "vectors that are sent together")
+    timeout_s: float = runtime_only(60.0, "how long a request may take")
+
+    version: ClassVar[int] = 1
+
+    def check(self) -> list[str]:
+        """Numbers out of range, an address that is none, a key that is not there, and the package."""
+        mistakes = too_small(self, n_links=1, ef_construction=1, ef_search=1, batch_size=1)
+        if not self.timeout_s > 0:
+            mistakes.append(f"timeout_s: got {self.timeout_s}, wanted more than 0")
+        if not self.base_url:
+            mistakes.append(f"base_url: is empty, wanted the server's address, such as {_EXAMPLE}")
+        elif self.base_url != IN_PROCESS:
+            mistakes += mistakes_of_url(self.base_url, _EXAMPLE)
+        return [
+            *mistakes,
+            *mistakes_of_key(self.api_key_env),
+            *map(str, missing_packages(["qdrant_client"], "vector_index=qdrant", "qdrant")),
+        ]
+
+    @property
+    def as_built(self) -> "Qdrant":
+        """`ef_search` does not concern the collection, and nothing of the graph one that is searched exactly."""
+        if self.exact:
+            return replace(
+                self, ef_search=Qdrant.ef_search, n_links=Qdrant.n_links, ef_construction=Qdrant.ef_construction
+            )
+        return replace(self, ef_search=Qdrant.ef_search)
+
+    def build(self, vectors: NDArray[np.float32], place: Path) -> Arrays:
+        """`collection`: its name, after that of `place`; `n_vectors`: how many are in it. A collection that has them
+        already is taken as it is; one that has some of them, as a build that was broken off leaves it, is filled up.
+
+        Raises ComponentError if the server does not answer, or refuses.
+        """
+        name = f"rag-grid-{place.name}"
+        if vectors.size:
+            with self._talking() as client:
+                n = _n_vectors(client, name)
+                if n is not None and n > len(vectors):  # somebody else's, or of another time
+                    client.delete_collection(name)
+                    n = None
+                if n is None:
+                    self._make_collection(client, name, vectors.shape[1])
+                if n != len(vectors):
+                    self._upload(client, name, vectors)
+                self._wait_for_graph(client, name)
+                if (n := _n_vectors(client, name)) != len(vectors):
+                    raise ComponentError(f"{self._place(name)}: {n} vectors came, {len(vectors)} were sent")
+        return {"collection": np.array(name), "n_vectors": np.array(len(vectors) if vectors.size else 0)}
+
+    def _make_collection(self, client: "QdrantClient", name: str, n_dimensions: int) -> None:
+        from qdrant_client import models
+        from qdrant_client.http.exceptions import UnexpectedResponse
+
+        try:
+            client.create_collection(
+                name,
+                vectors_config=models.VectorParams(size=n_dimensions, distance=models.Distance.DOT, on_disk=True),
+                # No links, no graph: the server has nothing to make.
+                hnsw_config=models.HnswConfigDiff(
+                    m=0 if self.exact else self.n_links, ef_construct=self.ef_construction
+                ),
+            )
+        except UnexpectedResponse as error:
+            if error.status_code != HTTPStatus.CONFLICT:  # a sweep with another store makes it at this moment
+                raise
+
+    def _upload(self, client: "QdrantClient", name: str, vectors: NDArray[np.float32]) -> None:
+        first = 0
+        for block in row_blocks(vectors):
+            ids = range(first, first + len(block))
+            client.upload_collection(name, block, ids=ids, batch_size=self.batch_size, wait=True)
+            first += len(block)
+
+    def _wait_for_graph(self, client: "QdrantClient", name: str) -> None:
+        """Until then, what is not in the graph is searched exactly, and slowly."""
+        from qdrant_client import models
+
+        while (status := client.get_collection(name).status) is models.CollectionStatus.YELLOW:
+            time.sleep(_LOOKED_EVERY_S)
+        if status is models.CollectionStatus.RED:
+            raise ComponentError(f"{self._place(name)}: the server says that it failed (status red); see its log")
+
+    def lost(self, index: Arrays) -> list[str]:
+        """A collection that is not there, or has not as many vectors as were sent. Raises ComponentError if the server
+        does not answer.
+        """
+        name, n_wanted = str(index["collection"]), int(index["n_vectors"])
+        if not n_wanted:
+            return []
+        with self._talking() as client:
+            n = _n_vectors(client, name)
+        if n == n_wanted:
+            return []
+        return [f"{self._place(name)}: " + ("is not there" if n is None else f"has {n} vectors, wanted {n_wanted}")]
+
+    def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
+        """The `depth` nearest by inner product. Raises DamagedEntryError if the collection is not as it was built, and
+        ComponentError if the server does not answer.
+        """
+        depth = min(depth, len(vectors))
+        if not vectors.size or not len(queries):
+            return empty_hits(len(queries), depth)
+        if lost := self.lost(index):
+            raise DamagedEntryError("; ".join(lost))
+        candidates = np.full((len(queries), min(depth + BEYOND, len(vectors))), -1, dtype=np.int32)
+        with self._talking() as client:
+            for first in range(0, len(queries), _QUERIES_AT_ONCE):
+                some = queries[first : first + _QUERIES_AT_ONCE]
+                for row, found in enumerate(self._nearest(client, str(index["collection"]), some, candidates.shape[1])):
+                    candidates[first + row, : len(found)] = found
+        return rescored(candidates, vectors, queries, depth)
+
+    def _nearest(self, client: "QdrantClient", name: str, queries: NDArray[np.float32], n: int) -> Iterator[list[int]]:
+        from qdrant_client import models
+
+        # The trial mode compares every vector with every query, and warns that it does.
+        how = None if self.base_url == IN_PROCESS else models.SearchParams(exact=self.exact, hnsw_ef=self.ef_search)
+        requests = [models.QueryRequest(query=query.tolist(), limit=n, params=how) for query in queries]
+        for reply in client.query_batch_points(name, requests):
+            yield [int(point.id) for point in reply.points]
+
+    @contextmanager
+    def _talking(self) -> Iterator["QdrantClient"]:
+        """Raises ComponentError for what goes wrong."""
+        with loading():
+            client = _client(self.base_url, self.api_key_env, self.timeout_s, os.getpid())
+        from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
+
+        try:
+            yield client
+        except ApiException as error:
+            if isinstance(error, UnexpectedResponse) and error.status_code in (
+                HTTPStatus.UNAUTHORIZED,
+                HTTPStatus.FORBIDDEN,
+            ):
+                what, remedy = "refuses the key", "name the variable that holds it as vector_index.api_key_env"
+            elif isinstance(error, ResponseHandlingException):
+                what = f"does not answer ({error.source})"
+                remedy = "start it (docker run -p 6333:6333 qdrant/qdrant), or give its address"
+            else:
+                what, remedy = f"refuses ({' '.join(str(error).split())})", "see its log"
+            said = f"vector_index.base_url: the Qdrant server at {self.base_url} {what}; {remedy}"
+            key = key_in(self.api_key_env)
+            raise ComponentError(said.replace(key, "***") if key else said) from None
+
+    def _place(self, name: str) -> str:
+        return f"the collection {name} at {self.base_url}"
+
+
+@cache
+def _client(base_url: str, api_key_env: str, timeout_s: float, process: int) -> "QdrantClient":
+    """One for all searches of a process: connections do not outlive a fork."""
+    from qdrant_client import QdrantClient
+
+    if base_url == IN_PROCESS:
+        return QdrantClient(IN_PROCESS)
+    return QdrantClient(
+        url=base_url, api_key=key_in(api_key_env) or None, timeout=int(np.ceil(timeout_s)), check_compatibility=False
+    )
+
+
+def _n_vectors(client: "QdrantClient", name: str) -> int | None:
+    """How many are in a collection; None if it is not there."""
+    return client.count(name, exact=True).count if client.collection_exists(name) else None

@@ -1,0 +1,206 @@
+"""Search on a Qdrant server: in the client's trial mode, and by requests to a stand-in for the server."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.datasets.demo import Demo
+from components.errors import ComponentError, DamagedEntryError
+from components.protocols import KeptElsewhere
+from components.vector_indexes import mapped
+from components.vector_indexes.faiss_index import Flat
+from components.vector_indexes.qdrant import IN_PROCESS, Qdrant
+from tests.contracts.vector_index_contract import AnySizeContract, built
+from tests.extras import skip_without
+from tests.runner.pipeline.test_sub_corpora import benchmark
+from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, cells_in, run_small
+from tests.vector_indexes.clusters import clustered_vectors
+from tests.vector_indexes.qdrant_server import QdrantServer, qdrant_server
+
+skip_without("qdrant_client", extra="qdrant")
+
+VECTORS, QUERIES = clustered_vectors(700), clustered_vectors(20, seed=1)
+SECRET = "s3cret-of-qdrant"
+
+
+class TestTrialMode(AnySizeContract):
+    component = Qdrant(base_url=IN_PROCESS)
+
+
+@pytest.fixture
+def server() -> Iterator[QdrantServer]:
+    with qdrant_server() as running:
+        yield running
+
+
+@pytest.fixture
+def index(server: QdrantServer) -> Qdrant:
+    return Qdrant(base_url=server.url, batch_size=100, timeout_s=5)
+
+
+def place(tmp_path: Path, name: str = "abc") -> Path:
+    folder = tmp_path / name
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_hits_are_those_of_flat(index: Qdrant, server: QdrantServer, exact: bool) -> None:
+    vectors = VECTORS.copy()
+    vectors[[300, 5, 699, 41]] = vectors[7]
+    queries = np.concatenate([vectors[7:8], QUERIES])
+    index = replace(index, exact=exact)
+    found = index.search(built(index, vectors), vectors, queries, 30)
+    expected = Flat().search({}, vectors, queries, 30)
+    assert found.chunk[0, :5].tolist() == [5, 7, 41, 300, 699]
+    np.testing.assert_array_equal(found.chunk, expected.chunk)
+    np.testing.assert_allclose(found.score, expected.score, atol=2e-6)
+    (collection,) = server.collections.values()
+    assert collection.configuration["vectors"] == {"size": 64, "distance": "Dot", "on_disk": True}
+    assert collection.configuration["hnsw_config"]["m"] == (0 if exact else 16)
+    search = next(body for asked, body in server.requests if asked.endswith("query/batch"))["searches"][0]
+    assert search["params"] == {"exact": exact, "hnsw_ef": 256}
+
+
+def test_vectors_are_sent_in_batches_under_their_positions(
+    index: Qdrant, server: QdrantServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 256)
+    made = index.build(VECTORS, place(tmp_path))
+    assert made == {"collection": "rag-grid-abc", "n_vectors": 700}
+    points = server.collections["rag-grid-abc"].points
+    np.testing.assert_array_equal(np.array([points[i] for i in range(700)], dtype=np.float32), VECTORS)
+    assert server.n_requests("PUT", "/points") == 8  # 3 + 3 + 2
+
+
+def test_a_collection_that_is_there_is_taken_and_one_that_is_half_there_filled_up(
+    index: Qdrant, server: QdrantServer, tmp_path: Path
+) -> None:
+    index.build(VECTORS, place(tmp_path))
+    n_sent = server.n_requests("PUT", "/points")
+    index.build(VECTORS, place(tmp_path))
+    assert server.n_requests("PUT", "/points") == n_sent
+    points = server.collections["rag-grid-abc"].points
+    del points[5], points[699]
+    index.build(VECTORS, place(tmp_path))
+    assert len(points) == 700
+    assert server.n_requests("PUT", "/rag-grid-abc") == 1
+    points[700] = points[0]  # by somebody else
+    index.build(VECTORS, place(tmp_path))
+    assert len(server.collections["rag-grid-abc"].points) == 700
+
+
+def test_a_collection_that_is_not_as_it_was_built_is_damaged(
+    index: Qdrant, server: QdrantServer, tmp_path: Path
+) -> None:
+    assert isinstance(index, KeptElsewhere)
+    made = index.build(VECTORS, place(tmp_path))
+    assert index.lost(made) == []
+    del server.collections["rag-grid-abc"].points[3]
+    assert index.lost(made) == [f"the collection rag-grid-abc at {server.url}: has 699 vectors, wanted 700"]
+    server.collections.clear()
+    with pytest.raises(DamagedEntryError, match=r"rag-grid-abc at http.*: is not there"):
+        index.search(made, VECTORS, QUERIES, 5)
+
+
+def test_a_server_that_is_away(tmp_path: Path) -> None:
+    with qdrant_server() as server:
+        index = Qdrant(base_url=server.url, timeout_s=2)
+        made = index.build(VECTORS, place(tmp_path))
+    with pytest.raises(ComponentError, match=rf"Qdrant server at {server.url} does not answer .*; start it"):
+        index.search(made, VECTORS, QUERIES, 5)
+
+
+@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
+def test_the_key_is_sent_and_told_to_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    index = Qdrant(api_key_env="QDRANT_API_KEY")
+    assert any("QDRANT_API_KEY is not set" in mistake for mistake in index.check())
+    monkeypatch.setenv("QDRANT_API_KEY", SECRET)
+    assert index.check() == []
+    with qdrant_server(SECRET) as server:
+        replace(index, base_url=server.url).build(VECTORS, place(tmp_path))
+    with qdrant_server("another") as server:
+        with pytest.raises(ComponentError, match="refuses the key; name the variable") as raised:
+            replace(index, base_url=server.url).build(VECTORS, place(tmp_path))
+        assert SECRET not in str(raised.value)
+
+
+def test_what_the_server_refuses_is_told_without_the_key(
+    server: QdrantServer, index: Qdrant, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(server, "answer", lambda *_: (507, "no space left"))
+    with pytest.raises(ComponentError, match=r"refuses \(.*507.*no space left.*\); see its log"):
+        index.build(VECTORS, place(tmp_path))
+
+
+def test_what_belongs_to_the_search_alone_builds_no_other_collection() -> None:
+    graph = Qdrant(exact=False)
+    assert replace(graph, ef_search=9).as_built == graph.as_built
+    assert replace(graph, n_links=9).as_built != graph.as_built
+    assert Qdrant(n_links=9, ef_search=9).as_built == Qdrant().as_built
+    assert Qdrant().as_built != graph.as_built
+
+
+def test_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Qdrant(base_url="", n_links=0, timeout_s=0, batch_size=0).check() == [
+        "n_links: got 0, wanted at least 1",
+        "batch_size: got 0, wanted at least 1",
+        "timeout_s: got 0, wanted more than 0",
+        "base_url: is empty, wanted the server's address, such as http://localhost:6333",
+    ]
+    assert Qdrant(base_url="host").check() == ["base_url: got 'host', wanted one such as http://localhost:6333"]
+    assert "holds a user name or password" in Qdrant(base_url="http://me:pw@host:6333").check()[0]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    (missing,) = Qdrant().check()
+    assert missing.startswith("vector_index=qdrant needs the package 'qdrant-client', which is not installed")
+    assert "[qdrant]" in missing
+
+
+SWEEP = (*SMALL, *QUIET, *RANKING_ONLY, "retriever=dense")
+
+
+class TestSweep:
+    def options(self, server: QdrantServer, *more: str) -> tuple[str, ...]:
+        return (*SWEEP, "vector_index=qdrant", f"vector_index.base_url={server.url}", *more)
+
+    def test_a_sweep_finds_what_it_finds_with_flat(self, tmp_path: Path, server: QdrantServer) -> None:
+        assert run_small(tmp_path, SWEEP, self.options(server)) == 0
+        flat, own = cells_in(tmp_path)
+        assert flat.metrics == own.metrics
+        assert server.n_requests("POST", "query/batch") > 0
+
+    def test_a_collection_that_was_dropped_is_made_again(
+        self, tmp_path: Path, server: QdrantServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run_small(tmp_path, self.options(server)) == 0
+        before = {name: collection.points for name, collection in server.collections.items()}
+        server.collections.clear()
+        assert run_small(tmp_path, self.options(server, "retriever.depth=20")) == 0
+        assert {name: collection.points for name, collection in server.collections.items()} == before
+        said = capsys.readouterr().out
+        assert "damaged in the store, computed again: vector_index" in said
+        assert "is not there" in said
+
+    def test_each_of_several_corpora_has_a_collection_of_its_own(
+        self, tmp_path: Path, server: QdrantServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Demo, "load", lambda self: benchmark(several=True))
+        assert run_small(tmp_path, SWEEP, self.options(server)) == 0
+        flat, own = cells_in(tmp_path)
+        assert flat.metrics == own.metrics
+        assert {name[-2:] for name in server.collections} == {"-0", "-1"}
+        del server.collections[next(name for name in server.collections if name.endswith("-1"))]
+        assert run_small(tmp_path, self.options(server, "retriever.depth=20")) == 0
+        assert len(server.collections) == 2
+
+    def test_a_server_that_is_away_fails_the_cell_with_one_clear_sentence(
+        self, tmp_path: Path, server: QdrantServer
+    ) -> None:
+        with qdrant_server() as gone:
+            pass
+        assert run_small(tmp_path, self.options(gone)) == 1
+        (cell,) = cells_in(tmp_path)
+        assert cell.reason.count(f"the Qdrant server at {gone.url} does not answer") == 1
