@@ -17,7 +17,12 @@ def sampled(vectors: NDArray[np.float32], n: int) -> NDArray[np.float32]:
     if len(vectors) <= n:
         return np.ascontiguousarray(vectors)
     drawn = np.random.default_rng(_SEED).choice(len(vectors), n, replace=False)
-    return np.concatenate(list(taken(vectors, np.sort(drawn))))
+    sample = np.empty((n, vectors.shape[1]), dtype=np.float32)
+    first = 0
+    for block in taken(vectors, np.sort(drawn)):
+        sample[first : first + len(block)] = block
+        first += len(block)
+    return sample
 
 
 @contextmanager

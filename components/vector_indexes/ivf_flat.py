@@ -1,5 +1,6 @@
 """Approximate search in inverted lists of whole vectors, which are read where they lie on the disk."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import isqrt
 from pathlib import Path
@@ -112,15 +113,22 @@ class IvfFlat:
         _, probed = faiss.knn(queries, lists.centroids, n_probes, metric=faiss.METRIC_INNER_PRODUCT)
         score = np.full((len(queries), n_probes, n_asked), -np.inf, dtype=np.float32)
         chunk = np.full(score.shape, -1, dtype=np.int32)
-        for number in np.unique(probed):
+
+        def search_list(number: int) -> None:
             rows, vectors = lists.rows_of(number), lists.vectors_of(number)
-            if not len(rows):
-                continue
-            query, probe = np.nonzero(probed == number)
-            n = min(n_asked, len(rows))
-            score[query, probe, :n], found = faiss.knn(queries[query], vectors, n, metric=faiss.METRIC_INNER_PRODUCT)
-            chunk[query, probe, :n] = rows[found]
-            release(lists.vectors)
+            if len(rows):
+                query, probe = np.nonzero(probed == number)
+                n = min(n_asked, len(rows))
+                own = faiss.knn(queries[query], vectors, n, metric=faiss.METRIC_INNER_PRODUCT)
+                score[query, probe, :n], chunk[query, probe, :n] = own[0], rows[own[1]]
+                release(lists.vectors)
+
+        # A list is too small for several threads: each of them has lists of its own.
+        with ThreadPoolExecutor(
+            faiss.omp_get_max_threads(), initializer=faiss.omp_set_num_threads, initargs=(1,)
+        ) as pool:
+            for _ in pool.map(search_list, np.unique(probed)):
+                pass
         return ranked(*best(_joined(score), _joined(chunk), depth + BEYOND), depth)
 
 

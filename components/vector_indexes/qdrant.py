@@ -32,6 +32,7 @@ IN_PROCESS = ":memory:"
 _EXAMPLE = "http://localhost:6333"
 _QUERIES_AT_ONCE = 64
 _LOOKED_EVERY_S = 0.5
+_SHOWN_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Qdrant:
     ef_search: int = 256
     base_url: str = runtime_only(_EXAMPLE, "where the vectors lie: the same are found")
     api_key_env: str = runtime_only("", "a key gives access, and is secret")
-    batch_size: int = runtime_only(1000, "vectors that are sent together")
+    batch_size: int = runtime_only(256, "vectors that are sent together")
     timeout_s: float = runtime_only(60.0, "how long a request may take")
 
     version: ClassVar[int] = 1
@@ -193,10 +194,10 @@ class Qdrant:
             ):
                 what, remedy = "refuses the key", "name the variable that holds it as vector_index.api_key_env"
             elif isinstance(error, ResponseHandlingException):
-                what = f"does not answer ({error.source})"
+                what = f"does not answer ({_one_line(error.source)})"
                 remedy = "start it (docker run -p 6333:6333 qdrant/qdrant), or give its address"
             else:
-                what, remedy = f"refuses ({' '.join(str(error).split())})", "see its log"
+                what, remedy = f"refuses ({_one_line(error)})", "see its log"
             said = f"vector_index.base_url: the Qdrant server at {self.base_url} {what}; {remedy}"
             key = key_in(self.api_key_env)
             raise ComponentError(said.replace(key, "***") if key else said) from None
@@ -215,6 +216,10 @@ def _client(base_url: str, api_key_env: str, timeout_s: float, process: int) -> 
     return QdrantClient(
         url=base_url, api_key=key_in(api_key_env) or None, timeout=int(np.ceil(timeout_s)), check_compatibility=False
     )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:_SHOWN_CHARACTERS]
 
 
 def _n_vectors(client: "QdrantClient", name: str) -> int | None:

@@ -1,0 +1,100 @@
+"""Results of which a part lies in another place than the store: gone from there, they are made again."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from components.errors import DamagedEntryError
+from components.fields import runtime_only
+from runner.engine.codecs import Codec, Parts, Single
+from runner.engine.executors.local import Local
+from runner.engine.outcome import StageRun
+from runner.engine.plan import make_plan
+from runner.engine.run import Run
+from runner.engine.schedule import run_stages
+from runner.engine.stage import Stage
+from runner.engine.store import Store
+
+
+@dataclass(frozen=True, eq=False)
+class Collection(Stage[str]):
+    """The name of a file in a folder that is not the store."""
+
+    kind: ClassVar[str] = "collection"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[str]] = Single("name")
+
+    server: str = runtime_only("", "where it lies")
+
+    def make(self, run: Run) -> str:
+        Path(self.server, "numbers").write_text("1 2 3")
+        return "numbers"
+
+    def lost(self, parts: Parts) -> list[str]:
+        return [] if Path(self.server, parts["name"]).exists() else [f"{parts['name']} is not there"]
+
+
+@dataclass(frozen=True, eq=False)
+class Total(Stage[int]):
+    """What is added up in a collection."""
+
+    kind: ClassVar[str] = "total"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[int]] = Single("total")
+
+    collection: Collection
+    times: int = 1
+    tried: list[str] = field(default_factory=list, metadata={"runtime_only": "a note on the side"})
+
+    def make(self, run: Run) -> int:
+        name = run.read(self.collection)
+        self.tried.append(name)
+        try:
+            return self.times * sum(map(int, Path(self.collection.server, name).read_text().split()))
+        except FileNotFoundError as error:
+            raise DamagedEntryError(f"{name} is not there") from error
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Path:
+    folder = tmp_path / "server"
+    folder.mkdir()
+    return folder
+
+
+def run(store: Store, wanted: Stage[int]) -> list[StageRun]:
+    return list(run_stages(make_plan([(wanted, 1)], store).order, store, Local()))
+
+
+def test_what_is_lost_is_made_again_when_it_is_needed(tmp_path: Path, server: Path) -> None:
+    store = Store(tmp_path / "store")
+    collection = Collection(str(server))
+    run(store, Total(collection))
+    (server / "numbers").unlink()
+    again = Total(collection, times=2)
+    (ended,) = run(Store(tmp_path / "store"), again)
+    assert (ended.error, ended.damaged) == ("", (f"collection {collection.key[:12]}: numbers is not there",))
+    assert len(again.tried) == 2
+    assert store.find("total", again.key) is not None
+
+
+def test_what_is_not_needed_is_not_looked_for(tmp_path: Path, server: Path) -> None:
+    store = Store(tmp_path / "store")
+    total = Total(Collection(str(server)))
+    run(store, total)
+    (server / "numbers").unlink()
+    assert run(store, total) == []
+
+
+def test_what_goes_again_and_again_fails_the_stage_that_needs_it(tmp_path: Path, server: Path) -> None:
+    @dataclass(frozen=True, eq=False)
+    class Forgetful(Collection):
+        def make(self, run: Run) -> str:
+            return "numbers"
+
+    total = Total(Forgetful(str(server)))
+    ended = run(Store(tmp_path / "store"), total)
+    assert ended[-1].error == "total: numbers is not there"
+    assert len(total.tried) == 3
