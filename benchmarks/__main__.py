@@ -26,6 +26,7 @@ NAMES = (
     "memory",
     "rank_bm25",
     "quantised",
+    "large_vectors",
     "encoding",
     "reranking",
     "text_metrics",

@@ -17,6 +17,7 @@ class Scale:
     n_rounds: int
     n_embedded: int
     n_embedded_on_gpu: int
+    n_large_vectors: int
 
 
 SCALES = {
@@ -30,6 +31,7 @@ SCALES = {
         n_rounds=2,
         n_embedded=256,
         n_embedded_on_gpu=200_000,
+        n_large_vectors=1_000_000,
     ),
     "small": Scale(
         n_corpus_documents=3000,
@@ -41,6 +43,7 @@ SCALES = {
         n_rounds=1,
         n_embedded=32,
         n_embedded_on_gpu=5000,
+        n_large_vectors=20_000,
     ),
 }
 
