@@ -16,7 +16,7 @@ from benchmarks.measure import Bound, Measure
 from benchmarks.settings import Settings
 
 if TYPE_CHECKING:
-    from components.records import Passages, Terms
+    from components.records import IndexBlock, Passages, Terms
     from components.sparse_indexes.bm25 import Bm25
 
 _CHUNK_SIZE, _DEPTH, _TOP = 128, 100, 10
@@ -55,7 +55,7 @@ def compare(settings: Settings) -> Comparison:
     chunks, queries = _passages(settings)
     seconds = _seconds_per_query(Bm25(), chunks, queries)
     okapi = Bm25(formula=Formula.OKAPI, max_share_without_hits=1)
-    hits = okapi.search(okapi.build(chunks), queries, _TOP)
+    hits = okapi.search([_block(okapi, chunks)], queries, _TOP)
     assert chunks.terms is not None
     assert queries.terms is not None
     theirs = BM25Okapi(_rows(chunks.terms), k1=okapi.k1, b=okapi.b)
@@ -84,11 +84,20 @@ def _passages(settings: Settings) -> "tuple[Passages, Passages]":
     return chunks, Passages(events, query_terms(events, words, table))
 
 
+def _block(index: "Bm25", chunks: "Passages") -> "IndexBlock":
+    """An index over all chunks."""
+    from components.records import IndexBlock
+
+    assert chunks.terms is not None
+    places = np.arange(max(len(chunks), chunks.terms.n_vocabulary), dtype=np.int32)
+    return IndexBlock(index.build(chunks), places[: len(chunks)], places[: chunks.terms.n_vocabulary])
+
+
 def _seconds_per_query(index: "Bm25", chunks: "Passages", queries: "Passages") -> float:
     """Seconds of a search for all queries at once, as a stage does it, per query."""
-    built = index.build(chunks)
+    block = _block(index, chunks)
     started = time.perf_counter()
-    index.search(built, queries, _DEPTH)
+    index.search([block], queries, _DEPTH)
     return (time.perf_counter() - started) / len(queries)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,7 @@ class BgeM3:
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
 
     version: ClassVar[int] = 1
+    is_pretrained: ClassVar[Literal[True]] = True
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,7 @@ class FlagEmbeddings:
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
 
     version: ClassVar[int] = 1
+    is_pretrained: ClassVar[Literal[True]] = True
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:

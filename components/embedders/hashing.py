@@ -1,7 +1,7 @@
 """Hashed character n-grams: an embedder that learns nothing, for tests and as a lower bound."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ class Hashing:
     max_ngram: int = 2
 
     version: ClassVar[int] = 1
+    is_pretrained: ClassVar[Literal[True]] = True
 
     @property
     def tokenizer(self) -> WordTokenizer | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,7 @@ class OpenAIEmbeddings:
     max_tokens_per_minute: int | None = runtime_only(None, "waiting changes no vector")
 
     version: ClassVar[int] = 1
+    is_pretrained: ClassVar[Literal[True]] = True
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:

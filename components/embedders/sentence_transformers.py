@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,7 @@ class SentenceTransformers:
     n_processes: int = runtime_only(1, "a vector does not depend on which process makes it")
 
     version: ClassVar[int] = 1
+    is_pretrained: ClassVar[Literal[True]] = True
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:

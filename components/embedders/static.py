@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ class StaticEmbeddings:
     normalize: bool = True
 
     version: ClassVar[int] = 1
+    is_pretrained: ClassVar[Literal[True]] = True
     tokenizer: ClassVar[None] = None
 
     def check(self) -> list[str]:

@@ -1,7 +1,7 @@
 """Vectors of texts."""
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,15 @@ class Embedder(Component, Protocol):
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """float32[n_queries, n_dimensions]."""
+
+
+@runtime_checkable
+class PretrainedEmbedder(Embedder, Protocol):
+    """An embedder that learns nothing from a corpus: `fit` is passed no documents. Vectors of texts that stay are kept
+    when a corpus grows.
+    """
+
+    is_pretrained: ClassVar[Literal[True]]
 
 
 @runtime_checkable

@@ -12,7 +12,7 @@ from components.protocols.chunking import Chunker
 from components.protocols.component import Arrays, Component
 from components.protocols.embedding import Embedder, ThreeWayEncoder
 from components.protocols.tokenizing import WordTokenizer
-from components.records import AllowedDocuments, Documents, Hits, Passages, Sample, Spans
+from components.records import AllowedDocuments, Documents, Hits, IndexBlock, Passages, Sample, Spans
 
 
 @runtime_checkable
@@ -63,12 +63,24 @@ class SparseIndex(Component, Protocol):
     def tokenizer(self) -> WordTokenizer:
         """Splits chunks and queries alike."""
 
-    def build(self, chunks: Passages) -> Arrays:
-        """An index over the chunks' terms as named arrays."""
+    @property
+    def as_built(self) -> "SparseIndex":
+        """The index with the fields that concern the search alone at one value: what `build` depends on."""
 
-    def search(self, index: Arrays, queries: Passages, depth: int) -> Hits:
+    @property
+    def is_blockwise(self) -> bool:
+        """True if a corpus may be indexed in blocks of documents, of which `search` makes the same hits as of a single
+        block; False if it must be a single one.
+        """
+
+    def build(self, chunks: Passages) -> Arrays:
+        """The index of a block of chunks, by their terms, as named arrays. What depends on other blocks, such as in how
+        many chunks a term is, is left to the search.
+        """
+
+    def search(self, blocks: Sequence[IndexBlock], queries: Passages, depth: int) -> Hits:
         """The `depth` best per query with a score above zero; a query may have no hit at all. Where there are fewer
-        chunks, rows are as long as there are chunks.
+        chunks, rows are as long as there are chunks. The queries' terms are numbered as in `IndexBlock.term_ids`.
         """
 
 
@@ -80,7 +92,7 @@ class TokenIndex(Component, Protocol):
         """An index over the chunks' weights as named arrays."""
 
     def search(self, index: Arrays, queries: SparseVectors, depth: int) -> Hits:
-        """As `SparseIndex.search`."""
+        """The `depth` best per query with a score above zero, as of a `SparseIndex`."""
 
 
 @runtime_checkable

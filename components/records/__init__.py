@@ -26,7 +26,7 @@ from components.records.answers import (
 from components.records.benchmarks import Benchmark
 from components.records.chunks import ChunkOrigins, Segments, Spans, SpanTexts, Terms, TextsWithUnits, Units, Words
 from components.records.documents import Documents, Origins, RefinedDocuments
-from components.records.hits import AllowedDocuments, Context, Expansion, HitOrder, Hits, Queries
+from components.records.hits import AllowedDocuments, Context, Expansion, HitOrder, Hits, IndexBlock, Queries
 from components.records.passages import Passage, PassagePlaces, Passages
 from components.records.samples import LARGEST_GRADE, Condition, Evidence, Kind, Sample, Turn
 from components.records.scores import Interval, IntervalMethod, JudgeInput, Judgements, Scores, ScoreState
@@ -49,6 +49,7 @@ __all__ = [
     "GeneratedAnswer",
     "HitOrder",
     "Hits",
+    "IndexBlock",
     "Interval",
     "IntervalMethod",
     "JudgeInput",

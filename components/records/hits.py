@@ -1,6 +1,6 @@
 """What is searched for, and what is found."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,18 @@ class Queries:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+
+@dataclass(frozen=True)
+class IndexBlock:
+    """A block of chunks as a search by terms reads it: its `index` as named arrays, `positions` int32[n_chunks] of its
+    chunks among all that are searched, ascending, and `term_ids` int32[n_query_terms], the numbers of the queries'
+    terms in the vocabulary of the block, -1 for those that it does not hold.
+    """
+
+    index: Mapping[str, NDArray[np.generic]]
+    positions: NDArray[np.int32]
+    term_ids: NDArray[np.int32]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """BM25 over the terms of chunks: bm25s, or rank_bm25 for parity with older pipelines."""
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -14,14 +14,17 @@ from components.errors import ComponentError, MissingExtraError
 from components.fields import runtime_only
 from components.loading import loading
 from components.protocols import Arrays, WordTokenizer
-from components.records import Hits, Passages, Terms
+from components.records import Hits, IndexBlock, Passages, Terms
 from components.text.counts import count_matrix
-from components.text.ranking import best_of, empty_hits
+from components.text.ranking import best_of, better_of, empty_hits
 from components.threads import n_threads
 from components.tokenizers.rjieba_words import RjiebaWords
 
 _COMPILED_FROM = 1_000_000_000
 """Chunks x queries from which on bm25s's compiled search makes up for the seconds that compiling it takes."""
+
+Found = Iterable[tuple[int, tuple[NDArray[np.int32], NDArray[np.float32]]]]
+"""Queries with the chunks that were found for them, and their scores."""
 
 _MISSING = MissingExtraError("rank-bm25", "parity", "retriever.sparse_index.backend=rank_bm25")
 
@@ -57,7 +60,17 @@ class Bm25:
     max_share_without_hits: float = runtime_only(0.2, "an alarm: it fails a search, and changes none that it passes")
     tokenizer: WordTokenizer = RjiebaWords()
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
+
+    @property
+    def as_built(self) -> "Bm25":
+        """An index counts terms: what they weigh is a matter of the search."""
+        return Bm25(backend=self.backend, formula=Formula.OKAPI, tokenizer=self.tokenizer)
+
+    @property
+    def is_blockwise(self) -> bool:
+        """rank_bm25 weighs terms by itself, and must have all chunks for it."""
+        return self.backend is Backend.BM25S
 
     def check(self) -> list[str]:
         """Numbers out of range, and a formula that the backend does not have."""
@@ -75,8 +88,8 @@ class Bm25:
         return mistakes
 
     def build(self, chunks: Passages) -> Arrays:
-        """For bm25s the scores of all (chunk, term) pairs as CSC arrays `data`, `indices`, `indptr`, and `n_chunks`
-        [1]; for rank_bm25 the chunks' terms, `ids` and `offsets`.
+        """For bm25s how often each term is in which chunks, as CSC arrays `counts`, `indices` and `indptr`, and the
+        numbers of the chunks' terms, `lengths`; for rank_bm25 the chunks' terms, `ids` and `offsets`.
         """
         terms = _terms(chunks)
         if self.backend is Backend.RANK_BM25:
@@ -85,52 +98,59 @@ class Bm25:
                 "ids": np.concatenate([*rows, np.zeros(0, dtype=np.int32)]),
                 "offsets": np.cumsum([0, *map(len, rows)]),
             }
-        scores = self._scores(count_matrix(terms)).tocsc()
+        counts = count_matrix(terms).tocsc()
+        most = int(counts.data.max(initial=0))
         return {
-            "data": scores.data,
-            "indices": scores.indices.astype(np.int32),
-            "indptr": scores.indptr.astype(np.int64),
-            "n_chunks": np.array([scores.shape[0]], dtype=np.int64),
+            "counts": counts.data.astype(np.min_scalar_type(most)),
+            "indices": counts.indices.astype(np.int32),
+            "indptr": counts.indptr.astype(np.int64),
+            "lengths": (terms.last - terms.first).astype(np.int32),
         }
 
-    def search(self, index: Arrays, queries: Passages, depth: int) -> Hits:
-        """The `depth` best chunks with a score above zero."""
+    def search(self, blocks: Sequence[IndexBlock], queries: Passages, depth: int) -> Hits:
+        """The `depth` best chunks with a score above zero. Terms weigh by all blocks together, so that hits do not
+        depend on how the corpus is parted.
+        """
         terms = _terms(queries)
-        depth = min(depth, self._n_chunks(index))
+        n_chunks = sum(len(block.positions) for block in blocks)
+        depth = min(depth, n_chunks)
         hits = empty_hits(len(queries), depth)
-        for query, (chunk, score) in self._found(index, terms, depth):
-            hits.chunk[query, : len(chunk)] = chunk
-            hits.score[query, : len(score)] = score
+        weighing = self._weighing(blocks, n_chunks, terms.n_vocabulary) if self.is_blockwise else None
+        asked = [i for i in range(len(terms)) if len(terms.row(i))]  # a query of stop words alone finds nothing
+        is_compiled = n_chunks * len(asked) >= _COMPILED_FROM
+        for block in blocks:
+            if weighing is None:
+                scored = _rank_bm25(self, block, terms, asked)
+                found: Found = ((i, best_of(scores, depth)) for i, scores in scored)
+            else:
+                weights = weighing.weights(block)
+                n_best = min(depth, len(block.positions))
+                if is_compiled:
+                    found = _compiled(weights, terms, asked, n_best)
+                else:
+                    found = ((i, best_of(_dense_scores(weights, terms.row(i)), n_best)) for i in asked)
+            of_block = empty_hits(len(queries), depth)
+            for query, (chunk, score) in found:
+                of_block.chunk[query, : len(chunk)] = block.positions[chunk]
+                of_block.score[query, : len(score)] = score
+            hits = of_block if len(blocks) == 1 else better_of(hits, of_block)
         self._check_hits(hits, queries)
         return hits
 
-    def _n_chunks(self, index: Arrays) -> int:
-        return len(index["offsets"]) - 1 if self.backend is Backend.RANK_BM25 else int(index["n_chunks"][0])
-
-    def _scores(self, counts: Any) -> Any:
-        """The matrix of counts, turned into BM25 scores in place."""
-        n_chunks = counts.shape[0]
-        df = np.bincount(counts.indices, minlength=counts.shape[1])
-        odds = (n_chunks - df + 0.5) / (df + 0.5)
+    def _weighing(self, blocks: Sequence[IndexBlock], n_chunks: int, n_terms: int) -> "_Weighing":
+        """What the queries' terms weigh: float64 throughout, until weights are made of it."""
+        document_frequency = np.zeros(n_terms, dtype=np.int64)
+        n_words = 0
+        for block in blocks:
+            known = block.term_ids >= 0
+            document_frequency[known] += np.diff(block.index["indptr"])[block.term_ids[known]]
+            n_words += int(block.index["lengths"].sum(dtype=np.int64))
+        odds = (n_chunks - document_frequency + 0.5) / (document_frequency + 0.5)
         # Below 0, where a word is in more than half of the chunks, Okapi's idf would punish chunks for matching.
         idf = np.log1p(odds) if self.formula is Formula.LUCENE else np.maximum(np.log(odds), 0)
-        lengths = np.asarray(counts.sum(axis=1)).ravel()
-        saturation = self.k1 * (1 - self.b + self.b * lengths / max(lengths.mean() if n_chunks else 0, 1e-9))
-        # In place: this is the largest array of the index, and copies of it would set the peak memory.
-        tf = counts.data
-        tf /= tf + np.repeat(saturation, np.diff(counts.indptr)).astype(np.float32)
-        tf *= idf.astype(np.float32)[counts.indices]
         if self.formula is Formula.OKAPI:  # a constant factor, which Lucene leaves out: it changes no ranking
-            tf *= np.float32(self.k1 + 1)
-        return counts
-
-    def _found(self, index: Arrays, queries: Terms, depth: int) -> Iterator[tuple[int, tuple[Any, Any]]]:
-        asked = [i for i in range(len(queries)) if len(queries.row(i))]  # a query of stop words alone finds nothing
-        if self.backend is Backend.RANK_BM25:
-            return ((i, best_of(scores, depth)) for i, scores in _rank_bm25(self, index, queries, asked))
-        if self._n_chunks(index) * len(asked) < _COMPILED_FROM:
-            return ((i, best_of(_dense_scores(index, queries.row(i)), depth)) for i in asked)
-        return _compiled(index, queries, asked, depth)
+            idf *= self.k1 + 1
+        return _Weighing(self.k1, self.b, idf, n_words / max(n_chunks, 1))
 
     def _check_hits(self, hits: Hits, queries: Passages) -> None:
         without = np.flatnonzero((hits.chunk < 0).all(axis=1))
@@ -150,10 +170,41 @@ def _terms(passages: Passages) -> Terms:
     return passages.terms
 
 
-def _dense_scores(index: Arrays, query: NDArray[np.int32]) -> NDArray[np.float32]:
+@dataclass(frozen=True)
+class _Weighing:
+    """`idf` float64[n_query_terms]; `mean_length` is that of all chunks."""
+
+    k1: float
+    b: float
+    idf: NDArray[np.float64]
+    mean_length: float
+
+    def weights(self, block: IndexBlock) -> Arrays:
+        """What each of the queries' terms adds to the score of which chunks: CSC arrays `data` float32, `indices` and
+        `indptr` with a column per term, and `n_chunks` [1].
+        """
+        all_counts, all_indices = block.index["counts"], block.index["indices"]  # read once: they may lie in files
+        lengths = block.index["lengths"].astype(np.float64)
+        saturation = (self.k1 * (1 - self.b + self.b * lengths / max(self.mean_length, 1e-9))).astype(np.float32)
+        indptr, known = np.asarray(block.index["indptr"]), np.flatnonzero(block.term_ids >= 0)
+        first, last = (indptr[block.term_ids[known] + shift] for shift in (0, 1))
+        n_postings = np.zeros(len(block.term_ids), dtype=np.int64)
+        n_postings[known] = last - first
+        own = np.concatenate([[0], np.cumsum(n_postings)])
+        data, indices = np.empty(own[-1], dtype=np.float32), np.empty(own[-1], dtype=np.int32)
+        idf = self.idf.astype(np.float32)
+        for term, start, end in zip(known.tolist(), first.tolist(), last.tolist(), strict=True):
+            place = slice(own[term], own[term + 1])
+            indices[place] = all_indices[start:end]
+            counts = all_counts[start:end].astype(np.float32)
+            data[place] = counts / (counts + saturation[indices[place]]) * idf[term]
+        return {"data": data, "indices": indices, "indptr": own, "n_chunks": np.array([len(block.positions)])}
+
+
+def _dense_scores(weights: Arrays, query: NDArray[np.int32]) -> NDArray[np.float32]:
     """The score of every chunk for one query."""
-    data, indices, indptr = index["data"], index["indices"], index["indptr"]
-    scores = np.zeros(int(index["n_chunks"][0]), dtype=np.float32)
+    data, indices, indptr = weights["data"], weights["indices"], weights["indptr"]
+    scores = np.zeros(int(weights["n_chunks"][0]), dtype=np.float32)
     for term in query.tolist():
         postings = slice(indptr[term], indptr[term + 1])
         scores[indices[postings]] += data[postings]
@@ -187,15 +238,17 @@ def _compiled(index: Arrays, queries: Terms, asked: list[int], depth: int) -> It
 
 
 def _rank_bm25(
-    settings: Bm25, index: Arrays, queries: Terms, asked: list[int]
+    settings: Bm25, block: IndexBlock, queries: Terms, asked: list[int]
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
     try:
         from rank_bm25 import BM25Okapi
     except ImportError as error:
         raise _MISSING from error
+    index = block.index
     ids = index["ids"].tolist()
     if not ids or not asked:
         return  # rank_bm25 divides by the number of words, and would fail
     okapi = BM25Okapi([ids[a:b] for a, b in pairwise(index["offsets"].tolist())], k1=settings.k1, b=settings.b)
     for i in asked:
-        yield i, okapi.get_scores(queries.row(i).tolist()).astype(np.float32)
+        known = block.term_ids[queries.row(i)]
+        yield i, okapi.get_scores(known[known >= 0].tolist()).astype(np.float32)

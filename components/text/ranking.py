@@ -38,6 +38,12 @@ def best_of(score: NDArray[np.float32], depth: int) -> tuple[NDArray[np.int32], 
     return chosen, score[chosen]
 
 
+def better_of(one: Hits, other: Hits) -> Hits:
+    """The best of two searches of the same queries among different chunks, as many as the first one has columns."""
+    chunk = np.concatenate([one.chunk, other.chunk], axis=1)
+    return sort_hits(chunk, np.concatenate([one.score, other.score], axis=1), one.chunk.shape[1])
+
+
 def hits_in_order(chunks: Sequence[Sequence[int]]) -> Hits:
     """Rankings of chunks that were chosen without a score, as wide as the longest: the first of a row has the
     reciprocal rank 1.

@@ -108,6 +108,24 @@ def build_term_table(texts: Sequence[str], tokenizer: WordTokenizer) -> TermTabl
     return TermTable(kept_before[offsets], ids[kept], _ragged(starts)[1][kept], _ragged(ends)[1][kept], vocabulary)
 
 
+def joined_tables(tables: Sequence[TermTable], rows: Sequence[NDArray[np.int64]]) -> TermTable:
+    """One table of several, each of some documents of a corpus: `rows` are which, ascending. Equals the table that is
+    built of all documents at once.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    vocabulary = sorted(set().union(*(table.vocabulary for table in tables)))
+    place = {term: i for i, term in enumerate(vocabulary)}
+    ids = [np.array([place[term] for term in table.vocabulary], dtype=np.int32)[table.ids] for table in tables]
+    order = np.argsort(np.concatenate(rows), kind="stable")  # where the documents of the corpus are in the tables
+    lengths = np.concatenate([np.diff(table.offsets) for table in tables])
+    first = np.cumsum(lengths) - lengths
+    offsets = np.concatenate([[0], np.cumsum(lengths[order])])
+    gathered = np.arange(offsets[-1]) + np.repeat(first[order] - offsets[:-1], lengths[order])
+    start, end = (np.concatenate(column) for column in ([t.start for t in tables], [t.end for t in tables]))
+    return TermTable(offsets, np.concatenate(ids)[gathered], start[gathered], end[gathered], vocabulary)
+
+
 def query_terms(texts: Sequence[str], tokenizer: WordTokenizer, table: TermTable) -> Terms:
     """Terms of the queries in a corpus's vocabulary; words that the corpus does not hold are left out."""
     place = table.number_of

@@ -1,5 +1,6 @@
 """What a stage sees while it is made: its inputs, the asking service, a place for half-done work, the progress bar."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -42,6 +43,10 @@ class Run:
         if entry is None:
             raise DamagedEntryError(f"{stage.kind} {stage.key[:12]}: it was there, and is not any more")
         return entry
+
+    def kept(self, kind: str) -> Iterator[Parts]:
+        """The parts of all kept results of a kind, for a stage that can go on from any of them."""
+        return (entry.parts() for entry in self._store.entries(kind))
 
     def is_kept(self, stage: Stage[object]) -> bool:
         """True if the result of an input is there: always while the stage is made, not always when it is planned."""

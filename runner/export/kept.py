@@ -13,6 +13,7 @@ from runner.engine.identity import key_of
 from runner.engine.stage import Stage
 from runner.engine.store import Entry, Store
 from runner.pipeline.data import load_data
+from runner.pipeline.partition import CorpusPartition
 from runner.pipeline.sample_codec import decode_samples
 from runner.results import CellResult
 from runner.serving.description import DataFacts
@@ -44,7 +45,7 @@ class ExportStore:
             try:
                 content = entry.part("content")
                 if key_of([content["documents"], content["samples"]]) == key:
-                    return facts_of(name, content), decode_samples(entry.part("samples"))
+                    return self._facts(name, content), decode_samples(entry.part("samples"))
             except (DamagedEntryError, KeyError):  # of an earlier version: another entry may be as it should
                 continue
         raise self._missing("data")
@@ -53,10 +54,20 @@ class ExportStore:
         """The data set of the examples in prompts; None if there are none. Raises DataError."""
         if not examples or not examples.n or not examples.dataset:
             return None
-        data = load_data(examples.dataset, self._store)
+        data = load_data(
+            examples.dataset, self._store, documents_per_block=self._result.config["run"]["documents_per_block"]
+        )
         entry = self._store.find(data.loaded.kind, data.loaded.key)
         assert entry is not None, "it was loaded"
-        return facts_of(examples.dataset.name, entry.part("content"))
+        return self._facts(examples.dataset.name, entry.part("content"))
+
+    def _facts(self, name: str, content: Mapping[str, Json]) -> DataFacts:
+        size, prefixes = self._result.config["run"]["documents_per_block"], tuple(content["corpus_prefixes"])
+        partition = CorpusPartition(content["documents"], size, prefixes)
+        entry = self._store.find(partition.kind, partition.key)
+        if entry is None:
+            raise self._missing(partition.kind)
+        return facts_of(name, content, partition, entry)
 
     def kept(self, stage: Stage[Any]) -> tuple[KeptFiles, Entry]:
         """The result of a stage. Raises DataError if it is missing or damaged."""
@@ -78,15 +89,20 @@ class ExportStore:
         return DataError(f"{entry.folder}: is damaged ({why}). It is made anew by: {self._again}")
 
 
-def facts_of(name: str, content: Mapping[str, Json]) -> DataFacts:
-    """Of a data set, from what its stage keeps of its content."""
+def facts_of(name: str, content: Mapping[str, Json], partition: CorpusPartition, kept: Entry) -> DataFacts:
+    """Of a data set, from what its stages keep of its content, and of its partition."""
     return DataFacts(
         name,
         content["documents"],
         content["samples"],
         content["n_documents"],
         content["n_samples"],
-        tuple(content["corpus_prefixes"]),
+        partition.prefixes,
         content["language"],
         tuple(content["n_by_turn"]),
+        {
+            "documents_per_block": partition.documents_per_block,
+            "contents": kept.part("contents"),
+            "of_prefix": kept.part("of_prefix"),
+        },
     )

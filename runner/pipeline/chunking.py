@@ -6,12 +6,22 @@ from typing import ClassVar
 
 import numpy as np
 
+from components.fields import runtime_only
 from components.protocols import Chunker, DescribingChunker, Tokenizer
 from components.records import Documents, Segments, Spans, SpanTexts
 from components.text.tables import segment
 from runner.engine.codecs import Codec, Columns, Single
 from runner.engine.run import Run
 from runner.engine.stage import Stage
+from runner.pipeline.blocks import (
+    ChunkBlock,
+    ChunksOfBlock,
+    DocumentBlock,
+    DocumentsBelow,
+    document_blocks,
+    joined_spans,
+)
+from runner.pipeline.data import Data
 
 _N_DOCUMENTS = 200
 _MOST_CHARACTERS = 10_000
@@ -27,6 +37,22 @@ class SomeChunks:
     times: float
 
 
+def some_chunks(chunker: Chunker, corpus: Documents) -> SomeChunks:
+    """Those of documents from all over a corpus."""
+    drawn = slice(None, None, max(-(-len(corpus) // _N_DOCUMENTS), 1))
+    texts = [text[:_MOST_CHARACTERS] for text in corpus.texts[drawn]]
+    facts = corpus.metadata[drawn] if corpus.metadata else ()
+    documents = Documents(corpus.ids[drawn], corpus.titles[drawn], texts, facts)
+    spans = chunker.chunk(documents, segment(texts, chunker.length_tokenizer))
+    lengths = np.array([len(text) for text in texts])
+    n_chunks = np.bincount(spans.document, minlength=len(texts))
+    times = sum(map(len, corpus.texts)) / max(lengths.sum(), 1)
+    if times > 1 and len(spans):  # a ratio estimate: chunks go with characters, but for what is left in the end
+        off = n_chunks - lengths * (len(spans) / lengths.sum())
+        times *= 1 + _STANDARD_ERRORS * off.std() * len(texts) ** 0.5 / len(spans)
+    return SomeChunks(SpanTexts(texts, spans), times)
+
+
 @dataclass(frozen=True, eq=False)
 class SegmentedCorpus(Stage[Segments]):
     """Where tokens and sentences end; without a tokenizer a token is a character."""
@@ -36,11 +62,33 @@ class SegmentedCorpus(Stage[Segments]):
     codec: ClassVar[Codec[Segments]] = Columns(Segments)
 
     tokenizer: Tokenizer | None
-    corpus: Stage[Documents]
+    documents: DocumentBlock
 
     def make(self, run: Run) -> Segments:
         """Splits every text once, for all chunkings."""
-        return segment(run.read(self.corpus).texts, self.tokenizer)
+        return segment(self.documents.read(run).texts, self.tokenizer)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockChunks(Stage[Spans]):
+    """The chunks of a block, as spans of its documents."""
+
+    kind: ClassVar[str] = "block_chunks"
+    in_words: ClassVar[str] = "chunks"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Spans]] = Columns(Spans)
+
+    chunker: Chunker
+    documents: DocumentBlock
+    segments: SegmentedCorpus
+
+    def make(self, run: Run) -> Spans:
+        """Cuts along the segments."""
+        return self.chunker.chunk(self.documents.read(run), run.read(self.segments))
+
+    def some(self, run: Run) -> SomeChunks:
+        """Those of some of its documents."""
+        return some_chunks(self.chunker, self.documents.read(run))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,32 +96,42 @@ class Chunks(Stage[Spans]):
     """The chunks, as spans of the corpus."""
 
     kind: ClassVar[str] = "chunks"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     codec: ClassVar[Codec[Spans]] = Columns(Spans)
 
     chunker: Chunker
     corpus: Stage[Documents]
-    segments: SegmentedCorpus
+    blocks: tuple[ChunkBlock, ...] = runtime_only((), "a document is cut alike in any block")
 
     def make(self, run: Run) -> Spans:
-        """Cuts along the segments."""
-        return self.chunker.chunk(run.read(self.corpus), run.read(self.segments))
+        """Those of all blocks."""
+        return joined_spans(run, self.blocks)
 
     def some(self, run: Run) -> SomeChunks:
         """Those of documents from all over the corpus, for a plan that cannot wait for all of them."""
-        corpus = run.read(self.corpus)
-        drawn = slice(None, None, max(-(-len(corpus) // _N_DOCUMENTS), 1))
-        texts = [text[:_MOST_CHARACTERS] for text in corpus.texts[drawn]]
-        facts = corpus.metadata[drawn] if corpus.metadata else ()
-        documents = Documents(corpus.ids[drawn], corpus.titles[drawn], texts, facts)
-        spans = self.chunker.chunk(documents, segment(texts, self.segments.tokenizer))
-        lengths = np.array([len(text) for text in texts])
-        n_chunks = np.bincount(spans.document, minlength=len(texts))
-        times = sum(map(len, corpus.texts)) / max(lengths.sum(), 1)
-        if times > 1 and len(spans):  # a ratio estimate: chunks go with characters, but for what is left in the end
-            off = n_chunks - lengths * (len(spans) / lengths.sum())
-            times *= 1 + _STANDARD_ERRORS * off.std() * len(texts) ** 0.5 / len(spans)
-        return SomeChunks(SpanTexts(texts, spans), times)
+        return some_chunks(self.chunker, run.read(self.corpus))
+
+
+def cut_in_blocks(chunker: Chunker, data: Data) -> Chunks:
+    """The chunks of a data set's corpus, made block by block."""
+    return Chunks(chunker, data.corpus, tuple(_cut(chunker, block) for block in document_blocks(data)))
+
+
+def _cut(chunker: Chunker, documents: DocumentBlock) -> ChunkBlock:
+    segments = SegmentedCorpus(chunker.length_tokenizer, documents)
+    return ChunkBlock(documents, BlockChunks(chunker, documents, segments))
+
+
+def chunk_blocks(chunks: Stage[Spans], blocks: Sequence[DocumentBlock]) -> tuple[ChunkBlock, ...]:
+    """The chunks of blocks of their corpus, as spans of these."""
+    return tuple(_chunks_of(chunks, block) for block in blocks)
+
+
+def _chunks_of(chunks: Stage[Spans], block: DocumentBlock) -> ChunkBlock:
+    if isinstance(chunks, Chunks) and block in (own.documents for own in chunks.blocks):
+        return _cut(chunks.chunker, block)
+    is_all = isinstance(block, DocumentsBelow) and not block.prefix
+    return ChunkBlock(block, chunks if is_all else ChunksOfBlock(chunks, block))
 
 
 @dataclass(frozen=True, eq=False)

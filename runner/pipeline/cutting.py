@@ -8,9 +8,10 @@ from components.records import Documents, Hits, Segments, Spans
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage
-from runner.pipeline.chunking import Chunks, SegmentedCorpus
+from runner.pipeline.blocks import DocumentsBelow
+from runner.pipeline.chunking import SegmentedCorpus, cut_in_blocks
 from runner.pipeline.data import Data
-from runner.pipeline.dense import ChunkVectors, chunk_vectors
+from runner.pipeline.dense import Vectors, chunk_vectors
 from runner.pipeline.parents import ChildChunks, ParentHits
 
 
@@ -37,7 +38,7 @@ class ChunksByVectors(Stage[Spans]):
     chunker: EmbeddingChunker
     corpus: Stage[Documents]
     segments: Stage[Segments]
-    vectors: ChunkVectors
+    vectors: Stage[Vectors]
 
     def make(self, run: Run) -> Spans:
         """Cuts where the vectors say."""
@@ -46,15 +47,15 @@ class ChunksByVectors(Stage[Spans]):
 
 def cut_corpus(chunker: AnyChunker, data: Data) -> CutCorpus:
     """The chunks of a corpus."""
-    corpus = data.corpus
+    corpus, whole = data.corpus, DocumentsBelow(data.corpus)
     if isinstance(chunker, ParentChunker):
         parents = cut_corpus(chunker.parents, data).read
-        segments = SegmentedCorpus(chunker.children.length_tokenizer, corpus)
+        segments = SegmentedCorpus(chunker.children.length_tokenizer, whole)
         return CutCorpus(ChildChunks(chunker.children, corpus, segments, parents), parents)
     if isinstance(chunker, EmbeddingChunker):
-        segments = SegmentedCorpus(chunker.windows.length_tokenizer, corpus)
-        vectors = chunk_vectors(chunker.embedder, data, Chunks(chunker.windows, corpus, segments))
+        segments = SegmentedCorpus(chunker.windows.length_tokenizer, whole)
+        vectors = chunk_vectors(chunker.embedder, data, cut_in_blocks(chunker.windows, data))
         chunks: Stage[Spans] = ChunksByVectors(chunker, corpus, segments, vectors)
     else:
-        chunks = Chunks(chunker, corpus, SegmentedCorpus(chunker.length_tokenizer, corpus))
+        chunks = cut_in_blocks(chunker, data)
     return CutCorpus(chunks, chunks)

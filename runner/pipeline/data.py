@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b, sha256
 from itertools import chain
 from typing import ClassVar
 
-import pyarrow as pa
+import numpy as np
+from numpy.typing import NDArray
 
 from components.fields import runtime_only
 from components.json_value import Json
@@ -19,12 +21,16 @@ from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
 from runner.engine.store import Entry, Store
 from runner.engine.worker import read_kept
+from runner.pipeline.documents import documents_of, documents_part
+from runner.pipeline.partition import DOCUMENTS_PER_BLOCK, CorpusPartition, CorpusParts
 from runner.pipeline.sample_codec import decode_samples, encode_samples
+
+_N_HASH = 16
 
 
 class BenchmarkCodec:
-    """Documents as a table, samples as JSON, and `content`: hashes of both, so that what is computed from one of them
-    is kept when only the other changes.
+    """Documents as a table, samples as JSON, `content`: hashes of both, so that what is computed from one of them is
+    kept when only the other changes, and `hashes` of the single documents.
     """
 
     def encode(self, result: Benchmark) -> Parts:
@@ -33,12 +39,10 @@ class BenchmarkCodec:
         samples = encode_samples(result.samples)
         questions = [sample.question for sample in result.samples]
         labels = [list(item) for item in result.labels.items()]
-        texts = [list(documents.ids), list(documents.titles), list(documents.texts)]
-        # Pairs, since prompts show them in their order. No facts at all are none, however they came: see `_documents`.
-        metadata = [list(facts.items()) for facts in documents.metadata] if any(documents.metadata) else []
+        hashes = _hashes(documents)
         return {
             "content": {
-                "documents": key_of([*texts, metadata] if metadata else texts),
+                "documents": sha256(hashes.tobytes()).hexdigest(),
                 "samples": key_of([samples, labels]),
                 "n_documents": len(documents),
                 "n_samples": len(samples),
@@ -46,7 +50,8 @@ class BenchmarkCodec:
                 "n_by_turn": _n_by_turn(result.samples),
                 "language": detect_language(chain(*zip(questions, documents.texts, strict=False))),
             },
-            "documents": _table(documents),
+            "documents": documents_part(documents),
+            "hashes": hashes,
             "samples": samples,
             "notes": dict(result.notes),
             "labels": labels,
@@ -54,9 +59,21 @@ class BenchmarkCodec:
 
     def decode(self, parts: Parts) -> Benchmark:
         """The benchmark."""
-        return Benchmark(
-            _documents(parts["documents"]), decode_samples(parts["samples"]), parts["notes"], dict(parts["labels"])
-        )
+        return Benchmark(documents_of(parts), decode_samples(parts["samples"]), parts["notes"], dict(parts["labels"]))
+
+
+def _hashes(documents: Documents) -> NDArray[np.uint8]:
+    """uint8[n_documents, 16]: a hash of all that is said of each document."""
+    hashes = np.empty((len(documents), _N_HASH), dtype=np.uint8)
+    for row, texts in enumerate(zip(documents.ids, documents.titles, documents.texts, strict=True)):
+        # Pairs, since prompts show facts in their order.
+        facts = [item for pair in documents.metadata[row].items() for item in pair] if documents.metadata else []
+        encoded = [text.encode() for text in (*texts, *facts)]
+        own = blake2b(" ".join(str(len(text)) for text in encoded).encode(), digest_size=_N_HASH)
+        for text in encoded:
+            own.update(text)
+        hashes[row] = np.frombuffer(own.digest(), dtype=np.uint8)
+    return hashes
 
 
 def _n_by_turn(samples: Sequence[Sample]) -> list[int]:
@@ -65,34 +82,16 @@ def _n_by_turn(samples: Sequence[Sample]) -> list[int]:
     return [counts[n_earlier] for n_earlier in range(max(counts, default=0) + 1)]
 
 
-def _table(documents: Documents) -> pa.Table:
-    metadata = [list(facts.items()) for facts in documents.metadata] or [[]] * len(documents)
-    return pa.table(
-        {
-            "id": pa.array(documents.ids, pa.string()),
-            "title": pa.array(documents.titles, pa.string()),
-            "text": pa.array(documents.texts, pa.large_string()),
-            "metadata": pa.array(metadata, pa.map_(pa.string(), pa.string())),
-        }
-    )
-
-
-def _documents(table: pa.Table) -> Documents:
-    metadata = [dict(facts) for facts in table["metadata"].to_pylist()]
-    ids, titles, texts = (table[column].to_pylist() for column in ("id", "title", "text"))
-    return Documents(ids, titles, texts, metadata if any(metadata) else ())
-
-
 class CorpusCodec:
-    """Documents as one table."""
+    """Documents as one table, of texts that may stay on the disk."""
 
     def encode(self, result: Documents) -> Parts:
         """The table."""
-        return {"documents": _table(result)}
+        return {"documents": documents_part(result)}
 
     def decode(self, parts: Parts) -> Documents:
         """The documents."""
-        return _documents(parts["documents"])
+        return documents_of(parts)
 
 
 @dataclass(frozen=True)
@@ -131,11 +130,11 @@ class SourceCodec:
 
     def encode(self, result: SourceDocuments) -> Parts:
         """Both."""
-        return {"documents": _table(result.documents), "counts": dict(result.counts)}
+        return {"documents": documents_part(result.documents), "counts": dict(result.counts)}
 
     def decode(self, parts: Parts) -> SourceDocuments:
         """Both."""
-        return SourceDocuments(_documents(parts["documents"]), parts["counts"])
+        return SourceDocuments(documents_of(parts), parts["counts"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +159,7 @@ class LoadedBenchmark(Stage[Benchmark]):
     """The data set as its loader gives it; `fingerprint` is the hash of the files that it reads."""
 
     kind: ClassVar[str] = "data"
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Benchmark]] = BenchmarkCodec()
 
@@ -194,7 +193,7 @@ class Corpus(Stage[Documents]):
 
     def make(self, run: Run) -> Documents:
         """The documents of the data set."""
-        return _documents(run.parts(self.data)["documents"])
+        return documents_of(run.parts(self.data))
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,15 +232,15 @@ class Data:
     language: str
     key: str
     n_by_turn: tuple[int, ...]
+    parts: CorpusParts
 
 
 def some_documents(data: Data, store: Store, n_documents: int) -> Documents:
     """At most so many documents, from all over the corpus. Raises DataError."""
 
     def read(entry: Entry) -> Documents:
-        table = entry.part("documents")
-        step = max(-(-len(table) // n_documents), 1)
-        return _documents(table.take(list(range(0, len(table), step))))
+        documents = documents_of(entry.parts())
+        return documents.at(range(0, len(documents), max(-(-len(documents) // n_documents), 1)))
 
     return read_kept(data.loaded, store, read)
 
@@ -250,14 +249,19 @@ def metadata_names(data: Data, store: Store) -> tuple[str, ...]:
     """Under which the documents of a data set say something, sorted. Raises DataError."""
 
     def read(entry: Entry) -> tuple[str, ...]:
-        chunks = entry.part("documents")["metadata"].chunks
-        return tuple(sorted({name for chunk in chunks for name in chunk.keys.unique().to_pylist()}))
+        return tuple(sorted({name for facts in documents_of(entry.parts()).metadata for name in facts}))
 
     return read_kept(data.loaded, store, read)
 
 
-def load_data(dataset: Dataset, store: Store, announce: Callable[[str], None] = lambda line: None) -> Data:
-    """Loads a data set unless it is kept: its mistakes should be found before any work, and the plan needs its size.
+def load_data(
+    dataset: Dataset,
+    store: Store,
+    announce: Callable[[str], None] = lambda line: None,
+    documents_per_block: int = DOCUMENTS_PER_BLOCK,
+) -> Data:
+    """Loads a data set unless it is kept: its mistakes should be found before any work, and the plan needs its size and
+    its blocks, of at most so many documents.
 
     Raises DataError.
     """
@@ -267,15 +271,19 @@ def load_data(dataset: Dataset, store: Store, announce: Callable[[str], None] = 
     if store.find(loaded.kind, loaded.key) is None:
         announce(f"loading {dataset.name} ...")
     content, notes = read_kept(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))
+    corpus = Corpus(content["documents"], loaded)
+    prefixes = tuple(content["corpus_prefixes"])
+    partition = CorpusPartition(corpus.content, documents_per_block, prefixes, loaded)
     return Data(
         loaded,
-        Corpus(content["documents"], loaded),
+        corpus,
         Samples(content["samples"], loaded),
         content["n_documents"],
         content["n_samples"],
-        tuple(content["corpus_prefixes"]),
+        prefixes,
         notes,
         content["language"],
         key_of([content["documents"], content["samples"]]),
         tuple(content["n_by_turn"]),
+        read_kept(partition, store, lambda entry: CorpusParts.of(partition, entry.parts())),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
+from components.fields import runtime_only
 from components.protocols import (
     AsksInBatches,
     DenseArm,
@@ -17,20 +18,30 @@ from components.protocols import (
     EncodedDenseArm,
     KeptElsewhere,
     KnowsDimensions,
+    PretrainedEmbedder,
     Retriever,
     ShortensVectors,
     SlowEmbedder,
     VectorIndex,
 )
-from components.records import Hits, Queries, Spans
+from components.records import Hits, Passages, Queries, Spans
 from runner.engine.codecs import Codec, Columns, Named, Parts, Single
 from runner.engine.run import Run
-from runner.engine.stage import ServerRequests, Stage, Work
-from runner.engine.store.blocks import has_block, joined_blocks, read_block, write_block
+from runner.engine.stage import ServerRequests, Stage, StageGroup, Work
+from runner.engine.store.blocks import has_block, joined_blocks, read_block, scattered_blocks, write_block
 from runner.engine.store.files import read_part
 from runner.pipeline import sub_corpora
+from runner.pipeline.blocks import DocumentBlock, document_blocks, positions_of
+from runner.pipeline.chunking import chunk_blocks
 from runner.pipeline.data import Data
-from runner.pipeline.passages import ChunkPassages, DocumentPassages, QueryPassages, corpus_terms, query_terms
+from runner.pipeline.passages import (
+    BlockPassages,
+    ChunkPassages,
+    DocumentPassages,
+    QueryPassages,
+    corpus_terms,
+    query_terms,
+)
 from runner.pipeline.searching import Search
 from runner.pipeline.server_requests import to_embed
 from runner.pipeline.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora, SubCorpus
@@ -56,6 +67,15 @@ def dimension_mistakes(retriever: Retriever) -> list[str]:
     return mistakes
 
 
+@dataclass(frozen=True)
+class NoDocuments(StageGroup):
+    """For an embedder that learns nothing of a corpus: its vectors are the same in any."""
+
+    def read(self, run: Run) -> Passages:
+        """None."""
+        return Passages(())
+
+
 @dataclass(frozen=True, eq=False)
 class FittedEmbedder(Stage[EmbedderState]):
     """What the embedder learns from the corpus; nothing for a pretrained one."""
@@ -66,7 +86,7 @@ class FittedEmbedder(Stage[EmbedderState]):
     codec: ClassVar[Codec[EmbedderState]] = Named()
 
     embedder: Embedder
-    documents: DocumentPassages
+    documents: DocumentPassages | NoDocuments
 
     def server_requests(self, run: Run) -> ServerRequests | None:
         """One, of a word."""
@@ -79,7 +99,7 @@ class FittedEmbedder(Stage[EmbedderState]):
 
 @dataclass(frozen=True, eq=False)
 class ChunkVectors(Stage[Vectors]):
-    """float32[n_chunks, d]."""
+    """float32[n_chunks, d], of the chunks of a corpus or of a block of it."""
 
     kind: ClassVar[str] = "vectors"
     in_words: ClassVar[str] = "vectors of chunks"
@@ -87,8 +107,8 @@ class ChunkVectors(Stage[Vectors]):
     codec: ClassVar[Codec[Vectors]] = Single("vectors")
 
     embedder: Embedder
-    chunks: ChunkPassages
-    state: Stage[EmbedderState]
+    chunks: ChunkPassages | BlockPassages
+    state: FittedEmbedder
 
     def make(self, run: Run) -> Vectors:
         """Embeds block by block: a run that was broken off goes on behind the last whole block."""
@@ -125,6 +145,40 @@ class ChunkVectors(Stage[Vectors]):
         for first in range(0, n_chunks, self._block_size):
             last = min(first + self._block_size, n_chunks)
             yield slice(first, last), f"{first}-{last}"
+
+
+@dataclass(frozen=True)
+class VectorBlock(StageGroup):
+    """The vectors of a block's chunks."""
+
+    documents: DocumentBlock
+    vectors: ChunkVectors
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedVectors(Stage[Vectors]):
+    """float32[n_chunks, d], put together of those of blocks."""
+
+    kind: ClassVar[str] = "joined_vectors"
+    in_words: ClassVar[str] = "vectors of blocks together"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[Vectors]] = Single("vectors")
+
+    embedder: Embedder
+    chunks: ChunkPassages
+    state: FittedEmbedder
+    blocks: tuple[VectorBlock, ...] = runtime_only((), "a pretrained model gives a text the same vector in any block")
+
+    def make(self, run: Run) -> Vectors:
+        """Writes them into one file, in the order of the chunks."""
+        if len(self.blocks) == 1:
+            return run.read(self.blocks[0].vectors)
+        spans = run.read(self.chunks.chunks)
+        if not len(spans):
+            return run.read(self.blocks[0].vectors)
+        parts = ((positions_of(spans, own.documents.rows(run)), run.read(own.vectors)) for own in self.blocks)
+        filled = ((rows, vectors) for rows, vectors in parts if len(rows))
+        return scattered_blocks(run.workspace / "vectors.npy", len(spans), filled)
 
 
 def _checked(vectors: Vectors, n_wanted: int, embedder: Embedder) -> Vectors:
@@ -224,24 +278,37 @@ class DenseHits(Search):
         return sub_corpora.merge(found, parts, len(queries))
 
 
-def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> ChunkVectors:
+def fitted(embedder: Embedder, data: Data) -> FittedEmbedder:
+    """What an embedder learns of a corpus."""
+    if isinstance(embedder, PretrainedEmbedder):
+        return FittedEmbedder(embedder, NoDocuments())
+    return FittedEmbedder(embedder, DocumentPassages(data.corpus, corpus_terms(embedder.tokenizer, data)))
+
+
+def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> Stage[Vectors]:
     """The vectors of the chunks: the same for all who read them."""
-    terms = corpus_terms(embedder.tokenizer, data.corpus)
-    state = FittedEmbedder(embedder, DocumentPassages(data.corpus, terms))
-    return ChunkVectors(embedder, ChunkPassages(data.corpus, chunks, terms), state)
+    state = fitted(embedder, data)
+    if not isinstance(embedder, PretrainedEmbedder):
+        terms = corpus_terms(embedder.tokenizer, data)
+        return ChunkVectors(embedder, ChunkPassages(data.corpus, chunks, terms), state)
+    blocks = tuple(
+        VectorBlock(own.documents, ChunkVectors(embedder, BlockPassages(own.documents, own.spans), state))
+        for own in chunk_blocks(chunks, document_blocks(data))
+    )
+    return JoinedVectors(embedder, ChunkPassages(data.corpus, chunks), state, blocks)
 
 
 def dense_hits(arm: DenseArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> DenseHits:
     """The ranking of an arm that searches by embedding."""
-    embedder, corpus = arm.embedder, data.corpus
+    embedder = arm.embedder
     vectors = chunk_vectors(embedder, data, chunks)
-    passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, corpus))
+    passages = QueryPassages(queries, query_terms(embedder.tokenizer, queries, data))
     corpora = sub_corpora.sub_corpora(data, chunks)
     return DenseHits(
         arm.vector_index,
         depth,
         BuiltVectorIndex(arm.vector_index.as_built, vectors, corpora),
         vectors,
-        QueryVectors(embedder, passages, vectors.state),
+        QueryVectors(embedder, passages, fitted(embedder, data)),
         sub_corpora.searched(corpora, queries, data.samples),
     )

@@ -97,7 +97,7 @@ def diverse_hits(diversity: Diversity, data: Data, chunks: Stage[Spans], hits: S
         return hits
     if isinstance(diversity, VectorDiversity):
         return DiverseHitsByVectors(diversity, hits, chunk_vectors(diversity.embedder, data, chunks))
-    terms = corpus_terms(diversity.tokenizer, data.corpus)
+    terms = corpus_terms(diversity.tokenizer, data)
     return DiverseHits(diversity, hits, ChunkPassages(data.corpus, chunks, terms))
 
 

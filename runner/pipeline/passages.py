@@ -13,8 +13,10 @@ from components.records import Context, Documents, Passage, Passages, Queries, S
 from components.text.tables import TermTable
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
-from runner.pipeline.chunking import ChunkFacts, Chunks, SomeChunks
-from runner.pipeline.terms import CorpusTerms, QueryTerms
+from runner.pipeline.blocks import DocumentBlock, document_blocks
+from runner.pipeline.chunking import BlockChunks, ChunkFacts, Chunks, SomeChunks
+from runner.pipeline.data import Data
+from runner.pipeline.terms import BlockTerms, CorpusTerms, QueryTerms
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,38 @@ class ChunkPassages(StageGroup):
 
     def read(self, run: Run) -> Passages:
         """Texts, the titles of their documents, and terms where a tokenizer was named."""
-        documents, spans = run.read(self.corpus), run.read(self.chunks)
-        terms = [run.read(stage).of_chunks(spans) for stage in self.terms]
-        return Passages(SpanTexts(documents.texts, spans), _only(terms), DocumentTitles(documents, spans))
+        return _chunks(run, run.read(self.corpus), self.chunks, self.terms)
 
     def some(self, run: Run) -> SomeChunks:
         """All, if they are kept, or as many as a plan has time to cut."""
         if isinstance(self.chunks, Chunks) and not run.is_kept(self.chunks):
             return self.chunks.some(run)
         return SomeChunks(SpanTexts(run.read(self.corpus).texts, run.read(self.chunks)), 1.0)
+
+
+@dataclass(frozen=True)
+class BlockPassages(StageGroup):
+    """Chunks of a block of documents, as spans of these."""
+
+    documents: DocumentBlock
+    chunks: Stage[Spans]
+    terms: tuple[Stage[TermTable], ...] = ()
+
+    def read(self, run: Run) -> Passages:
+        """As of `ChunkPassages`."""
+        return _chunks(run, self.documents.read(run), self.chunks, self.terms)
+
+    def some(self, run: Run) -> SomeChunks:
+        """As of `ChunkPassages`."""
+        if isinstance(self.chunks, BlockChunks) and not run.is_kept(self.chunks):
+            return self.chunks.some(run)
+        return SomeChunks(SpanTexts(self.documents.read(run).texts, run.read(self.chunks)), 1.0)
+
+
+def _chunks(run: Run, documents: Documents, chunks: Stage[Spans], terms: Sequence[Stage[TermTable]]) -> Passages:
+    spans = run.read(chunks)
+    of_chunks = [run.read(stage).of_chunks(spans) for stage in terms]
+    return Passages(SpanTexts(documents.texts, spans), _only(of_chunks), DocumentTitles(documents, spans))
 
 
 @dataclass(frozen=True)
@@ -85,16 +110,17 @@ class DocumentTitles(Sequence[str]):
         return self._titles[self._document[index]]
 
 
-def corpus_terms(tokenizer: WordTokenizer | None, corpus: Stage[Documents]) -> tuple[CorpusTerms, ...]:
+def corpus_terms(tokenizer: WordTokenizer | None, data: Data) -> tuple[CorpusTerms, ...]:
     """The terms of the corpus for a component that has a tokenizer; none for one that has not."""
-    return () if tokenizer is None else (CorpusTerms(tokenizer, corpus),)
+    if tokenizer is None:
+        return ()
+    blocks = tuple(BlockTerms(tokenizer, block) for block in document_blocks(data))
+    return (CorpusTerms(tokenizer, data.corpus, blocks),)
 
 
-def query_terms(
-    tokenizer: WordTokenizer | None, queries: Stage[Queries], corpus: Stage[Documents]
-) -> tuple[QueryTerms, ...]:
+def query_terms(tokenizer: WordTokenizer | None, queries: Stage[Queries], data: Data) -> tuple[QueryTerms, ...]:
     """The terms of queries for a component that has a tokenizer; none for one that has not."""
-    return () if tokenizer is None else (QueryTerms(tokenizer, queries, CorpusTerms(tokenizer, corpus)),)
+    return tuple(QueryTerms(terms.tokenizer, queries, terms) for terms in corpus_terms(tokenizer, data))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from runner.engine.store import Store
 from runner.pipeline.cell import Cell, Graph, graph_of
 from runner.pipeline.data import Data, load_data
 from runner.pipeline.data_mistakes import data_mistakes
+from runner.pipeline.settings import RunSettings
 
 
 @dataclass(frozen=True)
@@ -83,16 +84,17 @@ def plan_sweep(
     planned: dict[str, PlannedCell] = {}
     mistakes: list[str] = []
 
-    def load(dataset: Dataset) -> Data:
+    def load(dataset: Dataset, run: RunSettings) -> Data:
         data = next((data for known, data in loaded if known == dataset), None)
         if data is None:
-            data = load_data(dataset, store, announce)
+            data = load_data(dataset, store, announce, run.documents_per_block)
             loaded.append((dataset, data))
         return data
 
     for request in requests:
-        data, examples = load(request.cell.dataset), request.cell.examples
-        pool = load(examples.dataset) if examples.n and examples.dataset else None
+        run, examples = request.cell.run, request.cell.examples
+        data = load(request.cell.dataset, run)
+        pool = load(examples.dataset, run) if examples.n and examples.dataset else None
         mistakes += data_mistakes(request.cell, data, pool, store)
         graph = graph_of(request.cell, data, pool)
         before = planned.get(graph.result.key)

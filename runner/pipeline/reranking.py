@@ -166,8 +166,8 @@ def reranked_hits(
     return RerankedHits(
         reranker,
         hits,
-        QueryPassages(queries, query_terms(reranker.tokenizer, queries, data.corpus)),
-        ChunkPassages(data.corpus, chunks, corpus_terms(reranker.tokenizer, data.corpus)),
+        QueryPassages(queries, query_terms(reranker.tokenizer, queries, data)),
+        ChunkPassages(data.corpus, chunks, corpus_terms(reranker.tokenizer, data)),
         sub_corpora.sub_corpora(data, chunks),
         (encoded_queries(reranker.encoder, queries), encoded_chunks(reranker.encoder, data, chunks))
         if isinstance(reranker, EncodedReranker)

@@ -22,6 +22,7 @@ from components.protocols import (
     Tokenizer,
 )
 from runner.engine.spending import Budget
+from runner.pipeline.partition import DOCUMENTS_PER_BLOCK
 
 M = TypeVar("M", bound=Metric)
 
@@ -158,7 +159,8 @@ class RunSettings:
     """How a sweep is run. None of these changes a number. `workers` is their number; 0 for as many as the executor
     thinks right. `headline` is the metric that ranks the cells; "" for the usual one. `max_requests`, `max_tokens` and
     `max_cost` are the most that models are asked for and paid, by all processes of the sweep. `report` has the finished
-    sweep write its report, as `python -m analysis report` does.
+    sweep write its report, as `python -m analysis report` does. Corpora are worked on in blocks of
+    `documents_per_block` at most.
     """
 
     results_dir: str
@@ -175,6 +177,7 @@ class RunSettings:
     max_tokens: int | None = None
     max_cost: float | None = None
     report: bool = False
+    documents_per_block: int = DOCUMENTS_PER_BLOCK
 
     is_axis: ClassVar[bool] = False
 
@@ -197,6 +200,8 @@ class RunSettings:
         for name, budget in vars(self.budget).items():
             if budget is not None and not budget > 0:
                 mistakes.append(f"{name}: got {budget}, wanted more than 0, or null for no limit")
+        if self.documents_per_block < 1:
+            mistakes.append(f"documents_per_block: got {self.documents_per_block}, wanted at least 1")
         for name in ("max_failure_rate", "max_unparsable_rate"):
             if not 0 <= getattr(self, name) <= 1:
                 mistakes.append(f"{name}: got {getattr(self, name)}, wanted a share in [0, 1]")

@@ -1,37 +1,77 @@
 """The search by shared terms: index, search."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from components.fields import runtime_only
 from components.protocols import SparseArm, SparseIndex
-from components.records import Hits, Queries, Spans
+from components.records import Documents, Hits, IndexBlock, Passages, Queries, Spans
+from components.text.tables import TermTable
 from runner.engine.codecs import Codec, Columns, Named, Parts
 from runner.engine.run import Run
-from runner.engine.stage import Stage, Work
+from runner.engine.stage import Stage, StageGroup, Work
+from runner.engine.store.files import Part
 from runner.pipeline import sub_corpora
+from runner.pipeline.blocks import DocumentBlock, DocumentsBelow, positions_of, searched_blocks
+from runner.pipeline.chunking import chunk_blocks
 from runner.pipeline.data import Data
-from runner.pipeline.passages import ChunkPassages, QueryPassages, corpus_terms, query_terms
+from runner.pipeline.passages import BlockPassages
 from runner.pipeline.searching import Search
-from runner.pipeline.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora
+from runner.pipeline.sub_corpora import ALL, Rows, SearchedCorpora
+from runner.pipeline.terms import BlockTerms, QueryWords
 
 
 @dataclass(frozen=True, eq=False)
 class BuiltSparseIndex(Stage[Parts]):
-    """The index over the chunks' terms, one for each sub-corpus."""
+    """The index over the terms of a block's chunks."""
 
     kind: ClassVar[str] = "sparse_index"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     codec: ClassVar[Codec[Parts]] = Named()
 
     index: SparseIndex
-    chunks: ChunkPassages
-    corpora: SubCorpora
+    chunks: BlockPassages
 
     def make(self, run: Run) -> Parts:
         """Builds it."""
-        chunks = self.chunks.read(run)
-        parts = self.corpora.ranges(run)
-        return sub_corpora.join([self.index.build(sub_corpora.rows(chunks, part.chunks)) for part in parts])
+        return self.index.build(self.chunks.read(run))
+
+
+@dataclass(frozen=True)
+class SearchedBlock(StageGroup):
+    """A block of chunks with its index."""
+
+    documents: DocumentBlock
+    terms: Stage[TermTable]
+    built: BuiltSparseIndex
+
+    def read(self, run: Run, chunks: Spans, wanted: TermTable) -> IndexBlock:
+        """As a search by the `wanted` terms of queries reads it, among all `chunks` of the corpus."""
+        number_of = run.read(self.terms).number_of
+        term_ids = np.array([number_of.get(term, -1) for term in wanted.vocabulary], dtype=np.int32)
+        return IndexBlock(_ReadWhenAsked(run, self.built), positions_of(chunks, self.documents.rows(run)), term_ids)
+
+
+class _ReadWhenAsked(Mapping[str, Part]):
+    """The arrays of an index: those of several blocks are not in memory together."""
+
+    def __init__(self, run: Run, built: BuiltSparseIndex) -> None:
+        self._run, self._built = run, built
+
+    def __getitem__(self, name: str) -> Part:
+        return self._run.read(self._built)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._run.read(self._built))
+
+    def __len__(self) -> int:
+        return len(self._run.read(self._built))
+
+
+_PARTED = "an index gives the same hits, however its corpus is parted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +79,18 @@ class SparseHits(Search):
     """The chunks that share most with every query."""
 
     kind: ClassVar[str] = "sparse_hits"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     work: ClassVar[Work] = Work.PER_QUERY
     codec: ClassVar[Codec[Hits]] = Columns(Hits)
 
     index: SparseIndex
     depth: int
-    built: BuiltSparseIndex
-    queries: QueryPassages
+    corpus: Stage[Documents]
+    chunks: Stage[Spans]
+    queries: Stage[Queries]
+    words: QueryWords
     corpora: SearchedCorpora
+    blocks: tuple[tuple[SearchedBlock, ...], ...] = runtime_only((), _PARTED)
 
     def make(self, run: Run) -> Hits:
         """Searches."""
@@ -55,19 +98,36 @@ class SparseHits(Search):
 
     def search(self, run: Run, depth: int, chosen: Rows) -> Hits:
         """The chunks that share most with the chosen ones among the queries."""
-        built, queries = run.read(self.built), sub_corpora.rows(self.queries.read(run), chosen)
+        words = run.read(self.words)
+        queries = sub_corpora.rows(Passages(run.read(self.queries).texts, words.of_documents()), chosen)
+        chunks = run.read(self.chunks)
         parts = sub_corpora.among(self.corpora.ranges(run), chosen)
-        found = [
-            self.index.search(sub_corpora.take(built, part), sub_corpora.rows(queries, part.queries), depth)
-            for part in parts
-        ]
-        return sub_corpora.merge(found, parts, len(queries))
+        found = []
+        for part, own in zip(parts, self.blocks, strict=True):
+            blocks = [block.read(run, chunks, words) for block in own]
+            found.append(self.index.search(blocks, sub_corpora.rows(queries, part.queries), depth))
+        return sub_corpora.put_together(found, parts, len(queries))
 
 
 def sparse_hits(arm: SparseArm, data: Data, chunks: Stage[Spans], queries: Stage[Queries], depth: int) -> SparseHits:
     """The ranking of an arm that searches by terms."""
     index, corpus = arm.sparse_index, data.corpus
-    corpora = sub_corpora.sub_corpora(data, chunks)
-    built = BuiltSparseIndex(index, ChunkPassages(corpus, chunks, corpus_terms(index.tokenizer, corpus)), corpora)
-    passages = QueryPassages(queries, query_terms(index.tokenizer, queries, corpus))
-    return SparseHits(index, depth, built, passages, sub_corpora.searched(corpora, queries, data.samples))
+    corpora = sub_corpora.searched(sub_corpora.sub_corpora(data, chunks), queries, data.samples)
+    if index.is_blockwise:
+        parts = searched_blocks(data)
+    else:
+        parts = tuple((DocumentsBelow(corpus, prefix),) for prefix in data.corpus_prefixes or ("",))
+    blocks = tuple(_indexed(index, chunks, own) for own in parts)
+    words = QueryWords(index.tokenizer, queries)
+    return SparseHits(index, depth, corpus, chunks, queries, words, corpora, blocks)
+
+
+def _indexed(
+    index: SparseIndex, chunks: Stage[Spans], documents: tuple[DocumentBlock, ...]
+) -> tuple[SearchedBlock, ...]:
+    return tuple(_searched(index, block.documents, block.spans) for block in chunk_blocks(chunks, documents))
+
+
+def _searched(index: SparseIndex, documents: DocumentBlock, spans: Stage[Spans]) -> SearchedBlock:
+    terms = BlockTerms(index.tokenizer, documents)
+    return SearchedBlock(documents, terms, BuiltSparseIndex(index.as_built, BlockPassages(documents, spans, (terms,))))

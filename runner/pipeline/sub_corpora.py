@@ -4,7 +4,6 @@ A sub-corpus is the documents whose ids begin alike (`Sample.corpus_prefix`): a 
 sorted.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,11 +16,11 @@ from runner.engine.codecs import Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
 from runner.pipeline.data import Data, Samples
+from runner.pipeline.partition import first_and_last
 
 Rows = slice | NDArray[np.int64]
 
 ALL = slice(None)
-_AFTER_ALL = "\U0010ffff"
 
 
 class SubCorpus(NamedTuple):
@@ -55,8 +54,7 @@ class SideBySide(StageGroup):
         document = run.read(self.chunks).document
         found = []
         for number, prefix in enumerate(self.prefixes):
-            documents = [bisect_left(ids, prefix), bisect_left(ids, prefix + _AFTER_ALL)]
-            first, last = np.searchsorted(document, documents)
+            first, last = np.searchsorted(document, first_and_last(ids, prefix))
             found.append(SubCorpus(number, slice(int(first), int(last))))
         return found
 
@@ -145,13 +143,22 @@ def rows(passages: Passages, chosen: Rows) -> Passages:
 
 
 def merge(found: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
-    """The hits of all queries, by positions among the chunks of all sub-corpora."""
+    """The hits of all queries, by positions among the chunks of all sub-corpora; those found are by positions among
+    their own.
+    """
+    shifted = [
+        Hits(np.where(hits.chunk >= 0, hits.chunk + np.int32(part.chunks.start or 0), -1), hits.score)
+        for hits, part in zip(found, parts, strict=True)
+    ]
+    return put_together(shifted, parts, n_queries)
+
+
+def put_together(found: Sequence[Hits], parts: Sequence[SubCorpus], n_queries: int) -> Hits:
+    """The hits of all queries, from those of each sub-corpus."""
     width = max(hits.chunk.shape[1] for hits in found)
     chunk = np.full((n_queries, width), -1, dtype=np.int32)
     score = np.full((n_queries, width), -np.inf, dtype=np.float32)
     for hits, part in zip(found, parts, strict=True):
-        n = hits.chunk.shape[1]
-        first = part.chunks.start or 0
-        chunk[part.queries, :n] = np.where(hits.chunk >= 0, hits.chunk + first, -1)
-        score[part.queries, :n] = hits.score
+        chunk[part.queries, : hits.chunk.shape[1]] = hits.chunk
+        score[part.queries, : hits.score.shape[1]] = hits.score
     return Hits(chunk, score)

@@ -5,12 +5,14 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from components.fields import runtime_only
 from components.protocols import WordTokenizer
 from components.records import Documents, Queries, Terms
-from components.text.tables import TermTable, build_term_table, query_terms
+from components.text.tables import TermTable, build_term_table, joined_tables, query_terms
 from runner.engine.codecs import Codec, Columns, Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
+from runner.pipeline.blocks import DocumentBlock
 
 
 class TermTableCodec:
@@ -28,19 +30,56 @@ class TermTableCodec:
 
 
 @dataclass(frozen=True, eq=False)
-class CorpusTerms(Stage[TermTable]):
-    """The terms of the corpus for one word tokenizer."""
+class BlockTerms(Stage[TermTable]):
+    """The terms of a block of documents for one word tokenizer."""
 
-    kind: ClassVar[str] = "terms"
+    kind: ClassVar[str] = "block_terms"
+    in_words: ClassVar[str] = "terms"
     version: ClassVar[int] = 1
     codec: ClassVar[Codec[TermTable]] = TermTableCodec()
 
     tokenizer: WordTokenizer
-    corpus: Stage[Documents]
+    documents: DocumentBlock
 
     def make(self, run: Run) -> TermTable:
         """Splits every document once, for all chunkings."""
-        return build_term_table(run.read(self.corpus).texts, self.tokenizer)
+        return build_term_table(self.documents.read(run).texts, self.tokenizer)
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusTerms(Stage[TermTable]):
+    """The terms of the corpus for one word tokenizer, for what must know all of them."""
+
+    kind: ClassVar[str] = "terms"
+    version: ClassVar[int] = 2
+    codec: ClassVar[Codec[TermTable]] = TermTableCodec()
+
+    tokenizer: WordTokenizer
+    corpus: Stage[Documents]
+    blocks: tuple[BlockTerms, ...] = runtime_only((), "a document has the same terms in any block")
+
+    def make(self, run: Run) -> TermTable:
+        """Those of all blocks."""
+        tables = [run.read(block) for block in self.blocks]
+        return joined_tables(tables, [block.documents.rows(run) for block in self.blocks])
+
+
+@dataclass(frozen=True, eq=False)
+class QueryWords(Stage[TermTable]):
+    """The queries' terms, numbered among themselves, whatever the corpus holds."""
+
+    kind: ClassVar[str] = "query_words"
+    in_words: ClassVar[str] = "terms of queries"
+    version: ClassVar[int] = 1
+    work: ClassVar[Work] = Work.PER_QUERY
+    codec: ClassVar[Codec[TermTable]] = TermTableCodec()
+
+    tokenizer: WordTokenizer
+    queries: Stage[Queries]
+
+    def make(self, run: Run) -> TermTable:
+        """Splits every query."""
+        return build_term_table(run.read(self.queries).texts, self.tokenizer)
 
 
 @dataclass(frozen=True, eq=False)

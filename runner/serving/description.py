@@ -28,7 +28,8 @@ _FILE = "pipeline.json"
 @dataclass(frozen=True)
 class DataFacts:
     """What the graph of a pipeline wants to know of a data set, as `runner.pipeline.data.Data` has it; `corpus` and
-    `samples` are hashes of their content.
+    `samples` are hashes of their content, `parts` says how the corpus was parted: its fields are those of
+    `runner.pipeline.partition.Partition`, `contents` and `of_prefix`, and `documents_per_block`.
     """
 
     name: str
@@ -39,6 +40,7 @@ class DataFacts:
     corpus_prefixes: tuple[str, ...]
     language: str
     n_by_turn: tuple[int, ...]
+    parts: Mapping[str, Json]
 
 
 @dataclass(frozen=True)

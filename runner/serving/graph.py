@@ -15,6 +15,7 @@ from runner.engine.stage import Stage
 from runner.launch.schema import build_component
 from runner.pipeline.cell import Cell, Graph, graph_of
 from runner.pipeline.data import Corpus, Data, LoadedBenchmark, Samples
+from runner.pipeline.partition import CorpusPartition, CorpusParts
 from runner.pipeline.passages import PromptPassages, RetrievedPassages
 from runner.pipeline.result import Retrieved
 from runner.pipeline.settings import JudgeSettings, MetricSettings
@@ -110,6 +111,7 @@ def _ranking(passages: PromptPassages) -> Stage[Hits]:
 
 def _data(facts: DataFacts) -> Data:
     loaded = LoadedBenchmark(LeftBehind(facts.name), "")
+    partition = CorpusPartition(facts.corpus, facts.parts["documents_per_block"], facts.corpus_prefixes, loaded)
     return Data(
         loaded,
         Corpus(facts.corpus, loaded),
@@ -121,4 +123,5 @@ def _data(facts: DataFacts) -> Data:
         facts.language,
         key_of([facts.corpus, facts.samples]),
         facts.n_by_turn,
+        CorpusParts.of(partition, facts.parts),
     )

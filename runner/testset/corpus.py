@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.protocols import Chunker, WordTokenizer
-from components.records import Documents, Passages, Spans, SpanTexts, Terms
+from components.records import Documents, IndexBlock, Passages, Spans, SpanTexts, Terms
 from components.sparse_indexes.bm25 import Bm25
 from components.testset.records import Extract, Topic
 from components.text.seeded import fraction_of
@@ -79,7 +79,7 @@ class IndexedSegments(Stage[SegmentIndex]):
     """Cuts and indexes the documents."""
 
     kind: ClassVar[str] = "testset_index"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     codec: ClassVar[Codec[SegmentIndex]] = SegmentIndexCodec()
 
     chunker: Chunker
@@ -144,7 +144,10 @@ class SearchedCorpus:
         bm25 = Bm25(tokenizer=self.tokenizer, max_share_without_hits=1.0)
         terms = self._distinctive(query_terms(queries, self.tokenizer, self.index.terms))
         depth = ceil(n * _DEEPER / allowed.mean())
-        hits = bm25.search(self.index.built, Passages(queries, terms, ()), depth)
+        used, ids = np.unique(terms.ids, return_inverse=True)
+        block = IndexBlock(self.index.built, np.arange(len(allowed), dtype=np.int32), used.astype(np.int32))
+        own_terms = Terms(ids.astype(np.int32), terms.first, terms.last, len(used))
+        hits = bm25.search([block], Passages(queries, own_terms), depth)
         return [self._of_distinct_documents(row[(row >= 0) & allowed[row]].tolist(), n) for row in hits.chunk]
 
     def _distinctive(self, terms: Terms) -> Terms:

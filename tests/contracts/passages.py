@@ -1,9 +1,12 @@
 """Passages as a sweep makes them: with terms where the receiving component has a tokenizer, and for prompts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from components.protocols import WordTokenizer
-from components.records import Passage, Passages
+from components.records import IndexBlock, Passage, Passages
 from components.text.tables import TermTable, build_term_table, query_terms
 
 
@@ -20,6 +23,11 @@ def term_table(texts: Sequence[str], tokenizer: WordTokenizer | None) -> TermTab
 def passages(texts: Sequence[str], table: TermTable | None) -> Passages:
     """The texts of the table."""
     return Passages(texts, table.of_documents() if table else None)
+
+
+def index_block(index: Mapping[str, Any], n_chunks: int, table: TermTable) -> IndexBlock:
+    """An index over all chunks, for queries whose terms are numbered as in the table."""
+    return IndexBlock(index, np.arange(n_chunks, dtype=np.int32), np.arange(len(table.vocabulary), dtype=np.int32))
 
 
 def queries_for(texts: Sequence[str], tokenizer: WordTokenizer | None, table: TermTable | None) -> Passages:

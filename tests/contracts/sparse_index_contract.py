@@ -9,7 +9,7 @@ from components.protocols import SparseIndex
 from components.records import Hits
 from components.text.tables import build_term_table
 from tests.contracts.component_contract import ComponentContract
-from tests.contracts.passages import passages, queries_for
+from tests.contracts.passages import index_block, passages, queries_for
 from tests.contracts.ranking_checks import assert_is_ranking, rankings_of
 
 CHUNKS = (
@@ -34,8 +34,8 @@ class SparseIndexContract(ComponentContract):
     def search(self, chunks: Sequence[str], queries: Sequence[str], depth: int) -> Hits:
         """Builds and searches."""
         table = build_term_table(chunks, self.component.tokenizer)
-        index = self.component.build(passages(chunks, table))
-        return self.component.search(index, queries_for(queries, self.component.tokenizer, table), depth)
+        block = index_block(self.component.build(passages(chunks, table)), len(chunks), table)
+        return self.component.search([block], queries_for(queries, self.component.tokenizer, table), depth)
 
     def test_has_its_role(self) -> None:
         assert isinstance(self.component, SparseIndex)

@@ -12,7 +12,7 @@ from components.sparse_indexes import bm25
 from components.sparse_indexes.bm25 import Backend, Bm25, Formula
 from components.text.tables import TermTable, build_term_table
 from components.tokenizers.english_stems import EnglishStems
-from tests.contracts.passages import passages, queries_for
+from tests.contracts.passages import index_block, passages, queries_for
 from tests.contracts.ranking_checks import rankings_of
 from tests.contracts.sparse_index_contract import CHUNKS, SparseIndexContract
 
@@ -54,8 +54,8 @@ def corpus() -> tuple[TermTable, Passages, Passages]:
 
 
 def search(component: Bm25, corpus: tuple[TermTable, Passages, Passages], depth: int) -> Hits:
-    _, chunks, queries = corpus
-    return component.search(component.build(chunks), queries, depth)
+    table, chunks, queries = corpus
+    return component.search([index_block(component.build(chunks), len(chunks), table)], queries, depth)
 
 
 def term_rows(given: Passages) -> list[list[int]]:
@@ -81,8 +81,8 @@ def test_scores_are_those_of_bm25s(corpus: tuple[TermTable, Passages, Passages],
 
 def test_by_hand() -> None:
     table = build_term_table(["西湖 西湖 故宫", "故宫", "长城 长城"], LUCENE.tokenizer)
-    index = LUCENE.build(passages(["", "", ""], table))
-    hits = LUCENE.search(index, queries_for(["西湖 故宫"], LUCENE.tokenizer, table), 3)
+    index = index_block(LUCENE.build(passages(["", "", ""], table)), 3, table)
+    hits = LUCENE.search([index], queries_for(["西湖 故宫"], LUCENE.tokenizer, table), 3)
     idf_lake, idf_palace = np.log(1 + 2.5 / 1.5), np.log(1 + 1.5 / 2.5)  # in 1 and in 2 of 3 chunks
     saturation = {length: 1.5 * (0.25 + 0.75 * length / 2) for length in (1, 3)}  # 2 words on average
     first = idf_lake * 2 / (2 + saturation[3]) + idf_palace * 1 / (1 + saturation[3])
@@ -120,15 +120,15 @@ def test_compiled_search_is_the_plain_search(
 def test_compiled_search_takes_ties_at_the_last_place_by_position(depth: int) -> None:
     texts = ["长城", "故宫"] * 200
     table = build_term_table(texts, LUCENE.tokenizer)
-    hits = LUCENE.search(LUCENE.build(passages(texts, table)), queries_for(["故宫"], LUCENE.tokenizer, table), depth)
+    index = index_block(LUCENE.build(passages(texts, table)), len(texts), table)
+    hits = LUCENE.search([index], queries_for(["故宫"], LUCENE.tokenizer, table), depth)
     assert hits.chunk.tolist() == [list(range(1, 400, 2))[:depth]]
 
 
 def find(component: Bm25, chunks: Sequence[str], queries: Sequence[str]) -> Hits:
     table = build_term_table(chunks, component.tokenizer)
-    return component.search(
-        component.build(passages(chunks, table)), queries_for(queries, component.tokenizer, table), 3
-    )
+    block = index_block(component.build(passages(chunks, table)), len(chunks), table)
+    return component.search([block], queries_for(queries, component.tokenizer, table), 3)
 
 
 def test_too_many_queries_without_a_hit() -> None:

@@ -5,7 +5,7 @@ What cannot be read, or is not what was written, counts as absent and is removed
 
 import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,28 @@ def joined_blocks(path: Path, blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
         np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": (n_rows, *row)})
         for block in blocks:
             file.write(np.ascontiguousarray(block).data)
+    whole: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return whole
+
+
+def scattered_blocks(path: Path, n_rows: int, blocks: Iterable[tuple[NDArray[np.int32], NDArray[Any]]]) -> NDArray[Any]:
+    """As `joined_blocks`, of blocks whose rows are not in a row: each comes with where its rows are, ascending, among
+    `n_rows`. Raises StoreError.
+    """
+    is_begun = False
+    with keeping("half-done work", path.parent), path.open("wb") as file:
+        for rows, block in blocks:
+            width = block.dtype.itemsize * int(np.prod(block.shape[1:]))
+            if not is_begun:
+                descr = np.lib.format.dtype_to_descr(block.dtype)
+                header = {"descr": descr, "fortran_order": False, "shape": (n_rows, *block.shape[1:])}
+                np.lib.format.write_array_header_1_0(file, header)
+                first, is_begun = file.tell(), True
+            # Runs of rows in a row are written at once.
+            for run in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(rows) != 1) + 1):
+                if len(run):
+                    file.seek(first + int(rows[run[0]]) * width)
+                    file.write(np.ascontiguousarray(block[run[0] : run[-1] + 1]).data)
     whole: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return whole
 

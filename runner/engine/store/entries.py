@@ -104,6 +104,12 @@ class Entry:
         file = next(file for file in self.manifest.files if part_name(file) == name)
         return self._read(file, read_part)
 
+    def file(self, name: str) -> Path:
+        """Where a part lies, once its file was found to match its checksum. Raises DamagedEntryError."""
+        file = next(file for file in self.manifest.files if part_name(file) == name)
+        self._compare(file)
+        return self.folder / file
+
     def put_file(self, file: str, path: Path) -> None:
         """A file as it is in another place, once it was found to match its checksum: a link where there can be one.
         Raises DamagedEntryError, or OSError if it cannot be put there.
@@ -141,6 +147,10 @@ class StoredParts(Mapping[str, Part]):
         if name not in self._names:
             raise KeyError(name)
         return self._entry.part(name)
+
+    def file(self, name: str) -> Path:
+        """Where a part lies, for those who read some of it. Raises DamagedEntryError."""
+        return self._entry.file(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

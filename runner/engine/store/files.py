@@ -16,7 +16,10 @@ import pyarrow.parquet as pq
 
 from components.errors import StoreError
 
-Part = Any  # a numpy array, a pyarrow table, bytes (the name has the file's ending), or a JSON value
+Part = Any
+"""A NumPy array, a PyArrow table (or a RecordBatchReader, for one that is written piece by piece), bytes (the name has
+the file's ending), or a JSON value.
+"""
 
 Payload = Mapping[str, Part]
 """The named parts of a result."""
@@ -26,7 +29,7 @@ def file_name(name: str, value: Part) -> str:
     """The file that a part is kept in."""
     if isinstance(value, np.ndarray):
         return f"{name}.npy"
-    if isinstance(value, pa.Table):
+    if isinstance(value, pa.Table | pa.RecordBatchReader):
         return f"{name}.parquet"
     return name if isinstance(value, bytes) else f"{name}.json"
 
@@ -37,6 +40,10 @@ def write_part(path: Path, value: Part) -> None:
         np.save(path, value, allow_pickle=False)
     elif isinstance(value, pa.Table):
         pq.write_table(value, path, compression="zstd")
+    elif isinstance(value, pa.RecordBatchReader):
+        with pq.ParquetWriter(path, value.schema, compression="zstd") as file:
+            for batch in value:  # a group of rows each
+                file.write_batch(batch)
     elif isinstance(value, bytes):
         path.write_bytes(value)
     else:

@@ -204,10 +204,11 @@ def test_an_earlier_export_is_replaced_by_equal_files(sweep: Path, plain: Path, 
     first = texts_in(tmp_path / "out")
     assert first == texts_in(plain)
     assert {path.split("/")[4].partition("-")[0] for path in first if "/stages/" in path} == {
+        "block_terms",
         "chunks",
         "corpus",
+        "partition",
         "sparse_index",
-        "terms",
     }
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -264,10 +265,10 @@ def test_stages_that_are_gone_or_damaged(sweep: Path, tmp_path: Path, capsys: py
     shutil.copytree(sweep / "results", tmp_path / "results", copy_function=shutil.copyfile)
     store = store_of(tmp_path)
     for entry in (entries := entries_by_kind(store)["sparse_index"]):
-        (entry.folder / "data.npy").write_bytes(b"other")
+        (entry.folder / "counts.npy").write_bytes(b"other")
     assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
     told = capsys.readouterr().err
-    assert "data.npy has 5 bytes" in told
+    assert "counts.npy has 5 bytes" in told
     assert "made anew by: python -m runner dataset.limit=12 retriever=bm25" in told
     for entry in entries:
         shutil.rmtree(entry.folder)
@@ -285,8 +286,8 @@ def test_stages_that_are_gone_or_damaged(sweep: Path, tmp_path: Path, capsys: py
 def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: Path) -> None:
     other = shutil.copytree(folder, tmp_path / "other")
     (index,) = (other / PIPELINE / "stages").glob("sparse_index-*")
-    (index / "data.npy").write_bytes(b"other")
-    with pytest.raises(StoreError, match=r"is damaged \(sparse_index .*data.npy has 5 bytes.*export the cell again"):
+    (index / "counts.npy").write_bytes(b"other")
+    with pytest.raises(StoreError, match=r"is damaged \(sparse_index .*counts.npy has 5 bytes.*export the cell again"):
         load_pipeline(other).search("罚款")
     path = other / PIPELINE / "pipeline.json"
     told = json.loads(path.read_text(encoding="utf-8"))

@@ -116,7 +116,7 @@ class TestCellFile:
             == cell["reused"].keys()
             >= {"data", "chunks", "sparse_hits", "baseline_answers", "result"}
         )
-        assert not any(reused for kind, reused in cell["reused"].items() if kind != "data")
+        assert not any(reused for kind, reused in cell["reused"].items() if kind not in ("data", "partition"))
         assert {"python", "numpy", "bm25s"} <= set(cell["versions"])
         assert cell["host"]["n_cores"] >= 1
 
@@ -165,7 +165,7 @@ class TestExitCodes:
         assert "Plan: 1 cell" in done.stdout
         assert "Leaderboard" not in done.stdout
         assert list(tmp_path.glob("results/*/sweep.json")) == []
-        assert {path.name for path in (tmp_path / "results" / "store" / "entries").iterdir()} == {"data"}
+        assert {path.name for path in (tmp_path / "results" / "store" / "entries").iterdir()} == {"data", "partition"}
 
     def test_1_for_a_failed_cell_with_its_reason(self, tmp_path: Path) -> None:
         """An English tokenizer finds hardly a word in Chinese news, and BM25 checks that."""

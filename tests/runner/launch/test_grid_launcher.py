@@ -53,7 +53,7 @@ class TestGrid:
 
     def test_shared_stages_are_computed_once(self, grid_run: Path) -> None:
         found = {kind: len(entries) for kind, entries in entries_by_kind(store_of(grid_run)).items()}
-        assert (found["chunks"], found["terms"], found["vectors"], found["ranking_scores"]) == (1, 1, 1, 2)
+        assert (found["chunks"], found["block_terms"], found["vectors"], found["ranking_scores"]) == (1, 1, 1, 2)
         assert (found["context"], found["baseline_answers"], found["result"]) == (4, 5, 5)  # one is closed book
 
     def test_retrieval_metrics_do_not_depend_on_top_k(self, cells: list[CellResult]) -> None:
@@ -204,7 +204,7 @@ def test_plan_only_runs_nothing(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "results").iterdir()] == ["store"], (
         "no folder of a sweep that was not run"
     )
-    assert set(entries_by_kind(store_of(tmp_path))) == {"data"}
+    assert set(entries_by_kind(store_of(tmp_path))) == {"data", "partition"}
 
 
 def test_all_launchers_show_one_plan_of_the_whole_sweep(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from components.datasets.part import Part
 from components.diversity.mmr_by_vectors import MmrByVectors
 from components.diversity.near_duplicates import NearDuplicates
 from components.diversity.none import KeepAll
+from components.embedders.hashing import Hashing
 from components.encodings import Encodings
 from components.examples.drawn import DrawnExamples
 from components.examples.none import NoExamples
@@ -409,6 +410,10 @@ CELLS = {
     },
     "only the gold itself counts": {"metrics": _STRICT},
     "an embedder with a limit": {"retriever": Dense(FirstLetters(), Flat(), depth=6)},
+    "an embedder that learns nothing of the corpus": {
+        "retriever": Dense(Hashing(n_dimensions=16), Flat(), depth=6),
+        "llm": NoGenerator(),
+    },
     "documents of one place": {
         "retriever": bm25(),
         "filter": ByMetadata({"place": Condition(equals=("west",))}),

@@ -17,12 +17,16 @@ GENERATION = {"generation", "generated_answers"}
 AFTER_PROMPT = {"prompts", "answers"} | AFTER_ANSWERS
 AFTER_CONTEXT = {"context", "context_scores"} | AFTER_PROMPT
 RETRIEVAL = {
-    "corpus", "segments", "chunks", "terms", "queries", "query_terms", "embedder_state", "vectors", "query_vectors",
-    "vector_index", "dense_hits", "sparse_index", "sparse_hits", "fused_hits", "sample_hits", "reranked_hits",
+    "corpus", "partition", "segments", "block_chunks", "chunks", "block_terms", "terms", "queries", "query_words",
+    "query_terms", "embedder_state", "vectors", "joined_vectors", "query_vectors", "vector_index", "dense_hits",
+    "sparse_index", "sparse_hits", "fused_hits", "sample_hits", "reranked_hits",
 }  # fmt: skip
-
+AFTER_CHUNKS = {
+    "vectors", "joined_vectors", "vector_index", "dense_hits", "sparse_index", "sparse_hits", "fused_hits",
+    "ranking_scores",
+} | AFTER_CONTEXT  # fmt: skip
+AFTER_CORPUS = {"segments", "block_chunks", "chunks", "block_terms"} | AFTER_CHUNKS
 REFINED = {"refined_corpus", "refined_gold", "original_places", "original_hits", "original_context"}
-AFTER_CORPUS = (RETRIEVAL - {"corpus", "queries", "sample_hits", "reranked_hits"}) | {"ranking_scores"} | AFTER_CONTEXT
 
 
 @cache
@@ -69,18 +73,17 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
         (
             HYBRID,
             (*HYBRID, "embedder.max_ngram=3"),
-            {"embedder_state", "vectors", "query_vectors", "vector_index", "dense_hits", "fused_hits", "ranking_scores"}
-            | AFTER_CONTEXT,
+            {"embedder_state", "query_vectors"} | AFTER_CHUNKS - {"sparse_index", "sparse_hits"},
         ),
         (
             HYBRID,
             (*HYBRID, "retriever.sparse_index.k1=0.9"),
-            {"sparse_index", "sparse_hits", "fused_hits", "ranking_scores"} | AFTER_CONTEXT,
+            {"sparse_hits", "fused_hits", "ranking_scores"} | AFTER_CONTEXT,
         ),
         (
             HYBRID,
             (*HYBRID, "refiner=dedupe"),
-            AFTER_CORPUS | REFINED,
+            {"partition"} | AFTER_CORPUS | REFINED,
         ),
         (
             (*HYBRID, "refiner=combined", "refiner.use=[dedupe]"),
@@ -90,21 +93,17 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
         (
             HYBRID,
             (*HYBRID, "header=title"),
-            AFTER_CORPUS - {"segments", "chunks"} | {"chunk_headers", "headed_corpus", "headed_chunks"},
+            {"block_terms", "chunk_headers", "headed_corpus", "headed_chunks"} | AFTER_CHUNKS,
         ),
         (
             (*HYBRID, "chunk=parents"),
             (*HYBRID, "chunk=parents", "chunk.children.size=64"),
-            {"child_chunks", "vectors", "vector_index", "dense_hits", "sparse_index", "sparse_hits", "fused_hits"}
-            | {"parent_hits", "ranking_scores"}
-            | AFTER_CONTEXT,
+            {"child_chunks", "chunks_of_block", "parent_hits"} | AFTER_CHUNKS,
         ),
         (
             (*HYBRID, "chunk=semantic"),
             (*HYBRID, "chunk=semantic", "chunk.percentile=80"),
-            {"chunks_by_vectors", "vectors", "vector_index", "dense_hits", "sparse_index", "sparse_hits", "fused_hits"}
-            | {"ranking_scores"}
-            | AFTER_CONTEXT,
+            {"chunks_by_vectors", "chunks_of_block"} | AFTER_CHUNKS,
         ),
         (HYBRID, (*HYBRID, "retriever.fusion.k=10"), {"fused_hits", "ranking_scores"} | AFTER_CONTEXT),
         (
@@ -123,25 +122,28 @@ HYBRID = ("retriever=hybrid", "llm=scripted")
             (*HYBRID, "filter=metadata"),
             {"allowed_documents", "filtered_hits", "fused_hits", "ranking_scores"} | AFTER_CONTEXT,
         ),
-        (HYBRID, (*HYBRID, "diversity=near_duplicates"), {"diverse_hits", "ranking_scores"} | AFTER_CONTEXT),
+        (HYBRID, (*HYBRID, "diversity=near_duplicates"), {"terms", "diverse_hits", "ranking_scores"} | AFTER_CONTEXT),
         (HYBRID, (*HYBRID, "diversity=mmr"), {"diverse_hits_by_vectors", "ranking_scores"} | AFTER_CONTEXT),
         (
             ("retriever=bm25", "llm=scripted"),
             ("retriever=bm25", "llm=scripted", "diversity=mmr_terms"),
-            {"diverse_hits", "ranking_scores"} | AFTER_CONTEXT,
+            {"terms", "diverse_hits", "ranking_scores"} | AFTER_CONTEXT,
         ),
-        (HYBRID, (*HYBRID, "retriever=hybrid_rerank"), {"reranked_hits", "ranking_scores"} | AFTER_CONTEXT),
+        (
+            HYBRID,
+            (*HYBRID, "retriever=hybrid_rerank"),
+            {"terms", "query_terms", "reranked_hits", "ranking_scores"} | AFTER_CONTEXT,
+        ),
         (
             HYBRID,
             (*HYBRID, "chunk.size=256"),
-            {"chunks", "vectors", "vector_index", "dense_hits", "sparse_index", "sparse_hits", "fused_hits"}
-            | {"ranking_scores"}
-            | AFTER_CONTEXT,
+            {"block_chunks", "chunks"} | AFTER_CHUNKS,
         ),
         (
             HYBRID,
             (*HYBRID, "expander=none"),
-            {"queries", "query_terms", "query_vectors", "dense_hits", "sparse_hits", "fused_hits", "ranking_scores"}
+            {"queries", "query_words", "query_vectors", "dense_hits", "sparse_hits", "fused_hits"}
+            | {"ranking_scores"}
             | AFTER_CONTEXT,
         ),
     ],
@@ -271,7 +273,7 @@ def test_an_alarm_changes_nothing() -> None:
 
 
 def test_one_tokenizer_axis_reaches_all_that_split_words() -> None:
-    assert {"terms", "query_terms", "sparse_hits", "baseline_answers"} <= changed_kinds(
+    assert {"block_terms", "query_words", "sparse_hits", "baseline_answers"} <= changed_kinds(
         (), ("tokenizer=bigrams", "llm=extractive")
     )
 

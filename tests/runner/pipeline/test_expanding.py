@@ -165,7 +165,7 @@ def test_it_changes_no_more_stages_than_it_must(tmp_path: Path) -> None:
     plain, asked = (cell_graph(tmp_path, expander=own) for own in (NoExpander(), written()))
     before, after = ({stage.key: stage.kind for stage in graph.result.upstream()} for graph in (plain, asked))
     assert {(before | after)[key] for key in before.keys() ^ after.keys()} == {
-        "queries", "asked_queries", "query_terms", "sparse_hits", "sample_hits", "ranking_scores", "context",
+        "queries", "asked_queries", "query_words", "sparse_hits", "sample_hits", "ranking_scores", "context",
         "context_scores", "prompts", "answers", "answer_units", "answer_scores", "result",
     }  # fmt: skip
 

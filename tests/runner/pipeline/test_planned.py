@@ -25,7 +25,7 @@ class TestCounts:
     def test_a_grid_asks_for_much_and_needs_little(self, tmp_path: Path) -> None:
         cells = grid(llm="scripted", chunk__size="64,128", retriever="bm25,hybrid", top_k="2,4,6")
         found = counts(plan_small(tmp_path, *cells))
-        assert found["terms"] == (12, 1, 0)
+        assert found["block_terms"] == (12, 1, 0)
         assert found["segments"] == (12, 1, 0)
         assert found["query_vectors"] == (6, 1, 0)
         assert found["chunks"] == (12, 2, 0)

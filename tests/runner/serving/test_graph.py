@@ -29,7 +29,8 @@ SEARCHING = [
 
 
 def facts(data: Data, store: Store) -> Any:
-    return facts_of("fixed", find_or_make(data.loaded, store).part("content"))
+    content = find_or_make(data.loaded, store).part("content")
+    return facts_of("fixed", content, data.parts.partition, find_or_make(data.parts.partition, store))
 
 
 def kept_in(store: Store, stages: list[Stage[Any]]) -> KeptStages:
@@ -101,6 +102,6 @@ def test_nothing_that_evaluates_is_needed(tmp_path: Path) -> None:
     cell = fixed_cell(**CELLS["the best of two rerankers"])
     answered = Answered(Store(tmp_path), cell)
     kinds = {stage.kind for graph in answered.graphs.values() for stage in needed_stages(graph.wanted, graph.samples)}
-    assert kinds == {"corpus", "chunks", "terms", "sparse_index"}
+    assert kinds == {"corpus", "partition", "chunks", "block_terms", "sparse_index"}
     used = frozenset[str]().union(*(graph.used for graph in answered.graphs.values()))
     assert not used & {"prices", "tracking", "run", "embedder"}
