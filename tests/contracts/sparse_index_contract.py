@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.protocols import SparseIndex
-from components.records import Hits
+from components.records import Hits, IndexBlock, Passages
 from components.text.tables import build_term_table
 from tests.contracts.component_contract import ComponentContract
 from tests.contracts.passages import index_block, passages, queries_for
@@ -36,6 +36,24 @@ class SparseIndexContract(ComponentContract):
         table = build_term_table(chunks, self.component.tokenizer)
         block = index_block(self.component.build(passages(chunks, table)), len(chunks), table)
         return self.component.search([block], queries_for(queries, self.component.tokenizer, table), depth)
+
+    @pytest.mark.parametrize("depth", [1, 3, 100])
+    def test_blocks_have_the_hits_of_all_together(self, depth: int) -> None:
+        queries = ["故宫 长城", "黄山", "泰山 嵩山", "黄山 黄山"]
+        if not self.component.is_blockwise:
+            return
+        words = build_term_table(queries, self.component.tokenizer)
+        blocks = []
+        for rows in ([1, 4, 5, 9], [], [0, 2, 3, 6, 7, 8]):
+            texts = [CHUNKS[row] for row in rows]
+            table = build_term_table(texts, self.component.tokenizer)
+            places = [table.number_of.get(term, -1) for term in words.vocabulary]
+            index = self.component.build(passages(texts, table))
+            blocks.append(IndexBlock(index, np.array(rows, dtype=np.int32), np.array(places, dtype=np.int32)))
+        found = self.component.search(blocks, Passages(queries, words.of_documents()), depth)
+        whole = self.search(CHUNKS, queries, depth)
+        np.testing.assert_array_equal(found.chunk, whole.chunk)
+        np.testing.assert_array_equal(found.score, whole.score)
 
     def test_has_its_role(self) -> None:
         assert isinstance(self.component, SparseIndex)

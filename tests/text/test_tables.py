@@ -5,7 +5,7 @@ from components.protocols import WordTokenizer
 from components.records import Spans, Terms
 from components.text import tables
 from components.text.sentences import sentence_ends
-from components.text.tables import TermTable, build_term_table, query_terms, segment
+from components.text.tables import TermTable, build_term_table, joined_tables, query_terms, segment
 from components.tokenizers.character_bigrams import CharacterBigrams
 from components.tokenizers.cl100k import Cl100k
 from components.tokenizers.rjieba_words import RjiebaWords
@@ -72,3 +72,14 @@ def test_nothing_indexed() -> None:
     assert len(table.vocabulary) == 0
     assert words_of(table.of_documents(), table) == [[], []]
     assert len(build_term_table((), RjiebaWords()).of_documents()) == 0
+
+
+@pytest.mark.parametrize("rows", [[[0, 1], [2, 3, 4]], [[1, 3], [0, 2, 4]], [[0, 1, 2, 3, 4], []]])
+def test_joined_tables_are_the_table_of_all_documents(rows: list[list[int]]) -> None:
+    texts = ["西湖和故宫。", "故宫", "", "Paris and 长城", "长城 2024"]
+    tables = [build_term_table([texts[row] for row in own], RjiebaWords()) for own in rows]
+    joined = joined_tables(tables, [np.array(own, dtype=np.int64) for own in rows])
+    whole = build_term_table(texts, RjiebaWords())
+    assert joined.vocabulary == whole.vocabulary
+    for name in ("offsets", "ids", "start", "end"):
+        np.testing.assert_array_equal(getattr(joined, name), getattr(whole, name))
