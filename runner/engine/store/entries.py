@@ -2,7 +2,6 @@
 
 import errno
 import json
-import os
 import shutil
 import time
 import uuid
@@ -168,6 +167,7 @@ class Store:
         self.run_id = run_id
         self.writers = Writers(root / "writers")
         self._found: dict[tuple[str, str], Entry] = {}
+        self._unreadable: set[Path] = set()
         self._made_with: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
         self._replies: dict[str, Replies] = {}
         try:
@@ -226,9 +226,8 @@ class Store:
         return self.find(kind, key)
 
     def has_damaged_manifest(self, kind: str, key: str) -> bool:
-        """True if there is a manifest that cannot be read."""
-        folder = self.folder(kind, key)
-        return os.path.exists(folder / _MANIFEST) and self._entry(folder) is None  # noqa: PTH110 - never raises
+        """True if there was a manifest that could not be read when it was looked for last."""
+        return self.folder(kind, key) in self._unreadable
 
     def _entry(self, folder: Path) -> Entry | None:
         """None without a manifest; one that cannot be read, or is of another result, counts as none: what belongs here
@@ -239,6 +238,7 @@ class Store:
 
     def _manifest_in(self, folder: Path, place: Path) -> Manifest | None:
         """That of a folder, if it belongs in a place."""
+        self._unreadable.discard(place)
         try:
             raw = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
             del raw["made_from"]
@@ -246,10 +246,14 @@ class Store:
             versions = raw.pop("made_with")  # nearly always those of other results, which hold them already
             made_with = self._made_with.setdefault(tuple(versions.items()), versions)
             manifest = Manifest(**raw, files=files, made_with=made_with)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            if (place.parents[1].name, place.name.partition("-")[0]) == (manifest.kind, manifest.key):
+                return manifest
+        except FileNotFoundError:
             return None
-        is_in_place = (place.parents[1].name, place.name.partition("-")[0]) == (manifest.kind, manifest.key)
-        return manifest if is_in_place else None
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            pass
+        self._unreadable.add(place)
+        return None
 
     def write(
         self,

@@ -130,13 +130,16 @@ class Replies:
         """False if the file had no name any more when the line was in it."""
         # One unbuffered append, which first ends what a broken connection may have left of a line.
         rest = b"\n" + _line(reply) + b"\n"
-        with path.open("ab", buffering=0) as file:
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        try:
             while rest:  # a disk that runs full takes a part, and refuses what is left of it
-                rest = rest[file.write(rest) :]
+                rest = rest[os.write(file, rest) :]
             if time.monotonic() - self._synced > _SYNC_EVERY_S:
-                os.fsync(file.fileno())
+                os.fsync(file)
                 self._synced = time.monotonic()
-            return os.fstat(file.fileno()).st_nlink > 0
+            return os.fstat(file).st_nlink > 0
+        finally:
+            os.close(file)
 
     def _merge(self) -> None:
         """Makes one file of those whose writers have ended, if there are many. Killed at any moment it loses nothing:

@@ -406,13 +406,15 @@ class TestDamage:
         folder = store.folder(kind, key)
         folder.parent.mkdir(parents=True)
         write(store).folder.rename(folder)
-        assert Store(store.root).find(kind, key) is None
-        assert Store(store.root).has_damaged_manifest(kind, key)
+        reader = Store(store.root)
+        assert reader.find(kind, key) is None
+        assert reader.has_damaged_manifest(kind, key)
 
     def test_without_a_manifest_there_is_no_result(self, store: Store) -> None:
         (write(store).folder / "manifest.json").unlink()
-        assert Store(store.root).find(KIND, KEY) is None
-        assert not Store(store.root).has_damaged_manifest(KIND, KEY)
+        reader = Store(store.root)
+        assert reader.find(KIND, KEY) is None
+        assert not reader.has_damaged_manifest(KIND, KEY)
 
     def test_a_new_result_takes_the_place_of_one_without_manifest(self, store: Store) -> None:
         (write(store).folder / "manifest.json").unlink()

@@ -1,6 +1,7 @@
 """What is written down of replies, and read again."""
 
 import json
+import os
 import resource
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -242,17 +243,17 @@ class TestSeveralProcesses:
         """It stood still between opening its file and writing, and the file was merged meanwhile."""
         writer = opened(path)
         writer.add("1", answer("1"))
-        open_file, n_merged = Path.open, 0
+        open_file, n_merged = os.open, 0
 
-        def open_and_stand_still(self: Path, *arguments: Any, **options: Any) -> Any:
+        def open_and_stand_still(opened: Path, *arguments: Any) -> int:
             nonlocal n_merged
-            file = open_file(self, *arguments, **options)
-            if self == path and not n_merged:
+            file = open_file(opened, *arguments)
+            if opened == path and not n_merged:
                 n_merged += 1
                 path.unlink()
             return file
 
-        monkeypatch.setattr(Path, "open", open_and_stand_still)
+        monkeypatch.setattr(os, "open", open_and_stand_still)
         writer.add("2", answer("2"))
         assert n_merged == 1
         assert kept(opened(path), "2") == answer("2")
