@@ -35,6 +35,7 @@ NAMES = (
     "decisions",
     "asking",
     "chaos",
+    "store",
     "generation",
 )
 """Modules of this package, each with a function `measure`."""

@@ -1,10 +1,13 @@
 """python -m runner.store ls | verify | prune"""
 
 import argparse
+import math
 import shutil
 import sys
 import time
+import uuid
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -53,7 +56,7 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
     n_damaged = n_entries = 0
     for entry in store.entries():
         n_entries += 1
-        if found := entry.damages():
+        if (found := entry.damages()) and store.is_there(entry):
             n_damaged += 1
             console.print(f"damaged: {entry.manifest.kind} {entry.manifest.key[:12]}: {'; '.join(found)}")
             if delete:
@@ -62,13 +65,13 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
         n_damaged += 1
         console.print(f"no manifest: {folder}")
         if delete:
-            shutil.rmtree(folder)
+            store.discard_folder(folder)
     for name in ("pair_scores", "workspaces"):
         for block in damaged_blocks(store.root / name):
             n_damaged += 1
             console.print(f"damaged: {block} does not match its checksum")
             if delete:
-                block.unlink()
+                block.unlink(missing_ok=True)
     done = " (removed; they are computed again when needed)" if delete and n_damaged else ""
     console.print(f"{n_entries} results compared with their checksums, {n_damaged} damaged{done}")
     return 1 if n_damaged and not delete else 0
@@ -99,23 +102,37 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
     for entry in chosen:
         store.discard(entry)
     for path in leftovers:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        _remove(store, path)
     console.print(f"removed {len(chosen)} results, {size}, and {len(leftovers)} leftovers of killed runs")
     return 0
 
 
 def _leftovers(store: Store, before: float, stage: str) -> list[Path]:
     kept_a_day = [*_files(store, "tmp"), *store.left_locks()]
-    leftovers = [path for path in kept_a_day if path.stat().st_mtime < time.time() - _DAY_S]
+    leftovers = [path for path in kept_a_day if _last_changed(path) < time.time() - _DAY_S]
     # What was paid for goes only when it is named; what can be had again for a moment's work goes by age.
     for folder in ("replies",) if stage == "replies" else () if stage else ("workspaces", "pair_scores"):
         leftovers += [path for path in _files(store, folder) if _last_changed(path) <= before]
     return leftovers
 
 
-def _last_changed(folder: Path) -> float:
-    """What is appended to a file changes the file alone."""
-    return max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+def _last_changed(path: Path) -> float:
+    """Of a file, or of a folder and what is in it (what is appended to a file changes that alone); infinity for what is
+    gone, since others may be pruning.
+    """
+    try:
+        paths = [path, *path.iterdir()] if path.is_dir() else [path]
+        return max(each.stat().st_mtime for each in paths)
+    except FileNotFoundError:
+        return math.inf
+
+
+def _remove(store: Store, path: Path) -> None:
+    """In one step: whoever works in the folder at this moment finds all of it or nothing."""
+    removed = store.root / "tmp" / uuid.uuid4().hex
+    with suppress(FileNotFoundError):  # others may be pruning
+        path.rename(removed)
+        shutil.rmtree(removed) if removed.is_dir() else removed.unlink()
 
 
 def _parser() -> argparse.ArgumentParser:

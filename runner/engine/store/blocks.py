@@ -3,7 +3,9 @@
 What cannot be read, or is not what was written, counts as absent and is removed: it is made again.
 """
 
+import fnmatch
 import logging
+import os
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -90,8 +92,11 @@ def scattered_blocks(path: Path, n_rows: int, blocks: Iterable[tuple[NDArray[np.
 
 
 def damaged_blocks(folder: Path) -> list[Path]:
-    """All in a folder and those below it that do not match their checksums."""
-    return [path for path in sorted(folder.glob("**/[!.]*.*.*")) if not _is_sound(path)]
+    """All in a folder and those below it that do not match their checksums; those that go meanwhile are not damaged."""
+    paths = sorted(
+        Path(parent, name) for parent, _, names in os.walk(folder) for name in fnmatch.filter(names, "[!.]*.*.*")
+    )
+    return [path for path in paths if not _is_sound(path) and path.exists()]
 
 
 def _is_sound(path: Path) -> bool:

@@ -400,4 +400,12 @@ class Store:
     def folders_without_manifest(self) -> list[Path]:
         """Folders that hold no readable result."""
         folders = sorted(path for path in (self.root / "entries").glob("*/*/*") if path.is_dir())
-        return [folder for folder in folders if self._entry(folder) is None]
+        return [folder for folder in folders if self._entry(folder) is None and folder.is_dir()]
+
+    def discard_folder(self, folder: Path) -> None:
+        """Removes one that holds no readable result, unless one was put there in the meantime."""
+        self._take_away(folder, None)
+
+    def is_there(self, entry: Entry) -> bool:
+        """Whether a result that was found is still the one at its place: others may be pruning."""
+        return self._manifest_in(entry.folder, entry.folder) == entry.manifest

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 _SAID_AFTER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
-_LONGEST_UNWATCHED_S = 1.0
+_LOOKED_EVERY_S = 1.0
 
 
 @contextmanager
@@ -51,15 +51,22 @@ def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
 
 def left_locks(folder: Path, writers: Writers) -> list[Path]:
     """Those that processes left which have ended. Raises OSError."""
-    return [path for path in sorted(folder.glob("*.lock")) if writers.is_gone(path.read_text(encoding="utf-8"))]
+    return [path for path in sorted(folder.glob("*.lock")) if _is_left(path, writers)]
+
+
+def _is_left(path: Path, writers: Writers) -> bool:
+    try:
+        return writers.is_gone(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:  # released at this moment
+        return False
 
 
 def _wait(path: Path, name: str, writers: Writers, what: str) -> None:
     began, pause_s, is_said, looked = time.monotonic(), _FIRST_PAUSE_S, False, float("-inf")
-    unwatched_s = min(_LONGEST_UNWATCHED_S, writers.lease_s / 8)
+    looked_every_s = min(_LOOKED_EVERY_S, writers.lease_s / 8)
     while not _taken(path, name):
         now = time.monotonic()
-        if now - looked >= unwatched_s:
+        if now - looked >= looked_every_s:
             if _was_left(path, writers):
                 continue
             looked = now
@@ -67,7 +74,7 @@ def _wait(path: Path, name: str, writers: Writers, what: str) -> None:
             log.warning("waiting for another process, which is %s (it holds %s)", what, path)
             is_said = True
         time.sleep(pause_s)
-        pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
+        pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S, looked_every_s)
 
 
 def _taken(path: Path, name: str) -> bool:

@@ -130,7 +130,12 @@ class Replies:
         """False if the file had no name any more when the line was in it."""
         # One unbuffered append, which first ends what a broken connection may have left of a line.
         rest = b"\n" + _line(reply) + b"\n"
-        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        how = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        try:
+            file = os.open(path, how, 0o666)
+        except FileNotFoundError:  # the folder was pruned
+            self._folder.mkdir(exist_ok=True)
+            file = os.open(path, how, 0o666)
         try:
             while rest:  # a disk that runs full takes a part, and refuses what is left of it
                 rest = rest[os.write(file, rest) :]

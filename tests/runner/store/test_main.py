@@ -8,8 +8,20 @@ import pytest
 from components.records import Answer, AnswerState
 from runner.engine.store import Entry, Store
 from runner.engine.store.blocks import write_block
+from runner.results import read_cells
 from runner.store.__main__ import main
-from tests.runner.sweeping import flip_a_byte, run_command
+from tests.runner.sweeping import (
+    QUIET,
+    RANKING_ONLY,
+    SMALL,
+    cells_in,
+    flip_a_byte,
+    run_command,
+    run_small,
+    start_command,
+    wait_until,
+)
+from tests.runner.sweeping import sweeps as sweep_folders
 
 
 @pytest.fixture
@@ -202,6 +214,26 @@ class TestBesideRunningSweeps:
         assert run(store, "prune", "--older-than-days", "0") == 0
         assert list(store.entries()) == []
         assert not list((store.root / "workspaces").iterdir())
+
+    def test_sweeps_that_overlap_lose_nothing(self, tmp_path: Path) -> None:
+        """While one prunes and another verifies, each finds metrics that are as if it had been alone."""
+        together, alone = tmp_path / "together", tmp_path / "alone"
+        assert run_small(alone, *((*RANKING_ONLY, f"top_k={depth}") for depth in (2, 4, 8))) == 0
+        expected = {cell.axes["top_k"]: cell.metrics for cell in cells_in(alone)}
+        together.mkdir()
+        arguments = ("-m", *SMALL, *QUIET, *RANKING_ONLY)
+        sweeps = [start_command(together, *arguments, f"top_k={depths}") for depths in ("2,4", "4,8", "8,2")]
+        wait_until((together / "results" / "store" / "store.json").exists, sweeps[0])
+        store = Store(together / "results" / "store")
+        while any(sweep.poll() is None for sweep in sweeps):
+            assert run(store, "prune", "--older-than-days", "0") == 0
+            assert run(store, "verify") == 0
+            time.sleep(0.1)
+        said = [sweep.communicate(timeout=10) for sweep in sweeps]
+        assert [sweep.returncode for sweep in sweeps] == [0, 0, 0], said
+        found = [{cell.axes["top_k"]: cell.metrics for cell in read_cells(path)} for path in sweep_folders(together)]
+        assert len(found) == 3
+        assert all(metrics == expected[depth] for cells in found for depth, metrics in cells.items())
 
     def test_one_that_was_killed_needs_nothing(self, store: Store, chunks: Entry) -> None:
         with store.leases.take("a run", [chunks.manifest.key]):

@@ -1,0 +1,27 @@
+"""What several processes write into one store at once. The full size is `python -m benchmarks store`."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.store import Impatient, kill_again_and_again, stop_a_holder, write_at_once
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the system has no such signals")
+
+
+def test_two_whose_locks_see_nothing_of_each_other_keep_one_result_each(tmp_path: Path) -> None:
+    written = write_at_once(tmp_path, n_results=40, n_reads=400)
+    assert written.errors == []
+    assert written.n_second > 20, "both made most of them"
+
+
+def test_one_that_is_stopped_while_it_makes_a_result_reports_the_one_that_another_made(tmp_path: Path) -> None:
+    assert 1.0 < stop_a_holder(Impatient(tmp_path)) < 20
+
+
+def test_what_was_done_before_a_kill_is_there(tmp_path: Path) -> None:
+    killed = kill_again_and_again(tmp_path, n_rounds=12)
+    assert killed.errors == []
+    assert killed.n_done > 24
+    assert killed.longest_wait_s < 5
