@@ -191,7 +191,7 @@ def stop_a_holder(store: Store) -> float:
     report one result.
     """
     holder = _Child(_make_slowly, store, 1.0)
-    holder.wait_until(lambda: any((store.root / "locks").iterdir()))
+    _wait_for(lambda: any((store.root / "locks").iterdir()))
     holder.send(signal.SIGSTOP)
     started = time.monotonic()
     own = Worker(store).run(Signed(0))
@@ -272,11 +272,12 @@ def sweep_at_once(folder: Path, grids: Sequence[Sequence[str]]) -> Swept:
     store = ("--store-dir", str(together / "store"))
     errors: list[str] = []
     n_looks = 0
+    _wait_for((together / "store" / "store.json").is_file)
     while any(sweep.poll() is None for sweep in sweeps):
         for command in (("prune", "--older-than-days", "0"), ("verify",)):
             look = _command("runner.store", together, *store, *command)
             said, _ = look.communicate()
-            if look.returncode and n_looks:  # the first look may come before there is a store
+            if look.returncode:
                 errors.append(f"{command[0]}: {said[-500:]}")
         n_looks += 1
     errors += [f"exit code {sweep.returncode}: {sweep.communicate()[0][-500:]}" for sweep in sweeps if sweep.wait()]
@@ -313,6 +314,14 @@ def _metrics(folder: Path) -> dict[str, Json]:
     return {str(sorted(cell.axes.items())): dict(cell.metrics) for cell in cells}
 
 
+def _wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + _LONGEST_S
+    while not condition():
+        if time.monotonic() > until:
+            raise RuntimeError("the awaited moment never came")
+        time.sleep(0.01)
+
+
 class _Child:
     """A process that calls `target(connection, *arguments)`, and what it sends back."""
 
@@ -341,14 +350,6 @@ class _Child:
         result = self.receive()
         self._process.join()
         return result
-
-    def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Raises RuntimeError if the process ends before."""
-        until = time.monotonic() + _LONGEST_S
-        while not condition():
-            if not self._process.is_alive() or time.monotonic() > until:
-                raise RuntimeError("the awaited moment never came")
-            time.sleep(0.01)
 
     def send(self, number: signal.Signals) -> None:
         """Sends a signal."""

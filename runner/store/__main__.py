@@ -122,7 +122,7 @@ def _last_changed(path: Path) -> float:
     """
     try:
         paths = [path, *path.iterdir()] if path.is_dir() else [path]
-        return max(each.stat().st_mtime for each in paths)
+        return max(each.lstat().st_mtime for each in paths)
     except FileNotFoundError:
         return math.inf
 
@@ -132,7 +132,7 @@ def _remove(store: Store, path: Path) -> None:
     removed = store.root / "tmp" / uuid.uuid4().hex
     with suppress(FileNotFoundError):  # others may be pruning
         path.rename(removed)
-        shutil.rmtree(removed) if removed.is_dir() else removed.unlink()
+        shutil.rmtree(removed) if removed.is_dir() and not removed.is_symlink() else removed.unlink()
 
 
 def _parser() -> argparse.ArgumentParser:

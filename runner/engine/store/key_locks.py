@@ -1,8 +1,12 @@
 """Locks that go by their holder's sign of life: seen by all hosts, and free once the holder has ended or was stopped.
 
 They save work, and nothing else: two may believe that they hold one, if the first was stopped for the time of a lease.
+
+A lock is a symbolic link to the name of its holder, which need not exist: it is made and named in one step, so that
+nobody can be killed between the two. Where there are no such links it is a file that holds the name.
 """
 
+import errno
 import logging
 import os
 import time
@@ -21,6 +25,9 @@ _SAID_AFTER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 _LOOKED_EVERY_S = 1.0
 
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
+"""Of systems and file systems without symbolic links; Windows says it of users without the right to make them."""
+
 
 @contextmanager
 def leased(path: Path, writers: Writers, what: str) -> Iterator[None]:
@@ -28,43 +35,41 @@ def leased(path: Path, writers: Writers, what: str) -> Iterator[None]:
     Raises StoreError.
     """
     with keeping("a lock", path):
-        name = writers.own_name
-        _wait(path, name, writers, what)
+        claim = _new_claim(writers)
+        _wait(path, claim, writers, what)
     try:
         yield
     finally:
-        _release(path, name)
+        _release(path, claim)
 
 
 @contextmanager
 def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
     """As `leased`, but whoever would have to wait goes without: False."""
     with keeping("a lock", path):
-        name = writers.own_name
-        is_own = _taken(path, name) or (_was_left(path, writers) and _taken(path, name))
+        claim = _new_claim(writers)
+        is_own = _taken(path, claim) or (_was_left(path, writers) and _taken(path, claim))
     try:
         yield is_own
     finally:
         if is_own:
-            _release(path, name)
+            _release(path, claim)
 
 
 def left_locks(folder: Path, writers: Writers) -> list[Path]:
     """Those that processes left which have ended. Raises OSError."""
-    return [path for path in sorted(folder.glob("*.lock")) if _is_left(path, writers)]
+    found = []
+    for path in sorted(folder.glob("*.lock")):
+        with suppress(FileNotFoundError):  # released at this moment
+            if writers.is_gone(_writer(_claim_in(path))):
+                found.append(path)
+    return found
 
 
-def _is_left(path: Path, writers: Writers) -> bool:
-    try:
-        return writers.is_gone(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:  # released at this moment
-        return False
-
-
-def _wait(path: Path, name: str, writers: Writers, what: str) -> None:
+def _wait(path: Path, claim: str, writers: Writers, what: str) -> None:
     began, pause_s, is_said, looked = time.monotonic(), _FIRST_PAUSE_S, False, float("-inf")
     looked_every_s = min(_LOOKED_EVERY_S, writers.lease_s / 8)
-    while not _taken(path, name):
+    while not _taken(path, claim):
         now = time.monotonic()
         if now - looked >= looked_every_s:
             if _was_left(path, writers):
@@ -77,15 +82,54 @@ def _wait(path: Path, name: str, writers: Writers, what: str) -> None:
         pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S, looked_every_s)
 
 
-def _taken(path: Path, name: str) -> bool:
-    """Whether there was no such lock, and now there is one of that name."""
+def _new_claim(writers: Writers) -> str:
+    """The writer's name, and what tells this claim from others of his."""
+    return f"{writers.own_name}:{uuid.uuid4().hex[:8]}"
+
+
+def _writer(claim: str) -> str:
+    return claim.partition(":")[0]
+
+
+def _claim_in(path: Path) -> str:
+    """What a lock says; "" for a file whose maker has not written into it. Raises OSError."""
+    try:
+        return os.readlink(path)  # noqa: PTH115 - it leads to no path
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+    return path.read_text(encoding="utf-8")
+
+
+def _taken(path: Path, claim: str) -> bool:
+    """Whether there was no lock, and now there is this. Raises OSError."""
+    try:
+        os.symlink(claim, path)  # noqa: PTH211 - it leads to no path
+    except FileExistsError:
+        return _is_ours(path, claim)
+    except (OSError, NotImplementedError) as error:
+        if isinstance(error, OSError) and error.errno not in _NO_LINKS:
+            raise
+        return _taken_by_file(path, claim)
+    return True
+
+
+def _is_ours(path: Path, claim: str) -> bool:
+    """A network file system that asks again is told that the link, which it has just made, is there."""
+    try:
+        return _claim_in(path) == claim
+    except FileNotFoundError:
+        return False
+
+
+def _taken_by_file(path: Path, claim: str) -> bool:
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except FileExistsError:
         return False
     try:
         path.chmod(shared_mode(path.parent))  # whatever this user's umask: others must be able to read it
-        os.write(file, name.encode())
+        os.write(file, claim.encode())
     except OSError:
         path.unlink(missing_ok=True)
         raise
@@ -97,27 +141,27 @@ def _taken(path: Path, name: str) -> bool:
 def _was_left(path: Path, writers: Writers) -> bool:
     """Whether it is free, since nobody holds it or its holder is gone: it is then taken from him."""
     try:
-        holder = path.read_text(encoding="utf-8")
-        # Without a name: its maker is about to write it, or died just before.
-        is_left = writers.is_gone(holder) if holder else writers.is_silent(path, path.stat().st_mtime_ns)
+        claim = _claim_in(path)
+        # Without one: the maker of the file is about to write it, or died just before.
+        is_left = writers.is_gone(_writer(claim)) if claim else writers.is_silent(path, path.stat().st_mtime_ns)
     except FileNotFoundError:
         return True
     if is_left:
-        _take_from(path, holder)
+        _take_from(path, claim)
     return is_left
 
 
-def _take_from(path: Path, holder: str) -> None:
+def _take_from(path: Path, claim: str) -> None:
     aside = path.with_name(f".{uuid.uuid4().hex}")
     with suppress(FileNotFoundError):  # another was faster
         path.rename(aside)
-        if (found := aside.read_text(encoding="utf-8")) != holder:  # ... and holds it by now
+        if (found := _claim_in(aside)) != claim:  # ... and holds it by now
             _taken(path, found)
         aside.unlink(missing_ok=True)
 
 
-def _release(path: Path, name: str) -> None:
+def _release(path: Path, claim: str) -> None:
     """Unless another believed its holder gone, and has it now."""
     with suppress(OSError):  # of a store that went away; else whoever waits has it when this process ends
-        if path.read_text(encoding="utf-8") == name:
+        if _claim_in(path) == claim:
             path.unlink()

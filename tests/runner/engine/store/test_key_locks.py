@@ -1,5 +1,6 @@
 """Locks that go by signs of life."""
 
+import errno
 import logging
 import os
 import signal
@@ -88,7 +89,7 @@ def test_one_at_a_time(lock: Path, writers: Writers) -> None:
     for thread in threads:
         thread.join(30)
     assert most == [1] * 20
-    assert not lock.exists()
+    assert not lock.is_symlink()
 
 
 def test_who_would_have_to_wait_can_go_without(lock: Path, writers: Writers) -> None:
@@ -96,8 +97,8 @@ def test_who_would_have_to_wait_can_go_without(lock: Path, writers: Writers) -> 
         assert is_own
         with leased_if_free(lock, writers) as is_others:
             assert not is_others
-        assert lock.exists()
-    assert not lock.exists()
+        assert lock.is_symlink()
+    assert not lock.is_symlink()
 
 
 def test_who_waits_says_so_and_for_what(
@@ -132,7 +133,7 @@ def test_a_killed_holder_loses_it_at_once(tmp_path: Path, lock: Path) -> None:
     with another_process(tmp_path, 3600) as holder:
         holder.kill()
         holder.wait(30)
-        assert lock.exists()
+        assert lock.is_symlink()
         assert seconds_waited(lock, Writers(tmp_path / "writers", 3600)) < 2
 
 
@@ -146,33 +147,69 @@ def test_a_stopped_holder_loses_it_within_the_lease_and_takes_nobody_elses_with_
             holder.send_signal(signal.SIGCONT)
             print(file=holder.stdin, flush=True)
             assert holder.stdout.readline() == "left\n"
-            assert lock.read_text(encoding="utf-8") == writers.own_name
-        assert not lock.exists()
+            assert str(lock.readlink()).startswith(f"{writers.own_name}:")
+        assert not lock.is_symlink()
 
 
-def test_a_lock_without_a_name_is_free_after_the_lease(lock: Path, writers: Writers) -> None:
-    """Its maker died before he wrote it."""
-    lock.touch()
-    assert seconds_waited(lock, writers) > LEASE_S / 2
-
-
-def test_one_that_another_took_in_the_meantime_stays_his(lock: Path, writers: Writers) -> None:
-    lock.write_text("another", encoding="utf-8")
+def test_one_that_another_took_in_the_meantime_stays_his(lock: Path) -> None:
+    lock.symlink_to("another")
     key_locks._take_from(lock, "one who is gone")
-    assert lock.read_text(encoding="utf-8") == "another"
+    assert lock.readlink() == Path("another")
     assert [path.name for path in lock.parent.iterdir()] == ["a.lock"]
 
 
-def test_others_who_may_write_in_the_folder_can_read_it(tmp_path: Path) -> None:
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    folder.chmod(0o777)
-    umask = os.umask(0o077)
-    try:
-        with leased(folder / "a.lock", Writers(folder), "making sums"):
-            assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o666}
-    finally:
-        os.umask(umask)
+def test_a_link_that_was_made_though_the_answer_was_lost_is_held(
+    lock: Path, writers: Writers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network file system asks again then."""
+    symlink = os.symlink
+
+    def ask_twice(target: str, path: Path) -> None:
+        symlink(target, path)
+        symlink(target, path)
+
+    monkeypatch.setattr(os, "symlink", ask_twice)
+    assert seconds_waited(lock, writers) < LEASE_S
+
+
+class TestWithoutLinks:
+    """File systems that have none, and Windows for most users."""
+
+    @pytest.fixture(autouse=True)
+    def no_links(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+        monkeypatch.setattr(os, "symlink", refuse)
+
+    def test_a_lock_is_a_file(self, lock: Path, writers: Writers) -> None:
+        with leased_if_free(lock, writers) as is_own:
+            assert is_own
+            assert lock.read_text(encoding="utf-8").startswith(f"{writers.own_name}:")
+            with leased_if_free(lock, writers) as is_others:
+                assert not is_others
+        assert not lock.exists()
+
+    def test_one_whose_maker_died_before_he_wrote_his_name_is_free_after_the_lease(
+        self, lock: Path, writers: Writers
+    ) -> None:
+        lock.touch()
+        assert seconds_waited(lock, writers) > LEASE_S / 2
+
+    def test_one_that_a_dead_process_left_is_free(self, lock: Path, writers: Writers) -> None:
+        lock.write_text("somebody:1", encoding="utf-8")
+        assert seconds_waited(lock, writers) < LEASE_S
+
+    def test_others_who_may_write_in_the_folder_can_read_it(self, tmp_path: Path) -> None:
+        folder = tmp_path / "shared"
+        folder.mkdir()
+        folder.chmod(0o777)
+        umask = os.umask(0o077)
+        try:
+            with leased(folder / "a.lock", Writers(folder), "making sums"):
+                assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o666}
+        finally:
+            os.umask(umask)
 
 
 def test_a_folder_that_went_away_is_named(lock: Path, writers: Writers) -> None:
