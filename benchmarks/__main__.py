@@ -37,6 +37,7 @@ NAMES = (
     "chaos",
     "store",
     "generation",
+    "unit_costs",
 )
 """Modules of this package, each with a function `measure`."""
 

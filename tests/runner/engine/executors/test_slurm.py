@@ -81,6 +81,13 @@ def be_preempted(stage: Sum, run: Run) -> int:
     return end_the_job(stage, signal.SIGTERM)
 
 
+def run_out_of_time(stage: Sum, run: Run) -> int:
+    """As Slurm says it, a while before it ends the job: this stage may still end."""
+    nth_time(stage)
+    os.kill(os.getppid(), signal.SIGUSR2)
+    return 5
+
+
 def test_gives_the_same_results_and_leaves_nothing_but_logs(store: Store, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     order = chain(calls)
@@ -102,13 +109,14 @@ def test_goes_on_when_workers_jobs_and_hosts_end(store: Store, tmp_path: Path) -
         Left(component, compute=never_end),
         Right(component, compute=lose_the_host),
         Top(component, compute=be_preempted),
+        Sum(component, compute=run_out_of_time),
     ]
     ended = run(order, store, tmp_path / "sweep")
     assert {kind: one.failed for kind, one in ended.items()} == {
-        "source": False, "left": True, "right": False, "top": False,
+        "source": False, "left": True, "right": False, "top": False, "sum": False,
     }  # fmt: skip
     assert {kind: noted(tmp_path / "calls").count(kind) for kind in ended} == {
-        "source": 3, "left": 3, "right": 2, "top": 2,
+        "source": 3, "left": 3, "right": 2, "top": 2, "sum": 1,
     }  # fmt: skip
     assert "was killed (SIGKILL), most likely for want of memory: raise executor.mem_gb" in ended["left"].error
     log = Path(ended["left"].error.partition(" is ")[2].partition(";")[0])
