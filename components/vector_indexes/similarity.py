@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.records import Hits
 from components.text.ranking import sort_hits
-from components.vector_indexes.mapped import row_blocks
+from components.vector_indexes.mapped import release, row_blocks
 
 BEYOND = 32
 """Extra hits asked for beyond the depth, so that ties at the last place break by position too."""
@@ -114,4 +114,5 @@ def rescored(
             vectors.shape[1],
             *ids.shape,
         )
+    release(vectors)
     return ranked(scores, candidates, depth)
