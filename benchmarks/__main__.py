@@ -36,6 +36,8 @@ NAMES = (
     "asking",
     "chaos",
     "store",
+    "workers",
+    "executors",
     "generation",
     "unit_costs",
 )

@@ -18,6 +18,8 @@ from components.errors import MissingExtraError
 from components.loading import loaded_once
 from components.threads import n_threads
 
+_CHARACTERS_FOR_THREADS = 100_000
+
 
 @loaded_once
 def _encoding() -> Any:
@@ -48,6 +50,15 @@ def _token_lengths() -> NDArray[np.int32]:
     return lengths
 
 
+def _encoded(texts: Sequence[str]) -> list[list[int]]:
+    """The subwords of each text, by several threads where it takes longer to encode them than to start these."""
+    encoding = _encoding()
+    if n_threads() == 1 or sum(map(len, texts)) < _CHARACTERS_FOR_THREADS:
+        return [encoding.encode_ordinary(text) for text in texts]
+    encoded: list[list[int]] = encoding.encode_ordinary_batch(list(texts), num_threads=n_threads())
+    return encoded
+
+
 @dataclass(frozen=True)
 class Cl100k:
     """Byte-pair subwords of cl100k_base; about 1.1 tokens per Chinese character, 4 characters per English token."""
@@ -57,8 +68,7 @@ class Cl100k:
 
     def token_ends(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """Character offsets where the subwords end, int32; one that ends inside a character ends before it."""
-        encoded = _encoding().encode_ordinary_batch(list(texts), num_threads=n_threads())
-        return [_character_ends(text, tokens) for text, tokens in zip(texts, encoded, strict=True)]
+        return [_character_ends(text, tokens) for text, tokens in zip(texts, _encoded(texts), strict=True)]
 
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         """The characters that each subword completes, "" for one that completes none; joined they are the text."""

@@ -1,13 +1,14 @@
 """Which stage is next: keeps the workers of an executor busy, and says how each stage ended.
 
 Stages wait for their inputs and fail with them. Of those that are ready the first of the plan begins for which there is
-room; one whose models a worker holds goes before one that would load others.
+room; one whose models a worker holds goes before one that would load others. A worker that finds nothing near to it
+takes what is furthest from the others, the last of the plan: it then has a part of the plan for itself.
 """
 
+from bisect import insort
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from heapq import heappop, heappush
 from pathlib import Path
 
 from components.errors import BudgetReached
@@ -63,7 +64,7 @@ class _Schedule:
 
     def __init__(self, order: Sequence[AnyStage], workers: Workers) -> None:
         self._stages = {stage.key: stage for stage in order}
-        self._waiting = _Waiting(order)
+        self._waiting = _Waiting(order, workers)
         self._workers = workers
         self._n_running = 0
         self._n_losses: Counter[str] = Counter()
@@ -87,7 +88,7 @@ class _Schedule:
         """Hands out what is ready; returns whether any stage is left."""
         if self._over_budget:
             return False
-        while stage := self._waiting.pop_best(self._workers):
+        while stage := self._waiting.pop_best():
             self._workers.submit(stage)
             self._n_running += 1
         return self._waiting.has_ready
@@ -117,16 +118,17 @@ class _Schedule:
 
 
 class _Waiting:
-    """Stages that have not begun. Those of one kind with equal models need the same room: of these only the first of
-    the plan is looked at, so that thousands that are ready cost no more than one.
+    """Stages that have not begun. Those of one kind with equal models that are near to the same place need the same
+    room: of these only the first of the plan is looked at, so that thousands that are ready cost no more than one.
     """
 
-    def __init__(self, order: Sequence[AnyStage]) -> None:
+    def __init__(self, order: Sequence[AnyStage], workers: Workers) -> None:
         self._order = order
+        self._workers = workers
         self._places = {stage.key: place for place, stage in enumerate(order)}
         self._n_missing: dict[str, int] = {}
         self._followers: dict[str, list[AnyStage]] = defaultdict(list)
-        self._ready: dict[tuple[str, frozenset[tuple[str, str]]], list[int]] = {}
+        self._ready: dict[Hashable, list[int]] = {}
         for stage in order:
             missing = [before for before in stage.inputs if before.key in self._places]
             self._n_missing[stage.key] = len(missing)
@@ -142,7 +144,8 @@ class _Waiting:
 
     def add(self, stage: AnyStage) -> None:
         """All that the stage needs is there."""
-        heappush(self._ready.setdefault((stage.kind, stage.models), []), self._places[stage.key])
+        need = (stage.kind, stage.models, self._workers.near(stage))
+        insort(self._ready.setdefault(need, []), self._places[stage.key])
 
     def freed_by(self, key: str) -> Iterator[AnyStage]:
         """Stages that waited for this one as the last of their inputs."""
@@ -151,15 +154,19 @@ class _Waiting:
             if not self._n_missing[stage.key]:
                 yield stage
 
-    def pop_best(self, workers: Workers) -> AnyStage | None:
+    def pop_best(self) -> AnyStage | None:
         """Takes the stage that is to begin next; None if there is room for none that is ready."""
-        if not self._ready:
+        rooms = {need: self._workers.room_for(self._order[places[0]]) for need, places in self._ready.items()}
+        best = max(rooms.values(), default=Room.NONE)
+        if best is Room.NONE:
             return None
-        rooms = {need: workers.room_for(self._order[places[0]]) for need, places in self._ready.items()}
-        need = max(rooms, key=lambda need: (rooms[need], -self._ready[need][0]))
-        if rooms[need] is Room.NONE:
-            return None
-        place = heappop(self._ready[need])
+        needs = [need for need, room in rooms.items() if room is best]
+        if best is Room.FAR:
+            return self._pop(max(needs, key=lambda need: self._ready[need][-1]), -1)
+        return self._pop(min(needs, key=lambda need: self._ready[need][0]), 0)
+
+    def _pop(self, need: Hashable, end: int) -> AnyStage:
+        place = self._ready[need].pop(end)
         if not self._ready[need]:
             del self._ready[need]
         return self._order[place]

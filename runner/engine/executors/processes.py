@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from operator import itemgetter
 from pathlib import Path
 
 from components.openai_server.gate import Gate
@@ -154,6 +155,7 @@ class _Processes(Workers):
         self._n_cores = max(n_cores(), n_workers)
         self._places = [_Place(start) for _ in range(n_workers)]
         self._n_losses: Counter[str] = Counter()
+        self._made: dict[str, tuple[int, _Place]] = {}
         context = fork_or_spawn()
         for place in self._places:
             place.start(context)
@@ -162,13 +164,19 @@ class _Processes(Workers):
         idle = [place for place in self._places if not place.stage]
         if not idle or self._cores_for(stage) > self._n_free_cores or self._is_kept_apart(stage):
             return Room.NONE
-        if any(stage.models <= place.models for place in idle):
-            return Room.READY
+        if fitting := [place for place in idle if stage.models <= place.models]:
+            return Room.READY if self.near(stage) in (None, *fitting) else Room.FAR
         return Room.AGAIN if any(stage.models <= place.models for place in self._places) else Room.NEW
+
+    def near(self, stage: AnyStage) -> "_Place | None":
+        """Where the last of its inputs was made."""
+        made = [self._made[before.key] for before in stage.inputs if before.key in self._made]
+        return max(made, key=itemgetter(0))[1] if made else None
 
     def submit(self, stage: AnyStage) -> None:
         idle = [place for place in self._places if not place.stage]
-        max(idle, key=lambda place: (stage.models <= place.models, not place.models)).take(stage)
+        near = self.near(stage)
+        max(idle, key=lambda place: (stage.models <= place.models, place is near, not place.models)).take(stage)
 
     def _cores_for(self, stage: AnyStage) -> int:
         """One that wants more cores than there are has them all."""
@@ -214,6 +222,7 @@ class _Processes(Workers):
             raise run
         place.stage = None
         self._n_losses.pop(run.key, None)
+        self._made[run.key] = len(self._made), place
         return run
 
     def _died(self, place: _Place) -> Lost | None:

@@ -3,7 +3,7 @@
 Which stage is next, what fails with it and how often a stage is tried is the schedule's: see `runner.engine.schedule`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -42,7 +42,9 @@ class Room(IntEnum):
     """There is a place, which would load models that another one holds: better than to stand idle."""
     NEW = 2
     """There is a place, which would load models that none holds."""
-    READY = 3
+    FAR = 3
+    """There is a place that holds its models, or it needs none; but it is near to another one: see `Workers.near`."""
+    READY = 4
     """There is a place that holds its models, or it needs none."""
 
 
@@ -50,7 +52,15 @@ class Workers(Protocol):
     """Places where stages run, as an executor started them."""
 
     def room_for(self, stage: AnyStage) -> Room:
-        """Whether it can begin now. Stages of one kind with equal models have the same room."""
+        """Whether it can begin now. Stages of one kind that have equal models and are near to the same place have the
+        same room.
+        """
+
+    def near(self, stage: AnyStage) -> Hashable:
+        """The place that has decoded what this stage reads, and remembers what it worked out for others like it; asked
+        when all that it reads is there. None where this is all the same.
+        """
+        return None
 
     def submit(self, stage: AnyStage) -> None:
         """Begins a stage for which there is room, in the place that suits it best. That tells libraries how many cores

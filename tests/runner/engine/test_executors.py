@@ -16,9 +16,10 @@ import pytest
 from components.errors import ComponentError, DamagedEntryError
 from runner.engine.executors import processes
 from runner.engine.executors.processes import Processes
+from runner.engine.executors.protocol import Room
 from runner.engine.outcome import StageRun
 from runner.engine.run import Run
-from runner.engine.schedule import run_stages
+from runner.engine.schedule import nobody_watches, run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Entry, Store
 from runner.engine.worker import Worker, read_kept
@@ -381,6 +382,38 @@ class TestProcesses:
             timeout=60,
         )
         assert (done.stdout, done.returncode) == ("started\n", 0), done.stderr
+
+    def test_hold_a_model_each_and_keep_it(self, store: Store, tmp_path: Path) -> None:
+        stages = [Left(Adder(n, model, str(tmp_path / model)), compute=note_process) for model in "ab" for n in (1, 2)]
+        first_a, second_a, first_b, second_b = stages
+        workers = Processes().start({stage.key: stage for stage in stages}, store, None, 2, nobody_watches, tmp_path)
+        for stage in (first_a, first_b):
+            assert workers.room_for(stage) is Room.NEW
+            workers.submit(stage)
+            assert workers.room_for(second_a) is (Room.AGAIN if stage is first_a else Room.NONE)
+        n_ended = 0
+        while n_ended < 2:
+            n_ended += len(workers.ended())
+        for stage in (second_b, second_a):
+            assert workers.room_for(stage) is Room.READY
+            workers.submit(stage)
+        while n_ended < 4:
+            n_ended += len(workers.ended())
+        workers.stop()
+        assert [len(set(noted(tmp_path / model))) for model in "ab"] == [1, 1]
+
+    def test_go_on_with_what_they_have_made(self, store: Store, tmp_path: Path) -> None:
+        order: list[Stage[int]] = []
+        for n in (1, 2):
+            component = Adder(n, calls=str(tmp_path / f"chain {n}"))
+            chained: dict[str, Stage[int]] = {}
+            for kind in (Source, Left, Right, Top):
+                order.append(kind(component, chained, compute=note_process))
+                chained = {"before": order[-1]}
+        run(order, store, n_workers=2)
+        of_chains = [noted(tmp_path / f"chain {n}") for n in (1, 2)]
+        assert [(len(pids), len(set(pids))) for pids in of_chains] == [(4, 1), (4, 1)]
+        assert of_chains[0] != of_chains[1]
 
     def test_are_not_used_for_what_the_main_module_defines(self, store: Store, tmp_path: Path) -> None:
         own = type("Own", (Adder,), {"__module__": "__main__"})(calls=str(tmp_path / "pids"))

@@ -93,6 +93,11 @@ class TestOrder:
         errors(workers, store, [Left(Adder(1)), Source(Adder(1)), Right(Adder(1))])
         assert workers.begun == ["right", "source", "left"]
 
+    def test_what_is_near_to_others_comes_after_the_rest_and_from_its_end(self, store: Store) -> None:
+        workers = Scripted(rooms={"left": Room.FAR, "source": Room.FAR, "right": Room.READY})
+        errors(workers, store, [Left(Adder(1)), Source(Adder(1)), Right(Adder(1))])
+        assert workers.begun == ["right", "source", "left"]
+
     def test_takes_no_time_that_grows_with_the_plan(self, store: Store) -> None:
         stages = [Number(n) for n in range(3000)]
         workers = Scripted(n_places=2)

@@ -1,0 +1,84 @@
+"""What an executor costs: hundreds of stages that do nothing, through each that can run here."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import ClassVar
+
+import yaml
+
+from benchmarks.measure import Bound, Measure
+from benchmarks.settings import Settings
+from components.errors import ConfigError
+from components.json_value import Json
+from runner.engine.codecs import Codec, Single
+from runner.engine.executors.protocol import Executor
+from runner.engine.run import Run
+from runner.engine.schedule import run_stages
+from runner.engine.stage import Stage
+from runner.engine.store import Store
+from runner.launch.schema import build_component
+
+_N_STAGES = 400
+_N_WORKERS = 2
+
+_HERE: Mapping[str, Mapping[str, Json]] = {
+    "ray": {"address": "local"},
+    "slurm": {"cluster": "local", "cpus_per_worker": 1, "mem_gb": 0},
+}
+"""Settings with which an executor of clusters runs on this machine."""
+
+_BOUNDS_MS = {"local": 5.0, "processes": 5.0, "ray": 12.0}
+"""Per stage."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trivial(Stage[int]):
+    """A number, read from another."""
+
+    kind: ClassVar[str] = "trivial"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[int]] = Single("number")
+
+    number: int
+    before: Stage[int] | None = None
+
+    def make(self, run: Run) -> int:
+        return self.number + (run.read(self.before) if self.before else 0)
+
+
+def measure(settings: Settings) -> list[Measure]:
+    """Milliseconds per stage once the first has ended, by two workers, and seconds until then."""
+    measures: list[Measure] = []
+    for name, executor in _executors():
+        first_s, rest_s = _timed(executor, Store(settings.scratch / name))
+        bound = Bound(_BOUNDS_MS[name]) if name in _BOUNDS_MS else None
+        detail = f"{_N_STAGES} stages of nothing; the first ended after {first_s:.1f} s"
+        measures.append(Measure(f"a stage on {name}", rest_s / (_N_STAGES - 1) * 1000, "ms", detail, bound))
+    return measures
+
+
+def _executors() -> Iterator[tuple[str, Executor]]:
+    """Those of the configuration whose packages are there."""
+    for file in sorted(files("conf").joinpath("executor").iterdir(), key=lambda file: file.name):
+        name = file.name.removesuffix(".yaml")
+        if name == file.name:
+            continue
+        node = {**yaml.safe_load(file.read_text(encoding="utf-8")), **_HERE.get(name, {})}
+        try:
+            yield name, build_component(node, Executor, "executor")
+        except ConfigError as error:
+            print(f"{name}: left out: {error}")
+
+
+def _timed(executor: Executor, store: Store) -> tuple[float, float]:
+    """Seconds until the first stage has ended, and from then to the end of the last."""
+    first = Trivial(0)
+    stages = [first, *(Trivial(number, first) for number in range(1, _N_STAGES))]
+    started = time.perf_counter()
+    ended = []
+    for run in run_stages(stages, store, executor, _N_WORKERS, folder=store.root.parent):
+        assert not run.failed, run.error
+        ended.append(time.perf_counter())
+    return ended[0] - started, ended[-1] - ended[0]
