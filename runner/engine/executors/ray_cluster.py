@@ -3,6 +3,8 @@
 import logging
 import os
 import signal
+import socket
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,6 +38,7 @@ _OBJECTS_BYTES = 128 << 20
 """Room for what goes through Ray: keys, and the stages once."""
 
 _SAID_AFTER_S = 1.0
+_ANSWERS_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ class _Joined(Workers):
 
 def _join(address: str, n_workers: int) -> None:
     """Raises ConfigError."""
+    _see_that_it_answers(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported of a cluster that we start
     import ray
 
@@ -126,6 +130,30 @@ def _join(address: str, n_workers: int) -> None:
             raise ConfigError(f"executor.address={address}: {_first_line(error)}. {_remedy(address)}") from error
     # What the nodes tell of a worker that died is told in our words, with its stage.
     ray._private.worker.print_to_stdstream = lambda data, ignore_prefix: None
+
+
+def _see_that_it_answers(address: str) -> None:
+    """Raises ConfigError: Ray itself would try for ever."""
+    named = _named(address)
+    host, _, port = named.rpartition(":")
+    if not port.isdecimal() or "//" in host:
+        return  # whatever it is, Ray says what is wrong with it
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_WITHIN_S).close()
+    except OSError as error:
+        what = "" if address == named else f", which is {named}"
+        raise ConfigError(
+            f"executor.address={address}{what}: no Ray cluster answers there ({error.strerror or error}). "
+            f"{_remedy(address)}"
+        ) from error
+
+
+def _named(address: str) -> str:
+    """HOST:PORT, as far as it is written anywhere."""
+    if address != "auto":
+        return address
+    noted = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir())) / "ray" / "ray_current_cluster"  # by `ray start`
+    return os.environ.get("RAY_ADDRESS", "") or (noted.read_text().strip() if noted.is_file() else "")
 
 
 def _first_line(error: Exception) -> str:

@@ -165,7 +165,7 @@ class Places:
             elif refusal := self._acceptance.refusal(place.node, found):
                 self._refuse(place.node, refusal)
             else:
-                self.arriving[place.actor.settle_in.remote(self._luggage, self._desk)] = place
+                self.arriving[place.actor.settle_in.remote(self._luggage, self._desk, place.room.cpus)] = place
 
     def end(self, place: Place) -> None:
         """Ends a worker, whatever it does."""

@@ -45,13 +45,17 @@ class RayWorker:
 
         return Whereabouts(versions_of_results(packages), probe is None or _holds(probe))
 
-    def settle_in(self, luggage: bytes, desk: Any) -> None:
-        """Takes the stages and the store, pickled, and begins to pass on warnings. Raises StoreError."""
+    def settle_in(self, luggage: bytes, desk: Any, n_threads: int) -> None:
+        """Takes the stages and the store, pickled, and begins to pass on warnings. Libraries use so many threads.
+        Raises StoreError.
+        """
         import logging
 
+        from components.threads import allot_threads
         from runner.engine.executors.ray_cluster_desk import DeskGate, ToDesk
         from runner.engine.worker import Worker
 
+        allot_threads(n_threads)
         logging.getLogger().addHandler(ToDesk(desk))
         self._stages, store = pickle.loads(luggage)  # noqa: S301 - what the command has pickled
         self._worker = Worker(store, DeskGate(desk))

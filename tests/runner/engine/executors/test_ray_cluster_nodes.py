@@ -1,17 +1,21 @@
 """What nodes have to offer, and which of them results may come from."""
 
+import socket
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from components.errors import ConfigError
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.acceptance import differences
 from runner.engine.executors.ray_cluster import RayCluster
 from runner.engine.executors.ray_cluster_nodes import Acceptance, Node, fits, share_of, without
 from runner.engine.executors.ray_cluster_worker import RayWorker, Whereabouts
+from runner.engine.schedule import run_stages
 from runner.engine.stage import Resources
 from runner.engine.store import Store
+from tests.extras import skip_without
 from tests.runner.engine.fake_stages import Adder, Sum
 
 
@@ -103,3 +107,14 @@ class TestTheSettings:
     def test_name_kinds_of_stages(self) -> None:
         (mistake,) = RayCluster("auto", {"vektors": Resources(4)}).check()
         assert "resources.vektors" in mistake
+
+    def test_name_a_cluster_that_answers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        skip_without("ray", extra="ray")
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{unused.getsockname()[1]}"
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        with pytest.raises(
+            ConfigError, match=f"executor.address=auto, which is {address}: no Ray cluster answers there"
+        ):
+            list(run_stages([Sum(Adder())], Store(tmp_path), RayCluster("auto")))
