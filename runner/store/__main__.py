@@ -156,17 +156,20 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command; returns its exit code (2 for a store that is not there or cannot be read)."""
+    """Runs one command; returns its exit code (2 for a store that is not there, or cannot be read or changed)."""
     options = _parser().parse_args(arguments)
     console = make_console()
     if not (options.store_dir / "store.json").is_file():
         say_error(f"{options.store_dir}: no store here; name one with --store-dir")
         return 2
     try:
-        store = Store(options.store_dir)
+        return _run(options, Store(options.store_dir), console)
     except StoreError as error:
         say_error(error)
         return 2
+
+
+def _run(options: argparse.Namespace, store: Store, console: Console) -> int:
     if options.command == "ls":
         return _ls(store, console)
     if options.command == "verify":

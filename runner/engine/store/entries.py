@@ -336,12 +336,19 @@ class Store:
         self._take_away(entry.folder, entry.manifest)
 
     def _take_away(self, folder: Path, manifest: Manifest | None) -> None:
-        """Removes a folder that has this manifest, or (None) no readable one. Another gets its place back."""
+        """Removes a folder that has this manifest, or (None) no readable one. Another gets its place back. Raises
+        StoreError.
+        """
         removed = self.root / "tmp" / uuid.uuid4().hex
         try:
             folder.replace(removed)
         except FileNotFoundError:  # another process was faster
             return
+        except OSError as error:
+            raise StoreError(
+                f"{folder}: cannot be removed: {error.strerror or error}. Remove it as the user who made it, or choose "
+                "another run.store_dir"
+            ) from error
         found = self._manifest_in(removed, folder)
         if found and found != manifest:
             with suppress(OSError):  # unless a third one has taken it

@@ -1,3 +1,4 @@
+import errno
 import os
 import time
 from pathlib import Path
@@ -196,6 +197,22 @@ class TestMissingStore:
         (store.root / "store.json").write_text('{"format": 4}')
         assert run(store, "verify") == 2
         assert "format 4" in capsys.readouterr().err
+
+
+def test_what_cannot_be_removed_is_named(
+    store: Store, chunks: Entry, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A result of another user."""
+
+    def refuse(path: Path, _: Path) -> Path:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    flip_a_byte(chunks.folder / "data")
+    monkeypatch.setattr(Path, "replace", refuse)
+    for command in (["verify", "--delete"], ["prune", "--older-than-days", "0"]):
+        assert run(store, *command) == 2
+        said = capsys.readouterr().err
+        assert f"{chunks.folder}: cannot be removed: Permission denied. Remove it as the user who made it" in said
 
 
 class TestBesideRunningSweeps:
