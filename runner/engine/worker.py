@@ -127,19 +127,30 @@ class Worker:
                 raise StageFailed(_failure(stage, error)) from error
             self._make_inputs_again(stage)
             return self._make(stage, report, n_tries - 1)
-        except (StoreError, BudgetReached):
+        except BudgetReached:
+            raise
+        except StoreError:
+            if made := self._made_by_another(stage):
+                return made
             raise
         except SystemExit as ended:  # `sys.exit` in somebody's component ends its stage, not the sweep
             told = ComponentError(f"a component called sys.exit({ended.code!r}), wanted an exception that says why")
             told.__cause__ = ended
             raise StageFailed(_failure(stage, told)) from told
         except Exception as error:
+            if made := self._made_by_another(stage):
+                return made
             raise StageFailed(_failure(stage, error)) from error
         entry = self._keep(stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _WORTH_SYNCING_S)
         if not entry.is_new:  # another process was first, and its result stays: ours counts as never made
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
         self._cache.put(stage, result, entry.n_bytes)
         return StageRun(stage.key, stage.kind, elapsed)
+
+    def _made_by_another(self, stage: AnyStage) -> StageRun | None:
+        """Who believed this process gone, has made the result in the meantime, and removed the half-done work."""
+        entry = self._store.find_again(stage.kind, stage.key)
+        return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True) if entry else None
 
     def _keep(self, stage: AnyStage, parts: Parts, seconds: float, *, partial: bool, synced: bool) -> Entry:
         try:

@@ -1,5 +1,6 @@
 """The search by embedding: fit, embed, index, search."""
 
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -242,9 +243,12 @@ class BuiltVectorIndex(Stage[Parts]):
             return []
 
     def _place(self, run: Run, part: SubCorpus) -> Path:
-        """A folder for what one index writes, with a name that no other has."""
-        place = run.workspace / (self.key if part.number is None else f"{self.key}-{part.number}")
-        place.mkdir(exist_ok=True)
+        """A folder for what one index writes, with a name that no other index has. It is in one that no other process
+        has, which may be building the same.
+        """
+        name = self.key if part.number is None else f"{self.key}-{part.number}"
+        place = run.workspace / uuid.uuid4().hex / name
+        place.mkdir(parents=True)
         return place
 
 

@@ -8,8 +8,9 @@ import logging
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,12 +62,11 @@ def joined_blocks(path: Path, blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """
     n_rows, row = sum(map(len, blocks)), blocks[0].shape[1:]
     descr = np.lib.format.dtype_to_descr(blocks[0].dtype)
-    with keeping("half-done work", path.parent), path.open("wb") as file:
+    with _unfinished(path) as file:
         np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": (n_rows, *row)})
         for block in blocks:
             file.write(np.ascontiguousarray(block).data)
-    whole: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return whole
+    return _mapped(path)
 
 
 def scattered_blocks(path: Path, n_rows: int, blocks: Iterable[tuple[NDArray[np.int32], NDArray[Any]]]) -> NDArray[Any]:
@@ -74,7 +74,7 @@ def scattered_blocks(path: Path, n_rows: int, blocks: Iterable[tuple[NDArray[np.
     `n_rows`. Raises StoreError.
     """
     is_begun = False
-    with keeping("half-done work", path.parent), path.open("wb") as file:
+    with _unfinished(path) as file:
         for rows, block in blocks:
             width = block.dtype.itemsize * int(np.prod(block.shape[1:]))
             if not is_begun:
@@ -87,8 +87,28 @@ def scattered_blocks(path: Path, n_rows: int, blocks: Iterable[tuple[NDArray[np.
                 if len(run):
                     file.seek(first + int(rows[run[0]]) * width)
                     file.write(np.ascontiguousarray(block[run[0] : run[-1] + 1]).data)
-    whole: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return whole
+    return _mapped(path)
+
+
+@contextmanager
+def _unfinished(path: Path) -> Iterator[BinaryIO]:
+    """A file that gets its name when it is whole: another process may have mapped the one of that name, or linked it
+    into the store, if both make one result.
+    """
+    temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
+    with keeping("half-done work", path.parent):
+        try:
+            with temporary.open("wb") as file:
+                yield file
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    with keeping("half-done work", path.parent):
+        whole: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        return whole
 
 
 def damaged_blocks(folder: Path) -> list[Path]:

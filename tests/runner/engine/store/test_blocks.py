@@ -9,7 +9,7 @@ import pytest
 
 from components.errors import StoreError
 from runner.engine.store import files
-from runner.engine.store.blocks import read_block, read_blocks, write_block
+from runner.engine.store.blocks import joined_blocks, read_block, read_blocks, scattered_blocks, write_block
 
 VALUE = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -72,3 +72,26 @@ def test_a_full_disk_is_a_clear_error_and_leaves_nothing(
     with pytest.raises(StoreError, match="the disk is full"):
         write_block(tmp_path, "0-2", VALUE)
     assert list(tmp_path.iterdir()) == []
+
+
+class TestJoined:
+    def join(self, path: Path, values: list[np.ndarray]) -> np.ndarray:
+        return joined_blocks(path, values)
+
+    def scatter(self, path: Path, values: list[np.ndarray]) -> np.ndarray:
+        rows = np.arange(sum(map(len, values)), dtype=np.int32)
+        ends = np.cumsum([len(value) for value in values])
+        return scattered_blocks(path, len(rows), zip(np.split(rows, ends[:-1]), values, strict=True))
+
+    @pytest.mark.parametrize("how", ["join", "scatter"])
+    def test_one_that_another_process_makes_too_is_not_changed_under_those_who_map_it(
+        self, tmp_path: Path, how: str
+    ) -> None:
+        path, kept = tmp_path / "vectors.npy", tmp_path / "kept.npy"
+        first = getattr(self, how)(path, [VALUE, VALUE])
+        os.link(path, kept)  # as the store keeps it
+        second = getattr(self, how)(path, [VALUE + 1])
+        np.testing.assert_array_equal(first, np.concatenate([VALUE, VALUE]))
+        np.testing.assert_array_equal(np.load(kept), np.concatenate([VALUE, VALUE]))
+        np.testing.assert_array_equal(second, VALUE + 1)
+        assert sorted(file.name for file in tmp_path.iterdir()) == ["kept.npy", "vectors.npy"]

@@ -307,6 +307,17 @@ class TestFirstWriter:
         worker.run(follower)
         assert read_or_make(follower, store) == 42
 
+    def test_one_whose_half_done_work_another_removed_reports_the_result_of_that(self, store: Store) -> None:
+        def lose_the_workspace(stage: Sum, run: Run) -> int:
+            folder = run.workspace
+            other = Store(store.root)
+            other.write(stage.kind, stage.key, {"number": 41}, seconds=7.5, made_from={})
+            other.discard_workspace(stage.key)
+            return int((folder / "half").read_text())
+
+        stage = Sum(compute=lose_the_workspace)
+        assert Worker(store).run(stage) == StageRun(stage.key, "sum", seconds=7.5, reused=True)
+
 
 class TestHandingOver:
     def test_another_process_gets_it_as_it_was_opened(self, store: Store) -> None:
