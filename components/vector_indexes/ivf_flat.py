@@ -36,7 +36,7 @@ class IvfFlat:
     same vectors always give the same lists. Source: Sivic and Zisserman 2003, "Video Google"; Jegou et al. 2011.
 
     FAISS's own index of this kind is in memory as a whole while it is built. Here the vectors lie in a file, list by
-    list: memory holds about 50 bytes per vector while they are sorted, and a block of vectors at a time.
+    list: memory holds about 30 bytes per vector while they are sorted, and a block of vectors at a time.
     """
 
     n_lists: int | None = None

@@ -103,7 +103,7 @@ class Qdrant:
                     self._upload(client, name, vectors)
                 self._wait_for_graph(client, name)
                 if (n := _n_vectors(client, name)) != len(vectors):
-                    raise ComponentError(f"{self._place(name)}: {n} vectors came, {len(vectors)} were sent")
+                    raise ComponentError(f"{self._place(name)} has {n} vectors, {len(vectors)} were sent")
         return {"collection": np.array(name), "n_vectors": np.array(len(vectors) if vectors.size else 0)}
 
     def _make_collection(self, client: "QdrantClient", name: str, n_dimensions: int) -> None:
@@ -150,7 +150,7 @@ class Qdrant:
             n = _n_vectors(client, name)
         if n == n_wanted:
             return []
-        return [f"{self._place(name)}: " + ("is not there" if n is None else f"has {n} vectors, wanted {n_wanted}")]
+        return [f"{self._place(name)} {'is not there' if n is None else f'has {n} vectors, wanted {n_wanted}'}"]
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
         """The `depth` nearest by inner product. Raises DamagedEntryError if the collection is not as it was built, and
@@ -160,7 +160,7 @@ class Qdrant:
         if not vectors.size or not len(queries):
             return empty_hits(len(queries), depth)
         if lost := self.lost(index):
-            raise DamagedEntryError("; ".join(lost))
+            raise DamagedEntryError(f"{'; '.join(lost)}; a sweep with this index makes it again")
         candidates = np.full((len(queries), min(depth + BEYOND, len(vectors))), -1, dtype=np.int32)
         with self._talking() as client:
             for first in range(0, len(queries), _QUERIES_AT_ONCE):

@@ -100,9 +100,9 @@ def test_a_collection_that_is_not_as_it_was_built_is_damaged(
     made = index.build(VECTORS, place(tmp_path))
     assert index.lost(made) == []
     del server.collections["rag-grid-abc"].points[3]
-    assert index.lost(made) == [f"the collection rag-grid-abc at {server.url}: has 699 vectors, wanted 700"]
+    assert index.lost(made) == [f"the collection rag-grid-abc at {server.url} has 699 vectors, wanted 700"]
     server.collections.clear()
-    with pytest.raises(DamagedEntryError, match=r"rag-grid-abc at http.*: is not there"):
+    with pytest.raises(DamagedEntryError, match=r"rag-grid-abc at http.* is not there; a sweep"):
         index.search(made, VECTORS, QUERIES, 5)
 
 
