@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 
 from components.datasets.csv_file import read_csv
-from components.datasets.file_content import Entry, FileContent, ReadingOptions
+from components.datasets.file_content import Entry, EntryColumns, FileContent, ReadingOptions
 from components.datasets.html_text import read_html
 from components.datasets.json_documents import EXPECTED as _EXPECTED_FILE
 from components.datasets.json_documents import read_json_documents, read_json_in_folder
@@ -90,6 +90,11 @@ def _is_json(file: Path, options: ReadingOptions) -> bool:
 
 
 def _as_documents(contents: Mapping[str, FileContent]) -> Documents:
+    if len(contents) == 1:
+        ((name, content),) = contents.items()
+        if isinstance(columns := content.entries, EntryColumns):
+            ids = [name + part for part in columns.parts]
+            return Documents(ids, columns.titles, columns.texts, columns.metadata if any(columns.metadata) else ())
     found = [(name, entry) for name, content in contents.items() for entry in content.entries]
     metadata = [entry.metadata for _, entry in found]
     return Documents(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,28 @@ class Entry(NamedTuple):
     title: str
     text: str
     metadata: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True)
+class EntryColumns(Sequence[Entry]):
+    """Many documents of a file as columns of equal length, whose texts may lie on the disk."""
+
+    parts: Sequence[str]
+    titles: Sequence[str]
+    texts: Sequence[str]
+    metadata: Sequence[Mapping[str, str]]
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return Entry(self.parts[index], self.titles[index], self.texts[index], self.metadata[index])
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from functools import cached_property
 
 from components.datasets.json_fields import Record, as_list, as_record, optional_text, required_text
 from components.errors import DataError
@@ -17,8 +18,12 @@ class GivenPassages:
     def __init__(self, texts: Mapping[str, str]) -> None:
         """`texts` are those of the corpus by id: a passage with the text of a document is that document."""
         self._texts = texts
-        self._id_of = {text.strip(): document_id for document_id, text in texts.items()}
         self._added: dict[str, tuple[str, str]] = {}
+
+    @cached_property
+    def _id_of(self) -> dict[str, str]:
+        """Of the corpus, once a passage comes as a text."""
+        return {text.strip(): document_id for document_id, text in self._texts.items()}
 
     @property
     def added(self) -> Documents:
@@ -61,6 +66,8 @@ class GivenPassages:
 
 def joined(documents: Documents, passages: Documents) -> Documents:
     """The documents with passages behind them, which have no metadata."""
+    if not len(passages):
+        return documents
     metadata = [*documents.metadata, *({} for _ in passages.ids)] if documents.metadata else ()
     return Documents(
         [*documents.ids, *passages.ids],

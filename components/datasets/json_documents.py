@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from components.datasets.file_content import Entry, FileContent, ReadingOptions
+from components.datasets.file_content import EntryColumns, FileContent, ReadingOptions
 from components.datasets.json_fields import (
     Record,
     as_record,
@@ -18,10 +19,20 @@ from components.datasets.json_fields import (
 )
 from components.datasets.json_files import read_json
 from components.datasets.reading import read_lines
+from components.datasets.texts_on_disk import GatheredTexts
 
 EXPECTED = 'documents as JSON Lines, {"text"} with "id", "title" and "metadata" if there are any'
 _EXPECTED_LIST = 'documents as JSON, a list of {"text"} with "id", "title" and "metadata" if there are any'
 _ID_DIGITS = 12
+_NO_FACTS: Mapping[str, str] = {}
+"""One for all documents that say nothing besides."""
+
+
+@dataclass(frozen=True)
+class JsonContent(FileContent):
+    """Documents that may be many."""
+
+    entries: EntryColumns
 
 
 def read_json_documents(file: Path) -> FileContent:
@@ -38,7 +49,7 @@ def read_json_in_folder(file: Path, options: ReadingOptions) -> FileContent:
     if first is None or "text" not in first[1]:
         return FileContent([], {"n_json_files_without_texts": 1})
     content = _documents(chain([first], records))
-    return FileContent([entry._replace(part=f"/{entry.part}") for entry in content.entries], content.counts)
+    return FileContent(replace(content.entries, parts=[f"/{part}" for part in content.entries.parts]), content.counts)
 
 
 def _records(file: Path) -> Iterator[tuple[str, Record]]:
@@ -60,10 +71,13 @@ def _begins_with_a_line(file: Path) -> bool:
         return False
 
 
-def _documents(records: Iterable[tuple[str, Record]]) -> FileContent:
+def _documents(records: Iterable[tuple[str, Record]]) -> "JsonContent":
     made_of_text: set[str] = set()
     n_repeated = 0
-    entries: list[Entry] = []
+    ids: list[str] = []
+    titles: list[str] = []
+    metadata: list[Mapping[str, str]] = []
+    texts = GatheredTexts()
     for where, record in records:
         text = required_text(record, "text", where)
         own_id = required_id(record, where) if record.get("id") is not None else ""
@@ -73,6 +87,9 @@ def _documents(records: Iterable[tuple[str, Record]]) -> FileContent:
                 n_repeated += 1
                 continue
             made_of_text.add(own_id)
-        title, facts = optional_text(record, "title", where), optional_facts(record, "metadata", where)
-        entries.append(Entry(own_id, title, text, facts))
-    return FileContent(entries, {"n_documents_repeated": n_repeated})
+        ids.append(own_id)
+        titles.append(optional_text(record, "title", where))
+        metadata.append(optional_facts(record, "metadata", where) or _NO_FACTS)
+        texts.append(text)
+    entries = EntryColumns(ids, titles, texts.all(), metadata)
+    return JsonContent(entries, {"n_documents_repeated": n_repeated})

@@ -14,6 +14,7 @@ from components.datasets.jsonl_samples import read_samples
 from components.datasets.labels import name_mistakes
 from components.datasets.reading import require_file, sha256_of_files
 from components.datasets.sampling import limit_mistakes
+from components.datasets.texts_on_disk import TextsById
 from components.errors import ConfigError, DataError
 from components.fields import added_later, runtime_only
 from components.records import Benchmark, Documents
@@ -81,7 +82,7 @@ class Jsonl:
 
     def load_over(self, documents: Documents, counts: Mapping[str, int | str]) -> Benchmark:
         """The questions up to the limit, over documents that were read before. Raises DataError."""
-        own = read_samples(Path(self.samples), dict(zip(documents.ids, documents.texts, strict=True)))
+        own = read_samples(Path(self.samples), TextsById(documents.ids, documents.texts))
         if not self.documents and not own.passages:
             raise DataError(
                 f"{self.samples}: dataset.documents is empty, and no question brings passages; wanted "

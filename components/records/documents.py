@@ -2,9 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class TextRows(Sequence[str]):
+    """Some of the texts of a sequence, looked up when they are asked for: it may read them from a disk."""
+
+    def __init__(self, texts: Sequence[str], rows: Sequence[int]) -> None:
+        self._texts, self._rows = texts, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self._texts[row] for row in self._rows[index]]
+        return self._texts[self._rows[index]]
 
 
 @dataclass(frozen=True)
@@ -25,10 +45,11 @@ class Documents:
     def at(self, rows: Sequence[int]) -> "Documents":
         """Some of them, in the order of `rows`, with metadata only if one of these has any."""
         metadata = [self.metadata[row] for row in rows] if self.metadata else []
+        held = isinstance(self.texts, list | tuple)
         return Documents(
             [self.ids[row] for row in rows],
             [self.titles[row] for row in rows],
-            [self.texts[row] for row in rows],
+            [self.texts[row] for row in rows] if held else TextRows(self.texts, rows),
             metadata if any(metadata) else (),
         )
 
