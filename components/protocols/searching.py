@@ -27,9 +27,8 @@ class VectorIndex(Component, Protocol):
         """An index over float32[n, d], which may be mapped from a file, as named arrays; {} where the vectors
         themselves are the index.
 
-        `place` is a folder for large arrays: those that are mapped from .npy files in it are kept without a copy. It is
-        this index's own, as is its name, which is the same whenever the index is built; a build that was broken off may
-        have left files there.
+        `place` is an empty folder for large arrays: those that are mapped from .npy files in it are kept without a
+        copy. No other index has its name, which is the same whenever this one is built.
         """
 
     def search(self, index: Arrays, vectors: NDArray[np.float32], queries: NDArray[np.float32], depth: int) -> Hits:
