@@ -30,12 +30,15 @@ class CorpusTexts:
 def corpus_texts(cell: CellResult, sweep_folder: Path) -> CorpusTexts:
     """The corpus that a cell searched, as it was before refining. Raises DataError if it is not kept (any more)."""
     key = cell.dataset.get("corpus", "")
-    configured = Path(cell.config.get("run", {}).get("store_dir", ""))
-    roots = [root for root in (configured, sweep_folder.parent / "store") if (root / "store.json").is_file()]
-    for root in roots if key else []:
+    from runner.engine.store import is_bucket
+
+    run = cell.config.get("run", {})
+    tried = [str(run.get("store_dir", "")), str(sweep_folder.parent / "store")]
+    stores = [store for store in tried if is_bucket(store) or (Path(store) / "store.json").is_file()]
+    for store in stores if key else []:
         with suppress(StoreError):  # it is not there, or damaged: another run mends it
-            return _kept(root.resolve(), key)
-    looked = ", ".join(map(str, roots)) or f"{configured}, {sweep_folder.parent / 'store'} (no store there)"
+            return _kept(store if is_bucket(store) else str(Path(store).resolve()), str(run.get("cache_dir", "")), key)
+    looked = ", ".join(stores) or f"{', '.join(tried)} (no store there)"
     raise DataError(
         f"{cell.cell_id}: the texts of its documents are not kept: no corpus {key[:12] or 'named in cell.json'} in "
         f"{looked}. Give the sweep's command again (it computes only what is missing), or run this where its store is"
@@ -43,12 +46,12 @@ def corpus_texts(cell: CellResult, sweep_folder: Path) -> CorpusTexts:
 
 
 @lru_cache(maxsize=2)
-def _kept(root: Path, key: str) -> CorpusTexts:
-    from runner.engine.store import Store
+def _kept(store: str, cache_dir: str, key: str) -> CorpusTexts:
+    from runner.engine.store import open_store
 
-    entry = Store(root).find("corpus", key)
+    entry = open_store(store, cache_dir).find("corpus", key)
     if entry is None:
-        raise StoreError(f"{root}: no corpus {key}")
+        raise StoreError(f"{store}: no corpus {key}")
     return CorpusTexts(entry.part("documents"))
 
 

@@ -87,7 +87,7 @@ def make_plan(wanted: Sequence[tuple[AnyStage, int]], store: Store) -> Plan:
             stages.setdefault(stage.key, stage)
             turns.setdefault(stage.key, turn)
             asked[stage.kind] += n_cells
-    kept = {key for key, stage in stages.items() if store.find(stage.kind, key)}
+    kept = {key for key, stage in stages.items() if store.is_kept(stage.kind, key)}
     needed = _needed([last for last, _ in wanted], kept)
     levels = _levels(stages.values())
     return Plan(
@@ -223,7 +223,7 @@ class _ReadingAhead(_CountingRun):
 
     def read(self, stage: Stage[T]) -> T:
         """The result of an input."""
-        if self._store.find(stage.kind, stage.key):
+        if self._store.is_kept(stage.kind, stage.key):
             return super().read(stage)
         if stage.key not in self._made:
             # In a run of its own: what it would ask for is counted where it is wanted itself.

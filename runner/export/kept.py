@@ -11,7 +11,7 @@ from components.protocols import Examples
 from components.records import Sample
 from runner.engine.identity import key_of
 from runner.engine.stage import Stage
-from runner.engine.store import Entry, Store
+from runner.engine.store import Entry, is_bucket, open_store
 from runner.pipeline.data import load_data
 from runner.pipeline.partition import CorpusPartition
 from runner.pipeline.sample_codec import decode_samples
@@ -27,14 +27,13 @@ class ExportStore:
         """`store_dir` None is for the one that the configuration names, or the one beside the sweep. Raises DataError
         if there is none.
         """
-        named = Path(result.config["run"]["store_dir"])
-        tried = [store_dir] if store_dir else [named, sweep_dir.parent / named.name]
-        root = next((path for path in tried if (path / "store.json").is_file()), None)
-        if root is None:
-            raise DataError(
-                f"{' and '.join(dict.fromkeys(map(str, tried)))}: no store is there; name the sweep's by --store"
-            )
-        self._store = Store(root)
+        run = result.config["run"]
+        named = str(run["store_dir"])
+        tried = [str(store_dir)] if store_dir else [named, str(sweep_dir.parent / Path(named).name)]
+        store = next((each for each in tried if is_bucket(each) or (Path(each) / "store.json").is_file()), None)
+        if store is None:
+            raise DataError(f"{' and '.join(dict.fromkeys(tried))}: no store is there; name the sweep's by --store")
+        self._store = open_store(store, str(run.get("cache_dir", "")))
         self._result = result
         self._again = shlex.join(["python", "-m", "runner", *result.overrides])
 

@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         items = read_labels(options.labels)
         config = compose_config([f"judge={options.judge}", *options.overrides])
         graders = graders_of(config, items)
-        store = open_store(config["run"]["store_dir"])
+        store = open_store(config["run"]["store_dir"], config["run"]["cache_dir"])
         rated = [rating for grader in graders.values() for rating in rate(grader, items, store)]
         cells = held_against_labels(find_sweep(options.sweep), graders, items) if options.sweep else []
         report = {**_report(rated, items), "cells": [_cell_entry(each) for each in cells]}

@@ -75,7 +75,7 @@ def _judged(
     )
     graders = graders_of(config, items)
     _require_same_wording(graders.values(), manifest)
-    store = open_store(config["run"]["store_dir"])
+    store = open_store(config["run"]["store_dir"], config["run"]["cache_dir"])
     return [rated for grader in graders.values() for rated in rate(grader, items, store)]
 
 

@@ -124,7 +124,7 @@ class Sweep:
         # A component may change the working directory: paths are relative to what it is now.
         self._sweep_dir = self._shown_dir.absolute()
         self._started = _now()
-        self._store = open_store(cell.run.store_dir, run_id=uuid.uuid4().hex)
+        self._store = open_store(cell.run.store_dir, cell.run.cache_dir, uuid.uuid4().hex)
         # What one command spends, in all batches of the sweep and all of its workers.
         ledger = self._sweep_dir / (".spent" if is_part else f".spent-{os.getpid()}")
         self._gate = SharedGate(self._store.limits, ledger, self._run.budget, cell.prices)

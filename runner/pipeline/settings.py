@@ -22,6 +22,7 @@ from components.protocols import (
     Tokenizer,
 )
 from runner.engine.spending import Budget
+from runner.engine.store.bucket.address import address_mistakes
 from runner.pipeline.partition import DOCUMENTS_PER_BLOCK
 
 M = TypeVar("M", bound=Metric)
@@ -160,7 +161,7 @@ class RunSettings:
     thinks right. `headline` is the metric that ranks the cells; "" for the usual one. `max_requests`, `max_tokens` and
     `max_cost` are the most that models are asked for and paid, by all processes of the sweep. `report` has the finished
     sweep write its report, as `python -m analysis report` does. Corpora are worked on in blocks of
-    `documents_per_block` at most.
+    `documents_per_block` at most. `store_dir` is a folder, or a bucket ("s3://...") that is read from `cache_dir`.
     """
 
     results_dir: str
@@ -178,6 +179,7 @@ class RunSettings:
     max_cost: float | None = None
     report: bool = False
     documents_per_block: int = DOCUMENTS_PER_BLOCK
+    cache_dir: str = "results/cache"
 
     is_axis: ClassVar[bool] = False
 
@@ -193,6 +195,7 @@ class RunSettings:
             for name in self.plugins
             if not all(part.isidentifier() for part in name.split(".")) or not _is_there(name.partition(".")[0])
         ]
+        mistakes += [f"store_dir: {mistake}" for mistake in address_mistakes(self.store_dir)]
         folder = Path(self.results_dir).resolve()
         if not self.results_dir.strip() or folder == folder.parent:
             mistakes.append(f"results_dir: got {self.results_dir!r}, wanted a folder of its own, e.g. results")

@@ -77,7 +77,7 @@ class Making:
         """Raises StoreError."""
         self._settings = settings
         self._announce = announce
-        self.store = open_store(settings.run.store_dir, run_id=uuid.uuid4().hex)
+        self.store = open_store(settings.run.store_dir, settings.run.cache_dir, uuid.uuid4().hex)
         self._ledger = self.store.root / "tmp" / f"spent-{self.store.run_id}"
         self._evidence: list[Evidence] = []
         self._gate = SharedGate(self.store.limits, self._ledger, settings.budget, settings.prices)

@@ -11,6 +11,7 @@ from components.testset.near_duplicates import NearDuplicates
 from components.testset.protocols import Gate, Task, TopicSource
 from components.testset.topics.voting import TopicVoting
 from runner.engine.spending import Budget
+from runner.engine.store.bucket.address import address_mistakes
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,11 @@ class GenerationRun:
     plan_only: bool = False
     progress: bool = True
     plugins: tuple[str, ...] = ()
+    cache_dir: str = "results/cache"
+
+    def check(self) -> list[str]:
+        """An address that is that of no bucket."""
+        return [f"store_dir: {mistake}" for mistake in address_mistakes(self.store_dir)]
 
 
 @dataclass(frozen=True)

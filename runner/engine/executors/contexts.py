@@ -22,6 +22,7 @@ def fork_or_spawn() -> BaseContext:
         os.name == "posix"
         and threading.active_count() - heartbeat.n_threads == 1  # that one rests meanwhile
         and "torch" not in sys.modules
+        and "obstore" not in sys.modules  # its threads are not Python's
         and all(library["user_api"] != "openmp" for library in threadpool_info())
     )
     return multiprocessing.get_context("fork") if is_safe else SpawnWithoutMain()

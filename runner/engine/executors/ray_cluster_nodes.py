@@ -73,18 +73,22 @@ class Acceptance:
 
     def __init__(self, stages: Iterable[AnyStage], store: Store) -> None:
         self.packages = users_packages(stages)
-        self.probe = Probe(store.root / "tmp" / f"ray-{uuid.uuid4().hex}", uuid.uuid4().hex)
+        path = store.root / "tmp" / f"ray-{uuid.uuid4().hex}"
+        self.probe = None if store.is_cache else Probe(path, uuid.uuid4().hex)
         self._store = store
         self._versions = versions_of_results(self.packages)
 
     def open(self) -> None:
-        """Puts a file into the store that nodes are asked for. Raises StoreError."""
+        """Puts a file into the store that nodes are asked for: if it is a folder. Raises StoreError."""
+        if self.probe is None:
+            return
         with keeping("a file that its nodes look for", self._store.root):
             self.probe.path.write_text(self.probe.content, encoding="utf-8")
 
     def close(self) -> None:
         """Takes it away again."""
-        self.probe.path.unlink(missing_ok=True)
+        if self.probe:
+            self.probe.path.unlink(missing_ok=True)
 
     def refusal(self, node: Node, found: Whereabouts) -> str:
         """Why a node is not used; "" if it may be."""

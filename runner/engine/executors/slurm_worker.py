@@ -55,7 +55,7 @@ class Left(StrEnum):
 class Assignment:
     """What a job is given: the `folder` of the queue and its name there. `work` holds the pickled stages, store and
     gate, which the worker process alone opens; `versions` are those of the driver, the user's own `packages` among
-    them, and `store_probe` is a file in its store. Libraries use at most `n_threads`.
+    them, and `store_probe` is a file in its store (None: it is no folder). Libraries use at most `n_threads`.
     """
 
     folder: Path
@@ -63,7 +63,7 @@ class Assignment:
     work: bytes
     packages: tuple[str, ...]
     versions: Mapping[str, str]
-    store_probe: Path
+    store_probe: Path | None
     n_threads: int
     silence_s: float
 
@@ -142,7 +142,7 @@ def _refusal(assignment: Assignment) -> str:
     if others := differences(versions_of_results(assignment.packages), assignment.versions):
         return f"{not_used}: {'; '.join(others)}. Results depend on these: install the same versions on all hosts"
     probe = assignment.store_probe
-    if not probe.exists():
+    if probe and not probe.exists():
         return (
             f"{not_used}: run.store_dir {probe.parents[1]} is not the same folder there. Give one that all hosts share "
             "and find at the same path"

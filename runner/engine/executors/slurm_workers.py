@@ -76,7 +76,7 @@ class SlurmWorkers(Workers):
         self._settings = settings
         self._work = pickle.dumps((dict(stages), store, gate))
         self._packages = users_packages(stages.values())
-        self._probe = store.root / "tmp" / f"slurm-{uuid.uuid4().hex}"
+        self._probe = None if store.is_cache else store.root / "tmp" / f"slurm-{uuid.uuid4().hex}"
         self._folder = sweep_dir / f".slurm-{uuid.uuid4().hex}"
         self._jobs = Jobs(settings, sweep_dir / "logs")
         self._stages: dict[int, AnyStage] = {}
@@ -101,7 +101,8 @@ class SlurmWorkers(Workers):
     def _submit_jobs(self, n_jobs: int) -> None:
         names = [str(self._n_submitted + number) for number in range(n_jobs)]
         self._n_submitted += n_jobs
-        self._probe.touch()
+        if self._probe:
+            self._probe.touch()
         for name in names:  # before anybody looks for them: an NFS client remembers that a file was not there
             for ending in ("runs", "life"):
                 journal_path(self._folder, name, ending).touch()
@@ -294,7 +295,8 @@ class SlurmWorkers(Workers):
         for job in self._ended_jobs:
             job.wait_for_end()
         self._ended_jobs.clear()
-        self._probe.unlink(missing_ok=True)
+        if self._probe:
+            self._probe.unlink(missing_ok=True)
         self._jobs.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
 

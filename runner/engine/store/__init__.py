@@ -16,7 +16,8 @@ readers nor writers need a lock for that, and locks only save work. A result who
 damaged: reading it raises `DamagedEntryError`, and the executor removes and recomputes it.
 """
 
+from runner.engine.store.bucket.address import is_bucket
 from runner.engine.store.entries import Entry, Manifest, Store
 from runner.engine.store.opening import open_store
 
-__all__ = ["Entry", "Manifest", "Store", "open_store"]
+__all__ = ["Entry", "Manifest", "Store", "is_bucket", "open_store"]

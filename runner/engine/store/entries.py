@@ -6,7 +6,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -30,6 +30,7 @@ from runner.engine.store.files import (
 from runner.engine.store.key_locks import leased, left_locks
 from runner.engine.store.leases import Leases
 from runner.engine.store.pair_scores import PairScores
+from runner.engine.store.remote import NO_REMOTE, Remote
 from runner.engine.store.replies import Replies
 from runner.engine.store.writers import Writers
 
@@ -70,6 +71,7 @@ class Entry:
     manifest: Manifest
     compared: set[str] = field(default_factory=set)
     is_new: bool = False
+    remote: Remote = field(default=NO_REMOTE, compare=False, repr=False)
 
     @property
     def n_bytes(self) -> int:
@@ -77,22 +79,37 @@ class Entry:
         return sum(size for _, size in self.manifest.files.values())
 
     def damages(self, files: Iterable[str] | None = None, *, contents: bool = True) -> list[str]:
-        """What of some (or all) files does not match the manifest; without `contents` only the sizes are compared."""
-        found = []
-        for name in self.manifest.files if files is None else files:
-            expected, size = self.manifest.files[name]
-            path = self.folder / name
-            try:
-                n_bytes = path.stat().st_size
-                if n_bytes != size:
-                    found.append(f"{name} has {n_bytes} bytes, the manifest says {size}")
-                elif contents and checksum(path) != expected:
-                    found.append(f"{name} does not match its checksum")
-            except FileNotFoundError:  # it may go at any moment, if the store is being pruned
-                found.append(f"{name} is missing")
-            except OSError as error:
-                found.append(f"{name} cannot be read ({error.strerror or error})")
+        """What of some (or all) files does not match the manifest; without `contents` only the sizes are compared. What
+        is brought from elsewhere mends what is damaged or missing here.
+        """
+        names = self.manifest.files if files is None else files
+        return [found for name in names if (found := self._mended_damage(name, contents=contents))]
+
+    def _mended_damage(self, name: str, *, contents: bool) -> str:
+        if not contents and self._waits_elsewhere(name):
+            return ""
+        found = self._damage(name, contents=contents)
+        if found and self.remote.bring(self.folder, self.manifest.files, name):
+            found = self._damage(name, contents=True)
         return found
+
+    def _waits_elsewhere(self, name: str) -> bool:
+        return self.remote.is_elsewhere(self.manifest.files, name) and not (self.folder / name).exists()
+
+    def _damage(self, name: str, *, contents: bool) -> str:
+        expected, size = self.manifest.files[name]
+        path = self.folder / name
+        try:
+            n_bytes = path.stat().st_size
+            if n_bytes != size:
+                return f"{name} has {n_bytes} bytes, the manifest says {size}"
+            if contents and checksum(path) != expected:
+                return f"{name} does not match its checksum"
+        except FileNotFoundError:  # it may go at any moment, if the store is being pruned
+            return f"{name} is missing"
+        except OSError as error:
+            return f"{name} cannot be read ({error.strerror or error})"
+        return ""
 
     def parts(self) -> "StoredParts":
         """The parts, each read when it is asked for. Raises DamagedEntryError then."""
@@ -161,10 +178,13 @@ class StoredParts(Mapping[str, Part]):
 class Store:
     """A store in a folder. Making one checks that the folder can be written and is of a format that is understood."""
 
-    def __init__(self, root: Path, run_id: str = "") -> None:
-        """`run_id` is the run that writes; "" for a reader. Raises StoreError."""
+    def __init__(self, root: Path, run_id: str = "", remote: Remote = NO_REMOTE) -> None:
+        """`run_id` is the run that writes; "" for a reader. With a `remote` the folder is a cache of what is there.
+        Raises StoreError.
+        """
         self.root = root
         self.run_id = run_id
+        self._remote = remote
         self.writers = Writers(root / "writers")
         self._found: dict[tuple[str, str], Entry] = {}
         self._unreadable: set[Path] = set()
@@ -182,9 +202,14 @@ class Store:
                 f"run.store_dir: cannot write in {root}: {error.strerror or error}; choose another run.store_dir"
             ) from error
 
-    def __reduce__(self) -> tuple[Callable[..., "Store"], tuple[Path, str]]:
+    def __reduce__(self) -> tuple[Callable[..., "Store"], tuple[object, ...]]:
         """As what it was opened with: what was found and read stays in this process."""
-        return Store, (self.root, self.run_id)
+        return Store, (self.root, self.run_id, self._remote)
+
+    @property
+    def is_cache(self) -> bool:
+        """Whether the folder is of this host alone, and what it holds is read from elsewhere."""
+        return self._remote is not NO_REMOTE
 
     def _check_format(self) -> None:
         path = self.root / "store.json"
@@ -214,11 +239,37 @@ class Store:
         checksums are compared only when a file is read.
         """
         if (kind, key) not in self._found:
-            entry = self._entry(self.folder(kind, key))
+            entry = self._current(self.folder(kind, key))
             if entry is None:
-                return self._entry(self.folder(kind, key, partial=True))
+                return self._current(self.folder(kind, key, partial=True))
             self._found[kind, key] = entry
         return self._found[kind, key]
+
+    def is_kept(self, kind: str, key: str) -> bool:
+        """Whether there is a usable result of this key: for plans, which ask for thousands and read few of them."""
+        return self._remote.holds(kind, key) or self.find(kind, key) is not None
+
+    def _current(self, folder: Path) -> Entry | None:
+        """The result that belongs in a folder, fetched if it is elsewhere."""
+        entry = self._entry(folder)
+        if entry and not self._remote.is_current(folder):
+            self._take_away(folder, entry.manifest)
+            entry = None
+        return entry or self._fetched(folder)
+
+    def _fetched(self, folder: Path) -> Entry | None:
+        temporary = self.root / "tmp" / uuid.uuid4().hex
+        try:
+            with keeping("a result", self.root):
+                if not self._remote.fetch(folder.parents[1].name, folder.name, temporary):
+                    return None
+                manifest = self._manifest_in(temporary, folder)
+                if manifest is None:
+                    self._remote.give_up(folder)
+                    return None
+                return self._move_in(temporary, Entry(folder, manifest, remote=self._remote))
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)  # gone already if it was moved to its place
 
     def find_again(self, kind: str, key: str) -> Entry | None:
         """As `find`, of what is there now: it may have been made anew since this process looked."""
@@ -234,7 +285,7 @@ class Store:
         will be computed again.
         """
         manifest = self._manifest_in(folder, folder)
-        return Entry(folder, manifest) if manifest else None
+        return Entry(folder, manifest, remote=self._remote) if manifest else None
 
     def _manifest_in(self, folder: Path, place: Path) -> Manifest | None:
         """That of a folder, if it belongs in a place."""
@@ -293,8 +344,8 @@ class Store:
                 path.write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
                 if synced:
                     sync(path)
-                own = Entry(self.folder(kind, key, partial=partial), manifest, set(files), is_new=True)
-                entry = self._move_in(temporary, own)
+                folder = self.folder(kind, key, partial=partial)
+                entry = self._keep(temporary, Entry(folder, manifest, set(files), is_new=True, remote=self._remote))
                 if synced and entry.is_new:
                     sync(entry.folder.parent)
         finally:
@@ -311,6 +362,13 @@ class Store:
             link_or_copy(mapped, path)
         else:
             write_part(path, value)
+
+    def _keep(self, temporary: Path, own: Entry) -> Entry:
+        """The entry that stays: `own`, or the sound one that another writer kept first. Raises OSError."""
+        while not self._remote.publish(own.manifest.kind, own.folder.name, temporary):
+            if first := self._fetched(own.folder):
+                return first
+        return self._move_in(temporary, own)
 
     def _move_in(self, temporary: Path, own: Entry) -> Entry:
         """The entry that stays: `own`, or the sound one that another writer put there first. Raises OSError."""
@@ -333,6 +391,7 @@ class Store:
         meantime stays.
         """
         self._found.pop((entry.manifest.kind, entry.manifest.key), None)
+        self._remote.give_up(entry.folder)
         self._take_away(entry.folder, entry.manifest)
 
     def _take_away(self, folder: Path, manifest: Manifest | None) -> None:
@@ -357,7 +416,13 @@ class Store:
 
     def lock(self, kind: str, key: str) -> AbstractContextManager[None]:
         """Held while a result is computed: others wait, then find it. Who dies or is stopped loses it."""
-        return leased(self.root / "locks" / f"{key}.lock", self.writers, f"making {kind}")
+        return self._locked(key, f"making {kind}")
+
+    @contextmanager
+    def _locked(self, key: str, what: str) -> Iterator[None]:
+        # Among the processes of this host first: one of them at a time asks elsewhere.
+        with leased(self.root / "locks" / f"{key}.lock", self.writers, what), self._remote.lock(key, what):
+            yield
 
     def left_locks(self) -> list[Path]:
         """Those of processes that have ended. They bar nobody, and may go."""
@@ -366,7 +431,7 @@ class Store:
     @property
     def leases(self) -> Leases:
         """What the runs that are under way need, this one and others."""
-        return Leases(self.root / "runs", self.writers)
+        return Leases(self.root / "runs", self.writers, self._remote)
 
     @property
     def limits(self) -> Path:
@@ -377,12 +442,14 @@ class Store:
         """All replies that a model ever gave for one purpose, by request."""
         if key not in self._replies:
             claims = Claims(self.root / "locks" / f"replies-{key}.lock")
-            self._replies[key] = Replies(self.root / "replies" / key, claims, self.writers)
+            folder = self.root / "replies" / key
+            self._replies[key] = Replies(folder, claims, self.writers, self._remote.of_replies(folder))
         return self._replies[key]
 
     def pair_scores(self, key: str) -> PairScores:
         """All scores that a reranker ever gave over one set of chunks, by query and chunk."""
-        return PairScores(self.root / "pair_scores" / key)
+        folder = self.root / "pair_scores" / key
+        return PairScores(folder, self._remote.of_pair_scores(folder))
 
     def workspace(self, key: str) -> Path:
         """A folder for what a long stage has made so far, made if it is not there. It goes when the result is kept."""
@@ -400,6 +467,8 @@ class Store:
 
     def entries(self, kind: str = "*") -> Iterator[Entry]:
         """All results, or those of one kind; those with an unreadable manifest are left out."""
+        for of_kind, key in self._remote.results("" if kind == "*" else kind):
+            self._current(self.folder(of_kind, key))
         for path in sorted((self.root / "entries").glob(f"{kind}/*/*/{_MANIFEST}")):
             if entry := self._entry(path.parent):
                 yield entry

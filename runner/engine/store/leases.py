@@ -11,6 +11,7 @@ from pathlib import Path
 
 from runner.engine.store.files import keeping
 from runner.engine.store.locks import shared_mode
+from runner.engine.store.remote import NO_REMOTE, Remote
 from runner.engine.store.writers import Writers
 
 
@@ -25,25 +26,26 @@ class Leased:
 class Leases:
     """Those of one store."""
 
-    def __init__(self, folder: Path, writers: Writers) -> None:
+    def __init__(self, folder: Path, writers: Writers, remote: Remote = NO_REMOTE) -> None:
         """The folder is made with the first lease."""
         self._folder = folder
         self._writers = writers
+        self._remote = remote
 
     @contextmanager
     def take(self, run_id: str, keys: Iterable[str]) -> Iterator[None]:
         """Says that a run needs these results while the context lasts, or its process. Raises StoreError."""
+        needed = sorted(keys)
         path = self._folder / f"{run_id}.json"
         with keeping("what this run needs", self._folder):
             self._folder.mkdir(exist_ok=True)
             unfinished = path.with_suffix(".unfinished")
-            unfinished.write_text(
-                json.dumps({"process": self._writers.own_name, "keys": sorted(keys)}), encoding="utf-8"
-            )
+            unfinished.write_text(json.dumps({"process": self._writers.own_name, "keys": needed}), encoding="utf-8")
             unfinished.chmod(shared_mode(self._folder))
             unfinished.replace(path)
         try:
-            yield
+            with self._remote.needing(run_id, needed):
+                yield
         finally:
             with suppress(OSError):  # of a store that went away; else it ends with this process
                 path.unlink()

@@ -2,15 +2,18 @@
 
 from pathlib import Path
 
-from components.errors import StoreError
+from runner.engine.store.bucket.address import is_bucket
 from runner.engine.store.entries import Store
 
 
-def open_store(address: str, cache_dir: str = "", run_id: str = "") -> Store:
-    """The store at an address: a folder. `cache_dir` is a local folder from which a store that is none is read.
+def open_store(address: str, cache_dir: str = "results/cache", run_id: str = "") -> Store:
+    """The store at an address: a folder, or a bucket (`s3://bucket/prefix`). `cache_dir` is a local folder from which
+    one in a bucket is read.
 
-    `run_id` is the run that writes; "" for a reader. Raises StoreError.
+    `run_id` is the run that writes; "" for a reader. Raises StoreError, and ConfigError for an address that is none.
     """
-    if "://" in address:
-        raise StoreError(f"run.store_dir: got {address}, wanted a folder{f' ({cache_dir=})' if cache_dir else ''}")
+    if is_bucket(address):
+        from runner.engine.store.bucket.opening import open_bucket
+
+        return open_bucket(address, Path(cache_dir), run_id)
     return Store(Path(address).absolute(), run_id)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from runner.engine.store.blocks import read_blocks, write_block
+from runner.engine.store.mirror import NO_MIRROR, Mirror
 
 _BLOCK = "scores"
 
@@ -18,15 +19,17 @@ _BLOCK = "scores"
 class PairScores:
     """All scores of one reranker over one set of chunks."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, mirror: Mirror = NO_MIRROR) -> None:
         """The folder is made when the first block is written."""
         self._folder = folder
+        self._mirror = mirror
 
     def look_up(self, queries: Sequence[str], pairs: NDArray[np.int32]) -> NDArray[np.float32]:
         """float32[n_pairs] for int32[n_pairs, 2] of (query, chunk) positions; NaN for a pair without a score."""
         scores = np.full(len(pairs), np.nan, dtype=np.float32)
         if not len(pairs):
             return scores
+        self._mirror.bring()
         place = {text: number for number, text in enumerate(queries)}
         # Equal texts are one query: all their positions are looked up under the last of them.
         same = np.array([place[text] for text in queries], dtype=np.int64)
@@ -56,6 +59,7 @@ class PairScores:
             }
         )
         write_block(self._folder, _BLOCK, table)
+        self._mirror.send()
 
 
 def _numbers(pairs: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ from runner.engine.store.claims import Claims
 from runner.engine.store.files import keeping, sync
 from runner.engine.store.key_locks import leased_if_free
 from runner.engine.store.locks import shared_mode
+from runner.engine.store.mirror import NO_MIRROR, Mirror
 from runner.engine.store.writers import Writers
 
 _SYNC_EVERY_S = 1.0
@@ -64,9 +65,10 @@ class _File:
 class Replies:
     """The replies kept in one folder, by request key. Failed answers are not kept: they are asked for again."""
 
-    def __init__(self, folder: Path, claims: Claims, writers: Writers) -> None:
+    def __init__(self, folder: Path, claims: Claims, writers: Writers, mirror: Mirror = NO_MIRROR) -> None:
         """Reads nothing yet. `claims` are those of this host's processes to replies that are on their way."""
         self.claims = claims
+        self._mirror = mirror
         self._folder, self._writers = folder, writers
         self._files: dict[str, _File] = {}
         self._writes = False
@@ -76,6 +78,7 @@ class Replies:
         """The replies kept for some of these requests, by key, those that another process added included."""
         wanted = dict.fromkeys(keys)
         found: dict[str, Answer] = {}
+        self._mirror.bring()
         while True:
             names = self._names()
             for gone in self._files.keys() - set(names):
@@ -118,12 +121,14 @@ class Replies:
         with keeping("a reply", self._folder):
             if not self._writes:
                 self._folder.mkdir(exist_ok=True)
+                self._mirror.bring()  # and sends what is about to be merged
                 self._merge()
                 self._writes = True
             path = self._folder / f"{self._writers.own_name}{_SUFFIX}"
             # Who stands still between opening and writing may find himself believed dead, and his file merged.
             if not self._append(path, kept):
                 self._append(path, kept)
+        self._mirror.send()
         return kept
 
     def _append(self, path: Path, reply: Answer) -> bool:

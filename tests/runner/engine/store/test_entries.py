@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.errors import DamagedEntryError, StoreError
+from components.errors import ConfigError, DamagedEntryError, StoreError
 from runner.engine.outcome import StageRun
 from runner.engine.run import Run
 from runner.engine.stage import Stage
@@ -326,8 +326,8 @@ class TestHandingOver:
         assert (other.root, other.run_id) == (store.root, store.run_id)
         assert other.find(KIND, KEY).compared == set()
 
-    def test_an_address_that_is_no_folder_is_refused(self) -> None:
-        with pytest.raises(StoreError, match=r"run\.store_dir: got ftp://there/store, wanted a folder"):
+    def test_an_address_of_neither_a_folder_nor_a_bucket_is_refused(self) -> None:
+        with pytest.raises(ConfigError, match=r"run\.store_dir: got ftp://, wanted a folder, or a bucket"):
             open_store("ftp://there/store")
 
     def test_a_folder_stays_where_it_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

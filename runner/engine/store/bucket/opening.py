@@ -1,0 +1,53 @@
+"""Opens the store in a bucket."""
+
+import json
+import uuid
+from pathlib import Path
+
+from components.errors import ConfigError, StoreError
+from runner.engine.store.bucket.address import address_mistakes
+from runner.engine.store.bucket.objects import Objects
+from runner.engine.store.bucket.remote import BucketRemote
+from runner.engine.store.entries import FORMAT, Store
+
+_DESCRIPTION = "store.json"
+_FIRST_PATIENCE_S = 5.0
+"""Who cannot reach the bucket at all is told so soon: nothing was done yet."""
+
+
+def open_bucket(address: str, cache_dir: Path, run_id: str) -> Store:
+    """The store in a bucket, which is made there if there is none. Its cache is a folder of its own in `cache_dir`, so
+    that another bucket is never read from it. Raises ConfigError for an address that cannot be one, and StoreError.
+    """
+    if mistakes := address_mistakes(address):
+        raise ConfigError([f"run.store_dir: {mistake}" for mistake in mistakes])
+    name = _name_of(Objects(address, _FIRST_PATIENCE_S))
+    root = cache_dir.absolute() / name
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"run.cache_dir: cannot write in {root}: {error.strerror or error}; choose another run.cache_dir"
+        ) from error
+    return Store(root, run_id, BucketRemote(address, root))
+
+
+def _name_of(objects: Objects) -> str:
+    """That of the store, which is given when it is made."""
+    found = objects.get(_DESCRIPTION)
+    if found is None:
+        objects.create(_DESCRIPTION, json.dumps({"format": FORMAT, "name": uuid.uuid4().hex[:16]}).encode())
+        found = objects.get(_DESCRIPTION)
+    try:
+        described = json.loads(found.contents) if found else {}
+        found_format, name = int(described["format"]), str(described["name"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{objects.address}/{_DESCRIPTION}: not a store's description; choose another run.store_dir"
+        ) from error
+    if found_format != FORMAT:
+        raise StoreError(
+            f"{objects.address}: the store has format {found_format}, this version reads format {FORMAT}. "
+            f"{'Upgrade rag-grid, or choose' if found_format > FORMAT else 'Choose'} another run.store_dir"
+        )
+    return name

@@ -1,0 +1,72 @@
+"""One result as one object: its manifest, and behind it the small files that it names.
+
+    8 bytes    the number of bytes of the manifest, big-endian
+    manifest   manifest.json as it is
+    files      those of `packed_files`, in that order, each as long as the manifest says
+
+A request costs the same for a byte and for a MiB, so small files are not worth one each. Large ones are objects of
+their own, which are brought when they are read.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+Files = Mapping[str, tuple[str, int]]
+"""Names of files, and their [SHA-256, bytes], as manifests have them."""
+
+_MOST_OF_A_FILE = 4 << 20
+_MOST_OF_ALL = 16 << 20
+_N_HEAD = 8
+
+
+def packed_files(files: Files) -> list[str]:
+    """Those that stand in the object itself: the smallest, up to 4 MiB each and 16 MiB together. What belongs there is
+    told by the manifest alone.
+    """
+    chosen, n_bytes = [], 0
+    for name in sorted(files, key=lambda name: (files[name][1], name)):
+        n_bytes += files[name][1]
+        if files[name][1] > _MOST_OF_A_FILE or n_bytes > _MOST_OF_ALL:
+            break
+        chosen.append(name)
+    return chosen
+
+
+def large_files(files: Files) -> list[str]:
+    """All others."""
+    packed = set(packed_files(files))
+    return [name for name in files if name not in packed]
+
+
+def pack(manifest: bytes, files: Files, folder: Path) -> bytes:
+    """The object of a result whose files lie in a folder. Raises OSError."""
+    contents = [(folder / name).read_bytes() for name in packed_files(files)]
+    return b"".join([len(manifest).to_bytes(_N_HEAD, "big"), manifest, *contents])
+
+
+def unpack(packed: bytes) -> tuple[bytes, dict[str, bytes]] | None:
+    """The manifest, and the files by name; None unless all is there and matches its checksum."""
+    n_manifest = int.from_bytes(packed[:_N_HEAD], "big")
+    manifest = packed[_N_HEAD : _N_HEAD + n_manifest]
+    files = files_of(manifest)
+    if files is None:
+        return None
+    start, contents = _N_HEAD + n_manifest, {}
+    for name in packed_files(files):
+        digest, n_bytes = files[name]
+        contents[name] = packed[start : start + n_bytes]
+        start += n_bytes
+        if hashlib.sha256(contents[name]).hexdigest() != digest:
+            return None
+    return (manifest, contents) if start == len(packed) else None
+
+
+def files_of(manifest: bytes) -> dict[str, tuple[str, int]] | None:
+    """The files that a manifest names; None for what is none. A name is that of a file, and leads nowhere else."""
+    try:
+        files = {str(name): (str(digest), int(size)) for name, (digest, size) in json.loads(manifest)["files"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return files if all(Path(name).name == name and size >= 0 for name, (_, size) in files.items()) else None

@@ -1,0 +1,158 @@
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from runner.engine.store.bucket.locks import held
+from runner.engine.store.bucket.objects import Objects
+from runner.engine.store.bucket.writers import BucketWriters
+from tests.buckets import Bucket
+
+LEASE_S = 0.6
+
+
+@dataclass
+class OnHost:
+    """The processes of a host, of which those in `gone` have ended."""
+
+    own_name: str
+    gone: set[str] = field(default_factory=set)
+
+    def is_gone(self, name: str) -> bool:
+        return name in self.gone
+
+
+MakeWriters = Callable[..., BucketWriters]
+
+
+@pytest.fixture
+def objects(address: str) -> Objects:
+    return Objects(address)
+
+
+@pytest.fixture
+def writers_of(objects: Objects) -> MakeWriters:
+    def make(host: str, name: str = "process", gone: set[str] | None = None) -> BucketWriters:
+        return BucketWriters(objects, OnHost(name, gone or set()), host, LEASE_S)
+
+    return make
+
+
+def stopped(writers: BucketWriters) -> str:
+    """As a process whose threads stand still: nothing of it is removed."""
+    name = writers.own_name
+    assert writers._pulse is not None
+    writers._pulse._stop.set()
+    return name
+
+
+def test_one_at_a_time(objects: Objects, writers_of: MakeWriters) -> None:
+    at_once, most = 0, 0
+    counting = threading.Lock()
+
+    def work(writers: BucketWriters) -> None:
+        nonlocal at_once, most
+        for _ in range(3):
+            with held(objects, writers, "key", "working"):
+                with counting:
+                    at_once += 1
+                    most = max(most, at_once)
+                time.sleep(0.01)
+                with counting:
+                    at_once -= 1
+
+    threads = [threading.Thread(target=work, args=(writers_of(f"host{number}"),)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+    assert objects.listed("locks") == []
+
+
+def test_a_holder_that_gives_signs_of_life_keeps_it(objects: Objects, writers_of: MakeWriters) -> None:
+    with held(objects, writers_of("a"), "key", "working"):
+        waiting = writers_of("b")
+        taken = threading.Event()
+
+        def wait() -> None:
+            with held(objects, waiting, "key", "working") as has_waited:
+                assert has_waited
+                taken.set()
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        assert not taken.wait(LEASE_S * 2)
+    assert taken.wait(5)
+    thread.join()
+
+
+def test_who_is_stopped_loses_it_within_the_lease_and_leaves_it_alone(
+    objects: Objects, writers_of: MakeWriters
+) -> None:
+    first, second = writers_of("a"), writers_of("b")
+    with held(objects, first, "key", "working") as has_waited:
+        assert not has_waited
+        stopped(first)
+        began = time.monotonic()
+        with held(objects, second, "key", "working") as has_waited:
+            assert has_waited
+            assert LEASE_S < time.monotonic() - began < LEASE_S + 2.5
+            assert (objects.get("locks/key") or pytest.fail("nobody holds it")).contents == second.own_name.encode()
+            # The first goes on, and ends: what is the second's stays.
+            assert not first.is_seen
+            with pytest.raises(RuntimeError), held(objects, first, "another", ""):
+                raise RuntimeError
+        assert objects.get("locks/key") is None
+
+
+def test_an_own_lock_that_was_lost_is_not_removed(objects: Objects, writers_of: MakeWriters) -> None:
+    first, second = writers_of("a"), writers_of("b")
+    with held(objects, first, "key", "working"):
+        stopped(first)
+        time.sleep(LEASE_S)
+        objects.put("locks/key", second.own_name.encode())
+    assert objects.get("locks/key") is not None
+
+
+def test_who_was_killed_on_this_host_loses_it_at_once(objects: Objects, writers_of: MakeWriters) -> None:
+    killed = writers_of("a", "killed")
+    objects.put("locks/key", stopped(killed).encode())
+    began = time.monotonic()
+    with held(objects, writers_of("a", "next", {"killed"}), "key", "working"):
+        assert time.monotonic() - began < LEASE_S
+
+
+def test_who_has_no_sign_of_life_is_gone(objects: Objects, writers_of: MakeWriters) -> None:
+    objects.put("locks/key", b"somewhere-something")
+    began = time.monotonic()
+    with held(objects, writers_of("a"), "key", "working"):
+        assert time.monotonic() - began < LEASE_S
+
+
+def test_a_lock_whose_answer_was_lost_is_the_own_one(objects: Objects, writers_of: MakeWriters) -> None:
+    own = writers_of("a")
+    objects.put("locks/key", own.own_name.encode())
+    with held(objects, own, "key", "working") as has_waited:
+        assert not has_waited
+
+
+def test_what_a_lock_costs(objects: Objects, writers_of: MakeWriters, bucket: Bucket) -> None:
+    own = writers_of("a")
+    own.own_name  # noqa: B018 - the sign of life is one for all locks
+    bucket.requests.clear()
+    with held(objects, own, "key", "working"):
+        pass
+    assert [method for method, _ in bucket.requests] == ["PUT", "POST"]
+
+
+def test_signs_of_life_go_with_their_process(objects: Objects, writers_of: MakeWriters) -> None:
+    writers = writers_of("a")
+    name = writers.own_name
+    now = objects.get(f"writers/{name}")
+    assert now is not None
+    assert writers.live(now) == {name}
+    del writers
+    assert objects.listed("writers") == []

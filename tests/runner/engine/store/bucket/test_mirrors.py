@@ -1,0 +1,170 @@
+"""Replies and scores of pairs, as hosts see them that share nothing but the bucket."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.records import Answer, AnswerState
+from runner.engine.store import Store, open_store
+from runner.engine.store.bucket import mirrors
+from runner.engine.store.bucket.objects import Objects
+from tests.buckets import Bucket
+
+KEY = "cd" * 32
+ALL = [str(number) for number in range(1000)]
+PAIRS = np.array([[0, 1]], dtype=np.int32)
+
+Host = Callable[[str], Store]
+
+
+@pytest.fixture
+def host(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    monkeypatch.setattr(mirrors, "_LOOKED_EVERY_S", 0.0)
+    return lambda name: open_store(address, str(tmp_path / name), "a run")
+
+
+@pytest.fixture
+def objects(address: str) -> Objects:
+    return Objects(address)
+
+
+def answer(text: str) -> Answer:
+    return Answer("", AnswerState.OK, text, n_prompt_tokens=None, latency_s=0.5)
+
+
+def add(store: Store, *keys: str, text: str = "so") -> None:
+    for key in keys:
+        store.replies(KEY).add(key, answer(text))
+
+
+def sent(store: Store) -> None:
+    """As when a stage ends."""
+    store._remote.of_replies(store.root / "replies" / KEY).send_now()
+
+
+def leave(store: Store, name: str) -> None:
+    """As if another process had been given what this one was, and been killed."""
+    folder = store.root / "replies" / KEY
+    own = store.writers.own_name
+    (folder / f"{own}.jsonl").rename(folder / f"{name}.jsonl")
+    (folder / ".sent" / own).rename(folder / ".sent" / name)
+
+
+def found(store: Store) -> list[str]:
+    return sorted(store.replies(KEY).get_all(ALL), key=int)
+
+
+class TestReplies:
+    def test_others_see_what_was_sent(self, host: Host) -> None:
+        first, second = host("a"), host("b")
+        assert found(second) == []
+        add(first, "1", "2")
+        sent(first)
+        assert found(second) == ["1", "2"]
+        add(first, "3")
+        add(second, "4")
+        sent(first)
+        sent(second)
+        assert found(first) == found(second) == found(host("c")) == ["1", "2", "3", "4"]
+
+    def test_a_result_comes_after_the_replies_that_it_is_made_of(self, host: Host) -> None:
+        store = host("a")
+        add(store, "1")
+        store.write("answers", KEY, {"n": 1}, seconds=1, made_from={})
+        assert found(host("b")) == ["1"]
+
+    def test_they_are_sent_within_seconds(self, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("runner.engine.store.bucket.writers._SENT_EVERY_S", 0.05)
+        store, other = host("a"), host("b")
+        add(store, "1")
+        deadline = time.monotonic() + 5
+        while found(other) != ["1"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    def test_what_is_there_is_brought_once(self, host: Host, bucket: Bucket) -> None:
+        first, second = host("a"), host("b")
+        add(first, "1")
+        sent(first)
+        assert found(second) == ["1"]
+        bucket.requests.clear()
+        assert found(second) == found(first) == ["1"]
+        assert all("list-type" in path for _, path in bucket.requests)
+        sent(first)
+        sent(second)
+        assert all("list-type" in path for _, path in bucket.requests)
+
+    def test_nobody_asks_too_often(self, host: Host, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(mirrors, "_LOOKED_EVERY_S", 60.0)
+        store = host("a")
+        bucket.requests.clear()
+        for _ in range(5):
+            assert found(store) == []
+        assert len(bucket.requests) == 1
+
+    def test_many_go_into_few_objects_and_only_the_last_is_sent_again(
+        self, host: Host, objects: Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(mirrors, "_SEGMENT", 2000)
+        store, reader = host("a"), host("b")
+        for start in range(0, 60, 6):
+            add(store, *map(str, range(start, start + 6)), text="long" * 20)
+            sent(store)
+            assert found(reader) == [str(number) for number in range(start + 6)]
+        segments = objects.listed("replies")
+        assert 3 <= len(segments) <= 20
+        for segment in segments:
+            lines = (objects.get(segment.path) or pytest.fail("gone")).contents.splitlines()
+            assert all(json.loads(line)["text"] for line in lines if line)
+        assert found(host("c")) == [str(number) for number in range(60)]
+
+    def test_what_a_killed_process_did_not_send_is_sent_by_the_next(self, host: Host) -> None:
+        store = host("a")
+        add(store, "1")
+        sent(store)
+        add(store, "2")
+        leave(store, "host-1-killed")
+        assert found(host("b")) == ["1"]
+        assert found(host("a")) == ["1", "2"]
+        assert found(host("b")) == ["1", "2"]
+
+    def test_what_was_merged_is_not_brought_or_sent_again(self, host: Host, bucket: Bucket) -> None:
+        for number in range(20):
+            store = host("a")
+            add(store, str(number))
+            sent(store)
+            leave(store, f"host-{number}-killed")
+        store = host("a")
+        add(store, "20")
+        assert len(list((store.root / "replies" / KEY).glob("*.jsonl"))) < 20
+        sent(store)
+        bucket.requests.clear()
+        assert found(host("a")) == [str(number) for number in range(21)]
+        assert "PUT" not in {method for method, _ in bucket.requests}
+        assert (
+            sum(method == "GET" and "list-type" not in path for method, path in bucket.requests) == 1
+        )  # that of the store's description
+
+
+class TestPairScores:
+    def test_others_see_them(self, host: Host, objects: Objects) -> None:
+        first, second = host("a"), host("b")
+        assert np.isnan(second.pair_scores(KEY).look_up(["q"], PAIRS)).all()
+        first.pair_scores(KEY).add(["q"], PAIRS, np.array([0.5], dtype=np.float32))
+        first.write("reranked_hits", KEY, {"n": 1}, seconds=1, made_from={})
+        assert second.pair_scores(KEY).look_up(["q"], PAIRS).tolist() == [0.5]
+        second.write("reranked_hits", KEY[::-1], {"n": 1}, seconds=1, made_from={})
+        assert len(objects.listed("pair_scores")) == 1
+
+    def test_a_damaged_block_is_brought_again(self, host: Host) -> None:
+        first = host("a")
+        first.pair_scores(KEY).add(["q"], PAIRS, np.array([0.5], dtype=np.float32))
+        first.write("reranked_hits", KEY, {"n": 1}, seconds=1, made_from={})
+        (block,) = (first.root / "pair_scores" / KEY).iterdir()
+        block.write_bytes(b"damaged")
+        assert np.isnan(first.pair_scores(KEY).look_up(["q"], PAIRS)).all()
+        assert first.pair_scores(KEY).look_up(["q"], PAIRS).tolist() == [0.5]

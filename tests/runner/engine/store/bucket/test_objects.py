@@ -1,0 +1,102 @@
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from components.errors import StoreError
+from runner.engine.store.bucket import objects as objects_module
+from runner.engine.store.bucket.objects import Objects
+from tests.buckets import Bucket
+
+
+@pytest.fixture
+def objects(address: str) -> Objects:
+    return Objects(address, patience_s=0.2)
+
+
+def test_of_many_who_put_where_nothing_is_one_wins(objects: Objects) -> None:
+    start = threading.Barrier(16)
+
+    def put(number: int) -> bool:
+        start.wait()
+        return objects.create("one", str(number).encode()) is not None
+
+    with ThreadPoolExecutor(16) as pool:
+        won = list(pool.map(put, range(16)))
+    assert sum(won) == 1
+    kept = objects.get("one")
+    assert kept is not None
+    assert kept.contents == str(won.index(True)).encode()
+
+
+def test_what_changed_in_between_is_not_replaced(objects: Objects) -> None:
+    tag = objects.create("one", b"1") or ""
+    newer = objects.replace("one", b"2", tag)
+    assert newer
+    assert objects.replace("one", b"3", tag) is None
+    assert objects.replace("none", b"3", tag) is None
+    kept = objects.get("one")
+    assert kept is not None
+    assert kept.contents == b"2"
+
+
+def test_what_is_not_there(objects: Objects, tmp_path: Path) -> None:
+    assert objects.get("none") is None
+    assert objects.head("none") is None
+    assert objects.get_range("none", 0, 1) is None
+    assert objects.listed("none") == []
+    assert not objects.download("none", 10, tmp_path / "file")
+    objects.delete(["none"])
+
+
+def test_all_pages_of_a_listing_and_of_what_is_removed(
+    objects: Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "10")
+    monkeypatch.setattr(objects_module, "_DELETED_AT_ONCE", 10)
+    for number in range(15):
+        objects.put(f"many/{number}", b"")
+    objects.put("manyfold/1", b"")
+    bucket.requests.clear()
+    paths = [each.path for each in objects.listed("many")]
+    assert sorted(paths) == sorted(f"many/{number}" for number in range(15))
+    objects.delete(paths)
+    assert len(bucket.requests) == 4
+    assert objects.listed("many") == []
+
+
+def test_large_files_travel_in_pieces(
+    objects: Objects, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects_module, "_PIECE", 5 << 20)  # the least that S3 takes
+    contents = bytes(range(256)) * (11 << 12) + b"the end"
+    (tmp_path / "file").write_bytes(contents)
+    objects.upload("large", tmp_path / "file")
+    assert sum(method == "PUT" for method, _ in bucket.requests) == 3
+    bucket.requests.clear()
+    assert objects.download("large", len(contents), tmp_path / "copy")
+    assert len(bucket.requests) == 3
+    assert (tmp_path / "copy").read_bytes() == contents
+    assert not objects.download("large", len(contents) + 1, tmp_path / "copy")
+
+
+def test_a_bucket_that_does_not_answer_is_named_after_a_while(
+    bucket: Bucket, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{unused.getsockname()[1]}")
+        gone = Objects(address, patience_s=0.5)
+        began = time.monotonic()
+        with pytest.raises(StoreError, match=r"cannot read store.json: .*finished stages are kept") as raised:
+            gone.get("store.json")
+    assert 0.2 < time.monotonic() - began < 10
+    assert "\n" not in str(raised.value)
+
+
+def test_no_such_bucket(bucket: Bucket) -> None:
+    with pytest.raises(StoreError, match="cannot write one"):
+        Objects("s3://no-such-bucket/prefix", patience_s=0.1).create("one", b"1")

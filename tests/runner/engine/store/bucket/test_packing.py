@@ -1,0 +1,54 @@
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from runner.engine.store.bucket.packing import files_of, large_files, pack, packed_files, unpack
+
+MIB = 1 << 20
+
+
+def manifest_of(contents: dict[str, bytes]) -> bytes:
+    files = {name: [hashlib.sha256(each).hexdigest(), len(each)] for name, each in contents.items()}
+    return json.dumps({"kind": "vectors", "files": files}).encode()
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> bytes:
+    contents = {"b.json": b'{"n": 8}\n', "a.npy": b"\x00" * 100, "empty.bin": b""}
+    for name, each in contents.items():
+        (tmp_path / name).write_bytes(each)
+    manifest = manifest_of(contents)
+    return pack(manifest, files_of(manifest) or {}, tmp_path)
+
+
+def test_what_was_packed_is_unpacked(packed: bytes) -> None:
+    unpacked = unpack(packed)
+    assert unpacked is not None
+    manifest, contents = unpacked
+    assert files_of(manifest) == files_of(manifest_of(contents))
+    assert contents == {"b.json": b'{"n": 8}\n', "a.npy": b"\x00" * 100, "empty.bin": b""}
+
+
+@pytest.mark.parametrize("damage", ["cut", "longer", "flipped", "empty", "no manifest"])
+def test_what_is_not_whole_is_nothing(packed: bytes, damage: str) -> None:
+    damaged = {
+        "cut": packed[:-1],
+        "longer": packed + b"x",
+        "flipped": packed[:-5] + bytes([packed[-5] ^ 1]) + packed[-4:],
+        "empty": b"",
+        "no manifest": packed[:8] + b"x" * (len(packed) - 8),
+    }[damage]
+    assert unpack(damaged) is None
+
+
+def test_large_files_stay_outside_and_so_do_many_that_are_large_together() -> None:
+    files = {"large": ("", 4 * MIB + 1), **{f"part{n}": ("", 4 * MIB) for n in range(6)}, "small": ("", 1)}
+    assert packed_files(files) == ["small", "part0", "part1", "part2"]
+    assert large_files(files) == ["large", "part3", "part4", "part5"]
+
+
+def test_a_manifest_cannot_lead_out_of_its_folder() -> None:
+    assert files_of(json.dumps({"files": {"../../evil": ["", 1]}}).encode()) is None
+    assert files_of(b'{"files": {"good": ["", 1]}}') == {"good": ("", 1)}

@@ -1,0 +1,325 @@
+"""The store in a bucket, as hosts see it that share nothing but the bucket: each has a cache of its own."""
+
+import logging
+import os
+import pickle
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.errors import ConfigError, DamagedEntryError, StoreError
+from runner.engine.store import Entry, Store, open_store
+from runner.engine.store.bucket import opening, packing, remote
+from runner.engine.store.bucket.objects import Objects
+from runner.engine.store.bucket.remote import BucketRemote
+from runner.engine.worker import Worker
+from tests.buckets import Bucket
+from tests.runner.engine.fake_stages import Adder, Sum
+
+KIND, KEY = "vectors", "ab" * 32
+OBJECT = f"entries/{KIND}/ab/{KEY}"
+LARGE = np.arange(60_000, dtype=np.float32)
+
+Host = Callable[..., Store]
+
+
+@pytest.fixture
+def host(address: str, tmp_path: Path) -> Host:
+    def opened(name: str, run_id: str = "a run") -> Store:
+        return open_store(address, str(tmp_path / name), run_id)
+
+    return opened
+
+
+@pytest.fixture
+def objects(address: str) -> Objects:
+    return Objects(address, patience_s=1)
+
+
+@pytest.fixture
+def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "_MOST_OF_A_FILE", 1 << 16)
+
+
+def write(store: Store, value: float = 1.0, *, partial: bool = False) -> Entry:
+    payload = {"vectors": np.full(8, value, dtype=np.float32), "facts": {"n": 8}}
+    return store.write(KIND, KEY, payload, seconds=1.5, made_from={"stage": KIND}, partial=partial)
+
+
+def value_of(entry: Entry | None) -> float:
+    assert entry is not None
+    return float(entry.part("vectors")[0])
+
+
+class TestOneResult:
+    def test_another_host_finds_it(self, host: Host) -> None:
+        written = write(host("a"))
+        assert written.is_new
+        found = host("b").find(KIND, KEY)
+        assert found is not None
+        assert found.manifest == written.manifest
+        assert found.damages() == []
+        assert found.part("facts") == {"n": 8}
+        assert value_of(found) == 1.0
+
+    def test_the_first_stays_and_the_second_reports_it(self, host: Host, objects: Objects) -> None:
+        first, second = host("a"), host("b")
+        assert second.find(KIND, KEY) is None
+        write(first, 1.0)
+        entry = write(second, 2.0)
+        assert not entry.is_new
+        assert value_of(entry) == value_of(second.find(KIND, KEY)) == value_of(host("c").find(KIND, KEY)) == 1.0
+        assert [each.path for each in objects.listed("entries")] == [OBJECT]
+
+    def test_of_many_at_once_one_stays_for_all(self, host: Host) -> None:
+        hosts = [host(f"host{number}") for number in range(8)]
+        start = threading.Barrier(8)
+
+        def put(number: int) -> tuple[bool, float]:
+            start.wait()
+            entry = write(hosts[number], float(number))
+            return entry.is_new, value_of(entry)
+
+        with ThreadPoolExecutor(8) as pool:
+            ended = list(pool.map(put, range(8)))
+        assert sum(is_new for is_new, _ in ended) == 1
+        assert len({value for _, value in ended}) == 1
+
+    def test_a_partial_one_is_for_its_run(self, host: Host) -> None:
+        write(host("a", "one run"), partial=True)
+        assert value_of(host("b", "one run").find(KIND, KEY)) == 1.0
+        assert host("c", "another run").find(KIND, KEY) is None
+        assert not host("c", "another run").is_kept(KIND, KEY)
+
+    def test_a_store_is_handed_to_workers(self, host: Host) -> None:
+        store = host("a")
+        write(store)
+        handed = pickle.loads(pickle.dumps(store))
+        assert (handed.root, handed.run_id) == (store.root, store.run_id)
+        assert b"nothing" not in pickle.dumps(store)  # the secret of the environment
+        assert value_of(handed.find(KIND, KEY)) == 1.0
+
+    def test_another_bucket_is_not_read_from_the_cache_of_the_first(
+        self, host: Host, objects: Objects, bucket: Bucket, tmp_path: Path
+    ) -> None:
+        write(host("a"))
+        other = open_store(bucket.address("another"), str(tmp_path / "a"))
+        assert other.find(KIND, KEY) is None
+        objects.delete([each.path for each in objects.listed("")])  # as one that is emptied, and used again
+        assert host("a").find(KIND, KEY) is None
+
+
+class TestWhatIsAskedFor:
+    def test_a_plan_lists_once(self, host: Host, bucket: Bucket) -> None:
+        write(host("a"))
+        store = host("b")
+        bucket.requests.clear()
+        assert store.is_kept(KIND, KEY)
+        assert not any(store.is_kept(KIND, f"{number:064}") for number in range(100))
+        listed = [path.removesuffix("%2F").rpartition("%2F")[2] for _, path in bucket.requests]
+        assert listed[0] == "entries"
+        assert len(listed) == 2  # and for the partial results of the run
+
+    def test_what_is_cached_is_not_asked_for(self, host: Host, bucket: Bucket) -> None:
+        write(host("a"))
+        again = host("a")
+        bucket.requests.clear()
+        assert value_of(again.find(KIND, KEY)) == 1.0
+        assert bucket.requests == []
+
+    def test_what_is_made(self, host: Host, bucket: Bucket) -> None:
+        worker = Worker(host("a"))
+        worker.run(Sum(Adder(1)))
+        bucket.requests.clear()
+        worker.run(Sum(Adder(2)))
+        assert [method for method, _ in bucket.requests] == ["GET", "PUT", "PUT", "POST"]
+
+    def test_what_is_there_is_fetched_in_one(self, host: Host, bucket: Bucket) -> None:
+        worker, other = Worker(host("a")), Worker(host("b"))
+        worker.run(stage := Sum(Adder(1)))
+        bucket.requests.clear()
+        assert other.run(stage).reused
+        assert [method for method, _ in bucket.requests] == ["GET"]
+
+
+class TestDamage:
+    def test_of_the_cache_is_mended_from_the_bucket(self, host: Host) -> None:
+        store = host("a")
+        folder = write(store).folder
+        (folder / "facts.json").write_text("damaged")
+        (folder / "vectors.npy").unlink()
+        found = host("a").find(KIND, KEY)
+        assert found is not None
+        assert value_of(found) == 1.0
+        assert found.damages(contents=True) == []
+
+    def test_of_the_bucket_is_made_again_in_its_place(
+        self, host: Host, objects: Objects, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write(host("a"))
+        objects.put(OBJECT, (objects.get(OBJECT) or pytest.fail("none")).contents[:-1])
+        store = host("b")
+        with caplog.at_level(logging.WARNING):
+            assert store.find(KIND, KEY) is None
+        assert "damaged" in caplog.text
+        assert write(store, 2.0).is_new
+        assert value_of(host("c").find(KIND, KEY)) == 2.0
+
+    def test_what_another_made_again_stays(self, host: Host, objects: Objects) -> None:
+        write(host("a"))
+        objects.put(OBJECT, b"damaged")
+        first, second = host("b"), host("c")
+        assert first.find(KIND, KEY) is None
+        assert second.find(KIND, KEY) is None
+        write(first, 2.0)
+        entry = write(second, 3.0)
+        assert not entry.is_new
+        assert value_of(entry) == 2.0
+
+    def test_damage_that_nobody_looked_at_gives_way(self, host: Host, objects: Objects) -> None:
+        objects.put(OBJECT, b"")
+        assert write(host("a")).is_new
+        assert value_of(host("b").find(KIND, KEY)) == 1.0
+
+    def test_a_manifest_of_another_result_is_none(self, host: Host, objects: Objects) -> None:
+        write(host("a"))
+        other = "ab" + "cd" * 31
+        objects.put(f"entries/{KIND}/ab/{other}", (objects.get(OBJECT) or pytest.fail("none")).contents)
+        store = host("b")
+        assert store.find(KIND, other) is None
+        assert store.write(KIND, other, {"n": 1}, seconds=0, made_from={}).is_new
+
+    def test_what_was_pruned_goes_from_caches_with_the_next_plan(self, host: Host, objects: Objects) -> None:
+        write(host("a"))
+        objects.delete([OBJECT])
+        folder = host("a").folder(KIND, KEY)
+        os.utime(folder / ".tag", (0, 0))  # kept before this look at the bucket, and not in the same moment
+        store = host("a")
+        assert not store.is_kept(KIND, KEY)
+        assert store.find(KIND, KEY) is None
+        assert write(store, 2.0).is_new
+
+    def test_a_worker_mends_a_result_whose_object_is_damaged(self, host: Host, objects: Objects) -> None:
+        stage = Sum(Adder(3))
+        Worker(host("a")).run(stage)
+        (path,) = [each.path for each in objects.listed("entries")]
+        objects.put(path, b"damaged")
+        assert not Worker(store := host("b")).run(stage).reused
+        assert (store.find(stage.kind, stage.key) or pytest.fail("none")).part("number") == 3
+
+
+@pytest.mark.usefixtures("_small_is_large")
+class TestLargeFiles:
+    def written(self, store: Store, array: np.ndarray = LARGE) -> Entry:
+        return store.write(KIND, KEY, {"vectors": array, "facts": {"n": 8}}, seconds=1.5, made_from={})
+
+    def test_they_are_brought_when_they_are_read(self, host: Host, bucket: Bucket) -> None:
+        self.written(host("a"))
+        store = host("b")
+        bucket.requests.clear()
+        entry = store.find(KIND, KEY)
+        assert entry is not None
+        assert entry.damages(contents=False) == []
+        assert entry.part("facts") == {"n": 8}
+        assert len(bucket.requests) == 1
+        assert not (entry.folder / "vectors.npy").exists()
+        np.testing.assert_array_equal(entry.part("vectors"), LARGE)
+        assert len(bucket.requests) == 2
+        assert sorted(path.name for path in entry.folder.iterdir()) == [
+            ".tag",
+            "facts.json",
+            "manifest.json",
+            "vectors.npy",
+        ]
+
+    @pytest.mark.parametrize("how", ["gone", "cut", "other"])
+    def test_a_damaged_one_has_its_result_made_again(self, host: Host, objects: Objects, how: str) -> None:
+        self.written(host("a"))
+        (large,) = objects.listed("parts")
+        objects.delete([large.path])
+        if how != "gone":
+            objects.put(large.path, b"x" * (large.n_bytes - (how == "cut")))
+        store = host("b")
+        entry = store.find(KIND, KEY)
+        assert entry is not None
+        with pytest.raises(DamagedEntryError, match=r"vectors\.npy"):
+            entry.part("vectors")
+        assert entry.damages() != []
+        store.discard(entry)
+        assert self.written(store, LARGE + 1).is_new
+        found = host("c").find(KIND, KEY)
+        assert found is not None
+        np.testing.assert_array_equal(found.part("vectors"), LARGE + 1)
+
+    def test_those_of_who_came_second_do_not_stay(self, host: Host, objects: Objects) -> None:
+        first, second = host("a"), host("b")
+        self.written(first)
+        (kept,) = objects.listed("parts")
+        entry = self.written(second, LARGE + 1)
+        assert [each.path for each in objects.listed("parts")] == [kept.path]
+        np.testing.assert_array_equal(entry.part("vectors"), LARGE)
+        self.written(host("c"))  # the same contents: the first's, and not to be removed
+        assert [each.path for each in objects.listed("parts")] == [kept.path]
+
+
+class TestABucketThatGoesAway:
+    @pytest.fixture
+    def gone(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+        monkeypatch.setattr(remote, "PATIENCE_S", 0.2)
+        monkeypatch.setattr(opening, "_FIRST_PATIENCE_S", 0.2)
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            yield f"http://127.0.0.1:{unused.getsockname()[1]}"
+
+    def test_is_told_before_any_work(self, host: Host, gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", gone)
+        with pytest.raises(StoreError, match="AWS_ENDPOINT_URL"):
+            host("a")
+
+    def test_what_was_computed_is_sent_by_the_next_run(
+        self, host: Host, gone: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str
+    ) -> None:
+        opened = host("a")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", gone)
+        store = Store(opened.root, "a run", BucketRemote(address, opened.root, patience_s=0.2))
+        with pytest.raises(StoreError, match="finished stages are kept"):
+            write(store)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", bucket.endpoint)
+        again = host("a", "the next run")
+        assert again.is_kept(KIND, KEY)
+        assert value_of(again.find(KIND, KEY)) == 1.0
+        assert value_of(host("b").find(KIND, KEY)) == 1.0
+
+    def test_what_was_computed_elsewhere_since_then_stays(
+        self, host: Host, gone: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, address: str
+    ) -> None:
+        opened = host("a")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", gone)
+        with pytest.raises(StoreError):
+            write(Store(opened.root, "a run", BucketRemote(address, opened.root, patience_s=0.2)))
+        monkeypatch.setenv("AWS_ENDPOINT_URL", bucket.endpoint)
+        write(host("b"), 2.0)
+        assert value_of(host("a").find(KIND, KEY)) == 2.0
+
+
+def test_an_address_with_credentials_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"run\.store_dir: holds a user name") as raised:
+        open_store("s3://key:secret@bucket/prefix", str(tmp_path))
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("described", "wanted"), [(b"[]", "not a store's"), (b'{"format": 99, "name": "x"}', "Upgrade")]
+)
+def test_what_is_no_store_is_not_written_into(
+    address: str, objects: Objects, tmp_path: Path, described: bytes, wanted: str
+) -> None:
+    objects.put("store.json", described)
+    with pytest.raises(StoreError, match=wanted):
+        open_store(address, str(tmp_path))
+    assert len(objects.listed("")) == 1

@@ -1,0 +1,84 @@
+"""A sweep whose store is a bucket: equal metrics, few requests, and nothing asked for twice."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components.errors import ConfigError, StoreError
+from runner.launch.request import check_jobs
+from runner.launch.sweep import start_sweep
+from runner.results import read_cells
+from tests.buckets import Bucket, served_bucket
+from tests.extras import skip_without
+from tests.runner.sweeping import FEW_METRICS, SWEEP_ID, run_small, small_job
+
+CELLS = [(*FEW_METRICS, f"chunk.size={size}", f"top_k={k}") for size in (64, 128) for k in (2, 4)]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Bucket]:
+    skip_without("obstore", "moto", extra="s3")
+    with served_bucket() as bucket:
+        yield bucket
+
+
+@pytest.fixture
+def bucket(served: Bucket, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    for name, value in served.environment.items():
+        monkeypatch.setenv(name, value)
+    served.requests.clear()
+    return served
+
+
+def run(folder: Path, *overrides: str) -> None:
+    assert run_small(folder, *((*cell, *overrides) for cell in CELLS)) == 0
+
+
+def metrics(folder: Path) -> list[dict[str, object]]:
+    return [dict(cell.metrics) for cell in read_cells(folder / "results" / SWEEP_ID)]
+
+
+def n_stages(folder: Path) -> int:
+    return len(list((folder / "results" / "cache").glob("*/entries/*/*/*/manifest.json")))
+
+
+def test_a_sweep_on_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
+    there = f"run.store_dir={bucket.address('sweep')}"
+    run(tmp_path / "folder")
+    run(tmp_path / "first", there)
+    assert metrics(tmp_path / "first") == metrics(tmp_path / "folder")
+    assert n_stages(tmp_path / "first") >= 20
+    assert len(bucket.requests) <= 6 * n_stages(tmp_path / "first")
+
+    # Again: one listing, and what says that the run is under way.
+    bucket.requests.clear()
+    run(tmp_path / "first", there)
+    assert metrics(tmp_path / "first") == metrics(tmp_path / "folder")
+    written = [path for method, path in bucket.requests if method == "PUT"]
+    assert {path.split("/")[1] for path in written} == {"writers", "runs"}
+    assert len(bucket.requests) <= 8
+
+    # Another host makes nothing, and asks for each result that it needs once.
+    bucket.requests.clear()
+    run(tmp_path / "second", there)
+    assert metrics(tmp_path / "second") == metrics(tmp_path / "folder")
+    counts = Counter(path for method, path in bucket.requests if "/entries/" in path)
+    assert set(counts.values()) == {1}
+    assert not [path for method, path in bucket.requests if method == "PUT" and "/entries/" in path]
+
+
+def test_a_key_in_the_address_is_a_mistake_and_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"run\.store_dir: holds a user name, a key or a query") as raised:
+        check_jobs([small_job(tmp_path, "run.store_dir='s3://key:secret@bucket/prefix'")])
+    assert "secret" not in str(raised.value)
+
+
+def test_a_bucket_that_is_not_there_is_told_before_any_work(
+    tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.engine.store.bucket.opening._FIRST_PATIENCE_S", 0.2)
+    with pytest.raises(StoreError, match="s3://no-such-bucket/prefix: cannot write"):
+        start_sweep([small_job(tmp_path, "run.store_dir=s3://no-such-bucket/prefix")], SWEEP_ID, ())
+    assert not (tmp_path / "results" / "cache").exists()
