@@ -1,6 +1,8 @@
 """Signs of life."""
 
+import errno
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -78,6 +80,22 @@ def test_who_was_silent_for_hours_needs_no_watching(writers: Writers) -> None:
     long_ago = time.time() - 3 * 3600
     os.utime(other, (long_ago, long_ago))
     assert writers.is_gone(other.name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system has no such locks")
+def test_where_there_are_no_locks_the_dead_are_told_by_their_silence(
+    writers: Writers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.lockf", refuse)
+    assert writers.own_path.read_bytes() == b"", "nobody may take it for one that can be locked"
+    other = file_of_another_host(writers)
+    other.write_bytes(b"")
+    assert not writers.is_gone(other.name)
+    while not writers.is_gone(other.name):
+        time.sleep(0.02)
 
 
 def test_files_of_the_dead_are_cleared_away(writers: Writers) -> None:
