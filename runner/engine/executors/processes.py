@@ -130,10 +130,9 @@ class _Place:
             self.tasks.send((self.stage.key, n_threads))
 
     def bury(self) -> int:
-        """The process is dead: returns its exit code, below 0 the signal that killed it."""
-        exit_code = self.end()
-        self.stage, self.models = None, frozenset()
-        return exit_code
+        """The process is dead, and with it what it held: returns its exit code, below 0 the signal that killed it."""
+        self.models = frozenset()
+        return self.end()
 
     def end(self) -> int:
         """Ends the process, whatever it does; returns its exit code."""
@@ -154,6 +153,8 @@ class _Processes(Workers):
         self._resources = resources
         self._n_cores = max(n_cores(), n_workers)
         self._places = [_Place(start) for _ in range(n_workers)]
+        self._idle = list(self._places)
+        self._n_free_cores = self._n_cores
         self._n_losses: Counter[str] = Counter()
         self._made: dict[str, tuple[int, _Place]] = {}
         context = fork_or_spawn()
@@ -161,10 +162,9 @@ class _Processes(Workers):
             place.start(context)
 
     def room_for(self, stage: AnyStage) -> Room:
-        idle = [place for place in self._places if not place.stage]
-        if not idle or self._cores_for(stage) > self._n_free_cores or self._is_kept_apart(stage):
+        if not self._idle or self._cores_for(stage) > self._n_free_cores or self._is_kept_apart(stage):
             return Room.NONE
-        if fitting := [place for place in idle if stage.models <= place.models]:
+        if fitting := [place for place in self._idle if stage.models <= place.models]:
             return Room.READY if self.near(stage) in (None, *fitting) else Room.FAR
         return Room.AGAIN if any(stage.models <= place.models for place in self._places) else Room.NEW
 
@@ -174,9 +174,11 @@ class _Processes(Workers):
         return max(made, key=itemgetter(0))[1] if made else None
 
     def submit(self, stage: AnyStage) -> None:
-        idle = [place for place in self._places if not place.stage]
         near = self.near(stage)
-        max(idle, key=lambda place: (stage.models <= place.models, place is near, not place.models)).take(stage)
+        best = max(self._idle, key=lambda place: (stage.models <= place.models, place is near, not place.models))
+        self._idle.remove(best)
+        self._n_free_cores -= self._cores_for(stage)
+        best.take(stage)
 
     def _cores_for(self, stage: AnyStage) -> int:
         """One that wants more cores than there are has them all."""
@@ -188,10 +190,6 @@ class _Processes(Workers):
     @property
     def _running(self) -> list[AnyStage]:
         return [place.stage for place in self._places if place.stage]
-
-    @property
-    def _n_free_cores(self) -> int:
-        return self._n_cores - sum(map(self._cores_for, self._running))
 
     def _is_kept_apart(self, stage: AnyStage) -> bool:
         """The last try of a stage has the machine for itself: memory may have been short for two."""
@@ -220,18 +218,26 @@ class _Processes(Workers):
             return self._died(place)
         if isinstance(run, Exception):
             raise run
-        place.stage = None
+        self._free(place)
         self._n_losses.pop(run.key, None)
         self._made[run.key] = len(self._made), place
         return run
 
     def _died(self, place: _Place) -> Lost | None:
-        stage = place.stage
         exit_code = place.bury()
+        stage = self._free(place)
         if stage is None:  # its memory was taken while it had nothing to do
             return None
         self._n_losses[stage.key] += 1
         return Lost(stage.key, _how_it_ended(exit_code))
+
+    def _free(self, place: _Place) -> AnyStage | None:
+        """Takes its stage off a place, if it has one."""
+        stage, place.stage = place.stage, None
+        if stage:
+            self._idle.append(place)
+            self._n_free_cores += self._cores_for(stage)
+        return stage
 
     def stop(self) -> None:
         for place in self._places:
