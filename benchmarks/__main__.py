@@ -25,6 +25,7 @@ NAMES = (
     "report",
     "memory",
     "rank_bm25",
+    "blocks",
     "quantised",
     "large_vectors",
     "encoding",

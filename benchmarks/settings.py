@@ -18,6 +18,7 @@ class Scale:
     n_embedded: int
     n_embedded_on_gpu: int
     n_large_vectors: int
+    n_documents_in_blocks: tuple[int, int, int]
 
 
 SCALES = {
@@ -32,6 +33,7 @@ SCALES = {
         n_embedded=256,
         n_embedded_on_gpu=200_000,
         n_large_vectors=1_000_000,
+        n_documents_in_blocks=(60_000, 225_000, 760_000),
     ),
     "small": Scale(
         n_corpus_documents=3000,
@@ -44,6 +46,7 @@ SCALES = {
         n_embedded=32,
         n_embedded_on_gpu=5000,
         n_large_vectors=20_000,
+        n_documents_in_blocks=(1500, 2000, 3000),
     ),
 }
 

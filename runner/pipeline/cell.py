@@ -1,8 +1,8 @@
 """One cell of a sweep: its components, and the graph of stages that joins them.
 
     data ─┬─ corpus ─┬─ segments ── chunks ─┬─ vectors ── vector_index ── dense_hits ──┐
-          │          └─ terms ──────────────┴─ sparse_index ───────────── sparse_hits ─┴─ fused_hits ── reranked_hits
-          └─ samples ── queries ── query_terms, query_vectors ────────────────┘                             │
+          │          └─ block_terms ────────┴─ sparse_index ───────────── sparse_hits ─┴─ fused_hits ── reranked_hits
+          └─ samples ── queries ── query_words, query_vectors ────────────────┘                             │
                                               ┌─────────────────────────────────────────────────────────────┤
                                        ranking_scores                            context_scores ── context ─┘
                                               │                                         │             │
@@ -11,6 +11,8 @@
 
 What a refiner makes of the corpus stands in its place for all that searches and reads, what headers and parents make of
 the chunks in the place of those that are searched; results and scores are told in the original texts.
+
+From `segments` to `sparse_index` and `vectors` a stage is of a block of documents: see `runner.pipeline.partition`.
 
 `top_k` first appears at the context, the prompt at the prompts, the model at the answers: all before them is shared by
 the cells of a sweep that differ in nothing else. A new step is one file beside this one, a field of `Cell`, and the
