@@ -22,7 +22,9 @@ class Chunker(Component, Protocol):
         """What chunk sizes are counted in, as `segments` holds it; None for characters."""
 
     def chunk(self, documents: Documents, segments: Segments) -> Spans:
-        """Spans sorted by (document, start). Every character that is not white space is in at least one span."""
+        """Spans sorted by (document, start). Every character that is not white space is in at least one span. Each
+        document is cut by itself, whichever others are given with it: a corpus comes in blocks.
+        """
 
 
 @runtime_checkable

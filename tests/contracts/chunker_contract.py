@@ -102,6 +102,11 @@ class ChunkerContract(ComponentContract):
             places = list(zip(spans.document.tolist(), spans.start.tolist(), strict=True))
             assert places == sorted(places)
 
+    def test_a_document_is_cut_by_itself(self) -> None:
+        found = by_document(chunked(self.component))
+        for i, text in enumerate(DOCUMENTS.texts):
+            assert by_document(chunk(self.component, documents_of(text))).get(0, []) == found.get(i, [])
+
     def test_every_character_but_white_space_is_in_a_chunk(self) -> None:
         for variant in self.variants():
             found = by_document(chunked(variant))
