@@ -13,3 +13,10 @@ def clustered_vectors(
     random = np.random.default_rng(seed)
     vectors = centres[random.integers(n_clusters, size=n)] + spread * weight * random.standard_normal((n, n_dimensions))
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+
+def on_grid(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors near unit vectors whose inner products are exact, whoever sums them in whatever order: their values are
+    multiples of 1/512. Searches of two kinds then find equal hits on any machine.
+    """
+    return np.asarray(np.round(vectors * 512) / 512, dtype=np.float32)

@@ -15,6 +15,7 @@ from components.vector_indexes.faiss_index import Flat
 from components.vector_indexes.truncated import Truncated
 from runner.engine.identity import describe
 from tests.contracts.vector_index_contract import built, random_vectors
+from tests.vector_indexes.clusters import on_grid
 
 GIB = 2**30
 VECTORS, QUERIES = random_vectors(300), random_vectors(7, seed=1)
@@ -129,13 +130,14 @@ def test_a_faiss_that_knows_no_gpu_is_said_before_any_work(monkeypatch: pytest.M
 
 
 def test_vectors_in_a_file_are_read_in_blocks_with_equal_hits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    vectors = random_vectors(5000)
+    vectors = on_grid(random_vectors(5000))
     vectors[[17, 1023, 1024, 3000, 4999]] = vectors[2]
     np.save(tmp_path / "vectors.npy", vectors)
     on_disk = np.load(tmp_path / "vectors.npy", mmap_mode="r")
-    queries = np.concatenate([vectors[2:3], random_vectors(30, seed=1)])
+    queries = np.concatenate([vectors[2:3], on_grid(random_vectors(30, seed=1))])
     whole = Flat(Device.CPU).search({}, vectors, queries, 200)
     monkeypatch.setattr(mapped, "ROWS_AT_ONCE", 1024)
+    monkeypatch.setattr(exact, "_QUERIES_AT_ONCE", 25)
     found = Flat(Device.CPU).search({}, on_disk, queries, 200)
     assert found.chunk[0, :6].tolist() == [2, 17, 1023, 1024, 3000, 4999]
     np.testing.assert_array_equal(found.chunk, whole.chunk)

@@ -17,12 +17,12 @@ from tests.contracts.vector_index_contract import AnySizeContract, built
 from tests.extras import skip_without
 from tests.runner.pipeline.test_sub_corpora import benchmark
 from tests.runner.sweeping import QUIET, RANKING_ONLY, SMALL, cells_in, run_small
-from tests.vector_indexes.clusters import clustered_vectors
+from tests.vector_indexes.clusters import clustered_vectors, on_grid
 from tests.vector_indexes.qdrant_server import QdrantServer, qdrant_server
 
 skip_without("qdrant_client", extra="qdrant")
 
-VECTORS, QUERIES = clustered_vectors(700), clustered_vectors(20, seed=1)
+VECTORS, QUERIES = on_grid(clustered_vectors(700)), on_grid(clustered_vectors(20, seed=1))
 SECRET = "s3cret-of-qdrant"
 
 
@@ -57,7 +57,7 @@ def test_hits_are_those_of_flat(index: Qdrant, server: QdrantServer, exact: bool
     expected = Flat().search({}, vectors, queries, 30)
     assert found.chunk[0, :5].tolist() == [5, 7, 41, 300, 699]
     np.testing.assert_array_equal(found.chunk, expected.chunk)
-    np.testing.assert_allclose(found.score, expected.score, atol=2e-6)
+    np.testing.assert_array_equal(found.score, expected.score)
     (collection,) = server.collections.values()
     assert collection.configuration["vectors"] == {"size": 64, "distance": "Dot", "on_disk": True}
     assert collection.configuration["hnsw_config"]["m"] == (0 if exact else 16)
