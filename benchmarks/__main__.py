@@ -36,6 +36,7 @@ NAMES = (
     "decisions",
     "asking",
     "chaos",
+    "ray_nodes",
     "store",
     "workers",
     "executors",

@@ -57,6 +57,7 @@ def running(
         yield _Schedule(order, workers).ended()
     finally:
         workers.stop()
+        store.discard_temporary()
 
 
 class _Schedule:

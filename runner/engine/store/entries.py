@@ -327,7 +327,7 @@ class Store:
 
         Raises StoreError if the disk is full or refuses; TypeError or ValueError for a payload that has no file format.
         """
-        temporary = self.root / "tmp" / uuid.uuid4().hex
+        temporary = self._new_temporary()
         try:
             with keeping(f"the result of stage '{kind}'", self.root):
                 temporary.mkdir()
@@ -386,6 +386,15 @@ class Store:
             else:
                 return own
 
+    def _new_temporary(self) -> Path:
+        return self.root / "tmp" / f"{self.run_id}-{uuid.uuid4().hex}"
+
+    def discard_temporary(self) -> None:
+        """Removes what killed workers of this run have left half-written. For when none of them is under way."""
+        for path in (self.root / "tmp").iterdir():
+            if self.run_id and path.name.startswith(f"{self.run_id}-"):
+                shutil.rmtree(path, ignore_errors=True)
+
     def discard(self, entry: Entry) -> None:
         """Removes a result, in one step: another process finds all of it or nothing. One that was made again in the
         meantime stays.
@@ -398,7 +407,7 @@ class Store:
         """Removes a folder that has this manifest, or (None) no readable one. Another gets its place back. Raises
         StoreError.
         """
-        removed = self.root / "tmp" / uuid.uuid4().hex
+        removed = self._new_temporary()
         try:
             folder.replace(removed)
         except FileNotFoundError:  # another process was faster

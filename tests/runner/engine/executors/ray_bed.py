@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tests.runner.sweeping import REPOSITORY
+REPOSITORY = Path(__file__).resolve().parents[4]
 
 TOKEN = "5ec2e7" * 10 + "0123"
 """Which all of the cluster must know, and which must stand nowhere."""

@@ -559,3 +559,14 @@ class TestLocks:
                 store.write("sum", stage.key, {"number": 1}, seconds=0, made_from={})
             assert waiting.get(timeout=60).reused
         assert not (tmp_path / "calls.txt").exists()
+
+
+def test_what_a_killed_worker_of_a_run_left_half_written_goes_with_the_run(tmp_path: Path) -> None:
+    store, other = Store(tmp_path, "a-run"), tmp_path / "tmp" / "another-run-1"
+    for folder in (tmp_path / "tmp" / "a-run-1", other):
+        folder.mkdir()
+        (folder / "half.npy").touch()
+    store.discard_temporary()
+    assert list((tmp_path / "tmp").iterdir()) == [other]
+    Store(tmp_path).discard_temporary()
+    assert other.exists(), "a reader is no run"
