@@ -199,3 +199,5 @@ class Job:
             if time.monotonic() > again:
                 again += _TOLD_AGAIN_S
                 self.end()
+        if self._squeue is None and not self.state().is_over:  # it was stopped, say
+            os.kill(int(self.name), signal.SIGKILL)

@@ -1,6 +1,7 @@
 """Tasks that a driver hands out and that workers on other hosts take, with a folder that they share as the only link.
 
-    waiting.json               what nobody has taken yet, in order; written anew by the driver
+    waiting.json               what nobody has taken yet, in order, and which workers are to take nothing more;
+                               written anew by the driver
     tasks/<number>             an empty file per task: who renames it to the next has the task
     taken/<number>.<worker>
     journals/<worker>.runs     what a worker began and how that ended
@@ -110,6 +111,7 @@ class Offers:
         self._folder = folder
         self._n_put = 0
         self._waiting: dict[int, Task] = {}
+        self._dismissed: list[str] = []
         self._is_written = False
 
     def __iter__(self) -> Iterator[Task]:
@@ -137,6 +139,16 @@ class Offers:
         """Offers a task no more: a worker said that it has it."""
         self._waiting.pop(number, None)
 
+    def dismiss(self, worker: str) -> None:
+        """A worker counts as gone. It may live on, and even take one more task before it reads this."""
+        self._dismissed.append(worker)
+        self._is_written = False
+
+    @property
+    def taken_by_dismissed(self) -> list[Task]:
+        """What waits as far as is known, but was taken by a worker that was dismissed."""
+        return [task for task in self if any(self.is_taken_by(task.number, worker) for worker in self._dismissed)]
+
     def is_taken_by(self, number: int, worker: str) -> bool:
         """Whether a worker has taken a task, whether or not it lived to say so."""
         return _taken(self._folder, number, worker).exists()
@@ -145,7 +157,8 @@ class Offers:
         """Shows the workers what waits. Raises OSError."""
         if not self._is_written:
             temporary = self._folder / f".{uuid.uuid4().hex}"
-            temporary.write_text(json.dumps([list(vars(task).values()) for task in self._waiting.values()]))
+            tasks = [list(vars(task).values()) for task in self._waiting.values()]
+            temporary.write_text(json.dumps({"tasks": tasks, "dismissed": self._dismissed}))
             temporary.replace(self._folder / _WAITING)
             self._is_written = True
 
@@ -159,6 +172,8 @@ class Taker:
         self._worker = worker
         self._models = models
         self._loaded: Models = frozenset()
+        self.is_dismissed = False
+        """The driver wants nothing more of this worker."""
         self._journal = Journal(journal_path(folder, worker, "runs"))
         # What this worker, or the one before it in its place, took already; later also what others took.
         self._gone = {line["began"] for line in self._journal.new_lines() if "began" in line}
@@ -185,12 +200,14 @@ class Taker:
 
     def _offered(self) -> list[Task]:
         try:
-            return [Task(*task) for task in json.loads((self._folder / _WAITING).read_bytes())]
+            waiting = json.loads((self._folder / _WAITING).read_bytes())
         except OSError as error:
             # Nothing was offered yet, or a network file system lost the file that was replaced while it was read.
             if error.errno not in (errno.ENOENT, errno.ESTALE):
                 raise
             return []
+        self.is_dismissed = self._worker in waiting["dismissed"]
+        return [] if self.is_dismissed else [Task(*task) for task in waiting["tasks"]]
 
     def _n_elsewhere(self, task: Task) -> int:
         """-1 if its models are here; else how many others have them."""

@@ -37,6 +37,9 @@ from runner.engine.worker import Worker
 _MOST_DEATHS = 10
 """A job whose worker died so often does not start another: something is wrong with its host."""
 
+_DISMISSED = 77
+"""The exit code of a worker process that is not wanted any more."""
+
 
 class Left(StrEnum):
     """Why a job ended."""
@@ -46,7 +49,7 @@ class Left(StrEnum):
     TIME = "time"
     """The time that it may take was nearly up."""
     DRIVER = "driver"
-    """The driver ended, or was silent for too long."""
+    """The driver ended, was silent for too long, or thought that this job was gone."""
     DEATHS = "deaths"
     """Its worker died again and again."""
 
@@ -113,7 +116,9 @@ class _Supervisor:
         n_deaths = 0
         while not self._left:
             exit_code = self._until_it_ends()
-            if not self._left:
+            if exit_code == _DISMISSED:
+                self._left = self._left or Left.DRIVER
+            elif not self._left:
                 self._life.append({"died": exit_code, "process": self._process_id})
                 n_deaths += 1
                 self._left = Left.DEATHS if n_deaths == _MOST_DEATHS else None
@@ -162,13 +167,15 @@ def _work(assignment: Assignment) -> None:
     taker = Taker(assignment.folder, assignment.worker, {key: stage.models for key, stage in stages.items()})
     allot_threads(min(assignment.n_threads, n_cores()))
     worker, wait = Worker(store, gate), Wait()
-    while not told:
+    while not told and not taker.is_dismissed:
         task = taker.take(wait.seconds)
         if task is None:
             wait.pause()
             continue
         taker.ended(task, _outcome(worker, stages[task.key]))
         wait = Wait()
+    if taker.is_dismissed:
+        sys.exit(_DISMISSED)
 
 
 def _outcome(worker: Worker, stage: AnyStage) -> dict[str, Json]:

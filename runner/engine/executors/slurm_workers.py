@@ -88,7 +88,7 @@ class SlurmWorkers(Workers):
         self._n_submitted = 0
         self._most_jobs = n_workers + settings.max_resubmissions
         self._began = self._looked = time.monotonic()
-        self._is_waiting_said = False
+        self._is_waiting_said = self._has_had_any = False
         make_folders(self._folder)
         self._offers = Offers(self._folder)
         self._pulse = DriverPulse(self._folder, settings.silence_s)
@@ -178,13 +178,16 @@ class SlurmWorkers(Workers):
 
     def _look(self) -> _Ended:
         """Which workers came, died or went, and how their stages ended by that."""
+        for task in self._offers.taken_by_dismissed:  # whoever counts as gone may live on for a while
+            self._put_again(task.number)
         return [each for worker in list(self._workers.values()) for each in self._look_after(worker)]
 
     def _look_after(self, worker: _Worker) -> _Ended:
         n_read = worker.life.n_read
         ended: _Ended = []
         for line in worker.life.new_lines():
-            worker.is_ready |= "hello" in line
+            if "hello" in line:
+                worker.is_ready = self._has_had_any = True
             if "refused" in line:
                 ended += self._drop(worker, line["refused"])
             elif "died" in line:
@@ -230,7 +233,11 @@ class SlurmWorkers(Workers):
         """Its first sign of life is still to come."""
         state, limit_s = worker.job.state(), self._settings.start_timeout_s
         if state.is_over:
-            return self._drop(worker, _told(worker.job, f"ended ({state.word}) without a sign of life"))
+            why = _told(worker.job, f"ended ({state.word}) without a sign of life")
+            if not self._has_had_any:  # so would the next
+                return self._drop(worker, why)
+            log.warning("%s", why)
+            return self._remove(worker)
         if not state.is_running:  # it cannot give any
             worker.last_sign = time.monotonic()
             self._say_waiting(worker.job.name, state)
@@ -257,14 +264,12 @@ class SlurmWorkers(Workers):
         """A worker has gone. Its stage is lost to what `why` says; another makes it if that says nothing."""
         ended = self._news_of(worker)
         self._end(worker)
+        self._offers.dismiss(worker.name)
         for number in worker.tasks.values():
             if why:
                 ended.append(self._lost(number, why))
             else:
                 self._put_again(number)
-        for task in list(self._offers):
-            if self._offers.is_taken_by(task.number, worker.name):  # it did not live to say so
-                self._put_again(task.number)
         self._tell_holders()
         return ended
 

@@ -128,7 +128,20 @@ class TestOffers:
         offers.withdraw(1)
         offers.put("2")
         offers.write()
-        assert [key for _, key, _ in json.loads((folder / "waiting.json").read_text())] == ["1", "2"]
+        assert [key for _, key, _ in json.loads((folder / "waiting.json").read_text())["tasks"]] == ["1", "2"]
+
+    def test_are_not_taken_by_a_worker_that_was_dismissed(self, folder: Path) -> None:
+        offers = offer(folder, "0", "1")
+        own, other = taker(folder, "w"), taker(folder, "other")
+        assert own.take(0.0)
+        offers.dismiss("w")
+        assert [task.number for task in offers.taken_by_dismissed] == [1]
+        offers.write()
+        assert own.take(0.0) is None
+        assert own.is_dismissed
+        task = other.take(0.0)
+        assert task is not None
+        assert (task.key, other.is_dismissed) == ("1", False)
 
 
 class TestJournal:
