@@ -85,7 +85,7 @@ class Jobs:
         cloudpickle.register_pickle_by_value(slurm_bootstrap)
         modules = [path or str(Path.cwd()) for path in sys.path]
         try:
-            with _keyboard_left_to_us(), self._executor.batch():
+            with self._executor.batch():
                 submitted = [
                     self._executor.submit(slurm_bootstrap.work_like_the_driver, modules, pickle.dumps(assignment))
                     for assignment in assignments
@@ -122,9 +122,9 @@ def _parameters(settings: Slurm) -> dict[str, object]:
 
 
 @contextmanager
-def _keyboard_left_to_us() -> Iterator[None]:
+def keyboard_left_to_us() -> Iterator[None]:
     """Processes that are started meanwhile do not end, each with a traceback, by the Ctrl-C that ends this one, which
-    ends them. One that comes meanwhile is not lost.
+    ends them. One that comes meanwhile counts at the end of the context: no job is submitted that nobody knows of.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -16,7 +16,7 @@ from runner.engine.environment import versions_of_results
 from runner.engine.executors.acceptance import users_packages
 from runner.engine.executors.protocol import AnyStage, Lost, Room, Stages, Workers
 from runner.engine.executors.slurm import Cluster, Slurm
-from runner.engine.executors.slurm_jobs import Job, Jobs, State
+from runner.engine.executors.slurm_jobs import Job, Jobs, State, keyboard_left_to_us
 from runner.engine.executors.slurm_pulse import DriverPulse
 from runner.engine.executors.slurm_queue import Journal, Models, Offers, Wait, journal_path, make_folders
 from runner.engine.executors.slurm_worker import Assignment, Left, run_of
@@ -106,8 +106,9 @@ class SlurmWorkers(Workers):
         for name in names:  # before anybody looks for them: an NFS client remembers that a file was not there
             for ending in ("runs", "life"):
                 journal_path(self._folder, name, ending).touch()
-        for name, job in zip(names, self._jobs.submit([self._assignment(name) for name in names]), strict=True):
-            self._workers[name] = _Worker(name, job, self._folder)
+        with keyboard_left_to_us():
+            for name, job in zip(names, self._jobs.submit([self._assignment(name) for name in names]), strict=True):
+                self._workers[name] = _Worker(name, job, self._folder)
 
     def _assignment(self, name: str) -> Assignment:
         return Assignment(
