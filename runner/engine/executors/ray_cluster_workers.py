@@ -36,6 +36,7 @@ class RayWorkers(Workers):
         self._running: dict[Call, Place] = {}
         self._lacking: set[Resources] = set()
         self._n_refusals_said = 0
+        self._looked_at = time.monotonic()
         self._places = Places(stages.values(), n_workers, resources)
         again = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}  # what it knows is in files
         self._desk = start_actor(Desk, ray.get_runtime_context().get_node_id(), again, gate)
@@ -80,6 +81,9 @@ class RayWorkers(Workers):
         since = time.monotonic()
         while True:
             n_ready = self._n_ready
+            if time.monotonic() - self._looked_at > _LOOK_S:  # however many stages end meanwhile
+                self._places.look()
+                self._looked_at = time.monotonic()
             for need in self._lacking:
                 self._places.start_for(need)
             ended = self._happened()
@@ -87,7 +91,6 @@ class RayWorkers(Workers):
             if ended or self._n_ready > n_ready:
                 self._lacking.clear()
                 return ended
-            self._places.look()
             if self._running or self._places.arriving:
                 since = time.monotonic()
             elif time.monotonic() - since > _NODES_MAY_COME_S:
