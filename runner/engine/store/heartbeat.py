@@ -12,7 +12,7 @@ import sys
 import threading
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from weakref import WeakSet
@@ -55,22 +55,21 @@ class Heartbeat:
 
     def name_in(self, folder: Path, interval_s: float, user: object) -> str:
         """Of this process's file in a folder, which is touched as long as the user is there. Raises OSError."""
-        sign = self._signs.get(folder) or self._begun_in(folder, interval_s)
-        sign.users.add(user)
-        return sign.path.name
-
-    def _begun_in(self, folder: Path, interval_s: float) -> _Sign:
         with self._changing:
-            for unused in [other for other, sign in self._signs.items() if not sign.users]:
-                self._signs.pop(unused).end()
-            if folder not in self._signs:
-                folder.mkdir(parents=True, exist_ok=True)
-                self._signs[folder] = _begun(folder / _new_name())
-            if self._thread is None or interval_s < self._interval_s:
-                self._rest()
-                self._interval_s = min(interval_s, self._interval_s)
-                self._go_on()
-            return self._signs[folder]
+            sign = self._signs.get(folder) or self._begin(folder, interval_s)
+            sign.users.add(user)
+            return sign.path.name
+
+    def _begin(self, folder: Path, interval_s: float) -> _Sign:
+        for unused in [other for other, sign in self._signs.items() if not sign.users]:
+            self._signs.pop(unused).end()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._signs[folder] = _begun(folder / _new_name())
+        if self._thread is None or interval_s < self._interval_s:
+            self._rest()
+            self._interval_s = min(interval_s, self._interval_s)
+            self._go_on()
+        return self._signs[folder]
 
     def is_own(self, name: str) -> bool:
         """Whether this process goes by that name, in any store."""
@@ -127,13 +126,17 @@ class Heartbeat:
                     continue
 
     def _begin_again(self, folder: Path, sign: _Sign) -> None:
-        os.close(sign.descriptor)
+        if not self._changing.acquire(blocking=False):
+            return  # at the next beat: whoever is changing something may be waiting for this thread to rest
         try:
-            again = _begun(sign.path)
-        except OSError:
-            del self._signs[folder]
-        else:
-            sign.descriptor = again.descriptor
+            if self._signs.get(folder) is sign:
+                try:
+                    self._signs[folder] = replace(sign, descriptor=_begun(sign.path).descriptor)
+                except OSError:  # the whole store is gone
+                    del self._signs[folder]
+                os.close(sign.descriptor)
+        finally:
+            self._changing.release()
 
 
 def _new_name() -> str:
