@@ -13,20 +13,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from components.errors import StoreError
+from components.errors import ConfigError, MissingExtraError, StoreError
 from runner.display import make_console, say_error
+from runner.engine.store import is_bucket
 from runner.engine.store.blocks import damaged_blocks
 from runner.engine.store.entries import Entry, Store
+from runner.store import in_bucket
+from runner.store.sizes import shown_size
 
 _DAY_S = 86_400
-
-
-def _size(n_bytes: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if n_bytes < 1024:
-            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
-        n_bytes /= 1024
-    return f"{n_bytes:.1f} GiB"
 
 
 def _ls(store: Store, console: Console) -> int:
@@ -39,7 +34,9 @@ def _ls(store: Store, console: Console) -> int:
     for kind, entries in sorted(kinds.items()):
         n_partial = sum(entry.manifest.partial for entry in entries)
         seconds = sum(entry.manifest.seconds for entry in entries)
-        table.add_row(kind, str(len(entries)), str(n_partial), _size(sum(e.n_bytes for e in entries)), f"{seconds:.1f}")
+        table.add_row(
+            kind, str(len(entries)), str(n_partial), shown_size(sum(e.n_bytes for e in entries)), f"{seconds:.1f}"
+        )
     console.print(table)
     n_results = sum(map(len, kinds.values()))
     console.print(f"{n_results} results, replies of {len(_files(store, 'replies'))} models and purposes")
@@ -86,7 +83,7 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
         if entry.manifest.created <= before and (not stage or entry.manifest.kind == stage)
     ]
     chosen = [entry for entry in old if entry.manifest.key not in leased.keys]
-    size = _size(sum(entry.n_bytes for entry in chosen))
+    size = shown_size(sum(entry.n_bytes for entry in chosen))
     # Replies, scores of pairs and half-done work do not say which sweep needs them.
     leftovers = [] if leased.n_runs else _leftovers(store, before, stage)
     if leased.n_runs:
@@ -140,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m runner.store", description="Looks after the store of stage results."
     )
     parser.add_argument(
-        "--store-dir", type=Path, default=Path("results/store"), help="run.store_dir (default: %(default)s)"
+        "--store-dir", default="results/store", help="run.store_dir: a folder, or a bucket (default: %(default)s)"
     )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("ls", help="what is kept, by stage")
@@ -159,12 +156,15 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs one command; returns its exit code (2 for a store that is not there, or cannot be read or changed)."""
     options = _parser().parse_args(arguments)
     console = make_console()
-    if not (options.store_dir / "store.json").is_file():
-        say_error(f"{options.store_dir}: no store here; name one with --store-dir")
+    store_dir = Path(options.store_dir)
+    if not is_bucket(options.store_dir) and not (store_dir / "store.json").is_file():
+        say_error(f"{store_dir}: no store here; name one with --store-dir")
         return 2
     try:
-        return _run(options, Store(options.store_dir), console)
-    except StoreError as error:
+        if is_bucket(options.store_dir):
+            return in_bucket.run(options, console)
+        return _run(options, Store(store_dir), console)
+    except (ConfigError, MissingExtraError, StoreError) as error:
         say_error(error)
         return 2
 

@@ -193,6 +193,11 @@ class Objects:
         finally:
             os.close(descriptor)
 
+    def pieces(self, path: str, n_bytes: int) -> Iterator[bytes]:
+        """Those of an object of that size, one after another; none that are not there."""
+        for start in range(0, n_bytes, _PIECE):
+            yield self.get_range(path, start, min(start + _PIECE, n_bytes)) or b""
+
     def at_once(self, read: Callable[[K], T], wanted: Iterable[K]) -> Iterator[T]:
         """What is read of many, several at a time, in their order."""
         with ThreadPoolExecutor(_N_AT_ONCE) as pool:

@@ -14,18 +14,18 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
 from components.errors import StoreError
-from runner.engine.store.bucket.objects import Object, Objects
+from runner.engine.store.bucket.objects import Objects
 from runner.engine.store.bucket.paths import WRITERS
 from runner.engine.store.files import keeping
 from runner.engine.store.writers import LEASE_S
 
 _BEATS_PER_LEASE = 4
 _SENT_EVERY_S = 3.0
+_LAST_PATIENCE_S = 0.5
 
 
 class OnHost(Protocol):
@@ -110,13 +110,6 @@ class BucketWriters:
             if (name := each.path.rpartition("/")[2]).startswith(f"{self._host}-") and self.is_gone(name)
         ]
 
-    def live(self, now: Object) -> set[str]:
-        """Names of those that gave a sign of life within a few leases before an object was put, by the service's clock:
-        what can be said without waiting.
-        """
-        since = now.modified - timedelta(seconds=3 * self.lease_s + 1)  # times are told in whole seconds
-        return {each.path.rpartition("/")[2] for each in self._objects.listed(WRITERS) if each.modified >= since}
-
 
 class _Pulse:
     """One thread that puts the sign of life anew, and does what is to be done every few seconds."""
@@ -152,11 +145,13 @@ class _Pulse:
                 work()
 
     def end(self) -> None:
-        """Who waits for this process sees at once that it has ended."""
+        """Who waits for this process sees at once that it has ended. A bucket that is gone is not waited for: this one
+        is found dead later, and what it did not send is sent by the next on this host.
+        """
         self._stop.set()
-        with suppress(StoreError):  # of a bucket that is gone: it is found dead later
+        with suppress(StoreError):
+            Objects(self._objects.address, _LAST_PATIENCE_S).delete([self.path])
             self._do_work()
-            self._objects.delete([self.path])
 
 
 def host_of(cache: Path) -> str:

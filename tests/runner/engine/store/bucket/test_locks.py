@@ -8,7 +8,7 @@ import pytest
 from runner.engine.store.bucket.locks import held
 from runner.engine.store.bucket.objects import Objects
 from runner.engine.store.bucket.writers import BucketWriters
-from tests.buckets import Bucket
+from tests.buckets import Bucket, served_bucket
 
 LEASE_S = 0.6
 
@@ -151,8 +151,17 @@ def test_what_a_lock_costs(objects: Objects, writers_of: MakeWriters, bucket: Bu
 def test_signs_of_life_go_with_their_process(objects: Objects, writers_of: MakeWriters) -> None:
     writers = writers_of("a")
     name = writers.own_name
-    now = objects.get(f"writers/{name}")
-    assert now is not None
-    assert writers.live(now) == {name}
+    assert objects.head(f"writers/{name}") is not None
     del writers
     assert objects.listed("writers") == []
+
+
+def test_who_ends_does_not_wait_for_a_bucket_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with served_bucket() as going:
+        for name, value in going.environment.items():
+            monkeypatch.setenv(name, value)
+        writers = BucketWriters(Objects(going.address("prefix")), OnHost("process"), "host")
+        assert writers.own_name
+    began = time.monotonic()
+    del writers
+    assert time.monotonic() - began < 10
