@@ -32,6 +32,7 @@ LOADING = (
     "rerankers/test_cross_encoder.py",
     "rerankers/test_flag_embedding.py",
     "rerankers/test_late_interaction.py",
+    "runner/engine/executors/test_ray_cluster.py",
     "runner/judge_training/test_training.py",
     "runner/models",
     "runner/output/test_logging_process.py",
@@ -45,7 +46,9 @@ LOADING = (
     "test_readme.py::test_track",
     "vector_indexes/test_qdrant.py",
 )
-"""Tests that load packages for seconds which others do not need: torch, MLflow, llama-index, statsmodels, ..."""
+"""Tests that load packages for seconds which others do not need: torch, MLflow, llama-index, statsmodels, ...;
+or that share a cluster.
+"""
 
 MakeOnce = Callable[[str, Callable[[Path], None]], Path]
 

@@ -17,8 +17,6 @@ from tests.runner.sweeping import FEW_METRICS, REPOSITORY, SMALL, metrics_text, 
 
 skip_without("ray", extra="ray")
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 SCENARIOS = "tests.runner.engine.executors.ray_scenarios"
 
 
