@@ -40,7 +40,7 @@ class Bucket:
 
 @contextmanager
 def served_bucket(address: str = "127.0.0.1", port: int = 0) -> Iterator[Bucket]:
-    """Serves an empty bucket by threads of this process."""
+    """Serves an empty bucket by threads of this process; `address` is 0.0.0.0 for one that other hosts reach."""
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
     from werkzeug.serving import make_server
 
@@ -56,7 +56,7 @@ def served_bucket(address: str = "127.0.0.1", port: int = 0) -> Iterator[Bucket]
         def log(self, *_: object) -> None: ...
 
     server = make_server(address, port, counted, threaded=True, request_handler=Silent)
-    bucket.endpoint = f"http://{address}:{server.server_port}"
+    bucket.endpoint = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
