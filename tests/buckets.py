@@ -12,9 +12,12 @@ BUCKET = "rag-grid-tests"
 
 @dataclass
 class Bucket:
-    """One that is served. `requests` are the method and the path of each, below the bucket."""
+    """One that is served. `requests` are the method and the path of each, below the bucket; after so many of them the
+    service is out of order.
+    """
 
     endpoint: str
+    is_out_of_order_after: float = float("inf")
     requests: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -50,6 +53,9 @@ def served_bucket(address: str = "127.0.0.1", port: int = 0) -> Iterator[Bucket]
     def counted(environ, start_response):  # type: ignore[no-untyped-def]
         query = f"?{environ['QUERY_STRING']}" if environ["QUERY_STRING"] else ""
         bucket.requests.append((environ["REQUEST_METHOD"], environ["PATH_INFO"].removeprefix(f"/{BUCKET}/") + query))
+        if len(bucket.requests) > bucket.is_out_of_order_after:
+            start_response("503 Service Unavailable", [])
+            return [b""]
         return application(environ, start_response)
 
     class Silent(MotoRequestHandler):

@@ -8,7 +8,7 @@ import pytest
 
 from components.errors import ConfigError, StoreError
 from runner.launch.request import check_jobs
-from runner.launch.sweep import start_sweep
+from runner.launch.sweep import EXIT_NOT_RUN, start_sweep
 from runner.results import read_cells
 from tests.buckets import Bucket, served_bucket
 from tests.extras import skip_without
@@ -67,6 +67,26 @@ def test_a_sweep_on_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
     counts = Counter(path for method, path in bucket.requests if "/entries/" in path)
     assert set(counts.values()) == {1}
     assert not [path for method, path in bucket.requests if method == "PUT" and "/entries/" in path]
+
+
+def test_a_bucket_that_goes_away_in_the_middle(
+    tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("runner.engine.store.bucket.opening.PATIENCE_S", 0.2)
+    monkeypatch.setattr(bucket, "is_out_of_order_after", 60)
+    there = f"run.store_dir={bucket.address('going')}"
+    overrides = [(*cell, there) for cell in CELLS]
+    assert run_small(tmp_path, *overrides) == EXIT_NOT_RUN
+    told = capsys.readouterr().err
+    assert told.count("finished stages are kept") == 1
+    assert "Traceback" not in told
+    n_kept = sum(method == "PUT" and "/entries/" in path for method, path in bucket.requests[:60])
+    assert n_kept >= 10
+    monkeypatch.setattr(bucket, "is_out_of_order_after", float("inf"))
+    bucket.requests.clear()
+    run(tmp_path, there)
+    n_made = sum(method == "PUT" and "/entries/" in path for method, path in bucket.requests)
+    assert n_made == n_stages(tmp_path) - n_kept
 
 
 def test_a_key_in_the_address_is_a_mistake_and_not_repeated(tmp_path: Path) -> None:

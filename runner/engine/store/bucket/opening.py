@@ -6,7 +6,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, StoreError
 from runner.engine.store.bucket.address import address_mistakes
-from runner.engine.store.bucket.objects import Objects
+from runner.engine.store.bucket.objects import PATIENCE_S, Objects
 from runner.engine.store.bucket.remote import BucketRemote
 from runner.engine.store.entries import FORMAT, Store
 
@@ -29,7 +29,7 @@ def open_bucket(address: str, cache_dir: Path, run_id: str) -> Store:
         raise StoreError(
             f"run.cache_dir: cannot write in {root}: {error.strerror or error}; choose another run.cache_dir"
         ) from error
-    return Store(root, run_id, BucketRemote(address, root))
+    return Store(root, run_id, BucketRemote(address, root, patience_s=PATIENCE_S))
 
 
 def _name_of(objects: Objects) -> str:

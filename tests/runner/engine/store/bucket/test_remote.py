@@ -14,7 +14,7 @@ import pytest
 
 from components.errors import ConfigError, DamagedEntryError, StoreError
 from runner.engine.store import Entry, Store, open_store
-from runner.engine.store.bucket import opening, packing, remote
+from runner.engine.store.bucket import opening, packing
 from runner.engine.store.bucket.objects import Objects
 from runner.engine.store.bucket.remote import BucketRemote
 from runner.engine.worker import Worker
@@ -270,7 +270,6 @@ class TestLargeFiles:
 class TestABucketThatGoesAway:
     @pytest.fixture
     def gone(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-        monkeypatch.setattr(remote, "PATIENCE_S", 0.2)
         monkeypatch.setattr(opening, "_FIRST_PATIENCE_S", 0.2)
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
