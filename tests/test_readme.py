@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections import defaultdict
+from contextlib import suppress
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
+from components.errors import ConfigError
 from runner.annotate.__main__ import main as annotate
+from runner.launch.compose import compose_config
 from runner.testset.files import read_testset, write_testset
 from tests.conftest import MakeOnce
 from tests.datasets.test_crud_rag import write as write_crud_rag
@@ -220,6 +223,28 @@ def test_sweep(arguments: list[str], published: Path, own: Path, one_store: str,
         assert "Leaderboard" in done.stdout
         assert list(tmp_path.glob("results/*/*/cell.json"))
         assert (tmp_path / "mlflow.db").is_file() == is_tracked
+
+
+def said_of_executors() -> list[str]:
+    """The overrides of `executor` that the pages name, in tables and in commands that cannot run here."""
+    blocks = [block for page in PAGES for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL)]
+    words = [word for block in blocks for word in shlex.split(block, comments=True)]
+    words += [
+        word
+        for page in PAGES
+        for quoted in re.findall(r"`(\S*executor\.\S+=.*?)`", page)
+        for word in shlex.split(quoted)
+    ]
+    return sorted({word for word in words if re.match(r"\+?executor\.[\w.]+=", word)})
+
+
+@pytest.mark.parametrize("override", said_of_executors())
+def test_what_is_said_of_executors_is_understood(override: str) -> None:
+    understood = []
+    for name in ("processes", "ray", "slurm"):
+        with suppress(ConfigError):
+            understood.append(compose_config([f"executor={name}", override]))
+    assert understood
 
 
 def test_own_prompt_differs_in_the_one_template_that_is_written(tmp_path: Path) -> None:
