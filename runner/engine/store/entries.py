@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import shutil
 import time
 import uuid
@@ -16,12 +17,15 @@ from components.json_value import Json
 from runner.engine.linking import link_or_copy
 from runner.engine.store.claims import Claims
 from runner.engine.store.files import (
+    MANIFEST,
+    NOT_A_MANIFEST,
     Part,
     Payload,
     checksum,
     file_name,
     keeping,
     mapped_file,
+    named_files,
     part_name,
     read_part,
     sync,
@@ -37,7 +41,6 @@ from runner.engine.store.writers import Writers
 T = TypeVar("T")
 
 FORMAT = 3
-_MANIFEST = "manifest.json"
 _IN_THE_WAY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 """What systems say of a rename to where a folder is."""
 
@@ -291,17 +294,19 @@ class Store:
         """That of a folder, if it belongs in a place."""
         self._unreadable.discard(place)
         try:
-            raw = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+            raw = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
             del raw["made_from"]
-            files = {name: (str(digest), int(size)) for name, (digest, size) in raw.pop("files").items()}
+            files = named_files(raw)
+            del raw["files"]
             versions = raw.pop("made_with")  # nearly always those of other results, which hold them already
             made_with = self._made_with.setdefault(tuple(versions.items()), versions)
             manifest = Manifest(**raw, files=files, made_with=made_with)
-            if (place.parents[1].name, place.name.partition("-")[0]) == (manifest.kind, manifest.key):
+            is_of_place = (place.parents[1].name, place.name.partition("-")[0]) == (manifest.kind, manifest.key)
+            if is_of_place and type(manifest.partial) is bool and math.isfinite(manifest.seconds + manifest.created):
                 return manifest
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (OSError, *NOT_A_MANIFEST):
             pass
         self._unreadable.add(place)
         return None
@@ -339,7 +344,7 @@ class Store:
                         sync(path)
                     files[path.name] = (checksum(path), path.stat().st_size)
                 manifest = Manifest(kind, key, seconds, time.time(), self.run_id, partial, files, made_with or {})
-                path = temporary / _MANIFEST
+                path = temporary / MANIFEST
                 facts = {**vars(manifest), "made_from": made_from}
                 path.write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
                 if synced:
@@ -478,7 +483,7 @@ class Store:
         """All results, or those of one kind; those with an unreadable manifest are left out."""
         for of_kind, key in self._remote.results("" if kind == "*" else kind):
             self._current(self.folder(of_kind, key))
-        for path in sorted((self.root / "entries").glob(f"{kind}/*/*/{_MANIFEST}")):
+        for path in sorted((self.root / "entries").glob(f"{kind}/*/*/{MANIFEST}")):
             if entry := self._entry(path.parent):
                 yield entry
 

@@ -13,6 +13,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from runner.engine.store.files import NOT_A_MANIFEST, named_files
+
 Files = Mapping[str, tuple[str, int]]
 """Names of files, and their [SHA-256, bytes], as manifests have them."""
 
@@ -64,9 +66,8 @@ def unpack(packed: bytes) -> tuple[bytes, dict[str, bytes]] | None:
 
 
 def files_of(manifest: bytes) -> dict[str, tuple[str, int]] | None:
-    """The files that a manifest names; None for what is none. A name is that of a file, and leads nowhere else."""
+    """The files that a manifest names; None for what is none."""
     try:
-        files = {str(name): (str(digest), int(size)) for name, (digest, size) in json.loads(manifest)["files"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return named_files(json.loads(manifest))
+    except NOT_A_MANIFEST:
         return None
-    return files if all(Path(name).name == name and size >= 0 for name, (_, size) in files.items()) else None

@@ -15,13 +15,13 @@ from runner.engine.store.bucket.objects import PATIENCE_S, Listed, Objects
 from runner.engine.store.bucket.packing import files_of, large_files, pack, packed_files, unpack
 from runner.engine.store.bucket.paths import ENTRIES, PAIR_SCORES, PARTIAL, REPLIES, RUNS, entry_path, part_path
 from runner.engine.store.bucket.writers import BucketWriters, host_of
+from runner.engine.store.files import MANIFEST
 from runner.engine.store.mirror import Mirror
 from runner.engine.store.remote import Files
 from runner.engine.store.writers import LEASE_S, Writers
 
 log = logging.getLogger(__name__)
 
-_MANIFEST = "manifest.json"
 _TAG = ".tag"
 """Beside a cached result: the tag of the object that it was, or became."""
 
@@ -100,7 +100,7 @@ class BucketRemote:
         folder.mkdir()
         for file, contents in files.items():
             (folder / file).write_bytes(contents)
-        (folder / _MANIFEST).write_bytes(manifest)
+        (folder / MANIFEST).write_bytes(manifest)
         (folder / _TAG).write_text(found.tag, encoding="utf-8")
         return True
 
@@ -153,7 +153,7 @@ class BucketRemote:
         """The tag under which a result stays, or None. What models answered on the way comes first."""
         for mirror in list(self._mirrors.values()):
             mirror.send_now()
-        manifest = (folder / _MANIFEST).read_bytes()
+        manifest = (folder / MANIFEST).read_bytes()
         files = files_of(manifest) or {}
         large = {part_path(kind, name, files[file][0]): file for file in large_files(files)}
         for path, file in large.items():

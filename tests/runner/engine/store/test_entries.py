@@ -401,7 +401,9 @@ class TestDamage:
         assert len(entry.damages(contents=False)) == 1
 
     @pytest.mark.parametrize(
-        "text", ["", "{", "[]", "null", '{"kind": "vectors"}', '{"files": {"a": 1}}', '{"files": []}']
+        "text",
+        ["", "{", "[]", "null", '{"kind": "vectors"}', '{"files": {"a": 1}}', '{"files": []}', "[" * 100_000],
+        ids=lambda text: text[:20],
     )
     def test_without_a_readable_manifest_there_is_no_result(self, store: Store, text: str) -> None:
         folder = write(store).folder
@@ -411,6 +413,15 @@ class TestDamage:
         assert store.has_damaged_manifest(KIND, KEY)
         assert list(store.entries()) == []
         assert store.folders_without_manifest() == [folder]
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("seconds", "1.5"), ("seconds", None), ("created", None), ("created", float("inf")), ("partial", "no")],
+    )
+    def test_nor_with_one_that_says_what_it_cannot(self, store: Store, name: str, value: object) -> None:
+        path = write(store).folder / "manifest.json"
+        path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), name: value}), encoding="utf-8")
+        assert Store(store.root).find(KIND, KEY) is None
 
     @pytest.mark.parametrize(("kind", "key"), [(KIND, "cd" * 16), ("chunks", KEY)])
     def test_a_result_in_the_place_of_another_is_none(self, store: Store, kind: str, key: str) -> None:

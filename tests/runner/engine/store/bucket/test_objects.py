@@ -52,6 +52,17 @@ def test_what_is_not_there(objects: Objects, tmp_path: Path) -> None:
     objects.delete(["none"])
 
 
+@pytest.mark.parametrize("n_bytes", [0, 3, 10, 15, 20])
+def test_what_ends_early_is_no_fault_of_the_service(
+    objects: Objects, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_bytes: int
+) -> None:
+    """Nobody waits for it to come back."""
+    monkeypatch.setattr(objects_module, "_PIECE", 10)
+    objects.put("cut", b"x" * n_bytes)
+    assert not objects.download("cut", 25, tmp_path / "file")
+    assert b"".join(objects.pieces("cut", 25)) == b"x" * n_bytes
+
+
 def test_all_pages_of_a_listing_and_of_what_is_removed(
     objects: Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:

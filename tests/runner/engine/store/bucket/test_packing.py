@@ -50,5 +50,6 @@ def test_large_files_stay_outside_and_so_do_many_that_are_large_together() -> No
 
 
 def test_a_manifest_cannot_lead_out_of_its_folder() -> None:
-    assert files_of(json.dumps({"files": {"../../evil": ["", 1]}}).encode()) is None
-    assert files_of(b'{"files": {"good": ["", 1]}}') == {"good": ("", 1)}
+    assert files_of(json.dumps({"files": {"../../evil": ["0" * 64, 1]}}).encode()) is None
+    assert files_of(json.dumps({"files": {"good": ["0" * 64, 1]}}).encode()) == {"good": ("0" * 64, 1)}
+    assert files_of(b"[" * 100_000) is None
