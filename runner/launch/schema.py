@@ -196,7 +196,7 @@ class _Builder:
             of_which = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
             what = f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_which}"
             raise self._refuse(f"{path}._target_", node["_target_"], what)
-        self.mistakes += [f"{path}.{mistake}".lstrip(".") for mistake in getattr(component, "check", list)()]
+        self.mistakes += [_placed(path, mistake) for mistake in getattr(component, "check", list)()]
         return component
 
     def _class(self, node: Mapping[str, Json], wanted: type, path: str) -> type:
@@ -267,6 +267,14 @@ def _has_default(field: "dataclasses.Field[Any]") -> bool:
 
 def _is_frozen(cls: type) -> bool:
     return bool(cls.__dataclass_params__.frozen)  # type: ignore[attr-defined]  # of every dataclass
+
+
+def _placed(path: str, mistake: str) -> str:
+    """A mistake of a component with the path to it: of a field ("depth: got 0"), or of all of it ("... needs ...")."""
+    if not path:
+        return mistake
+    is_of_a_field = mistake.split(maxsplit=1)[0].endswith(":")
+    return f"{path}.{mistake}" if is_of_a_field else f"{path}: {mistake}"
 
 
 def _lacking(component: object, wanted: type) -> list[str]:

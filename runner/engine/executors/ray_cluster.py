@@ -127,25 +127,32 @@ def _join(address: str, n_workers: int) -> None:
                 **(own if address == _OWN else {}),
             )
         except Exception as error:
-            raise ConfigError(f"executor.address={address}: {_first_line(error)}. {_remedy(address)}") from error
+            raise ConfigError(
+                f"executor.address={address}: {_first_line(error)}.{_token_hint(address)} {_remedy(address)}"
+            ) from error
     # What the nodes tell of a worker that died is told in our words, with its stage.
     ray._private.worker.print_to_stdstream = lambda data, ignore_prefix: None
 
 
 def _see_that_it_answers(address: str) -> None:
     """Raises ConfigError: Ray itself would try for ever."""
-    named = _named(address)
-    host, _, port = named.rpartition(":")
-    if not port.isdecimal() or "//" in host:
+    place = _host_and_port(address)
+    if place is None:
         return  # whatever it is, Ray says what is wrong with it
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_WITHIN_S).close()
+        socket.create_connection(place, _ANSWERS_WITHIN_S).close()
     except OSError as error:
+        named = _named(address)
         what = "" if address == named else f", which is {named}"
         raise ConfigError(
             f"executor.address={address}{what}: no Ray cluster answers there ({error.strerror or error}). "
             f"{_remedy(address)}"
         ) from error
+
+
+def _host_and_port(address: str) -> tuple[str, int] | None:
+    host, _, port = _named(address).rpartition(":")
+    return (host.strip("[]"), int(port)) if port.isdecimal() and "//" not in host else None
 
 
 def _named(address: str) -> str:
@@ -158,6 +165,13 @@ def _named(address: str) -> str:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0].removesuffix(".") or type(error).__name__
+
+
+def _token_hint(address: str) -> str:
+    """What else may be wrong where something answers; Ray says so only in the lines that it logs."""
+    if not _host_and_port(address):
+        return ""
+    return " If a cluster runs there, give the command with the RAY_AUTH_MODE and RAY_AUTH_TOKEN that it has."
 
 
 def _remedy(address: str) -> str:

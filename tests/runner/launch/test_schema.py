@@ -185,6 +185,12 @@ class TestTargets:
         (mistake,) = mistakes_of(default, executor__resources={"vector": {"cpus": 4}})
         assert mistake.startswith("executor.resources.vector: no stage is of this kind; did you mean vectors")
 
+    def test_are_named_once_by_what_lacks_a_package(self, default: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("runner.engine.executors.ray_cluster.find_spec", lambda name: None)
+        target = "runner.engine.executors.ray_cluster.RayCluster"
+        (mistake,) = mistakes_of(default, executor={"_target_": target, "address": "auto", "resources": {}})
+        assert mistake.startswith("executor: executor=ray needs the package 'ray', which is not installed")
+
     @pytest.mark.parametrize("target", ["components.llms.nothing.Here", "components.llms.scripted.Nothing"])
     def test_must_be_importable(self, default: Any, target: str) -> None:
         (mistake,) = mistakes_of(default, llm___target_=target)
