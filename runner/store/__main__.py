@@ -19,6 +19,7 @@ from runner.engine.store import is_bucket
 from runner.engine.store.blocks import damaged_blocks
 from runner.engine.store.entries import Entry, Store
 from runner.store import in_bucket
+from runner.store.damage import shown_damage
 from runner.store.sizes import shown_size
 
 _DAY_S = 86_400
@@ -69,8 +70,7 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
             console.print(f"damaged: {block} does not match its checksum")
             if delete:
                 block.unlink(missing_ok=True)
-    done = " (removed; they are computed again when needed)" if delete and n_damaged else ""
-    console.print(f"{n_entries} results compared with their checksums, {n_damaged} damaged{done}")
+    console.print(shown_damage(n_entries, n_damaged, delete))
     return 1 if n_damaged and not delete else 0
 
 

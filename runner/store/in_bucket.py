@@ -12,6 +12,7 @@ from runner.display import say_error
 from runner.engine.store.bucket.address import address_mistakes
 from runner.engine.store.bucket.objects import Listed, Objects
 from runner.engine.store.bucket.upkeep import Kept, Upkeep
+from runner.store.damage import shown_damage
 from runner.store.sizes import shown_size
 
 
@@ -56,8 +57,7 @@ def _verify(upkeep: Upkeep, console: Console, delete: bool) -> int:
         console.print(f"damaged: {kept.kind} {kept.key[:12]}: {found}")
     if delete:
         upkeep.remove(kept for kept, _ in damaged)
-    done = " (removed; they are computed again when needed)" if delete and damaged else ""
-    console.print(f"{len(results)} results compared with their checksums, {len(damaged)} damaged{done}")
+    console.print(shown_damage(len(results), len(damaged), delete))
     return 1 if damaged and not delete else 0
 
 

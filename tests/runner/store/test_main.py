@@ -74,7 +74,7 @@ class TestVerify:
         assert run(store, "verify") == 1
         output = capsys.readouterr().out
         assert "damaged: chunks aaaaaaaaaaaa: data does not match its checksum" in output
-        assert "2 results compared with their checksums, 1 damaged" in output
+        assert "2 results compared with their checksums, 1 damaged; verify --delete removes them, and" in output
         assert chunks.folder.exists()
 
     def test_names_folders_without_manifest(

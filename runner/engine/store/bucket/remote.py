@@ -93,7 +93,8 @@ class BucketRemote:
             return self._published_now(kind, name, folder)
         unpacked = unpack(found.contents)
         if unpacked is None:
-            log.warning("%s/%s: damaged; what it held is made again", self._objects.address, path)
+            if self._damaged.get(path) != found.tag:  # told once, however often it is looked for
+                log.warning("%s/%s: damaged; made again by the stage that needs it", self._objects.address, path)
             self._damaged[path] = found.tag
             return False
         manifest, files = unpacked
