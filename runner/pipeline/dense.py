@@ -168,7 +168,7 @@ class JoinedVectors(Stage[Vectors]):
     embedder: Embedder
     chunks: ChunkPassages
     state: FittedEmbedder
-    blocks: tuple[VectorBlock, ...] = runtime_only((), "a pretrained model gives a text the same vector in any block")
+    blocks: tuple[VectorBlock, ...] = runtime_only((), "texts are batched differently: changes rounding, about 1e-7")
 
     def make(self, run: Run) -> Vectors:
         """Writes them into one file, in the order of the chunks."""
