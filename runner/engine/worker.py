@@ -219,8 +219,12 @@ def find_or_make(stage: Stage[T], store: Store) -> Entry:
 
 
 def _failure(stage: AnyStage, error: Exception) -> StageRun:
-    is_meant = isinstance(error, RagGridError) and str(error)  # it says all that there is to say
-    message = str(error) if is_meant else f"{type(error).__name__}: {error}"
+    try:
+        said = str(error)
+    except Exception:  # of somebody's own class: its mistake is no reason to end what runs beside it
+        said = "(and what it says cannot be shown)"
+    is_meant = isinstance(error, RagGridError) and said  # it says all that there is to say
+    message = said if is_meant else f"{type(error).__name__}: {said}"
     return StageRun(
         stage.key, stage.kind, error=f"{stage.title}: {message}", trace="".join(traceback.format_exception(error))
     )

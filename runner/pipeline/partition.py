@@ -73,14 +73,26 @@ class CorpusPartition(Stage[Partition]):
             ids = parts["documents"]["id"].to_pylist()
             ranges = [first_and_last(ids, prefix) for prefix in self.prefixes]
         bounds = sorted({0, len(hashes), *(bound for both in ranges for bound in both)})
-        return parted(hashes, bounds, ranges, self.documents_per_block, _known(run))
+        return parted(hashes, bounds, ranges, self.documents_per_block, kept_blocks(run.kept(CorpusPartition.kind)))
 
 
-def _known(run: Run) -> Iterator[Blocks]:
-    """The kept ones. What cannot be read is only not gone on from."""
-    for parts in run.kept(CorpusPartition.kind):
+def kept_blocks(kept: Iterable[Parts]) -> Iterator[Blocks]:
+    """Those of partitions. What cannot be read is only not gone on from."""
+    for parts in kept:
         with suppress(DamagedEntryError, KeyError):
-            yield parts["numbers"], parts["block"]
+            numbers, block = parts["numbers"], parts["block"]
+            if _are_blocks(numbers, block):
+                yield numbers, block
+
+
+def _are_blocks(numbers: NDArray[np.generic], block: NDArray[np.generic]) -> bool:
+    """Whether it is what this version would keep: others may share the store."""
+    return (
+        numbers.dtype == np.uint64
+        and block.dtype == np.int32
+        and numbers.shape == block.shape == (len(block),)
+        and (not len(block) or bool(block.min() >= 0 and block.max() < len(block)))
+    )
 
 
 def first_and_last(ids: Sequence[str], prefix: str) -> tuple[int, int]:

@@ -128,6 +128,11 @@ class TestFailures:
         monkeypatch.setattr(Left, "in_words", "adding on the left")
         assert run(chain(left=stumble), store)["left"].error == "adding on the left: ValueError: no such number"
 
+    def test_are_told_by_an_error_that_cannot_say_anything(self, store: Store) -> None:
+        ended = run([Source(Adder(), compute=fail_without_a_word), Left(Adder())], store)
+        assert ended["source"].error.endswith("Wordless: (and what it says cannot be shown)")
+        assert not ended["left"].failed
+
     def test_what_depends_on_them_fails_with_the_cause_and_the_others_go_on(self, store: Store, calls: Path) -> None:
         ended = run(chain(calls, left=fail), store)
         assert {kind: one.failed for kind, one in ended.items()} == {
@@ -241,6 +246,17 @@ class TestDamage:
         (store.folder("top", order[-1].key) / "manifest.json").write_text("{")
         assert not run(order, later(store))["top"].reused
         assert noted(calls).count("top") == 2
+
+
+class Wordless(Exception):
+    """As one is whose message names what it was not given."""
+
+    def __str__(self) -> str:
+        raise AttributeError("reason")
+
+
+def fail_without_a_word(stage: Sum, run: Run) -> int:
+    raise Wordless
 
 
 def goes_silent(beats: Path, limit_s: float = 10.0) -> bool:

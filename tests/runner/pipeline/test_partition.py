@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from components.records import Spans
 from runner.pipeline import documents
 from runner.pipeline.blocks import positions_of
-from runner.pipeline.partition import Partition, parted
+from runner.pipeline.partition import Partition, kept_blocks, parted
 from tests.runner.sweeping import FEW_METRICS, cells_in, entries_by_kind, plan_small, run_small, store_of
 
 
@@ -55,6 +55,18 @@ def test_what_stayed_is_in_the_blocks_where_it_was() -> None:
 def test_what_was_known_to_be_elsewhere_lies_in_no_two_corpora() -> None:
     before = part([1, 2, 3, 4], 4)
     assert rows(part([1, 2, 3, 4], 4, before, bounds=[2])) == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("n_numbers", "block"),
+    [(4, [0, 0, -1, 1]), (4, [0, 0, 1, 10**9]), (2, [0, 0, 1, 1]), (4, [0.0, 0.0, 1.0, 1.0]), (4, [[0, 0], [1, 1]])],
+)
+def test_what_is_no_partition_is_not_gone_on_from(n_numbers: int, block: Sequence[float]) -> None:
+    """It may be of another version, and its checksums right."""
+    sound = part([1, 2, 3, 4], 2)
+    kept = np.array(block, dtype=None if isinstance(block[0], float) else np.int32)
+    assert list(kept_blocks([{"numbers": sound.numbers, "block": sound.block}])) == [(sound.numbers, sound.block)]
+    assert list(kept_blocks([{"numbers": sound.numbers[:n_numbers], "block": kept}])) == []
 
 
 def test_a_corpus_that_grows_one_by_one_is_not_one_of_blocks_of_one() -> None:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -33,6 +34,7 @@ _PAUSE_S = 0.5
 
 _PIECE = 8 << 20
 _N_AT_ONCE = 6
+_N_IN_A_ROW = 16 * _N_AT_ONCE
 _MOST_PIECES = 9_000
 """S3 takes 10,000 parts of an upload."""
 
@@ -188,7 +190,7 @@ class Objects:
         """Gets an object of that size into a file, in pieces at once; False if there is none of it, or less than that.
         Raises OSError if the disk refuses.
         """
-        pieces = [(start, min(start + _PIECE, n_bytes)) for start in range(0, n_bytes, _PIECE)]
+        pieces = ((start, min(start + _PIECE, n_bytes)) for start in range(0, n_bytes, _PIECE))
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         try:
 
@@ -199,14 +201,21 @@ class Objects:
                 return os.pwrite(descriptor, contents, piece[0]) == len(contents)
 
             with ThreadPoolExecutor(_N_AT_ONCE) as pool:
-                return all(pool.map(bring, pieces))
+                # Some at a time: an object is not believed to be as large as is said.
+                while some := list(islice(pieces, _N_IN_A_ROW)):
+                    if not all(pool.map(bring, some)):
+                        return False
+            return True
         finally:
             os.close(descriptor)
 
     def pieces(self, path: str, n_bytes: int) -> Iterator[bytes]:
-        """Those of an object of that size, one after another; none that are not there."""
+        """Those of an object of that size, one after another, up to where it ends."""
         for start in range(0, n_bytes, _PIECE):
-            yield self.get_range(path, start, min(start + _PIECE, n_bytes)) or b""
+            piece = self.get_range(path, start, min(start + _PIECE, n_bytes)) or b""
+            yield piece
+            if len(piece) < min(_PIECE, n_bytes - start):
+                return
 
     def at_once(self, read: Callable[[K], T], wanted: Iterable[K]) -> Iterator[T]:
         """What is read of many, several at a time, in their order."""

@@ -63,6 +63,16 @@ def test_what_ends_early_is_no_fault_of_the_service(
     assert b"".join(objects.pieces("cut", 25)) == b"x" * n_bytes
 
 
+def test_what_is_said_to_be_larger_than_any_disk_is_not_asked_for_piece_by_piece(
+    objects: Objects, bucket: Bucket, tmp_path: Path
+) -> None:
+    objects.put("small", b"x" * 100)
+    bucket.requests.clear()
+    assert not objects.download("small", 1 << 61, tmp_path / "file")
+    assert b"".join(objects.pieces("small", 1 << 61)) == b"x" * 100
+    assert len(bucket.requests) < 250
+
+
 def test_all_pages_of_a_listing_and_of_what_is_removed(
     objects: Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
