@@ -221,7 +221,7 @@ def find_or_make(stage: Stage[T], store: Store) -> Entry:
 def _failure(stage: AnyStage, error: Exception) -> StageRun:
     try:
         said = str(error)
-    except Exception:  # of somebody's own class: its mistake is no reason to end what runs beside it
+    except Exception:  # noqa: BLE001 - of somebody's own class: its mistake does not end what runs beside it
         said = "(and what it says cannot be shown)"
     is_meant = isinstance(error, RagGridError) and said  # it says all that there is to say
     message = said if is_meant else f"{type(error).__name__}: {said}"

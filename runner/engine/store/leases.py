@@ -57,10 +57,19 @@ class Leases:
         n_runs = 0
         for path in sorted(self._folder.glob("*.json")):
             with suppress(FileNotFoundError):  # it ends at this moment
-                run = json.loads(path.read_text(encoding="utf-8"))
-                if self._writers.is_gone(run["process"]):
+                process, needed = needed_by(path.read_bytes())
+                if not process or self._writers.is_gone(process):
                     path.unlink()
                 else:
-                    keys.update(run["keys"])
+                    keys.update(needed)
                     n_runs += 1
         return Leased(n_runs, frozenset(keys))
+
+
+def needed_by(run: bytes) -> tuple[str, frozenset[str]]:
+    """The process that a run says it is, and the keys of what it needs; "" and none for what a power cut left of it."""
+    try:
+        said = json.loads(run)
+        return str(said["process"]), frozenset(map(str, said["keys"]))
+    except (ValueError, KeyError, TypeError):
+        return "", frozenset()

@@ -76,6 +76,36 @@ def test_verify(run: Run, address: str, store: Store, capsys: pytest.CaptureFixt
     assert objects.listed("parts") == []
 
 
+def test_what_others_put_there_is_passed_over(run: Run, address: str, store: Store) -> None:
+    """Folders, as consoles make them, and what a broken tool left."""
+    objects = Objects(address)
+    for path in (
+        "entries",
+        "entries/chunks",
+        "entries/chunks/aa/x/y",
+        "partial/x",
+        "parts/x",
+        "replies/x",
+        "writers/x",
+    ):
+        objects.put(path, b"")
+    objects.put("runs/x", b"{")
+    assert [run("ls"), run("verify"), run("prune", "--dry-run")] == [0, 0, 0]
+    assert [entry.manifest.key for entry in store.entries("chunks")] == [KEYS[0]]
+
+
+def test_verify_compares_sizes(run: Run, address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    objects = Objects(address)
+    path = f"entries/chunks/aa/{KEYS[0]}"
+    found = objects.get(path)
+    assert found is not None
+    (large,) = objects.listed("parts")
+    manifest = found.contents[8:].replace(f", {large.n_bytes}]".encode(), b", 999999999]")
+    objects.put(path, len(manifest).to_bytes(8, "big") + manifest)
+    assert run("verify") == 1
+    assert "data.npy is missing, or does not match its checksum" in capsys.readouterr().out
+
+
 def test_prune(run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     objects = Objects(address)
     assert run("prune") == 0

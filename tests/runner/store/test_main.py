@@ -232,6 +232,14 @@ class TestBesideRunningSweeps:
         assert list(store.entries()) == []
         assert not list((store.root / "workspaces").iterdir())
 
+    @pytest.mark.parametrize("text", ["", "{", "[]", '{"process": "a"}', '{"process": "a", "keys": 1}'])
+    def test_what_a_power_cut_left_of_a_run_needs_nothing(self, store: Store, chunks: Entry, text: str) -> None:
+        (store.root / "runs").mkdir()
+        (store.root / "runs" / "cut.json").write_text(text)
+        assert run(store, "prune", "--older-than-days", "0") == 0
+        assert list(store.entries()) == []
+        assert list((store.root / "runs").iterdir()) == []
+
     def test_sweeps_that_overlap_lose_nothing(self, tmp_path: Path) -> None:
         """While one prunes and another verifies, each finds metrics that are as if it had been alone."""
         together, alone = tmp_path / "together", tmp_path / "alone"

@@ -22,3 +22,17 @@ def entry_path(kind: str, name: str) -> str:
 def part_path(kind: str, name: str, digest: str) -> str:
     """Of a large file of a result."""
     return f"{PARTS}/{kind}/{name[:2]}/{name}/{digest}"
+
+
+def result_at(path: str) -> tuple[str, str] | None:
+    """The kind and the name of the result whose object this is; None for what others put there, such as folders."""
+    first, *rest = path.split("/")
+    if first == PARTIAL:
+        rest = rest[1:]
+    return (rest[0], rest[2]) if len(rest) == 3 and first in (ENTRIES, PARTIAL) and all(rest) else None
+
+
+def result_of_part(path: str) -> str | None:
+    """The name of the result that a large file belongs to; None for what others put there."""
+    parts = path.split("/")
+    return parts[3] if len(parts) == 5 and parts[0] == PARTS else None

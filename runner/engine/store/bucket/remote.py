@@ -13,7 +13,16 @@ from runner.engine.store.bucket.locks import held
 from runner.engine.store.bucket.mirrors import SentBlocks, SentReplies
 from runner.engine.store.bucket.objects import PATIENCE_S, Listed, Objects
 from runner.engine.store.bucket.packing import files_of, large_files, pack, packed_files, unpack
-from runner.engine.store.bucket.paths import ENTRIES, PAIR_SCORES, PARTIAL, REPLIES, RUNS, entry_path, part_path
+from runner.engine.store.bucket.paths import (
+    ENTRIES,
+    PAIR_SCORES,
+    PARTIAL,
+    REPLIES,
+    RUNS,
+    entry_path,
+    part_path,
+    result_at,
+)
 from runner.engine.store.bucket.writers import BucketWriters, host_of
 from runner.engine.store.files import MANIFEST
 from runner.engine.store.mirror import Mirror
@@ -69,8 +78,8 @@ class BucketRemote:
 
     def results(self, kind: str) -> Iterable[tuple[str, str]]:
         for each in self._objects.listed(f"{ENTRIES}/{kind}".rstrip("/")):
-            _, of_kind, _, key = each.path.split("/")
-            yield of_kind, key
+            if found := result_at(each.path):
+                yield found
 
     def is_current(self, folder: Path) -> bool:
         try:

@@ -23,8 +23,11 @@ from runner.engine.store.bucket.paths import (
     RUNS,
     WRITERS,
     part_path,
+    result_at,
+    result_of_part,
 )
-from runner.engine.store.leases import Leased
+from runner.engine.store.files import NOT_A_MANIFEST
+from runner.engine.store.leases import Leased, needed_by
 from runner.engine.store.writers import LEASE_S
 
 _LEFT_AFTER = timedelta(days=1)
@@ -73,10 +76,13 @@ class Upkeep:
         """All of them, by kind and name."""
         large: dict[str, list[Listed]] = {}
         for part in self._objects.listed(PARTS):
-            large.setdefault(part.path.split("/")[3], []).append(part)
+            if (name := result_of_part(part.path)) is not None:
+                large.setdefault(name, []).append(part)
         kept = []
         for each in [*self._objects.listed(ENTRIES), *self._objects.listed(PARTIAL)]:
-            kind, _, name = each.path.split("/")[-3:]
+            if (found := result_at(each.path)) is None:
+                continue
+            kind, name = found
             parts = large.get(name, [])
             n_bytes = each.n_bytes + sum(part.n_bytes for part in parts)
             kept.append(Kept(kind, name, each.path, n_bytes, each.modified, tuple(part.path for part in parts)))
@@ -89,7 +95,10 @@ class Upkeep:
     def _seconds_of(self, kept: Kept) -> float:
         found = self._objects.get(kept.path)
         unpacked = unpack(found.contents) if found else None
-        return float(json.loads(unpacked[0])["seconds"]) if unpacked else 0.0
+        try:
+            return float(json.loads(unpacked[0])["seconds"]) if unpacked else 0.0
+        except NOT_A_MANIFEST:
+            return 0.0
 
     def damages(self, results: Iterable[Kept]) -> list[str]:
         """What is wrong with each, "" for nothing: all contents are compared with their checksums."""
@@ -110,10 +119,11 @@ class Upkeep:
         return "; ".join(f"{name} is missing, or does not match its checksum" for name in wrong)
 
     def _is_sound(self, kept: Kept, digest: str, n_bytes: int) -> bool:
-        found = hashlib.sha256()
+        found, n_found = hashlib.sha256(), 0
         for piece in self._objects.pieces(part_path(kept.kind, kept.name, digest), n_bytes):
             found.update(piece)
-        return found.hexdigest() == digest
+            n_found += len(piece)
+        return (found.hexdigest(), n_found) == (digest, n_bytes)
 
     def leased(self) -> Leased:
         """What the runs need that are under way."""
@@ -121,9 +131,9 @@ class Upkeep:
         n_runs = 0
         for run in self._objects.at_once(lambda each: self._objects.get(each.path), self._objects.listed(RUNS)):
             if run is not None:  # else it ended in this moment
-                needed = json.loads(run.contents)
-                if needed["process"] in self._living:
-                    keys.update(needed["keys"])
+                process, needed = needed_by(run.contents)
+                if process in self._living:
+                    keys.update(needed)
                     n_runs += 1
         return Leased(n_runs, frozenset(keys))
 
@@ -147,7 +157,7 @@ class Upkeep:
 
     def replies(self) -> list[Listed]:
         """The objects that hold what models answered."""
-        return self._objects.listed(REPLIES)
+        return [each for each in self._objects.listed(REPLIES) if each.path.count("/") > 1]  # no folders
 
     def pair_scores(self) -> list[Listed]:
         """The objects that hold scores of pairs."""
