@@ -41,9 +41,10 @@ class Qdrant:
     "rag-grid-" and the key of its stage. ":memory:" in place of an address is the client's own trial mode, whose
     collections end with the process.
 
-    With `exact`, every vector is compared with every query, and the hits are those of `Flat`; without it a graph is
-    searched (Malkov and Yashunin 2018), which the server makes anew, never quite the same, of segments of 10 MB and
-    more. Scores are those of the whole vectors, which are at hand here: the server only says which are the nearest.
+    With `exact`, every vector is compared with every query, and the hits are those of `Flat`, unless more than BEYOND
+    chunks tie with the last one: the server then chooses among them. Without it a graph is searched (Malkov and
+    Yashunin 2018), which the server makes anew, never quite the same, of segments of 10 MB and more. Scores are those
+    of the whole vectors, which are at hand here: the server only says which are the nearest.
 
     The key is read from the environment variable `api_key_env` ("" for a server that wants none), and appears in no
     result, no message and no file.
