@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -126,11 +127,21 @@ def keyboard_left_to_us() -> Iterator[None]:
     """Processes that are started meanwhile do not end, each with a traceback, by the Ctrl-C that ends this one, which
     ends them. One that comes meanwhile counts at the end of the context: no job is submitted that nobody knows of.
     """
+    if threading.current_thread() is not threading.main_thread():  # the others are not interrupted
+        yield
+        return
+    pressed: list[int] = []
+    # Blocked for what is started, which inherits that. Here another thread would take the signal, and Python's handler
+    # then interrupt this one.
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, before)
+        if pressed:
+            signal.raise_signal(signal.SIGINT)
 
 
 @dataclass(frozen=True)

@@ -296,15 +296,16 @@ class SlurmWorkers(Workers):
 
     def stop(self) -> None:
         self._pulse.stop()
-        for worker in list(self._workers.values()):
-            self._end(worker)
-        for job in self._ended_jobs:
-            job.wait_for_end()
-        self._ended_jobs.clear()
-        if self._probe:
-            self._probe.unlink(missing_ok=True)
-        self._jobs.clear()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        with keyboard_left_to_us():  # who presses Ctrl-C again must not leave a job behind
+            for worker in list(self._workers.values()):
+                self._end(worker)
+            for job in self._ended_jobs:
+                job.wait_for_end()
+            self._ended_jobs.clear()
+            if self._probe:
+                self._probe.unlink(missing_ok=True)
+            self._jobs.clear()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _told(job: Job, what: str) -> str:

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from components.errors import ConfigError
 from runner.engine.executors import slurm, slurm_workers
 from runner.engine.executors.slurm import Cluster, Slurm
+from runner.engine.executors.slurm_jobs import keyboard_left_to_us
 from runner.engine.outcome import StageRun
 from runner.engine.run import Run
 from runner.engine.schedule import nobody_watches, run_stages
@@ -150,6 +152,28 @@ def test_workers_end_when_the_driver_is(number: signal.Signals, tmp_path: Path) 
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(driver.pid, signal.SIGKILL)
+
+
+def test_the_keyboard_is_left_to_us_whatever_thread_hears_it() -> None:
+    end = threading.Event()
+    other = threading.Thread(target=end.wait)
+    other.start()
+    reached = []
+
+    def press() -> None:
+        with keyboard_left_to_us():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+            reached.append("the end")
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            press()
+    finally:
+        end.set()
+        other.join()
+    assert reached == ["the end"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 FAKE = {
