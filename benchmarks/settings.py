@@ -33,7 +33,7 @@ SCALES = {
         n_embedded=256,
         n_embedded_on_gpu=200_000,
         n_large_vectors=1_000_000,
-        n_documents_in_blocks=(60_000, 225_000, 760_000),
+        n_documents_in_blocks=(30_000, 230_000, 780_000),
     ),
     "small": Scale(
         n_corpus_documents=3000,
