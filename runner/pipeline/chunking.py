@@ -74,7 +74,7 @@ class BlockChunks(Stage[Spans]):
     """The chunks of a block, as spans of its documents."""
 
     kind: ClassVar[str] = "block_chunks"
-    in_words: ClassVar[str] = "chunks"
+    in_words: ClassVar[str] = "chunks of a block"
     version: ClassVar[int] = 1
     codec: ClassVar[Codec[Spans]] = Columns(Spans)
 

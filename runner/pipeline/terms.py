@@ -34,7 +34,7 @@ class BlockTerms(Stage[TermTable]):
     """The terms of a block of documents for one word tokenizer."""
 
     kind: ClassVar[str] = "block_terms"
-    in_words: ClassVar[str] = "terms"
+    in_words: ClassVar[str] = "terms of a block"
     version: ClassVar[int] = 1
     codec: ClassVar[Codec[TermTable]] = TermTableCodec()
 
