@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from components.records import Documents
 from runner.engine.codecs import Parts
-from runner.engine.store.entries import StoredParts
+from runner.engine.store.entry import StoredParts
 from runner.engine.store.files import Part
 
 T = TypeVar("T")

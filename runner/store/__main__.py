@@ -15,9 +15,8 @@ from rich.table import Table
 
 from components.errors import ConfigError, MissingExtraError, StoreError
 from runner.display import make_console, say_error
-from runner.engine.store import is_bucket
+from runner.engine.store import Entry, Store, is_bucket
 from runner.engine.store.blocks import damaged_blocks
-from runner.engine.store.entries import Entry, Store
 from runner.store import in_bucket
 from runner.store.damage import shown_damage
 from runner.store.sizes import shown_size

@@ -55,7 +55,9 @@ class RayCluster(Executor):
         mistakes = unknown_kinds(self.resources)
         if find_spec("ray") is None:
             mistakes.append(str(MissingExtraError("ray", "ray", "executor=ray")))
-        if not self.address.strip() or "://" in self.address:
+        if "@" in self.address:  # it would stand in the results
+            mistakes.append("address: holds a user name or password, wanted HOST:PORT; Ray's token is RAY_AUTH_TOKEN")
+        elif not self.address.strip() or "://" in self.address:
             mistakes.append(
                 f"address: got {self.address!r}, wanted auto, local or HOST:PORT; Ray's clients (ray://) are no "
                 "nodes of the cluster: give the command on one of them"

@@ -295,8 +295,8 @@ class SlurmWorkers(Workers):
         self._ended_jobs.append(worker.job)
 
     def stop(self) -> None:
-        self._pulse.stop()
         with keyboard_left_to_us():  # who presses Ctrl-C again must not leave a job behind
+            self._pulse.stop()
             for worker in list(self._workers.values()):
                 self._end(worker)
             for job in self._ended_jobs:

@@ -1,4 +1,4 @@
-"""Reading, writing, locking and listing the entries of a store."""
+"""Writing, finding, locking and listing the results of a store."""
 
 import errno
 import json
@@ -6,16 +6,16 @@ import math
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from components.errors import DamagedEntryError, StoreError
+from components.errors import StoreError
 from components.json_value import Json
 from runner.engine.linking import link_or_copy
 from runner.engine.store.claims import Claims
+from runner.engine.store.entry import Entry, Manifest
 from runner.engine.store.files import (
     MANIFEST,
     NOT_A_MANIFEST,
@@ -26,8 +26,6 @@ from runner.engine.store.files import (
     keeping,
     mapped_file,
     named_files,
-    part_name,
-    read_part,
     sync,
     write_part,
 )
@@ -43,139 +41,6 @@ T = TypeVar("T")
 FORMAT = 3
 _IN_THE_WAY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 """What systems say of a rename to where a folder is."""
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What is known of a result without reading it.
-
-    `partial` marks a result with failed requests (or built on one): only the run that made it, `run_id`, may use it.
-    `files` maps file names to [SHA-256, bytes]; `made_with` are the versions of packages and of this project. What the
-    result was made from is in its file for those who look there: a sweep of many cells holds thousands of manifests.
-    """
-
-    kind: str
-    key: str
-    seconds: float
-    created: float
-    run_id: str
-    partial: bool
-    files: Mapping[str, tuple[str, int]]
-    made_with: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A result in the store. Contents are compared with their checksums once per process: when a file is first read.
-    `is_new` if this process has just written it; what `Store.write` returns may be another's, who was first.
-    """
-
-    folder: Path
-    manifest: Manifest
-    compared: set[str] = field(default_factory=set)
-    is_new: bool = False
-    remote: Remote = field(default=NO_REMOTE, compare=False, repr=False)
-
-    @property
-    def n_bytes(self) -> int:
-        """Size of its files."""
-        return sum(size for _, size in self.manifest.files.values())
-
-    def damages(self, files: Iterable[str] | None = None, *, contents: bool = True) -> list[str]:
-        """What of some (or all) files does not match the manifest; without `contents` only the sizes are compared. What
-        is brought from elsewhere mends what is damaged or missing here.
-        """
-        names = self.manifest.files if files is None else files
-        return [found for name in names if (found := self._mended_damage(name, contents=contents))]
-
-    def _mended_damage(self, name: str, *, contents: bool) -> str:
-        if not contents and self._waits_elsewhere(name):
-            return ""
-        found = self._damage(name, contents=contents)
-        if found and self.remote.bring(self.folder, self.manifest.files, name):
-            found = self._damage(name, contents=True)
-        return found
-
-    def _waits_elsewhere(self, name: str) -> bool:
-        return self.remote.is_elsewhere(self.manifest.files, name) and not (self.folder / name).exists()
-
-    def _damage(self, name: str, *, contents: bool) -> str:
-        expected, size = self.manifest.files[name]
-        path = self.folder / name
-        try:
-            n_bytes = path.stat().st_size
-            if n_bytes != size:
-                return f"{name} has {n_bytes} bytes, the manifest says {size}"
-            if contents and checksum(path) != expected:
-                return f"{name} does not match its checksum"
-        except FileNotFoundError:  # it may go at any moment, if the store is being pruned
-            return f"{name} is missing"
-        except OSError as error:
-            return f"{name} cannot be read ({error.strerror or error})"
-        return ""
-
-    def parts(self) -> "StoredParts":
-        """The parts, each read when it is asked for. Raises DamagedEntryError then."""
-        return StoredParts(self)
-
-    def part(self, name: str) -> Part:
-        """One part, once its file was found to match its checksum. Raises DamagedEntryError."""
-        file = next(file for file in self.manifest.files if part_name(file) == name)
-        return self._read(file, read_part)
-
-    def file(self, name: str) -> Path:
-        """Where a part lies, once its file was found to match its checksum. Raises DamagedEntryError."""
-        file = next(file for file in self.manifest.files if part_name(file) == name)
-        self._compare(file)
-        return self.folder / file
-
-    def put_file(self, file: str, path: Path) -> None:
-        """A file as it is in another place, once it was found to match its checksum: a link where there can be one.
-        Raises DamagedEntryError, or OSError if it cannot be put there.
-        """
-        self._compare(file)
-        try:
-            link_or_copy(self.folder / file, path)
-        except FileNotFoundError as error:
-            if not path.parent.is_dir():
-                raise
-            raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {error}") from error
-
-    def _compare(self, file: str) -> None:
-        if file not in self.compared:
-            if found := self.damages([file]):
-                raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {'; '.join(found)}")
-            self.compared.add(file)
-
-    def _read(self, file: str, read: Callable[[Path], T]) -> T:
-        self._compare(file)
-        try:
-            return read(self.folder / file)
-        except (OSError, ValueError, EOFError) as error:
-            raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {error}") from error
-
-
-class StoredParts(Mapping[str, Part]):
-    """The parts of an entry by name; what is not asked for is neither read nor compared."""
-
-    def __init__(self, entry: Entry) -> None:
-        self._entry = entry
-        self._names = [part_name(file) for file in entry.manifest.files]
-
-    def __getitem__(self, name: str) -> Part:
-        if name not in self._names:
-            raise KeyError(name)
-        return self._entry.part(name)
-
-    def file(self, name: str) -> Path:
-        """Where a part lies, for those who read some of it. Raises DamagedEntryError."""
-        return self._entry.file(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
 
 class Store:

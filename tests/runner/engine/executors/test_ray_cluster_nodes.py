@@ -99,6 +99,12 @@ class TestTheSettings:
         (mistake,) = RayCluster(address).check()
         assert f"address: got {address!r}, wanted auto, local or HOST:PORT" in mistake
 
+    @pytest.mark.parametrize("address", ["me:hunter2@head:6379", "ray://me:hunter2@head:10001"])
+    def test_refuse_a_password_without_repeating_it(self, address: str) -> None:
+        (mistake,) = RayCluster(address).check()
+        assert "holds a user name or password" in mistake
+        assert "hunter2" not in mistake
+
     def test_without_ray_name_the_command_that_installs_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("runner.engine.executors.ray_cluster.find_spec", lambda _: None)
         (mistake,) = RayCluster("auto").check()
