@@ -15,7 +15,7 @@ from runner.engine.plan import make_plan
 from runner.engine.run import Run
 from runner.engine.schedule import run_stages
 from runner.engine.stage import Stage
-from runner.engine.store import Store, entries
+from runner.engine.store import Store, entries, entry
 from tests.runner.engine.adding import Number
 from tests.runner.pipeline.fixed import fixed_cell, graph_in, run_all
 from tests.runner.sweeping import read_or_make
@@ -73,7 +73,7 @@ def test_a_result_that_several_stages_read_is_decoded_once(tmp_path: Path) -> No
 
 def test_files_are_hashed_once_per_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: Counter[Path] = Counter()
-    checksum = entries.checksum
+    checksum = entry.checksum
 
     def counting(path: Path) -> str:
         hashed[path] += 1
@@ -81,7 +81,8 @@ def test_files_are_hashed_once_per_process(tmp_path: Path, monkeypatch: pytest.M
 
     first = Store(tmp_path)
     run_all(first, graph_in(first, fixed_cell(top_k=2)).result)
-    monkeypatch.setattr(entries, "checksum", counting)
+    for module in (entries, entry):
+        monkeypatch.setattr(module, "checksum", counting)
     later = Store(tmp_path)  # as another process has
     for top_k in (1, 2, 3):
         result = graph_in(later, fixed_cell(top_k=top_k)).result

@@ -16,7 +16,8 @@ from components.errors import ConfigError, DamagedEntryError, StoreError
 from runner.engine.outcome import StageRun
 from runner.engine.run import Run
 from runner.engine.stage import Stage
-from runner.engine.store import Entry, Store, entries, open_store
+from runner.engine.store import Entry, Store, open_store
+from runner.engine.store import entry as entry_of_store
 from runner.engine.worker import Worker
 from tests.runner.engine.fake_stages import Adder, Left, Sum, add
 from tests.runner.sweeping import flip_a_byte, read_or_make
@@ -373,8 +374,8 @@ class TestDamage:
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         compared: list[Path] = []
-        checksum = entries.checksum
-        monkeypatch.setattr(entries, "checksum", lambda path: compared.append(path) or checksum(path))
+        checksum = entry_of_store.checksum
+        monkeypatch.setattr(entry_of_store, "checksum", lambda path: compared.append(path) or checksum(path))
         write(store)
         compared.clear()
         reader = Store(store.root)
