@@ -8,6 +8,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of the hundreds of comma
 
 import gc
 import ipaddress
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,7 +58,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Blocks the network, unless `-m network` asks for the tests that need it.
 
     An audit hook and not a patch of `socket`, which plugins such as pytest-socket undo after every test.
+
+    Ctrl-C is heard here and in all processes that tests start, also where a shell started the suite in its background.
     """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.markexpr != "network":
         sys.addaudithook(_refuse_other_machines)
 

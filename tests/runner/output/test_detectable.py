@@ -89,7 +89,7 @@ def test_without_one_the_assumption_is_said(swept: Swept, tmp_path: Path) -> Non
 def test_nothing_is_run_for_it(tmp_path: Path) -> None:
     plan = plan_small(tmp_path, *THREE[:2])
     assert list(detectable_lines(plan.cells, "rouge_l", tmp_path / "results", store_of(tmp_path)))
-    assert set(entries_by_kind(store_of(tmp_path))) == {"data"}
+    assert set(entries_by_kind(store_of(tmp_path))) == {"data", "partition"}
 
 
 def test_each_data_set_has_a_line_and_other_data_tell_nothing_of_it(swept: Swept) -> None:

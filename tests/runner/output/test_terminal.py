@@ -163,7 +163,7 @@ def test_the_plan_is_a_table_only_where_it_is_wanted(tmp_path: Path) -> None:
     assert lines[False] == lines[True][: len(lines[False])]
     assert lines[False][-2].startswith("Plan: 2 cells, no language model is asked")
     n_stages = int(lines[True][-1].split()[2])
-    assert lines[False][-1].split() == [str(n_stages), "stages,", "1", "of", "them", "kept", "from", "before"]
+    assert lines[False][-1].split() == [str(n_stages), "stages,", "2", "of", "them", "kept", "from", "before"]
     table = lines[True][len(lines[False]) :]
     assert [line.split()[1:] for line in table if line.startswith("result ")] == [["2", "2", "0", "2"]]
     assert any(line.startswith("words of references ") for line in table)
