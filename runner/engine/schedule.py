@@ -74,14 +74,11 @@ class _Schedule:
 
     def ended(self) -> Iterator[StageRun]:
         """How stages ended, until all have. Raises BudgetReached."""
-        while self._begin() or self._n_running:
-            for each in self._workers.ended():
-                self._n_running -= 1
-                run = self._told(each) if isinstance(each, Lost) else each
-                if run and run.over_budget:
-                    self._over_budget = run.over_budget
-                elif run:
-                    yield from self._ended(run)
+        is_left = self._begin()
+        while is_left or self._n_running:
+            runs = [run for each in self._workers.ended() for run in self._told(each)]
+            is_left = self._begin()  # so that workers have something to do while the caller is busy with these
+            yield from runs
         if self._over_budget:
             raise BudgetReached(self._over_budget)
 
@@ -92,9 +89,19 @@ class _Schedule:
         while stage := self._waiting.pop_best():
             self._workers.submit(stage)
             self._n_running += 1
+        self._workers.hand_out()
         return self._waiting.has_ready
 
-    def _told(self, lost: Lost) -> StageRun | None:
+    def _told(self, told: StageRun | Lost) -> Iterator[StageRun]:
+        """How stages ended, after what a worker told."""
+        self._n_running -= 1
+        run = self._given_up(told) if isinstance(told, Lost) else told
+        if run and run.over_budget:
+            self._over_budget = run.over_budget
+        elif run:
+            yield from self._ended(run)
+
+    def _given_up(self, lost: Lost) -> StageRun | None:
         """How a stage ended that lost its worker; None if it is tried again."""
         stage = self._stages[lost.key]
         self._n_losses[lost.key] += 1

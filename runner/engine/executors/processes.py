@@ -2,6 +2,7 @@
 place.
 """
 
+import gc
 import pickle
 import signal
 from collections import Counter
@@ -83,6 +84,7 @@ def _work(start: _Start, tasks: Connection) -> None:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked worker has the parent's own handler
     end_with_parent()  # it would go on asking a model that costs money
+    gc.freeze()  # what the parent had made stays: no collection need look at it again
     worker = Worker(pickle.loads(start.store), start.gate)  # noqa: S301 - what the parent has pickled
     while True:
         key, n_threads = tasks.recv()
@@ -196,19 +198,18 @@ class _Processes(Workers):
         last_tries = [key for key, n in self._n_losses.items() if n == N_LOSSES - 1]
         return bool(last_tries) and (stage.key not in last_tries or bool(self._running))
 
-    def ended(self) -> Sequence[StageRun | Lost]:
-        self._begin()
-        places = {place.tasks: place for place in self._places if place.tasks}
-        return [each for tasks in wait(list(places)) if (each := self._ended(places[tasks]))]  # type: ignore[index]
-
-    def _begin(self) -> None:
-        """What was submitted: now it is known whether a stage is alone, and may use all cores."""
+    def hand_out(self) -> None:
+        """Now it is known whether a stage is alone, and may use all cores."""
         is_alone = len(self._running) == 1
         for place in self._places:
             if place.stage and not place.has_begun:
                 has_all = is_alone and not self._wanted_by(place.stage)
                 n_threads = self._n_cores if has_all else self._cores_for(place.stage)
                 place.begin(min(n_threads, n_cores()))
+
+    def ended(self) -> Sequence[StageRun | Lost]:
+        places = {place.tasks: place for place in self._places if place.tasks}
+        return [each for tasks in wait(list(places)) if (each := self._ended(places[tasks]))]  # type: ignore[index]
 
     def _ended(self, place: _Place) -> StageRun | Lost | None:
         assert place.tasks is not None, "it said something"

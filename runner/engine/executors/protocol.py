@@ -63,9 +63,12 @@ class Workers(Protocol):
         return None
 
     def submit(self, stage: AnyStage) -> None:
-        """Begins a stage for which there is room, in the place that suits it best. That tells libraries how many cores
+        """Takes a stage for which there is room, for the place that suits it best. That tells libraries how many cores
         it has: `components.threads.allot_threads`.
         """
+
+    def hand_out(self) -> None:
+        """Nothing more is submitted before something ended: what was, and has not begun yet, begins."""
 
     def ended(self) -> Sequence[StageRun | Lost]:
         """Waits until a stage ended, and says how; or until there is more room, and says nothing.

@@ -139,6 +139,9 @@ class SlurmWorkers(Workers):
         """Workers that have the models in memory; of none at all that is nobody's."""
         return sum(models <= worker.models for worker in self._workers.values()) if models else 0
 
+    def hand_out(self) -> None:
+        self._offers.write()
+
     def ended(self) -> Sequence[StageRun | Lost]:
         wait = Wait()
         while True:

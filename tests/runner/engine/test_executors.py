@@ -408,11 +408,13 @@ class TestProcesses:
             workers.submit(stage)
             assert workers.room_for(second_a) is (Room.AGAIN if stage is first_a else Room.NONE)
         n_ended = 0
+        workers.hand_out()
         while n_ended < 2:
             n_ended += len(workers.ended())
         for stage in (second_b, second_a):
             assert workers.room_for(stage) is Room.READY
             workers.submit(stage)
+        workers.hand_out()
         while n_ended < 4:
             n_ended += len(workers.ended())
         workers.stop()
