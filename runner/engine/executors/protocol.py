@@ -69,6 +69,7 @@ class Workers(Protocol):
 
     def hand_out(self) -> None:
         """Nothing more is submitted before something ended: what was, and has not begun yet, begins."""
+        return  # who begins what was submitted at once has held nothing back
 
     def ended(self) -> Sequence[StageRun | Lost]:
         """Waits until a stage ended, and says how; or until there is more room, and says nothing.
