@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, overload
+from typing import NamedTuple
+
+from components.records import LazySequence
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EntryColumns(Sequence[Entry]):
+class EntryColumns(LazySequence[Entry]):
     """Many documents of a file as columns of equal length, whose texts may lie on the disk."""
 
     parts: Sequence[str]
@@ -42,13 +44,7 @@ class EntryColumns(Sequence[Entry]):
     def __len__(self) -> int:
         return len(self.parts)
 
-    @overload
-    def __getitem__(self, index: int) -> Entry: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Entry]: ...
-    def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def _item(self, index: int) -> Entry:
         return Entry(self.parts[index], self.titles[index], self.texts[index], self.metadata[index])
 
 

@@ -4,10 +4,11 @@ import os
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from components.records import LazySequence
 
 MOST_CHARACTERS = 1 << 25
 """Held in memory: 64 MiB of Chinese."""
@@ -56,7 +57,7 @@ class GatheredTexts:
         return TextsOnDisk(own, np.concatenate([[0], np.cumsum(self._lengths)]))
 
 
-class TextsOnDisk(Sequence[str]):
+class TextsOnDisk(LazySequence[str]):
     """Texts in a file, each read when it is asked for."""
 
     def __init__(self, own: _OwnFile, offsets: NDArray[np.int64]) -> None:
@@ -66,16 +67,8 @@ class TextsOnDisk(Sequence[str]):
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        index = index + len(self) if index < 0 else index
-        if not 0 <= index < len(self):
-            raise IndexError(index)
+    def _item(self, index: int) -> str:
+        index = range(len(self))[index]
         first, last = int(self._offsets[index]), int(self._offsets[index + 1])
         return os.pread(self._own.file.fileno(), last - first, first).decode("utf-8", _HALVES)
 

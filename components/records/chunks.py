@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from components.records.lazy_sequence import LazySequence
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class ChunkOrigins(Spans):
     chunk: NDArray[np.int32] = field(kw_only=True)
 
 
-class SpanTexts(Sequence[str]):
+class SpanTexts(LazySequence[str]):
     """The texts of spans, sliced when asked for: holds no copy of the corpus."""
 
     def __init__(self, documents: Sequence[str], spans: Spans) -> None:
@@ -71,16 +72,9 @@ class SpanTexts(Sequence[str]):
         text: str = self._documents[self._spans.document[first]][self._spans.start[first] : last]
         return text
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def _item(self, index: int) -> str:
         spans = self._spans
-        text: str = self._documents[spans.document[index]][spans.start[index] : spans.end[index]]
-        return text
+        return self._documents[spans.document.item(index)][spans.start.item(index) : spans.end.item(index)]
 
     def __iter__(self) -> Iterator[str]:
         spans = self._spans

@@ -2,28 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from components.records.lazy_sequence import LazySequence
 
-class TextRows(Sequence[str]):
+
+class TextRows(LazySequence[str]):
     """Some of the texts of a sequence, looked up when they are asked for: it may read them from a disk."""
 
-    def __init__(self, texts: Sequence[str], rows: Sequence[int]) -> None:
+    def __init__(self, texts: Sequence[str], rows: Sequence[int] | NDArray[np.int32]) -> None:
         self._texts, self._rows = texts, rows
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self._texts[row] for row in self._rows[index]]
+    def _item(self, index: int) -> str:
         return self._texts[self._rows[index]]
 
 

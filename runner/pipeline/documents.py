@@ -4,12 +4,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Generic, TypeVar, overload
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from components.records import Documents
+from components.records import Documents, LazySequence
 from runner.engine.codecs import Parts
 from runner.engine.store.entry import StoredParts
 from runner.engine.store.files import Part
@@ -73,12 +73,11 @@ def _has_facts(file: pq.ParquetFile, group: int) -> bool:
     return any(len(chunk.keys) for chunk in column.chunks)
 
 
-class Column(Sequence[T], Generic[T]):
+class Column(LazySequence[T]):
     """A column of a Parquet file, of which the groups of rows that were read last are held."""
 
     def __init__(self, path: Path, name: str, convert: Callable[..., T]) -> None:
         """`convert` makes a value of what PyArrow gives."""
-        self.path = path
         self._name, self._convert = name, convert
         self._file = pq.ParquetFile(path, pre_buffer=False)
         self._groups: OrderedDict[int, list[T]] = OrderedDict()
@@ -87,16 +86,8 @@ class Column(Sequence[T], Generic[T]):
     def __len__(self) -> int:
         return int(self._file.metadata.num_rows)
 
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-    def __getitem__(self, index: int | slice) -> T | list[T]:
-        if isinstance(index, slice):
-            return [self[row] for row in range(*index.indices(len(self)))]
-        row = index if index >= 0 else len(self) + index
-        if not 0 <= row < len(self):
-            raise IndexError(index)
+    def _item(self, index: int) -> T:
+        row = range(len(self))[index]
         return self._group(row // _AT_ONCE)[row % _AT_ONCE]
 
     def __iter__(self) -> Iterator[T]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from components.contexts.neighbours import passages_in
 from components.fields import added_later
 from components.protocols import WordTokenizer
-from components.records import Context, Documents, Passage, Passages, Queries, Spans, SpanTexts, Terms
+from components.records import Context, Documents, Passage, Passages, Queries, Spans, SpanTexts, Terms, TextRows
 from components.text.tables import TermTable
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
@@ -74,7 +74,7 @@ class BlockPassages(StageGroup):
 def _chunks(run: Run, documents: Documents, chunks: Stage[Spans], terms: Sequence[Stage[TermTable]]) -> Passages:
     spans = run.read(chunks)
     of_chunks = [run.read(stage).of_chunks(spans) for stage in terms]
-    return Passages(SpanTexts(documents.texts, spans), _only(of_chunks), DocumentTitles(documents, spans))
+    return Passages(SpanTexts(documents.texts, spans), _only(of_chunks), TextRows(documents.titles, spans.document))
 
 
 @dataclass(frozen=True)
@@ -92,22 +92,6 @@ class QueryPassages(StageGroup):
 def _only(terms: Sequence[Terms]) -> Terms | None:
     """Those for the component's tokenizer, if it has one."""
     return terms[0] if terms else None
-
-
-class DocumentTitles(Sequence[str]):
-    """The title of each chunk's document, looked up when asked for."""
-
-    def __init__(self, documents: Documents, spans: Spans) -> None:
-        self._titles = documents.titles
-        self._document = spans.document
-
-    def __len__(self) -> int:
-        return len(self._document)
-
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # as SpanTexts: an int or a slice
-        if isinstance(index, slice):
-            return [self._titles[document] for document in self._document[index].tolist()]
-        return self._titles[self._document[index]]
 
 
 def corpus_terms(tokenizer: WordTokenizer | None, data: Data) -> tuple[CorpusTerms, ...]:

@@ -1,0 +1,24 @@
+"""A sequence whose items are looked up when they are asked for."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TypeVar, overload
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class LazySequence(Sequence[T_co]):
+    """Its items may lie on a disk, or be parts of others. A slice of it is a list."""
+
+    @overload
+    def __getitem__(self, index: int) -> T_co: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T_co]: ...
+    def __getitem__(self, index: int | slice) -> T_co | list[T_co]:
+        if isinstance(index, slice):
+            return [self._item(i) for i in range(*index.indices(len(self)))]
+        return self._item(index)
+
+    @abstractmethod
+    def _item(self, index: int) -> T_co:
+        """One of them, a negative index counting from the end. Raises IndexError."""
