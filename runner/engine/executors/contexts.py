@@ -1,5 +1,6 @@
 """How worker processes are started: forked where that is safe, which is fast, and otherwise as new interpreters."""
 
+import logging
 import multiprocessing
 import os
 import sys
@@ -7,7 +8,21 @@ import threading
 from multiprocessing.context import BaseContext
 
 from components.processes import SpawnWithoutMain
+from components.threads import n_cores
 from runner.engine.store.heartbeat import heartbeat
+
+log = logging.getLogger(__name__)
+
+
+def say_if_crowded(n_workers: int) -> None:
+    """For an executor that is about to start so many on this machine."""
+    if n_workers > n_cores():
+        log.warning(
+            "run.workers: %d worker processes are more than this machine has cores (%d), which they share; each takes "
+            "memory and loads models for itself. That saves time only where stages wait for servers",
+            n_workers,
+            n_cores(),
+        )
 
 
 def fork_or_spawn() -> BaseContext:

@@ -18,7 +18,7 @@ from pathlib import Path
 from components.openai_server.gate import Gate
 from components.processes import end_with_parent
 from components.threads import allot_threads, n_cores
-from runner.engine.executors.contexts import fork_or_spawn
+from runner.engine.executors.contexts import fork_or_spawn, say_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import (
     N_LOSSES,
@@ -56,9 +56,10 @@ class Processes(Executor):
     def start(
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
-        n_workers = n_workers or min(n_cores(), _MOST_BY_DEFAULT)
-        if n_workers == 1 or len(stages) < 2 or defines_in_main(stages):
+        n_workers = min(n_workers or min(n_cores(), _MOST_BY_DEFAULT), len(stages))
+        if n_workers < 2 or defines_in_main(stages):
             return ThisProcess(store, gate, watch)
+        say_if_crowded(n_workers)
         return _Processes(_Start(stages, pickle.dumps(store), gate), n_workers, self.resources)
 
 

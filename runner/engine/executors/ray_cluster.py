@@ -14,6 +14,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, MissingExtraError
 from components.openai_server.gate import Gate
+from runner.engine.executors.contexts import say_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import (
     AnyStage,
@@ -69,6 +70,8 @@ class RayCluster(Executor):
     ) -> Workers:
         if not stages or defines_in_main(stages):
             return ThisProcess(store, gate, watch)
+        if self.address == _OWN:
+            say_if_crowded(min(n_workers, len(stages)))
         return _Joined(self, stages, store, gate or SharedGate(store.limits), n_workers)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from components.errors import MissingExtraError
 from components.openai_server.gate import Gate
+from runner.engine.executors.contexts import say_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import Executor, Stages, Watch, Workers, defines_in_main
 from runner.engine.executors.resources import unknown_kinds
@@ -102,5 +103,8 @@ class Slurm(Executor):
             return ThisProcess(store, gate, watch)
         from runner.engine.executors.slurm_workers import SlurmWorkers
 
-        n_workers = n_workers or (_WORKERS_BY_DEFAULT if self.cluster is Cluster.SLURM else _WORKERS_HERE)
+        is_here = self.cluster is Cluster.LOCAL
+        if is_here:
+            say_if_crowded(min(n_workers, len(stages)))
+        n_workers = n_workers or (_WORKERS_HERE if is_here else _WORKERS_BY_DEFAULT)
         return SlurmWorkers(self, stages, store, gate, min(n_workers, len(stages)), folder)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.engine.executors import contexts, processes
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import AnyStage, Room
 from runner.engine.executors.resources import ByKind
@@ -22,6 +23,21 @@ def _n_beside(name: str, spans: dict[str, tuple[float, float]]) -> int:
     """How many others ran while this one did."""
     start, end = spans[name]
     return sum(other != name and first < end and last > start for other, (first, last) in spans.items())
+
+
+def test_no_more_workers_than_stages_and_more_than_cores_are_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(contexts, "n_cores", lambda: 2)
+    started = []
+    start = processes._Place.start
+    monkeypatch.setattr(processes._Place, "start", lambda *place: started.append(start(*place)))
+    stages = {stage.key: stage for stage in (Timed(n, str(tmp_path)) for n in range(3))}
+    for n_workers in (2, 100):
+        Processes().start(stages, Store(tmp_path / "store"), None, n_workers, nobody_watches, tmp_path).stop()
+    assert len(started) == 2 + 3
+    (told,) = caplog.messages
+    assert told.startswith("run.workers: 3 worker processes are more than this machine has cores (2)")
 
 
 @pytest.mark.parametrize("n_workers", [2, 3])
