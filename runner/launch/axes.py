@@ -12,6 +12,7 @@ from hydra.core.utils import filter_overrides
 from omegaconf import MISSING, DictConfig, OmegaConf
 
 from components.json_value import Json
+from runner.launch.overrides import key_of
 from runner.launch.request import settings_fields
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import Job
@@ -65,7 +66,7 @@ def axes_of(config: Config, choices: Mapping[str, str | None], overrides: Sequen
 
     `config` is plain and resolved, `choices` are Hydra's (the option of every group), `overrides` the cell's.
     """
-    names = [*_named_settings(), *(override.lstrip("+~").partition("=")[0] for override in overrides)]
+    names = [*_named_settings(), *map(key_of, overrides)]
     axes: dict[str, Json] = {group: choices[group] for group in _axis_fields() if group in choices}
     for name in names:
         _, _, place = name.rpartition("@")  # an option that goes to a place of its own: "llm@judge.llm"

@@ -26,6 +26,11 @@ def readable(arguments: Sequence[str]) -> list[str]:
     return [argument if _is_readable(argument) else _quoted(argument) for argument in arguments]
 
 
+def key_of(override: str) -> str:
+    """Whose value it sets, adds or removes: "chunk.size" of "+chunk.size=64"."""
+    return override.lstrip("+~").partition("=")[0]
+
+
 def _is_readable(argument: str) -> bool:
     if argument.startswith("-") or "=" not in argument or _PLAIN.fullmatch(argument):
         return True

@@ -6,6 +6,7 @@ from typing import get_type_hints
 
 from components.errors import ConfigError
 from runner.launch.headline import headline_mistakes
+from runner.launch.overrides import key_of
 from runner.launch.schema import CellBuilder
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import CellRequest, Job
@@ -17,6 +18,15 @@ def settings_fields() -> tuple[str, ...]:
     return tuple(name for name, kind in get_type_hints(Cell).items() if not getattr(kind, "is_axis", True))
 
 
+def _unheeded(cell: Cell, job: Job) -> list[str]:
+    """Settings that somebody gave for an executor which does not heed them. One that a preset holds is none: it may be
+    meant for other executors, and is told when this one starts.
+    """
+    given = [f"{key_of(override)}." for override in job.overrides]
+    told = {f"executor.{name}": why for name, why in cell.executor.unheeded().items()}
+    return [f"{name}: {why}" for name, why in told.items() if any(f"{name}.".startswith(key) for key in given)]
+
+
 def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
     """Typed cells. Raises ConfigError with the mistakes of all jobs, equal ones once."""
     requests: list[CellRequest] = []
@@ -26,6 +36,7 @@ def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
         try:
             cell = builder.build(job.config)
             requests.append(CellRequest(cell, job))
+            mistakes += _unheeded(cell, job)
         except ConfigError as error:
             mistakes += error.mistakes
     for field in settings_fields():

@@ -3,6 +3,7 @@ place.
 """
 
 import gc
+import logging
 import pickle
 import signal
 from collections import Counter
@@ -37,9 +38,16 @@ from runner.engine.stage import Resources
 from runner.engine.store import Store
 from runner.engine.worker import Worker
 
+log = logging.getLogger(__name__)
+
 Models = frozenset[tuple[str, str]]
 
 _MOST_BY_DEFAULT = 2
+
+_CORES_ALONE = (
+    "does not count with executor=processes, which shares out the cores of one machine and nothing else: leave it out, "
+    "or take executor=ray or executor=slurm"
+)
 
 
 @dataclass(frozen=True)
@@ -53,9 +61,19 @@ class Processes(Executor):
     def check(self) -> list[str]:
         return unknown_kinds(self.resources)
 
+    def unheeded(self) -> dict[str, str]:
+        return {
+            f"resources.{kind}.{name}": _CORES_ALONE
+            for kind, need in self.resources.items()
+            for name in ("gpus", "memory_gb")
+            if getattr(need, name)
+        }
+
     def start(
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
+        for name, why in self.unheeded().items():
+            log.warning("executor.%s: %s", name, why)
         n_workers = min(n_workers or min(n_cores(), _MOST_BY_DEFAULT), len(stages))
         if n_workers < 2 or defines_in_main(stages):
             return ThisProcess(store, gate, watch)

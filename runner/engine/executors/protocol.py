@@ -89,6 +89,12 @@ class Executor(Protocol):
     def check(self) -> list[str]:
         """Mistakes of its settings, packages that are missing among them."""
 
+    def unheeded(self) -> dict[str, str]:
+        """Settings, by their dotted names, that count with other executors and not with this one, and why. They may
+        come from a preset for all of them; given for this one they are mistakes.
+        """
+        return {}
+
     def start(
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:

@@ -1,0 +1,35 @@
+"""Settings that the executor of a sweep does not heed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from components.errors import ConfigError
+from runner.launch.request import check_jobs
+from runner.launch.sweep import run_sweep
+from tests.runner.sweeping import SWEEP_ID, small_job
+
+GPUS = "+executor.resources.vectors={cpus: 2, gpus: 0.5, memory_gb: 0}"
+
+
+@pytest.mark.parametrize(
+    "override", [GPUS, "+executor.resources.vectors.gpus=1", "+executor.resources={vectors: {gpus: 1}}"]
+)
+def test_that_somebody_gave_are_mistakes(tmp_path: Path, override: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        check_jobs([small_job(tmp_path, "executor=processes", override)])
+    (mistake,) = refused.value.mistakes
+    assert mistake.startswith("executor.resources.vectors.gpus: does not count with executor=processes")
+    assert mistake.endswith("take executor=ray or executor=slurm")
+
+
+def test_that_a_preset_holds_are_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    job = replace(small_job(tmp_path, GPUS, "metrics=retrieval"), overrides=("metrics=retrieval",))
+    assert run_sweep([job], SWEEP_ID, ()) == 0
+    (told,) = caplog.messages
+    assert told.startswith("executor.resources.vectors.gpus: does not count")
+
+
+def test_that_count_are_fine(tmp_path: Path) -> None:
+    check_jobs([small_job(tmp_path, "+executor.resources.vectors={cpus: 2}")])
