@@ -1,14 +1,17 @@
 """A language model behind OpenAI's chat API, which vLLM, SGLang, llama.cpp and most providers speak."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 from typing import Any, ClassVar
 
 from components.fields import runtime_only
-from components.llms.openai_replies import read_reply
+from components.limits import too_small
+from components.llms.openai_replies import read_replies
 from components.llms.sampling import sampling_mistakes
 from components.openai_server.access import host_of
 from components.openai_server.gate import Account
@@ -17,11 +20,17 @@ from components.openai_server.session import Session
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Request
 
+log = logging.getLogger(__name__)
+
 _FIXED = {
     "model", "messages", "temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed", "n",
     "response_format", "stream",
 }  # fmt: skip
 """Parameters that fields stand for, or that would make another reply of it."""
+
+
+_Draws = tuple[Request, ...]
+"""Requests that are the same to a server."""
 
 
 class LengthParameter(StrEnum):
@@ -63,6 +72,10 @@ class OpenAIChat:
     time; at most two minutes. If no request can succeed (a refused key, an unknown model, no server, or many failures
     in a row: see Breaker), the remaining ones are not sent and end as ERROR too.
 
+    Draws of one answer (`generator=self_consistency`) are asked for together, up to `completions_per_request` at a
+    time: the server reads the prompt once, and charges for it once. Above 1 it goes with no `seed`, which is that of
+    one completion. What a server gives fewer is asked for one by one.
+
     The limits per minute hold for all who ask the model with this key: see `components.openai_server.pace`.
     """
 
@@ -81,6 +94,7 @@ class OpenAIChat:
     max_retries: int = runtime_only(5, "failures are retried until an answer comes; failed ones are not kept")
     backoff_s: float = runtime_only(1.0, "waiting changes no answer")
     concurrency: int = runtime_only(8, "requests do not depend on each other")
+    completions_per_request: int = runtime_only(1, "without a seed, draws are the same together and one by one")
     max_requests_per_minute: int | None = runtime_only(None, "waiting changes no answer")
     max_tokens_per_minute: int | None = runtime_only(None, "waiting changes no answer")
 
@@ -89,7 +103,12 @@ class OpenAIChat:
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and a key that is not set."""
-        mistakes = self.server.check() + sampling_mistakes(self)
+        mistakes = self.server.check() + sampling_mistakes(self) + too_small(self, completions_per_request=1)
+        if self.completions_per_request > 1 and self.seed is not None:
+            mistakes.append(
+                f"completions_per_request: got {self.completions_per_request} with seed={self.seed}, which is that of "
+                "one completion; wanted 1, or seed=null"
+            )
         if not isinstance(self._extra, dict):
             mistakes.append(f"extra_body: got {self.extra_body!r}, wanted a JSON object, or '' for none")
         elif fixed := self._extra.keys() & _FIXED:
@@ -102,12 +121,30 @@ class OpenAIChat:
 
     def generate_at(self, server: Server, requests: Sequence[Request]) -> Iterator[Answer]:
         """The same of a server that is not quite that of the fields."""
-        with closing(server.call("/chat/completions", requests, self._complete)) as outcomes:
-            for request, outcome in outcomes:
+        lacking = yield from self._asked(server, _together(requests, self.completions_per_request))
+        if lacking:
+            log.warning(
+                "%s gave fewer completions than it was asked for at once: %d are asked for one by one "
+                "(llm.completions_per_request=1 is no slower)",
+                host_of(self.base_url),
+                len(lacking),
+            )
+            yield from self._asked(server, _together(lacking, 1))
+
+    def _asked(self, server: Server, together: Sequence[_Draws]) -> Generator[Answer, None, list[Request]]:
+        """Answers as they arrive; returns the requests to which the server gave none though it answered."""
+        lacking: list[Request] = []
+        with closing(server.call("/chat/completions", together, self._complete)) as outcomes:
+            for requests, outcome in outcomes:
                 if isinstance(outcome, Failed):
-                    yield Answer(request.id, AnswerState.ERROR, error=outcome.message, error_class=outcome.error_class)
+                    for request in requests:
+                        yield Answer(
+                            request.id, AnswerState.ERROR, error=outcome.message, error_class=outcome.error_class
+                        )
                 else:
-                    yield outcome
+                    yield from outcome
+                    lacking += requests[len(outcome) :]
+        return lacking
 
     @property
     def account(self) -> Account:
@@ -119,9 +156,12 @@ class OpenAIChat:
         """That of the fields."""
         return server_of(self)
 
-    async def _complete(self, session: Session, request: Request) -> Answer:
-        reply = await session.post(self._parameters(request), max_new_tokens=self.max_new_tokens)
-        return read_reply(reply.content, request.id, reply.latency_s)
+    async def _complete(self, session: Session, requests: _Draws) -> list[Answer]:
+        parameters = self._parameters(requests[0])
+        if len(requests) > 1:
+            parameters["n"] = len(requests)
+        reply = await session.post(parameters, max_new_tokens=self.max_new_tokens * len(requests))
+        return read_replies(reply.content, [request.id for request in requests], reply.latency_s)
 
     def _parameters(self, request: Request) -> dict[str, Any]:
         parameters: dict[str, Any] = {
@@ -164,3 +204,9 @@ class OpenAIChat:
             JsonMode.NONE: {},
         }
         return parameters[self.json_mode]
+
+
+def _together(requests: Sequence[Request], most: int) -> list[_Draws]:
+    """Requests of which equal ones that follow one another are one call, with no more than so many of them."""
+    equal = [tuple(draws) for _, draws in groupby(requests, key=lambda each: (each.messages, each.json_schema))]
+    return [draws[first : first + most] for draws in equal for first in range(0, len(draws), most)]

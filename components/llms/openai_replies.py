@@ -1,6 +1,8 @@
 """Reads what a server sent as a chat completion."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise
 from typing import Any
 
 from components.openai_server.counts import count_in
@@ -12,38 +14,60 @@ _THOUGHTS = ("reasoning_content", "reasoning")
 """Where servers put thoughts beside the text: DeepSeek and vLLM, and newer versions of vLLM and OpenRouter."""
 
 
-def read_reply(completion: Any, request_id: str, latency_s: float) -> Answer:
-    """The answer in a completion, with the thoughts apart from it. Raises Malformed for something else, such as a
-    finish reason "error": routers send it with status 200 when the provider behind them broke off.
+def read_replies(completion: Any, request_ids: Sequence[str], latency_s: float) -> list[Answer]:
+    """The answers in a completion, with the thoughts apart from them: one per id, or fewer if it holds fewer. Raises
+    Malformed for something else, such as a finish reason "error": routers send it with status 200 when the provider
+    behind them broke off.
 
     A refusal, or a finish reason that names a content filter, is REFUSED; the finish reason "length" is TRUNCATED; a
-    text of nothing but white space is EMPTY. Token counts are None if the server does not report them.
+    text of nothing but white space is EMPTY. Token counts are None if the server does not report them. It reports those
+    of all answers together: the prompt's are the first answer's, since it was read once, and those of the completions
+    are shared out by the lengths of the texts, so that their sum is what was paid for.
     """
     # Nothing about the reply was checked yet: a field may hold anything, or be missing.
     try:
-        choice = completion["choices"][0]
-        message = choice["message"]
-        thoughts, text = split_thoughts(message.get("content") or "")
-        thoughts = thoughts or _thoughts_beside(message)
-        reason = choice.get("finish_reason")
-        state = _state(text, reason, refusal=message.get("refusal"))
-    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        choices = completion["choices"][: len(request_ids)]
+        read = [_read(choice, request_id) for choice, request_id in zip(choices, request_ids, strict=False)]
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise Malformed(str(completion)) from error
-    if reason == "error":
+    if not read:
         raise Malformed(str(completion))
     n_prompt = count_in(completion, "usage", "prompt_tokens")
     n_cached = count_in(completion, "usage", "prompt_tokens_details", "cached_tokens")
-    return Answer(
-        request_id,
-        state,
-        text if state in (AnswerState.OK, AnswerState.TRUNCATED) else "",
-        thoughts=thoughts,
-        n_prompt_tokens=n_prompt,
-        n_completion_tokens=count_in(completion, "usage", "completion_tokens"),
-        n_reasoning_tokens=count_in(completion, "usage", "completion_tokens_details", "reasoning_tokens"),
-        n_cached_tokens=min(n_cached or 0, n_prompt or 0),
-        latency_s=latency_s,
-    )
+    n_completion = count_in(completion, "usage", "completion_tokens")
+    n_reasoning = count_in(completion, "usage", "completion_tokens_details", "reasoning_tokens")
+    lengths = [1 + len(answer.thoughts) + len(answer.text) for answer in read]
+    is_first = [1, *[0] * (len(read) - 1)]
+    counts = {
+        "n_prompt_tokens": _shares(n_prompt, is_first),
+        "n_cached_tokens": _shares(min(n_cached or 0, n_prompt or 0), is_first),
+        "n_completion_tokens": _shares(n_completion, lengths),
+        "n_reasoning_tokens": _shares(n_reasoning, lengths),
+    }
+    return [
+        replace(answer, latency_s=latency_s, **{name: shares[place] for name, shares in counts.items()})
+        for place, answer in enumerate(read)
+    ]
+
+
+def _shares(count: int | None, weights: Sequence[int]) -> list[Any]:
+    """Whole numbers in proportion to the weights, whose sum is the count; None if that is not known."""
+    if count is None:
+        return [None] * len(weights)
+    ends = [count * end // sum(weights) for end in accumulate(weights, initial=0)]
+    return [end - start for start, end in pairwise(ends)]
+
+
+def _read(choice: Any, request_id: str) -> Answer:
+    """Raises ValueError for a completion that was broken off, and others for what is none."""
+    message = choice["message"]
+    thoughts, text = split_thoughts(message.get("content") or "")
+    reason = choice.get("finish_reason")
+    if reason == "error":
+        raise ValueError(reason)
+    state = _state(text, reason, refusal=message.get("refusal"))
+    said = text if state in (AnswerState.OK, AnswerState.TRUNCATED) else ""
+    return Answer(request_id, state, said, thoughts=thoughts or _thoughts_beside(message))
 
 
 def _thoughts_beside(message: Mapping[str, Any]) -> str:

@@ -51,6 +51,7 @@ class VllmChat:
     max_retries: int = runtime_only(5, "failures are retried until an answer comes; failed ones are not kept")
     backoff_s: float = runtime_only(1.0, "waiting changes no answer")
     concurrency: int = runtime_only(64, "requests do not depend on each other")
+    completions_per_request: int = runtime_only(1, "without a seed, draws are the same together and one by one")
 
     version: ClassVar[int] = 1
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
@@ -127,4 +128,5 @@ class VllmChat:
             max_retries=self.max_retries,
             backoff_s=self.backoff_s,
             concurrency=self.concurrency,
+            completions_per_request=self.completions_per_request,
         )

@@ -20,9 +20,11 @@ class Reply:
     """What is sent back: a completion with `text`, unless one of the others says otherwise.
 
     `body` replaces the whole body, `cut` breaks the connection in the middle of it, `delay_s` comes before everything.
+    `others` are the texts of further completions beside the first.
     """
 
     text: str | None = ""
+    others: tuple[str, ...] = ()
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
@@ -75,14 +77,18 @@ def last_message(request: Mapping[str, Any]) -> str:
 
 def completion(reply: Reply) -> bytes:
     """The body of a completion; tokens are counted by characters."""
-    message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
-    n = len(reply.text or "")
+    texts = [reply.text, *reply.others]
+    messages = [{"role": "assistant", "content": text, "refusal": reply.refusal} for text in texts]
+    n = sum(len(text or "") for text in texts)
     body = {
         "id": "c",
         "object": "chat.completion",
         "created": 0,
         "model": "m",
-        "choices": [{"index": 0, "message": message, "finish_reason": reply.finish_reason}],
+        "choices": [
+            {"index": index, "message": message, "finish_reason": reply.finish_reason}
+            for index, message in enumerate(messages)
+        ],
         "usage": {"prompt_tokens": 7, "completion_tokens": n, "total_tokens": 7 + n},
     }
     return json.dumps(body).encode()

@@ -137,6 +137,82 @@ class TestAnswers:
         assert (answers["q"].state, answers["q"].text) == (AnswerState.TRUNCATED, text)
 
 
+def drawn(script: Script, n_draws: int, **fields: Any) -> tuple[dict[str, Answer], ChatServer]:
+    """Answers to draws of two questions, by question and draw, and what the server saw."""
+    requests = [
+        Request(f"{q}{draw}", (Message("user", q),), request(q).sample, (), draw=draw)
+        for q in "ab"
+        for draw in range(n_draws)
+    ]
+    with chat_server(script) as server:
+        answers = list(client(server, **{"temperature": 1.0, **fields}).generate(requests))
+    assert sorted(answer.request_id for answer in answers) == [each.id for each in requests]
+    return {answer.request_id: answer for answer in answers}, server
+
+
+def several(asked: dict[str, Any], _: int) -> Reply:
+    """As many completions as are wanted, each longer than the one before."""
+    texts = [last_message(asked) * length for length in range(1, asked.get("n", 1) + 1)]
+    return Reply(texts[0], others=tuple(texts[1:]))
+
+
+class TestDraws:
+    def test_of_one_answer_are_asked_for_together(self) -> None:
+        answers, server = drawn(several, 5, completions_per_request=3)
+        assert sorted((last_message(asked), asked["n"]) for asked in server.requests) == [
+            ("a", 2), ("a", 3), ("b", 2), ("b", 3),
+        ]  # fmt: skip
+        assert [answers[f"b{draw}"].text for draw in range(5)] == ["b", "bb", "bbb", "b", "bb"]
+
+    def test_count_the_prompt_once_and_all_that_was_written(self) -> None:
+        answers, server = drawn(several, 3, completions_per_request=3)
+        assert len(server.requests) == 2
+        counts = [(answers[f"a{draw}"].n_prompt_tokens, answers[f"a{draw}"].n_completion_tokens) for draw in range(3)]
+        assert counts == [(7, 1), (0, 2), (0, 3)]
+
+    def test_are_of_unknown_length_where_the_server_does_not_count(self) -> None:
+        choices = [{"message": {"content": text}, "finish_reason": "stop"} for text in "xy"]
+        answers, _ = drawn(
+            lambda *_: Reply(body=json.dumps({"choices": choices}).encode()), 2, completions_per_request=2
+        )
+        assert {answer.text for answer in answers.values()} == {"x", "y"}
+        assert {answer.n_completion_tokens for answer in answers.values()} == {None}
+
+    def test_that_a_server_leaves_out_are_asked_for_one_by_one(self, caplog: pytest.LogCaptureFixture) -> None:
+        answers, server = drawn(lambda *_: Reply("one"), 4, completions_per_request=4)
+        assert {answer.text for answer in answers.values()} == {"one"}
+        assert sorted(asked.get("n", 1) for asked in server.requests) == [1] * 6 + [4] * 2
+        (record,) = caplog.records
+        assert "6 are asked for one by one" in record.getMessage()
+
+    def test_fail_together_and_are_tried_again_together(self) -> None:
+        answers, server = drawn(
+            lambda asked, attempt: Reply(status=503) if attempt == 1 else several(asked, attempt),
+            2,
+            completions_per_request=2,
+        )
+        assert {answer.state for answer in answers.values()} == {AnswerState.OK}
+        assert len(server.requests) == 4
+        answers, _ = drawn(
+            lambda asked, attempt: Reply(status=400) if last_message(asked) == "a" else several(asked, attempt),
+            2,
+            completions_per_request=2,
+        )
+        states = {name: answer.state for name, answer in answers.items()}
+        assert states == {"a0": AnswerState.ERROR, "a1": AnswerState.ERROR, "b0": AnswerState.OK, "b1": AnswerState.OK}
+
+    @pytest.mark.parametrize("choices", [[], [{"message": {"content": "x"}}, {"message": None}], {}])
+    def test_one_that_is_no_completion_spoils_the_reply(self, choices: object) -> None:
+        answers, _ = drawn(
+            lambda *_: Reply(body=json.dumps({"choices": choices}).encode()), 2, completions_per_request=2
+        )
+        assert {answer.error_class for answer in answers.values()} == {ErrorClass.MALFORMED}
+
+    def test_are_asked_for_one_by_one_unless_wanted_otherwise(self) -> None:
+        _, server = drawn(several, 2)
+        assert [asked.get("n") for asked in server.requests] == [None] * 4
+
+
 class TestErrorClasses:
     @pytest.mark.parametrize(
         ("failure", "error_class"),
@@ -472,6 +548,8 @@ class TestKey:
         ({"timeout_s": 0.0}, "timeout_s: got 0.0"),
         ({"max_retries": -1}, "max_retries: got -1"),
         ({"concurrency": 0}, "concurrency: got 0"),
+        ({"completions_per_request": 0}, "completions_per_request: got 0"),
+        ({"completions_per_request": 2, "seed": 7}, "completions_per_request: got 2 with seed=7"),
     ],
 )
 def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
@@ -485,7 +563,7 @@ def test_what_is_answered_is_the_identity_and_neither_the_address_nor_the_pace()
     same = {
         "base_url": "http://elsewhere/v1", "api_key_env": "OTHER", "concurrency": 99, "timeout_s": 1.0,
         "max_retries": 0, "backoff_s": 9.0, "max_requests_per_minute": 1, "max_tokens_per_minute": 1,
-        "length_parameter": LengthParameter.MAX_TOKENS,
+        "length_parameter": LengthParameter.MAX_TOKENS, "completions_per_request": 4,
     }  # fmt: skip
     other = {
         "model": "n", "temperature": 0.5, "top_p": 0.5, "max_new_tokens": 9, "stop": ("x",), "seed": 1,

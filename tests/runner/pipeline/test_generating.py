@@ -80,6 +80,23 @@ def test_draws_are_shared_with_repeats_of_a_single_prompt(
     assert len(server.requests) == 2 * 3 * N_SAMPLES
 
 
+def test_draws_that_are_asked_for_together_are_kept_one_by_one(
+    tmp_path: Path, options: list[str], server: ChatServer
+) -> None:
+    """What they have cost is the prompt once, and every completion."""
+    server.script = lambda request, _: Reply("yes", others=("yes", "no!")[: request.get("n", 1) - 1])
+    together = [*options, *DRAWN, "llm.completions_per_request=3"]
+    assert run_small(tmp_path, together) == EXIT_OK
+    assert [request["n"] for request in server.requests] == [3] * N_SAMPLES
+    assert {(row["answer"], row["generation"]) for row in samples_in(tmp_path)} == {("yes", "2 of 3")}
+    (cell,) = cells_in(tmp_path)
+    usage = cell.usage["answers"]
+    assert (usage["n_prompt_tokens"], usage["n_completion_tokens"]) == (7 * N_SAMPLES, 9 * N_SAMPLES)
+    assert sweep_in(tmp_path).spent["n_completion_tokens"] == 9 * N_SAMPLES
+    assert run_small(tmp_path, [*options, *DRAWN], sweep_id="one by one") == EXIT_OK
+    assert len(server.requests) == N_SAMPLES, "all draws are kept"
+
+
 def test_a_failed_request_fails_its_answer_and_is_made_again(
     tmp_path: Path, options: list[str], server: ChatServer
 ) -> None:
