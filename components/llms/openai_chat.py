@@ -2,11 +2,11 @@
 
 import json
 import logging
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
 from typing import Any, ClassVar
 
 from components.fields import runtime_only
@@ -207,6 +207,8 @@ class OpenAIChat:
 
 
 def _together(requests: Sequence[Request], most: int) -> list[_Draws]:
-    """Requests of which equal ones that follow one another are one call, with no more than so many of them."""
-    equal = [tuple(draws) for _, draws in groupby(requests, key=lambda each: (each.messages, each.json_schema))]
-    return [draws[first : first + most] for draws in equal for first in range(0, len(draws), most)]
+    """Requests, of which those that are the same to a server are one call, with no more than so many of them."""
+    equal: defaultdict[Hashable, list[Request]] = defaultdict(list)
+    for request in requests:
+        equal[request.messages, json.dumps(request.json_schema, sort_keys=True)].append(request)
+    return [tuple(draws[first : first + most]) for draws in equal.values() for first in range(0, len(draws), most)]

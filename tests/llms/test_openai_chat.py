@@ -141,12 +141,12 @@ def drawn(script: Script, n_draws: int, **fields: Any) -> tuple[dict[str, Answer
     """Answers to draws of two questions, by question and draw, and what the server saw."""
     requests = [
         Request(f"{q}{draw}", (Message("user", q),), request(q).sample, (), draw=draw)
-        for q in "ab"
         for draw in range(n_draws)
+        for q in "ab"
     ]
     with chat_server(script) as server:
         answers = list(client(server, **{"temperature": 1.0, **fields}).generate(requests))
-    assert sorted(answer.request_id for answer in answers) == [each.id for each in requests]
+    assert sorted(answer.request_id for answer in answers) == sorted(each.id for each in requests)
     return {answer.request_id: answer for answer in answers}, server
 
 
