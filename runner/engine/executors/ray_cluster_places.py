@@ -2,9 +2,10 @@
 occupy is wanted for another.
 """
 
+import logging
 import pickle
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from runner.engine.executors.ray_cluster_worker import RayWorker
 from runner.engine.executors.resources import ByKind, resources_of
 from runner.engine.stage import Resources
 from runner.engine.store import Store
+
+log = logging.getLogger(__name__)
 
 _N_STARTS = 3
 """A node on which so many workers died before they were ready is not used."""
@@ -61,8 +64,8 @@ class Places:
     """Those of one sweep. `refusals` say which nodes are not used, and why."""
 
     def __init__(self, stages: Collection[AnyStage], n_workers: int, resources: ByKind) -> None:
-        """With 0 workers there may be one for each core, and one for each stage at most. Raises ConfigError for
-        resources that no node has.
+        """With 0 workers there may be one for each core, and one for each stage at most. Raises ConfigError for GPUs
+        and memory that no node has; says for which stages none has cores enough.
         """
         self.all: list[Place] = []
         self.arriving: dict[Call, Place] = {}
@@ -98,8 +101,12 @@ class Places:
     def need_of(self, stage: AnyStage) -> Resources:
         """What a place must have for a stage. One that wants more cores than any node has takes all of a node's."""
         wanted = resources_of(stage, self._resources)
-        most = max((node.has.cpus for node in self.nodes.values()), default=0)
-        return Resources(min(wanted.cpus or self._share, max(most, 1)), wanted.gpus, wanted.memory_gb)
+        return Resources(min(wanted.cpus or self._share, max(self._most_cpus, 1)), wanted.gpus, wanted.memory_gb)
+
+    @property
+    def _most_cpus(self) -> int:
+        """Those of the largest node."""
+        return max((node.has.cpus for node in self.nodes.values()), default=0)
 
     def _check_resources(self, stages: Collection[AnyStage]) -> None:
         """Raises ConfigError for what no node has."""
@@ -109,6 +116,9 @@ class Places:
         }
         if lacking:
             raise ConfigError([_lacking(kind, need) for kind, need in lacking.items()])
+        wanted = {stage.kind: resources_of(stage, self._resources).cpus for stage in stages}
+        if cut := {kind: cpus for kind, cpus in wanted.items() if cpus > self._most_cpus}:
+            log.warning("%s", _cut(cut, self._most_cpus))
 
     def idle_for(self, need: Resources) -> list[Place]:
         """Idle ones; those that are meant for other stages only where no better one can be started."""
@@ -221,6 +231,14 @@ def _lacking(kind: str, need: Resources) -> str:
     return (
         f"executor.resources.{kind}: wants {{{wanted}}}, which no node of the Ray cluster has; start one that has (see "
         "`ray status`), or ask for less"
+    )
+
+
+def _cut(wanted: Mapping[str, int], most: int) -> str:
+    kinds = ", ".join(f"{kind} {cpus}" for kind, cpus in wanted.items())
+    return (
+        f"executor.resources: more cores are wanted than any node of the Ray cluster has (cpus of {kinds}; the largest "
+        f"node has {most}): such a stage takes all cores of a node, and begins when they are free"
     )
 
 

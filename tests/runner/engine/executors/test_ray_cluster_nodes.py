@@ -8,6 +8,7 @@ import pytest
 
 from components.errors import ConfigError
 from runner.engine.environment import versions_of_results
+from runner.engine.executors import ray_cluster_places
 from runner.engine.executors.acceptance import differences
 from runner.engine.executors.ray_cluster import RayCluster
 from runner.engine.executors.ray_cluster_nodes import Acceptance, Node, fits, share_of, without
@@ -16,7 +17,7 @@ from runner.engine.schedule import run_stages
 from runner.engine.stage import Resources
 from runner.engine.store import Store
 from tests.extras import skip_without
-from tests.runner.engine.fake_stages import Adder, Sum
+from tests.runner.engine.fake_stages import Adder, Left, Right, Sum
 
 
 def nodes(*cpus: int) -> list[Node]:
@@ -40,6 +41,18 @@ def test_fractions_of_a_gpu_add_up_to_one() -> None:
 
 def test_memory_counts() -> None:
     assert not fits(Resources(1, memory_gb=16), Resources(8, memory_gb=15.9))
+
+
+def test_more_cores_than_any_node_has_are_told_with_what_there_is(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(ray_cluster_places, "live_nodes", lambda: {node.node_id: node for node in nodes(4, 8)})
+    stages = [Sum(Adder()), Left(Adder()), Right(Adder()), Right(Adder(2))]
+    wanted = {"left": Resources(8), "right": Resources(64)}
+    places = ray_cluster_places.Places(stages, 0, wanted)
+    assert [places.need_of(stage).cpus for stage in stages] == [1, 8, 8, 8]
+    (told,) = caplog.messages
+    assert "cpus of right 64; the largest node has 8" in told
 
 
 class TestANode:
