@@ -5,10 +5,12 @@ What cannot be read, or is not what was written, counts as absent and is removed
 
 import fnmatch
 import logging
+import math
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -57,37 +59,42 @@ def read_blocks(folder: Path, name: str) -> Iterator[Part]:
 def joined_blocks(path: Path, blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Arrays of one type and row length in one file, memory-mapped: the whole is never held in memory. Raises
     StoreError.
-
-    Written and not mapped: a full disk is an error then, where a mapped page that finds no room kills the process.
     """
-    n_rows, row = sum(map(len, blocks)), blocks[0].shape[1:]
-    descr = np.lib.format.dtype_to_descr(blocks[0].dtype)
-    with _unfinished(path) as file:
-        np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": (n_rows, *row)})
-        for block in blocks:
-            file.write(np.ascontiguousarray(block).data)
-    return _mapped(path)
+    firsts = accumulate(map(len, blocks), initial=0)
+    return _in_one_file(path, sum(map(len, blocks)), zip(firsts, blocks, strict=False))
 
 
 def scattered_blocks(path: Path, n_rows: int, blocks: Iterable[tuple[NDArray[np.int32], NDArray[Any]]]) -> NDArray[Any]:
     """As `joined_blocks`, of blocks whose rows are not in a row: each comes with where its rows are, ascending, among
-    `n_rows`. Raises StoreError.
+    `n_rows`, of which there is one at least. Raises StoreError.
     """
-    is_begun = False
+    return _in_one_file(path, n_rows, (run for rows, block in blocks for run in _runs(rows, block)))
+
+
+def _runs(rows: NDArray[np.int32], block: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
+    """What is in a row, and where that begins."""
+    starts = np.flatnonzero(np.diff(rows, prepend=-2) != 1).tolist()
+    for first, last in pairwise([*starts, len(rows)]):
+        yield int(rows[first]), block[first:last]
+
+
+def _in_one_file(path: Path, n_rows: int, runs: Iterable[tuple[int, NDArray[Any]]]) -> NDArray[Any]:
+    """Runs of rows, each with where it begins. Written and not mapped: a full disk is an error then, where a mapped
+    page that finds no room kills the process.
+    """
     with _unfinished(path) as file:
-        for rows, block in blocks:
-            width = block.dtype.itemsize * int(np.prod(block.shape[1:]))
-            if not is_begun:
-                descr = np.lib.format.dtype_to_descr(block.dtype)
-                header = {"descr": descr, "fortran_order": False, "shape": (n_rows, *block.shape[1:])}
+        begin = 0
+        for first, rows in runs:
+            if not begin:
+                descr, shape = np.lib.format.dtype_to_descr(rows.dtype), (n_rows, *rows.shape[1:])
+                header = {"descr": descr, "fortran_order": False, "shape": shape}
                 np.lib.format.write_array_header_1_0(file, header)
-                first, is_begun = file.tell(), True
-            # Runs of rows in a row are written at once.
-            for run in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(rows) != 1) + 1):
-                if len(run):
-                    file.seek(first + int(rows[run[0]]) * width)
-                    file.write(np.ascontiguousarray(block[run[0] : run[-1] + 1]).data)
-    return _mapped(path)
+                begin = file.tell()
+            file.seek(begin + first * rows.dtype.itemsize * math.prod(rows.shape[1:]))
+            file.write(np.ascontiguousarray(rows).data)
+    with keeping("half-done work", path.parent):
+        whole: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        return whole
 
 
 @contextmanager
@@ -103,12 +110,6 @@ def _unfinished(path: Path) -> Iterator[BinaryIO]:
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
-
-
-def _mapped(path: Path) -> NDArray[Any]:
-    with keeping("half-done work", path.parent):
-        whole: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        return whole
 
 
 def damaged_blocks(folder: Path) -> list[Path]:
