@@ -37,8 +37,7 @@ class CorpusBlock(StageGroup):
 
     def read(self, run: Run) -> Documents:
         """The documents."""
-        documents, rows = run.read(self.corpus), self.rows(run)
-        return documents if len(rows) == len(documents) else documents.at(rows.tolist())
+        return _documents_at(run.read(self.corpus), self.rows(run))
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,11 @@ class DocumentsBelow(StageGroup):
 
     def read(self, run: Run) -> Documents:
         """The documents."""
-        documents, rows = run.read(self.corpus), self.rows(run)
-        return documents if len(rows) == len(documents) else documents.at(rows.tolist())
+        return _documents_at(run.read(self.corpus), self.rows(run))
+
+
+def _documents_at(documents: Documents, rows: NDArray[np.int64]) -> Documents:
+    return documents if len(rows) == len(documents) else documents.at(rows.tolist())
 
 
 DocumentBlock = CorpusBlock | DocumentsBelow
@@ -76,8 +78,8 @@ def searched_blocks(data: Data) -> tuple[tuple[DocumentBlock, ...], ...]:
 
 
 def _blocks(data: Data) -> tuple[CorpusBlock, ...]:
-    """None where texts were made of the documents: what is in these is not known before."""
-    if data.parts is None or not isinstance(data.corpus, Corpus):
+    """Empty where texts were made of the documents: what is in these is not known before."""
+    if not isinstance(data.corpus, Corpus):
         return ()
     return tuple(
         CorpusBlock(content, data.corpus, data.parts.partition, number)

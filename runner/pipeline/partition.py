@@ -21,6 +21,7 @@ from components.records import Benchmark
 from runner.engine.codecs import Codec, Columns, Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
+from runner.pipeline.documents import documents_of
 
 DOCUMENTS_PER_BLOCK = 20_000
 
@@ -70,7 +71,7 @@ class CorpusPartition(Stage[Partition]):
         hashes = np.asarray(parts["hashes"])
         ranges = [(0, len(hashes))]
         if any(self.prefixes):
-            ids = parts["documents"]["id"].to_pylist()
+            ids = documents_of(parts).ids
             ranges = [first_and_last(ids, prefix) for prefix in self.prefixes]
         bounds = sorted({0, len(hashes), *(bound for both in ranges for bound in both)})
         return parted(hashes, bounds, ranges, self.documents_per_block, kept_blocks(run.kept(CorpusPartition.kind)))
@@ -123,13 +124,10 @@ def parted(
         rows = first + np.flatnonzero(block[first:last] < 0)
         block[rows] = n_blocks + np.arange(len(rows)) // size
         n_blocks += -(-len(rows) // size)
-    in_order = np.argsort(block, kind="stable")
-    ends = np.cumsum(np.bincount(block, minlength=n_blocks))
-    parts = np.split(in_order, ends[:-1]) if n_blocks else []
     return Partition(
         block,
         numbers,
-        [sha256(hashes[rows].tobytes()).hexdigest() for rows in parts],
+        [sha256(hashes[rows].tobytes()).hexdigest() for rows in _rows_of_blocks(block)],
         [np.unique(block[first:last]).tolist() for first, last in ranges],
     )
 
@@ -143,13 +141,17 @@ def _still_whole(numbers: NDArray[np.uint64], known: Iterable[Blocks], size: int
         place = np.searchsorted(ordered, theirs)
         is_here = place < len(ordered)
         is_here[is_here] = ordered[place[is_here]] == theirs[is_here]
-        for members in np.split(
-            np.argsort(block, kind="stable"), np.cumsum(np.bincount(block))[:-1] if len(block) else []
-        ):
+        for members in _rows_of_blocks(block):
             if 0 < len(members) <= size and is_here[members].all():
                 rows = np.sort(order[place[members]])
                 found.setdefault(rows.tobytes(), rows)
     return sorted(found.values(), key=lambda rows: (-len(rows), rows.tobytes()))
+
+
+def _rows_of_blocks(block: NDArray[np.int32]) -> list[NDArray[np.int64]]:
+    """The rows of each block, ascending; none for a number that no row has."""
+    ends = np.cumsum(np.bincount(block))
+    return np.split(np.argsort(block, kind="stable"), ends)[:-1]  # behind the last end there is nothing
 
 
 @dataclass(frozen=True)
