@@ -74,6 +74,11 @@ def searched_blocks(data: Data) -> tuple[tuple[DocumentBlock, ...], ...]:
     """The blocks of each of several corpora side by side, or of the one that there is."""
     if blocks := _blocks(data):
         return tuple(tuple(blocks[number] for number in own) for own in data.parts.of_prefix)
+    return whole_corpora(data)
+
+
+def whole_corpora(data: Data) -> tuple[tuple[DocumentBlock, ...], ...]:
+    """As `searched_blocks`, each corpus as a block."""
     return tuple((DocumentsBelow(data.corpus, prefix),) for prefix in data.corpus_prefixes or ("",))
 
 

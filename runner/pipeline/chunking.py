@@ -31,13 +31,22 @@ _STANDARD_ERRORS = 3
 
 @dataclass(frozen=True)
 class SomeChunks:
-    """The texts of chunks. All that there are are `times` as many at most, as far as these tell; 1.0: these are all."""
+    """The texts of chunks, for a plan that cannot wait for all of them. All that there are are `times` as many at most,
+    as far as these tell; 1.0: these are all.
+    """
 
     texts: Sequence[str]
     times: float
 
 
-def some_chunks(chunker: Chunker, corpus: Documents) -> SomeChunks:
+def some_chunks(run: Run, documents: Documents, chunks: Stage[Spans]) -> SomeChunks:
+    """The chunks of a corpus or of a block, if they are kept; else those of some of its documents, cut anew."""
+    if isinstance(chunks, BlockChunks | Chunks) and not run.is_kept(chunks):
+        return _cut_some(chunks.chunker, documents)
+    return SomeChunks(SpanTexts(documents.texts, run.read(chunks)), 1.0)
+
+
+def _cut_some(chunker: Chunker, corpus: Documents) -> SomeChunks:
     """Those of documents from all over a corpus."""
     drawn = slice(None, None, max(-(-len(corpus) // _N_DOCUMENTS), 1))
     texts = [text[:_MOST_CHARACTERS] for text in corpus.texts[drawn]]
@@ -86,10 +95,6 @@ class BlockChunks(Stage[Spans]):
         """Cuts along the segments."""
         return self.chunker.chunk(self.documents.read(run), run.read(self.segments))
 
-    def some(self, run: Run) -> SomeChunks:
-        """Those of some of its documents."""
-        return some_chunks(self.chunker, self.documents.read(run))
-
 
 @dataclass(frozen=True, eq=False)
 class Chunks(Stage[Spans]):
@@ -106,10 +111,6 @@ class Chunks(Stage[Spans]):
     def make(self, run: Run) -> Spans:
         """Those of all blocks."""
         return joined_spans(run, self.blocks)
-
-    def some(self, run: Run) -> SomeChunks:
-        """Those of documents from all over the corpus, for a plan that cannot wait for all of them."""
-        return some_chunks(self.chunker, run.read(self.corpus))
 
 
 def cut_in_blocks(chunker: Chunker, data: Data) -> Chunks:

@@ -282,19 +282,13 @@ class DenseHits(Search):
         return sub_corpora.merge(found, parts, len(queries))
 
 
-def fitted(embedder: Embedder, data: Data) -> FittedEmbedder:
-    """What an embedder learns of a corpus."""
-    if isinstance(embedder, PretrainedEmbedder):
-        return FittedEmbedder(embedder, NoDocuments())
-    return FittedEmbedder(embedder, DocumentPassages(data.corpus, corpus_terms(embedder.tokenizer, data)))
-
-
-def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> Stage[Vectors]:
+def chunk_vectors(embedder: Embedder, data: Data, chunks: Stage[Spans]) -> ChunkVectors | JoinedVectors:
     """The vectors of the chunks: the same for all who read them."""
-    state = fitted(embedder, data)
     if not isinstance(embedder, PretrainedEmbedder):
         terms = corpus_terms(embedder.tokenizer, data)
+        state = FittedEmbedder(embedder, DocumentPassages(data.corpus, terms))
         return ChunkVectors(embedder, ChunkPassages(data.corpus, chunks, terms), state)
+    state = FittedEmbedder(embedder, NoDocuments())
     blocks = tuple(
         VectorBlock(own.documents, ChunkVectors(embedder, BlockPassages(own.documents, own.spans), state))
         for own in chunk_blocks(chunks, document_blocks(data))
@@ -313,6 +307,6 @@ def dense_hits(arm: DenseArm, data: Data, chunks: Stage[Spans], queries: Stage[Q
         depth,
         BuiltVectorIndex(arm.vector_index.as_built, vectors, corpora),
         vectors,
-        QueryVectors(embedder, passages, fitted(embedder, data)),
+        QueryVectors(embedder, passages, vectors.state),
         sub_corpora.searched(corpora, queries, data.samples),
     )

@@ -14,7 +14,7 @@ from components.text.tables import TermTable
 from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup
 from runner.pipeline.blocks import DocumentBlock, document_blocks
-from runner.pipeline.chunking import BlockChunks, ChunkFacts, Chunks, SomeChunks
+from runner.pipeline.chunking import ChunkFacts, SomeChunks, some_chunks
 from runner.pipeline.data import Data
 from runner.pipeline.terms import BlockTerms, CorpusTerms, QueryTerms
 
@@ -47,9 +47,7 @@ class ChunkPassages(StageGroup):
 
     def some(self, run: Run) -> SomeChunks:
         """All, if they are kept, or as many as a plan has time to cut."""
-        if isinstance(self.chunks, Chunks) and not run.is_kept(self.chunks):
-            return self.chunks.some(run)
-        return SomeChunks(SpanTexts(run.read(self.corpus).texts, run.read(self.chunks)), 1.0)
+        return some_chunks(run, run.read(self.corpus), self.chunks)
 
 
 @dataclass(frozen=True)
@@ -66,9 +64,7 @@ class BlockPassages(StageGroup):
 
     def some(self, run: Run) -> SomeChunks:
         """As of `ChunkPassages`."""
-        if isinstance(self.chunks, BlockChunks) and not run.is_kept(self.chunks):
-            return self.chunks.some(run)
-        return SomeChunks(SpanTexts(self.documents.read(run).texts, run.read(self.chunks)), 1.0)
+        return some_chunks(run, self.documents.read(run), self.chunks)
 
 
 def _chunks(run: Run, documents: Documents, chunks: Stage[Spans], terms: Sequence[Stage[TermTable]]) -> Passages:

@@ -15,7 +15,7 @@ from runner.engine.run import Run
 from runner.engine.stage import Stage, StageGroup, Work
 from runner.engine.store.files import Part
 from runner.pipeline import sub_corpora
-from runner.pipeline.blocks import DocumentBlock, DocumentsBelow, positions_of, searched_blocks
+from runner.pipeline.blocks import DocumentBlock, positions_of, searched_blocks, whole_corpora
 from runner.pipeline.chunking import chunk_blocks
 from runner.pipeline.data import Data
 from runner.pipeline.passages import BlockPassages
@@ -113,10 +113,7 @@ def sparse_hits(arm: SparseArm, data: Data, chunks: Stage[Spans], queries: Stage
     """The ranking of an arm that searches by terms."""
     index, corpus = arm.sparse_index, data.corpus
     corpora = sub_corpora.searched(sub_corpora.sub_corpora(data, chunks), queries, data.samples)
-    if index.is_blockwise:
-        parts = searched_blocks(data)
-    else:
-        parts = tuple((DocumentsBelow(corpus, prefix),) for prefix in data.corpus_prefixes or ("",))
+    parts = searched_blocks(data) if index.is_blockwise else whole_corpora(data)
     blocks = tuple(_indexed(index, chunks, own) for own in parts)
     words = QueryWords(index.tokenizer, queries)
     return SparseHits(index, depth, corpus, chunks, queries, words, corpora, blocks)
