@@ -65,7 +65,7 @@ class Worker:
         """
         self._damaged = []
         try:
-            made = self._ensure(stage, report)
+            made = self._ensure_planned(stage, report)
         except StageFailed as failure:  # of the stage, or of an input that had to be made again
             return replace(failure.run, key=stage.key, kind=stage.kind)
         except BudgetReached as reached:
@@ -84,21 +84,41 @@ class Worker:
             log.warning("damaged in the store, computed again: %s", damage)
 
     def _ensure(self, stage: AnyStage, report: Report, *, contents: bool = False) -> StageRun:
-        if entry := self._sound(stage, contents=contents):
+        if entry := self._sound(stage, self._kept(stage), contents=contents):
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
+        return self._ensure_locked(stage, report, contents=contents)
+
+    def _ensure_planned(self, stage: AnyStage, report: Report) -> StageRun:
+        """As `_ensure`, of what a plan did not find, which comes before all work of this run."""
+        # A lock in a bucket costs more than a look, and that nothing was there is remembered for the look behind it.
+        if self._store.is_cache and (entry := self._sound(stage, self._whole(stage), contents=False)):
+            return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
+        return self._ensure_locked(stage, report, was_absent=True)
+
+    def _ensure_locked(
+        self, stage: AnyStage, report: Report, *, contents: bool = False, was_absent: bool = False
+    ) -> StageRun:
+        """As `_ensure`, of what is not there or damaged: looked for when nobody else can be making it."""
         for before in stage.inputs:
             self._ensure(before, no_report)
-        with self._store.lock(stage.kind, stage.key):
-            if entry := self._sound(stage, contents=contents, discard=True):
+        with self._store.lock(stage.kind, stage.key) as had_holder:
+            # Only who held the lock before can have made a partial one since then.
+            kept = self._whole(stage) if was_absent and not had_holder else self._kept(stage)
+            if entry := self._sound(stage, kept, contents=contents, discard=True):
                 return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
             return self._make(stage, report)
 
-    def _sound(self, stage: AnyStage, *, contents: bool, discard: bool = False) -> Entry | None:
-        """The kept result, unless a look at its files (their sizes, or their contents) shows damage.
+    def _kept(self, stage: AnyStage) -> Entry | None:
+        return self._store.find(stage.kind, stage.key)
+
+    def _whole(self, stage: AnyStage) -> Entry | None:
+        return self._store.find_whole(stage.kind, stage.key)
+
+    def _sound(self, stage: AnyStage, entry: Entry | None, *, contents: bool, discard: bool = False) -> Entry | None:
+        """What was found of a stage, unless a look at its files (their sizes, or their contents) shows damage.
 
         Only the holder of the lock may discard: another process may have made the result anew in the meantime.
         """
-        entry = self._store.find(stage.kind, stage.key)
         if entry is None:
             if discard and self._store.has_damaged_manifest(stage.kind, stage.key):
                 self._damaged.append(f"{stage.kind} {stage.key[:12]}: its manifest cannot be read")

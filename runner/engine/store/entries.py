@@ -55,6 +55,7 @@ class Store:
         self._remote = remote
         self.writers = Writers(root / "writers")
         self._found: dict[tuple[str, str], Entry] = {}
+        self._partial: set[tuple[str, str]] = set()
         self._unreadable: set[Path] = set()
         self._made_with: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
         self._replies: dict[str, Replies] = {}
@@ -106,16 +107,29 @@ class Store:
         """The usable result of this key, or the partial one that this run made. A manifest is read once per process;
         checksums are compared only when a file is read.
         """
+        return self.find_whole(kind, key) or self._find_partial(kind, key)
+
+    def find_whole(self, kind: str, key: str) -> Entry | None:
+        """As `find`, for who knows that this run made no partial one: each look for what is not there is a round trip
+        where the store is on a network.
+        """
         if (kind, key) not in self._found:
             entry = self._current(self.folder(kind, key))
             if entry is None:
-                return self._current(self.folder(kind, key, partial=True))
+                return None
             self._found[kind, key] = entry
         return self._found[kind, key]
 
+    def _find_partial(self, kind: str, key: str) -> Entry | None:
+        return self._current(self.folder(kind, key, partial=True)) if self.run_id else None
+
     def is_kept(self, kind: str, key: str) -> bool:
-        """Whether there is a usable result of this key: for plans, which ask for thousands and read few of them."""
-        return self._remote.holds(kind, key) or self.find(kind, key) is not None
+        """Whether there is a usable result of this key: for plans, which ask for thousands and read few of them. Of the
+        partial ones of this run those count that this process has made: a plan comes before other processes' work.
+        """
+        if self._remote.holds(kind, key) or self.find_whole(kind, key):
+            return True
+        return (kind, key) in self._partial and self._find_partial(kind, key) is not None
 
     def _current(self, folder: Path) -> Entry | None:
         """The result that belongs in a folder, fetched if it is elsewhere."""
@@ -126,6 +140,8 @@ class Store:
         return entry or self._fetched(folder)
 
     def _fetched(self, folder: Path) -> Entry | None:
+        if not self.is_cache:
+            return None
         temporary = self.root / "tmp" / uuid.uuid4().hex
         try:
             with keeping("a result", self.root):
@@ -221,6 +237,7 @@ class Store:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)  # gone already if it was moved to its place
         if partial:  # another process may have been given a whole one at the same time
+            self._partial.add((kind, key))
             return self._entry(self.folder(kind, key)) or entry
         self._found[kind, key] = entry
         return entry
@@ -293,15 +310,18 @@ class Store:
                 removed.rename(folder)
         shutil.rmtree(removed, ignore_errors=True)
 
-    def lock(self, kind: str, key: str) -> AbstractContextManager[None]:
-        """Held while a result is computed: others wait, then find it. Who dies or is stopped loses it."""
+    def lock(self, kind: str, key: str) -> AbstractContextManager[bool]:
+        """Held while a result is computed: others wait, then find it. Who dies or is stopped loses it. The value says
+        whether another held it before.
+        """
         return self._locked(key, f"making {kind}")
 
     @contextmanager
-    def _locked(self, key: str, what: str) -> Iterator[None]:
+    def _locked(self, key: str, what: str) -> Iterator[bool]:
         # Among the processes of this host first: one of them at a time asks elsewhere.
-        with leased(self.root / "locks" / f"{key}.lock", self.writers, what), self._remote.lock(key, what):
-            yield
+        path = self.root / "locks" / f"{key}.lock"
+        with leased(path, self.writers, what) as had_holder, self._remote.lock(key, what) as had_holder_elsewhere:
+            yield had_holder or had_holder_elsewhere
 
     def left_locks(self) -> list[Path]:
         """Those of processes that have ended. They bar nobody, and may go."""

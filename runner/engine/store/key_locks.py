@@ -30,15 +30,17 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 
 
 @contextmanager
-def leased(path: Path, writers: Writers, what: str) -> Iterator[None]:
-    """Holds a lock while the context lasts. Who has to wait for it says so, and that another process is doing `what`.
-    Raises StoreError.
+def leased(path: Path, writers: Writers, what: str) -> Iterator[bool]:
+    """Holds a lock while the context lasts; the value says whether another held it before. Who has to wait for it says
+    so, and that another process is doing `what`. Raises StoreError.
     """
     with keeping("a lock", path):
         claim = _new_claim(writers)
-        _wait(path, claim, writers, what)
+        had_holder = not _taken(path, claim)
+        if had_holder:
+            _wait(path, claim, writers, what)
     try:
-        yield
+        yield had_holder
     finally:
         _release(path, claim)
 

@@ -40,8 +40,10 @@ class Remote(Protocol):
     def give_up(self, folder: Path) -> None:
         """A result is damaged: the next that is published takes its place, unless another did before."""
 
-    def lock(self, key: str, what: str) -> AbstractContextManager[object]:
-        """Held while a result is computed. Who has to wait says that another is doing `what`."""
+    def lock(self, key: str, what: str) -> AbstractContextManager[bool]:
+        """Held while a result is computed. Who has to wait says that another is doing `what`. The value says whether
+        another held it before.
+        """
 
     def needing(self, run_id: str, keys: Iterable[str]) -> AbstractContextManager[object]:
         """Says that a run needs these results while the context lasts."""
@@ -79,8 +81,8 @@ class NoRemote:
 
     def give_up(self, folder: Path) -> None: ...
 
-    def lock(self, key: str, what: str) -> AbstractContextManager[object]:
-        return nullcontext()
+    def lock(self, key: str, what: str) -> AbstractContextManager[bool]:
+        return nullcontext(False)
 
     def needing(self, run_id: str, keys: Iterable[str]) -> AbstractContextManager[object]:
         return nullcontext()

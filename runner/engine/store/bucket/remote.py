@@ -215,12 +215,12 @@ class BucketRemote:
                 self._damaged[path] = listed.tag
 
     @contextmanager
-    def lock(self, key: str, what: str) -> Iterator[None]:
+    def lock(self, key: str, what: str) -> Iterator[bool]:
         with held(self._objects, self._writers, key, what) as has_waited:
             if has_waited:
                 self._absent.clear()
                 self._asked_for_all = float("-inf")
-            yield
+            yield has_waited
 
     @contextmanager
     def needing(self, run_id: str, keys: Iterable[str]) -> Iterator[None]:

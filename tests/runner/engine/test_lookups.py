@@ -1,0 +1,101 @@
+"""How often the store is looked into for a result: each look is a round trip where it lies on a network."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.engine.executors.local import Local
+from runner.engine.plan import make_plan
+from runner.engine.run import Run
+from runner.engine.schedule import run_stages
+from runner.engine.store import Store
+from runner.engine.store.files import MANIFEST
+from runner.engine.worker import Worker
+from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top, add_some
+from tests.runner.sweeping import flip_a_byte
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store", run_id="this run")
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often manifests were looked for, by kind."""
+    counts: Counter[str] = Counter()
+    read: Callable[..., str] = Path.read_text
+
+    def counted(path: Path, *arguments: str, **named: str) -> str:
+        if path.name == MANIFEST:
+            counts[path.parents[2].name] += 1
+        return read(path, *arguments, **named)
+
+    monkeypatch.setattr(Path, "read_text", counted)
+    return counts
+
+
+def chain() -> list[Sum]:
+    source = Source(Adder())
+    left, right = Left(Adder(), {"source": source}), Right(Adder(2), {"source": source})
+    return [source, left, right, Top(Adder(), {"left": left, "right": right})]
+
+
+def test_what_is_new_is_looked_for_by_the_plan_and_under_its_lock(store: Store, looks: Counter[str]) -> None:
+    plan = make_plan([(chain()[-1], 1)], store)
+    assert not any(run.failed for run in run_stages(plan.order, store, Local()))
+    assert looks == dict.fromkeys(["source", "left", "right", "top"], 2)
+
+
+def test_a_reader_has_no_partial_results_to_look_for(tmp_path: Path, looks: Counter[str]) -> None:
+    assert Store(tmp_path).find("source", "0" * 64) is None
+    assert looks == {"source": 1}
+
+
+def test_what_another_made_since_the_plan_is_found(store: Store, looks: Counter[str]) -> None:
+    stage = Source(Adder())
+    plan = make_plan([(stage, 1)], store)
+    Worker(Store(store.root, "another run")).run(stage)
+    looks.clear()
+    [ended] = run_stages(plan.order, store, Local())
+    assert ended.reused
+    assert looks == {"source": 1}
+
+
+class TestPartialResults:
+    def test_of_a_worker_that_was_lost_are_taken_up_by_the_next(self, store: Store) -> None:
+        """Its requests that failed are asked again by the next run, not by this one."""
+        stage, again = (Source(Adder(), compute=compute) for compute in (add_some, not_again))
+        Worker(store).run(stage)
+        lock = store.root / "locks" / f"{stage.key}.lock"
+        lock.symlink_to("a-worker-that-is-gone:1")
+        ended = Worker(Store(store.root, store.run_id)).run(again)
+        assert (ended.error, ended.reused) == ("", True)
+
+    def test_are_inputs_of_other_workers(self, store: Store) -> None:
+        source = Source(Adder(), compute=add_some)
+        Worker(store).run(source)
+        other = Store(store.root, store.run_id)
+        assert not Worker(other).run(Left(Adder(), {"source": source})).failed
+        [left] = store.entries("left")
+        assert left.manifest.partial
+
+    def test_count_in_further_plans_of_the_process_that_made_them(self, store: Store) -> None:
+        stage = Source(Adder(), compute=add_some)
+        Worker(store).run(stage)
+        assert make_plan([(stage, 1)], store).order == ()
+        assert make_plan([(stage, 1)], Store(store.root, "another run")).order == (stage,)
+
+    def test_that_are_damaged_are_made_again(self, store: Store) -> None:
+        source = Source(Adder(), compute=add_some)
+        Worker(store).run(source)
+        flip_a_byte(store.folder("source", source.key, partial=True) / "number.json")
+        ended = Worker(Store(store.root, store.run_id)).run(Left(Adder(), {"source": source}))
+        assert ended.damaged == (f"source {source.key[:12]}: number.json does not match its checksum",)
+        assert not ended.failed
+
+
+def not_again(stage: Sum, run: Run) -> int:
+    raise AssertionError("it was made before")
