@@ -1,5 +1,7 @@
 """python -m runner: one cell, or with -m a whole grid."""
 
+import atexit
+import gc
 import signal
 import sys
 
@@ -9,6 +11,7 @@ from runner.output.tracking import load_early
 def run() -> None:
     """The command. MLflow, which takes seconds to load, begins with that before anything else is loaded here."""
     _end_as_with_ctrl_c()
+    atexit.register(gc.freeze)  # a last look for garbage takes half a second, and all of it is given back anyway
     if _will_log(sys.argv[1:]):
         load_early()
     from runner.launch.command import run_hydra
