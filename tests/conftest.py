@@ -128,6 +128,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """So does what a module's tests loaded: a release of a model, which collects garbage, is to look through that model
+    and not through all of torch.
+    """
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 def pytest_sessionfinish() -> None:
     """Pytest looks five times more for what warns when it is collected; once is enough for all that there is."""
     gc.collect()
