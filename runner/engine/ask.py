@@ -8,7 +8,7 @@ smaller `dataset.limit` asks for nothing that was answered before.
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Protocol
@@ -24,6 +24,7 @@ from runner.engine.store.replies import Replies
 
 log = logging.getLogger(__name__)
 
+_LOT_S = 1.0
 _WAIT_S = 0.2
 _SAID_AFTER_WAITS = 10
 
@@ -91,14 +92,18 @@ class Asker:
         time.sleep(_WAIT_S)
 
     def _asked(self, requests: Mapping[str, Request]) -> Iterator[Answer]:
-        """Answers as they come, each written down. Raises ComponentError if the model leaves a request without one, and
+        """Answers as they come, written down. Raises ComponentError if the model leaves a request without one, and
         BudgetReached when all answers have come to what was sent before that.
         """
         lacking = dict(requests)
         if requests:
-            for answer in self._generated([replace(request, id=key) for key, request in requests.items()]):
-                lacking.pop(answer.request_id, None)
-                yield self._replies.add(answer.request_id, answer)
+            generated = self._generated([replace(request, id=key) for key, request in requests.items()])
+            # Each by itself if it may have cost money.
+            lots = ([answer] for answer in generated) if self.asks_a_language_model else _in_lots(generated)
+            for lot in lots:
+                for answer in self._replies.add_all(lot):
+                    lacking.pop(answer.request_id, None)
+                    yield answer
         if lacking:
             raise ComponentError(
                 f"{type(self._llm).__name__}: {len(lacking)} requests got no answer at all, e.g. "
@@ -164,6 +169,18 @@ class CountingAsker:
             else Answer(request.id, AnswerState.ERROR, error="counted, not asked")
             for key, request in zip(keys, requests, strict=True)
         ]
+
+
+def _in_lots(answers: Iterable[Answer]) -> Iterator[list[Answer]]:
+    """What comes within a second together: a file is opened for each lot."""
+    lot, began = list[Answer](), time.monotonic()
+    for answer in answers:
+        lot.append(answer)
+        if time.monotonic() - began > _LOT_S:
+            yield lot
+            lot, began = [], time.monotonic()
+    if lot:
+        yield lot
 
 
 def is_language_model(llm: LLM) -> bool:

@@ -11,7 +11,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,7 +57,7 @@ class _File:
         for line in file:
             if not line.endswith(b"\n"):
                 break  # still being written
-            if line != b"\n" and (reply := _reply(line)):  # `add` leaves a blank line before each
+            if line != b"\n" and (reply := _reply(line)):  # `add_all` leaves a blank line before each
                 self.places[reply.request_id] = (self.n_read, len(line))
             self.n_read += len(line)
 
@@ -111,13 +111,20 @@ class Replies:
         return True
 
     def add(self, key: str, answer: Answer) -> Answer:
-        """Writes an answer down, and returns it as it will be read: halves of characters, which no file can hold, are
-        replaced. The disk is synced about once a second. Raises StoreError: whatever is asked next would be paid and
-        lost.
+        """As `add_all`, of one."""
+        return self.add_all([replace(answer, request_id=key)])[0]
+
+    def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
+        """Writes answers down, whose `request_id` are their keys, and returns them as they will be read: halves of
+        characters, which no file can hold, are replaced. The disk is synced about once a second. Raises StoreError:
+        whatever is asked next would be paid and lost.
         """
-        kept = replace(answer, request_id=key, text=whole_characters(answer.text), error=whole_characters(answer.error))
-        if kept.state is AnswerState.ERROR:
-            return kept
+        as_read = [
+            replace(each, text=whole_characters(each.text), error=whole_characters(each.error)) for each in answers
+        ]
+        kept = [each for each in as_read if each.state is not AnswerState.ERROR]
+        if not kept:
+            return as_read
         with keeping("a reply", self._folder):
             if not self._writes:
                 self._folder.mkdir(exist_ok=True)
@@ -129,12 +136,12 @@ class Replies:
             if not self._append(path, kept):
                 self._append(path, kept)
         self._mirror.send()
-        return kept
+        return as_read
 
-    def _append(self, path: Path, reply: Answer) -> bool:
-        """False if the file had no name any more when the line was in it."""
+    def _append(self, path: Path, replies: Iterable[Answer]) -> bool:
+        """False if the file had no name any more when the lines were in it."""
         # One unbuffered append, which first ends what a broken connection may have left of a line.
-        rest = b"\n" + _line(reply) + b"\n"
+        rest = b"".join(b"\n" + _line(reply) + b"\n" for reply in replies)
         how = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         try:
             file = os.open(path, how, 0o666)

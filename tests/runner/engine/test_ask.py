@@ -14,6 +14,7 @@ import pytest
 from components.errors import ComponentError
 from components.protocols import AnswersFrom
 from components.records import Answer, AnswerState, Kind, Message, Passage, Request, Sample
+from runner.engine import ask
 from runner.engine.ask import Asker, CountingAsker, replies_key, request_keys
 from runner.engine.store import Store
 
@@ -155,6 +156,50 @@ def test_what_an_interrupted_model_gave_is_kept(tmp_path: Path) -> None:
     model = CountingModel()
     asking(model, tmp_path)([request("a"), request("b")])
     assert model.asked == ["a"]
+
+
+class TestHowOftenAFileIsOpened:
+    @pytest.fixture
+    def opened(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """Files of replies, each time that one is opened to be written."""
+        files: list[str] = []
+        open_file = os.open
+
+        def noted(path: str | Path, how: int, *mode: int) -> int:
+            if how & os.O_APPEND:
+                files.append(Path(path).name)
+            return open_file(path, how, *mode)
+
+        monkeypatch.setattr(os, "open", noted)
+        return files
+
+    def test_for_each_reply_of_a_language_model(self, tmp_path: Path, opened: list[str]) -> None:
+        asking(CountingModel(), tmp_path)([request("a"), request("b"), request("c")])
+        assert len(opened) == 3
+
+    def test_once_for_what_a_baseline_computes(self, tmp_path: Path, opened: list[str]) -> None:
+        requests = [request("a"), request("fail"), request("c")]
+        replies = asking(Baseline(), tmp_path)(requests)
+        assert [reply.text for reply in replies] == ["A", "", "C"]
+        assert len(opened) == 1
+        again = Baseline()
+        assert asking(again, tmp_path)(requests) == replies
+        assert again.asked == ["fail"]
+
+    def test_about_once_a_second_by_a_slow_one_which_loses_no_more_by_a_kill(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Interrupted(Baseline):
+            def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+                yield next(super().generate(requests))
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(ask, "_LOT_S", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            asking(Interrupted(), tmp_path)([request("a"), request("b")])
+        model = Baseline()
+        asking(model, tmp_path)([request("a"), request("b")])
+        assert model.asked == ["a"]
 
 
 def test_failures_are_counted_and_asked_for_again(tmp_path: Path) -> None:
