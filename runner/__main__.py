@@ -2,31 +2,57 @@
 
 import atexit
 import gc
+import os
 import signal
 import sys
+from contextlib import suppress
 
+from runner.engine.endings import ENDINGS, Interrupt
 from runner.output.tracking import load_early
+
+_INTERRUPTED = 130
+"""The exit code, as that of shells."""
 
 
 def run() -> None:
     """The command. MLflow, which takes seconds to load, begins with that before anything else is loaded here."""
     _end_as_with_ctrl_c()
     atexit.register(gc.freeze)  # a last look for garbage takes half a second, and all of it is given back anyway
-    if _will_log(sys.argv[1:]):
-        load_early()
-    from runner.launch.command import run_hydra
+    try:
+        if _will_log(sys.argv[1:]):
+            load_early()
+        from runner.launch.command import run_hydra
 
-    run_hydra()
+        run_hydra()
+    except KeyboardInterrupt:  # while it was loaded, or once more while it ended
+        sys.exit(_INTERRUPTED)
+    finally:
+        _end_at_once_from_now_on()
 
 
 def _end_as_with_ctrl_c() -> None:
     """So that a batch system, a container or a closed terminal leaves results that say how far the sweep came. What is
     ignored, as under nohup, stays so.
     """
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+    interrupt = Interrupt()
+    for number in ENDINGS:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, interrupt)
+    # The last that is done: after that Python has no handlers any more, and would end by the signal.
+    atexit.register(_set_handlers, signal.SIG_IGN)
+
+
+def _end_at_once_from_now_on() -> None:
+    """Who presses Ctrl-C again while the interpreter ends, and waits for threads perhaps, need not wait for that."""
+    with suppress(OSError):
+        sys.stdout.flush()
+    _set_handlers(lambda *_: os._exit(_INTERRUPTED))
+
+
+def _set_handlers(handler: "signal._HANDLER") -> None:
+    for number in ENDINGS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def _will_log(arguments: list[str]) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from components.errors import BudgetReached
 from components.openai_server.gate import Gate
+from runner.engine.endings import endings_deferred
 from runner.engine.executors.protocol import N_LOSSES, AnyStage, Executor, Lost, Room, Watch, Workers
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.store import Store
@@ -56,8 +57,9 @@ def running(
     try:
         yield _Schedule(order, workers).ended()
     finally:
-        workers.stop()
-        store.discard_temporary()
+        with endings_deferred():  # who presses Ctrl-C again would leave workers behind
+            workers.stop()
+            store.discard_temporary()
 
 
 class _Schedule:

@@ -5,6 +5,7 @@ import shlex
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from components.json_value import Json
 from runner import results
 from runner.axes import varying_axes
 from runner.display import make_console, say_error
+from runner.engine.endings import endings_deferred
 from runner.engine.outcome import StageRun
 from runner.engine.schedule import running
 from runner.engine.spending import SharedGate
@@ -181,7 +183,8 @@ class Sweep:
                 self._begin(plan)
                 self._execute(plan)
         except KeyboardInterrupt:
-            self._end(plan, INTERRUPTED)
+            with suppress(KeyboardInterrupt):  # who presses Ctrl-C again does not wait for what is being logged
+                self._end(plan, INTERRUPTED)
             self._console.print(
                 f"\nInterrupted: {len(self._done)} of {len(plan.cells)} cells are done, every finished stage is kept. "
                 "The same command goes on from here."
@@ -242,7 +245,8 @@ class Sweep:
         self._tracker.log_cell(folder)
 
     def _end(self, plan: SweepPlan, status: str) -> None:
-        results.write_sweep(self._sweep_dir, self._describe(plan, status))
+        with endings_deferred():
+            results.write_sweep(self._sweep_dir, self._describe(plan, status))
         if status == INTERRUPTED:
             self._tracker.finish(_LOGGING_AFTER_INTERRUPT_S)
         elif not self._makes_report:  # which is logged too

@@ -19,6 +19,7 @@ from pathlib import Path
 from components.openai_server.gate import Gate
 from components.processes import end_with_parent
 from components.threads import allot_threads, n_cores
+from runner.engine.endings import OF_TERMINALS, endings_deferred
 from runner.engine.executors.contexts import fork_or_spawn, say_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import (
@@ -130,10 +131,11 @@ class _Place:
 
     def start(self, context: BaseContext) -> None:
         """Starts the process."""
-        self.tasks, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(self._start_with, theirs))  # type: ignore[attr-defined]
-        self._process.start()
-        theirs.close()  # so that the end of the process is the end of the pipe
+        with endings_deferred(kept_from_children=OF_TERMINALS):
+            self.tasks, theirs = context.Pipe()
+            self._process = context.Process(target=_work, args=(self._start_with, theirs))  # type: ignore[attr-defined]
+            self._process.start()
+            theirs.close()  # so that the end of the process is the end of the pipe
 
     def take(self, stage: AnyStage) -> None:
         """The next that it does."""
@@ -159,7 +161,7 @@ class _Place:
         """Ends the process, whatever it does; returns its exit code."""
         if self._process is None or self.tasks is None:
             return 0
-        self._process.terminate()
+        self._process.kill()  # one that has just been started may not hear SIGTERM yet
         self._process.join()
         self.tasks.close()
         exit_code = self._process.exitcode or 0
@@ -179,8 +181,13 @@ class _Processes(Workers):
         self._n_losses: Counter[str] = Counter()
         self._made: dict[str, tuple[int, _Place]] = {}
         context = fork_or_spawn()
-        for place in self._places:
-            place.start(context)
+        try:
+            for place in self._places:
+                place.start(context)
+        except BaseException:
+            with endings_deferred():
+                self.stop()
+            raise
 
     def room_for(self, stage: AnyStage) -> Room:
         if not self._idle or self._cores_for(stage) > self._n_free_cores or self._is_kept_apart(stage):

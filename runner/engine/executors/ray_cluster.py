@@ -14,6 +14,7 @@ from pathlib import Path
 
 from components.errors import ConfigError, MissingExtraError
 from components.openai_server.gate import Gate
+from runner.engine.endings import endings_deferred
 from runner.engine.executors.contexts import say_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import (
@@ -91,7 +92,8 @@ class _Joined(Workers):
                     _join(executor.address, n_workers)
                 self._workers = RayWorkers(stages, store, gate, n_workers, executor.resources)
         except BaseException:
-            self.stop()
+            with endings_deferred():
+                self.stop()
             raise
 
     def room_for(self, stage: AnyStage) -> Room:

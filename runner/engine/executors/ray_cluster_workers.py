@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from components.errors import ComponentError, ConfigError
 from components.openai_server.gate import Gate
+from runner.engine.endings import endings_deferred
 from runner.engine.executors.protocol import AnyStage, Lost, Room, Stages, Workers
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_desk import Desk, log_again
@@ -45,7 +46,8 @@ class RayWorkers(Workers):
             self._places.open(stages, store, self._desk)
             self._start_first(self._places.need_of(next(iter(stages.values()))))
         except BaseException:
-            self.stop()
+            with endings_deferred():
+                self.stop()
             raise
 
     def _start_first(self, need: Resources) -> None:

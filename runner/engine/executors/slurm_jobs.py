@@ -6,15 +6,15 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from components.errors import ConfigError
+from runner.engine.endings import ENDINGS, OF_TERMINALS, endings_deferred
 from runner.engine.executors import slurm_bootstrap
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_worker import Assignment
@@ -78,6 +78,12 @@ class Jobs:
         self._executor = submitit.AutoExecutor(folder=logs, cluster=settings.cluster.value)
         self._executor.update_parameters(**_parameters(settings))
 
+    def endings_deferred(self) -> AbstractContextManager[None]:
+        """For as long as jobs are submitted or ended. `sbatch` and `scancel` run to their ends, whatever the whole
+        process group is told; processes in the place of jobs are ended by SIGTERM.
+        """
+        return endings_deferred(kept_from_children=OF_TERMINALS if self._is_local else ENDINGS)
+
     def submit(self, assignments: Sequence[Assignment]) -> list["Job"]:
         """One job each, all of them at once. Raises ConfigError if Slurm refuses them."""
         import cloudpickle
@@ -120,28 +126,6 @@ def _parameters(settings: Slurm) -> dict[str, object]:
         # A job that is preempted is submitted by us again: under a name of its own, while there is work.
         "slurm_additional_parameters": {"no-requeue": True, **settings.additional},
     }
-
-
-@contextmanager
-def keyboard_left_to_us() -> Iterator[None]:
-    """Processes that are started meanwhile do not end, each with a traceback, by the Ctrl-C that ends this one, which
-    ends them. One that comes meanwhile counts at the end of the context: no job is submitted that nobody knows of.
-    """
-    if threading.current_thread() is not threading.main_thread():  # the others are not interrupted
-        yield
-        return
-    pressed: list[int] = []
-    # Blocked for what is started, which inherits that. Here another thread would take the signal, and Python's handler
-    # then interrupt this one.
-    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        signal.signal(signal.SIGINT, before)
-        if pressed:
-            signal.raise_signal(signal.SIGINT)
 
 
 @dataclass(frozen=True)

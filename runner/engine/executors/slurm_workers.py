@@ -16,7 +16,7 @@ from runner.engine.environment import versions_of_results
 from runner.engine.executors.acceptance import users_packages
 from runner.engine.executors.protocol import AnyStage, Lost, Room, Stages, Workers
 from runner.engine.executors.slurm import Cluster, Slurm
-from runner.engine.executors.slurm_jobs import Job, Jobs, State, keyboard_left_to_us
+from runner.engine.executors.slurm_jobs import Job, Jobs, State
 from runner.engine.executors.slurm_pulse import DriverPulse
 from runner.engine.executors.slurm_queue import Journal, Models, Offers, Wait, journal_path, make_folders
 from runner.engine.executors.slurm_worker import Assignment, Left, run_of
@@ -106,7 +106,7 @@ class SlurmWorkers(Workers):
         for name in names:  # before anybody looks for them: an NFS client remembers that a file was not there
             for ending in ("runs", "life"):
                 journal_path(self._folder, name, ending).touch()
-        with keyboard_left_to_us():
+        with self._jobs.endings_deferred():
             for name, job in zip(names, self._jobs.submit([self._assignment(name) for name in names]), strict=True):
                 self._workers[name] = _Worker(name, job, self._folder)
 
@@ -298,7 +298,7 @@ class SlurmWorkers(Workers):
         self._ended_jobs.append(worker.job)
 
     def stop(self) -> None:
-        with keyboard_left_to_us():  # who presses Ctrl-C again must not leave a job behind
+        with self._jobs.endings_deferred():  # who presses Ctrl-C again must not leave a job behind
             self._pulse.stop()
             for worker in list(self._workers.values()):
                 self._end(worker)

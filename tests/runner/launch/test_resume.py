@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,14 +71,19 @@ def times_made(store: Store) -> dict[str, float]:
     return {entry.manifest.key: entry.manifest.created for entry in store.entries()}
 
 
-def stop_at(folder: Path, moment: Moment, with_signal: signal.Signals, *arguments: str) -> tuple[int, str]:
-    """Starts the sweep and sends a signal when the moment has come; returns the exit code and the output.
+def stop_at(
+    folder: Path, moment: Moment, with_signal: signal.Signals, *arguments: str, n_times: int = 1
+) -> tuple[int, str]:
+    """Starts the sweep and sends a signal when the moment has come, perhaps several times in a row; returns the exit
+    code and the output.
 
     Answers take their time here, so that the moment does not pass; that changes neither keys nor results.
     """
     process = start_command(folder, "-m", *SCRIPTED, "llm.delay_s=0.1", *arguments)
     wait_until(lambda: moment(folder), process)
-    end_group(process, with_signal)
+    for _ in range(n_times):
+        end_group(process, with_signal)
+        time.sleep(0.02)
     output, errors = process.communicate(timeout=60)
     return process.returncode, output + errors
 
@@ -114,10 +120,13 @@ def n_planned(n_prompts: int, n_replies: int) -> int:
 
 
 class TestInterrupted:
-    @pytest.mark.parametrize("n_workers", [1, 2])
-    def test_a_sweep_stops_cleanly_and_goes_on(self, n_workers: int, tmp_path: Path, uninterrupted_run: Path) -> None:
+    @pytest.mark.parametrize(("n_workers", "n_times"), [(1, 1), (2, 20)])
+    def test_a_sweep_stops_cleanly_and_goes_on(
+        self, n_workers: int, n_times: int, tmp_path: Path, uninterrupted_run: Path
+    ) -> None:
+        """However often Ctrl-C is pressed."""
         workers = f"run.workers={n_workers}"
-        code, output = stop_at(tmp_path, after_answers(3), signal.SIGINT, workers)
+        code, output = stop_at(tmp_path, after_answers(3), signal.SIGINT, workers, n_times=n_times)
         assert code == EXIT_INTERRUPTED
         assert "Interrupted: 0 of 2 cells are done" in output
         assert "Traceback" not in output

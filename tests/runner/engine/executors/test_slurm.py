@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,9 +14,9 @@ from typing import Any
 import pytest
 
 from components.errors import ConfigError
+from runner.engine.endings import ENDINGS
 from runner.engine.executors import slurm, slurm_workers
 from runner.engine.executors.slurm import Cluster, Slurm
-from runner.engine.executors.slurm_jobs import keyboard_left_to_us
 from runner.engine.outcome import StageRun
 from runner.engine.run import Run
 from runner.engine.schedule import nobody_watches, run_stages
@@ -154,38 +153,17 @@ def test_workers_end_when_the_driver_is(number: signal.Signals, tmp_path: Path) 
             os.killpg(driver.pid, signal.SIGKILL)
 
 
-def test_the_keyboard_is_left_to_us_whatever_thread_hears_it() -> None:
-    end = threading.Event()
-    other = threading.Thread(target=end.wait)
-    other.start()
-    reached = []
-
-    def press() -> None:
-        with keyboard_left_to_us():
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)
-            reached.append("the end")
-
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            press()
-    finally:
-        end.set()
-        other.join()
-    assert reached == ["the end"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
 FAKE = {
     "sbatch": """
         id=$(( $(cat $SLURM/last) + 1 )); echo $id > $SLURM/last; cp $1 $SLURM/$id.sh
         out=$(sed -n "s/%j/$id/; s/^#SBATCH --output=//p" $1); err=$(sed -n "s/%j/$id/; s/^#SBATCH --error=//p" $1)
-        SLURM_JOB_ID=$id setsid bash $SLURM/$id.sh > $out 2> $err < /dev/null & echo $! > $SLURM/$id.pid
+        export SLURM_JOB_ID=$id
+        env --default-signal=TERM setsid bash $SLURM/$id.sh > $out 2> $err < /dev/null & echo $! > $SLURM/$id.pid
         echo Submitted batch job $id""",
     "srun": 'while [ "${1#--}" != "$1" ]; do case $1 in --output|--error) shift 2;; *) shift;; esac; done; exec "$@"',
     "sacct": "exit 1",
     "squeue": "for f in $SLURM/*.pid; do kill -0 $(cat $f) && echo $(basename $f .pid) RUNNING; done; true",
-    "scancel": "kill -TERM -- -$(cat $SLURM/$1.pid) 2> /dev/null || true",
+    "scancel": "echo $1 >> $SLURM/cancelled; kill -TERM -- -$(cat $SLURM/$1.pid) 2> /dev/null || true",
 }
 """Slurm as far as one host and jobs that are no arrays need it, without accounts."""
 
@@ -229,6 +207,22 @@ def test_says_why_slurm_does_not_take_a_job(fake_slurm: Path, store: Store, tmp_
     (fake_slurm / "bin" / "sbatch").write_text("#!/bin/bash\necho invalid partition >&2; exit 1\n")
     with pytest.raises(ConfigError, match="does not take the jobs: invalid partition"):
         run(chain(), store, tmp_path / "sweep", Slurm())
+
+
+@pytest.mark.parametrize("number", ENDINGS)
+def test_a_job_that_is_being_submitted_when_the_command_ends_is_cancelled(
+    number: signal.Signals, fake_slurm: Path, store: Store, tmp_path: Path
+) -> None:
+    submit = fake_slurm / "bin" / "sbatch"
+    submit.write_text(submit.read_text().replace("#!/bin/bash", f"#!/bin/bash\nkill -{number} $PPID; sleep 0.05"))
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(chain(), store, tmp_path / "sweep", Slurm())
+    finally:
+        signal.signal(number, before)
+    assert noted(fake_slurm / "cancelled") == ["1"]
+    assert [path.name for path in (tmp_path / "sweep").iterdir()] == ["logs"]
 
 
 class TestMistakes:

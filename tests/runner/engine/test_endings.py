@@ -1,0 +1,71 @@
+"""Signals that end a process, while it starts and ends others."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from runner.engine import endings
+from runner.engine.endings import ENDINGS, OF_TERMINALS, Interrupt, endings_deferred
+
+
+@pytest.fixture(autouse=True)
+def interrupted_by_all() -> Iterator[None]:
+    """As in `python -m runner`. Another thread is there to hear signals first."""
+    end = threading.Event()
+    other = threading.Thread(target=end.wait)
+    other.start()
+    before = {number: signal.signal(number, signal.default_int_handler) for number in ENDINGS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    end.set()
+    other.join()
+
+
+@pytest.mark.parametrize("number", ENDINGS)
+def test_count_at_the_end_whatever_thread_hears_them(number: signal.Signals) -> None:
+    reached = []
+
+    def be_told() -> None:
+        with endings_deferred(), endings_deferred(OF_TERMINALS):
+            for _ in range(2):
+                os.kill(os.getpid(), number)
+                time.sleep(0.02)
+            reached.append("the end")
+
+    with pytest.raises(KeyboardInterrupt):
+        be_told()
+    assert reached == ["the end"]
+    assert {signal.getsignal(each) for each in ENDINGS} == {signal.default_int_handler}
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, ()) & set(ENDINGS)
+
+
+def test_that_come_at_once_interrupt_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    signal.signal(signal.SIGTERM, interrupt := Interrupt())
+    signal.signal(signal.SIGINT, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(signal.SIGTERM)
+    monkeypatch.setattr(endings, "_AT_ONCE_S", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_stay_ignored() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with endings_deferred():
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+def test_are_kept_from_what_is_started() -> None:
+    code = "import signal; print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())))"
+    with endings_deferred(OF_TERMINALS):
+        told = subprocess.run([sys.executable, "-SEc", code], capture_output=True, text=True, check=True).stdout
+    assert told.strip() == str(sorted(OF_TERMINALS))
