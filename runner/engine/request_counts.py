@@ -1,0 +1,195 @@
+"""How many requests to models behind servers a plan comes to, and what these take: counted from what is kept, with no
+model asked.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from components.openai_server.gate import Tokens
+from components.protocols import LLM
+from runner.engine.ask import Asking, CountingAsker, is_language_model, replies_key
+from runner.engine.cache import Cache
+from runner.engine.run import Run
+from runner.engine.stage import ServerRequests, Stage
+from runner.engine.store import Store
+
+AnyStage = Stage[object]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RequestCount:
+    """Requests to models behind servers that the stages of one kind will make. `is_exact` if they were counted from
+    prompts or texts that are kept; else as many at most: kept replies are not subtracted, nor what turns out to be
+    equal or not applicable. `must_read_replies`: those that cannot be read come on top, as they are asked for again.
+    `title` is the kind for users.
+    """
+
+    kind: str
+    title: str
+    n_requests: int
+    is_exact: bool
+    must_read_replies: bool = False
+    tokens: Sequence[tuple[object, Tokens]] | None = ()
+    """What they take at most, by component, estimated by the length of their texts; None if that cannot be told."""
+
+
+_Missing = dict[tuple[str, str], tuple[LLM, Tokens]]
+"""Requests that are not kept, by the file that they would be kept in and their key: whom they go to, and the tokens
+that they may take.
+"""
+
+
+class _CountingRun(Run):
+    """A run whose models are not asked."""
+
+    def __init__(self, stage: AnyStage, store: Store, cache: Cache) -> None:
+        super().__init__(stage, store, cache, lambda done, total: None)
+        self._counted: list[tuple[LLM, str, CountingAsker]] = []
+
+    def ask(self, llm: LLM, purpose: str) -> Asking:
+        """Counts instead."""
+        key = replies_key(llm, purpose)
+        self._counted.append((llm, key, CountingAsker(llm, self._store.replies(key))))
+        return self._counted[-1][2]
+
+    @property
+    def workspace(self) -> Path:
+        """Not made: counting leaves nothing."""
+        return self._store.workspace_path(self._key)
+
+    @property
+    def missing(self) -> _Missing:
+        """Distinct requests that are not kept."""
+        return {
+            (file, key): (llm, tokens) for llm, file, asker in self._counted for key, tokens in asker.missing.items()
+        }
+
+
+class _ReadingAhead(_CountingRun):
+    """A run before its inputs are there: those that are not kept are made on the spot, each once, and not kept. Whoever
+    is asked ahead reads what is made at once, such as the samples.
+    """
+
+    def __init__(self, stage: AnyStage, store: Store, cache: Cache, made: dict[str, object]) -> None:
+        super().__init__(stage, store, cache)
+        self._made = made
+
+    def read(self, stage: Stage[T]) -> T:
+        """The result of an input."""
+        if self._store.is_kept(stage.kind, stage.key):
+            return super().read(stage)
+        if stage.key not in self._made:
+            # In a run of its own: what it would ask for is counted where it is wanted itself.
+            self._made[stage.key] = stage.make(_ReadingAhead(stage, self._store, self._cache, self._made))
+        return self._made[stage.key]  # type: ignore[return-value]  # kept under the key of a Stage[T]
+
+
+def request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store) -> tuple[RequestCount, ...]:
+    """Where all inputs of a stage are kept, or are made at once, its prompts are made and held against the kept
+    replies: equal requests of several stages count once.
+    """
+    exact: dict[str, _Missing] = defaultdict(dict)
+    estimated: Counter[str] = Counter()
+    ahead: dict[str, list[tuple[object, Tokens] | None]] = defaultdict(list)
+    asking = [stage for stage in needed.values() if stage.n_requests]
+    cache, made = Cache(), dict[str, object]()
+    for stage in asking:
+        missing = None
+        if stage.counts_ahead:
+            missing = _missing(stage, _ReadingAhead(stage, store, cache, made))
+        elif all(before.key in kept for before in stage.inputs):
+            missing = _missing(stage, _CountingRun(stage, store, cache))
+        if missing is None:
+            estimated[stage.kind] += stage.n_requests
+            ahead[stage.kind].append(_told_ahead(stage, _ReadingAhead(stage, store, cache, made)))
+        elif missing and _follows_asking(stage, needed):  # what it will read is not what there is by now
+            estimated[stage.kind] += len(missing)
+            ahead[stage.kind] += missing.values()
+        elif missing and stage.n_rounds > 1:  # any of them may be the first of its rounds
+            estimated[stage.kind] += min(stage.n_requests, stage.n_rounds * len(missing))
+            ahead[stage.kind].append(None)
+        else:
+            exact[stage.kind] |= missing
+    of_components = _server_request_counts(
+        [(stage, _ReadingAhead(stage, store, cache, made)) for stage in reversed(tuple(needed.values()))]
+    )
+    return (
+        *of_components,
+        *(
+            RequestCount(
+                kind,
+                asking_stage.title,
+                estimated[kind] + len(exact[kind]),
+                kind not in estimated,
+                asking_stage.must_read_replies,
+                _summed([*ahead[kind], *exact[kind].values()]),
+            )
+            for kind, asking_stage in {stage.kind: stage for stage in asking}.items()
+        ),
+    )
+
+
+def _follows_asking(stage: AnyStage, needed: Mapping[str, AnyStage]) -> bool:
+    """Whether a stage before this one, which is not kept, asks a language model."""
+    return any(before.n_requests for before in stage.upstream() if before is not stage and before.key in needed)
+
+
+def _server_request_counts(stages: Sequence[tuple[AnyStage, Run]]) -> Iterator[RequestCount]:
+    """Of the components that ask servers by themselves."""
+    of_kind: dict[tuple[str, str], list[ServerRequests]] = defaultdict(list)
+    for stage, run in stages:
+        if asked := _server_requests(stage, run):
+            of_kind[stage.kind, stage.title].append(asked)
+    for (kind, title), counts in of_kind.items():
+        yield RequestCount(
+            kind,
+            title,
+            sum(count.n_requests for count in counts),
+            # Stages of one kind may score the same pairs, for which only the first of them asks.
+            len(counts) == 1 and counts[0].is_exact,
+            tokens=_summed([(count.component, Tokens(count.n_tokens)) for count in counts]),
+        )
+
+
+def _server_requests(stage: AnyStage, run: Run) -> ServerRequests | None:
+    try:
+        return stage.server_requests(run)
+    except Exception:  # noqa: BLE001 - whatever is wrong is reported when the stage is run; here it is not counted
+        return None
+
+
+def _told_ahead(stage: AnyStage, run: Run) -> tuple[LLM, Tokens] | None:
+    """Whom a stage asks whose requests are not written yet, and the tokens that they take at most; None if that cannot
+    be told.
+    """
+    models = [part for part in stage.components() if isinstance(part, LLM) and is_language_model(part)]
+    try:
+        most = stage.most_tokens(run)
+    except Exception:  # noqa: BLE001 - whatever is wrong is reported when the stage is run; here it is not counted
+        return None
+    return (models[0], most) if most and len(models) == 1 else None
+
+
+def _summed(tokens: Sequence[tuple[object, Tokens] | None]) -> list[tuple[object, Tokens]] | None:
+    """By component; None if some are not known."""
+    sums: dict[str, tuple[object, Tokens]] = {}
+    for each in tokens:
+        if each is None:
+            return None
+        asked, more = each
+        sums[repr(asked)] = asked, sums.get(repr(asked), (asked, Tokens()))[1] + more
+    return list(sums.values())
+
+
+def _missing(stage: AnyStage, run: _CountingRun) -> _Missing | None:
+    """The requests that a stage would make; None if that cannot be told."""
+    try:
+        stage.make(run)
+    except Exception:  # noqa: BLE001 - whatever is wrong is reported when the stage is run; here it is not counted
+        return None
+    return run.missing
