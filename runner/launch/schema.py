@@ -22,7 +22,8 @@ from components.errors import ConfigError
 from components.json_value import Json
 from runner.engine.executors.protocol import Executor
 from runner.engine.source_code import has_code
-from runner.pipeline.cell import Cell, combination_mistakes
+from runner.pipeline.cell import Cell
+from runner.pipeline.combination_mistakes import combination_mistakes
 
 _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}

@@ -45,7 +45,6 @@ from components.protocols import (
     PlainReranker,
     Prompt,
     Refiner,
-    RerankerSelection,
     Retriever,
     SparseArm,
     VectorIndex,
@@ -65,22 +64,20 @@ from runner.pipeline.copies import FoundCopies, NoCopies
 from runner.pipeline.cut_texts import CutTexts, cut_pairs, cut_texts
 from runner.pipeline.cutting import CutCorpus, cut_corpus
 from runner.pipeline.data import Data, SampleSet
-from runner.pipeline.dense import dense_hits, dimension_mistakes
+from runner.pipeline.dense import dense_hits
 from runner.pipeline.diversifying import diverse_hits, diversity_reports
 from runner.pipeline.encoded import encoded_hits
 from runner.pipeline.examples import ChosenExamples, chosen_examples
 from runner.pipeline.expanding import (
-    expander_mistakes,
     gives_one_query,
-    gold_answer_mistakes,
     reranking_queries,
     searched_queries,
     unasked_queries,
 )
 from runner.pipeline.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.fusing import Ranking, joined_hits
-from runner.pipeline.generating import GeneratedAnswers, GeneratedInSteps, draw_mistakes, generations
-from runner.pipeline.headers import Searched, asked_headers, header_mistakes, with_headers
+from runner.pipeline.generating import GeneratedAnswers, GeneratedInSteps, generations
+from runner.pipeline.headers import Searched, asked_headers, with_headers
 from runner.pipeline.hit_ranks import HitRanks, RankingOfArm, names_of_arms
 from runner.pipeline.judging import Judging, judged_scores
 from runner.pipeline.list_reranking import asked_orders
@@ -89,13 +86,13 @@ from runner.pipeline.original_places import InOriginal, gold_in, ranking_in_orig
 from runner.pipeline.own_history import answered_in_turns
 from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, RetrievedPassages
 from runner.pipeline.picking import PickedHits
-from runner.pipeline.refining import Refined, asking_corpora, refined_corpora, refiner_mistakes, refiner_reports
+from runner.pipeline.refining import Refined, asking_corpora, refined_corpora, refiner_reports
 from runner.pipeline.reranking import reranked_hits
 from runner.pipeline.result import NothingRetrieved, Result, Retrieved
 from runner.pipeline.retrieval_scores import ContextScores, RankingScores
 from runner.pipeline.scores import NotApplicableScores, Scoring
 from runner.pipeline.searching import Search
-from runner.pipeline.selecting import CellReranking, RankedCell, cell_reranking, selection_mistakes
+from runner.pipeline.selecting import CellReranking, RankedCell, cell_reranking
 from runner.pipeline.settings import (
     ExperimentSettings,
     JudgeSettings,
@@ -481,50 +478,3 @@ class _Recorder:
         inside = [part for name in self._read for part in parts_of(getattr(self._cell, name))]
         names = {field.name for field in fields(Cell)} - self._read
         return {"dataset", *self._read} | {name for name in names if getattr(self._cell, name) in inside}
-
-
-def combination_mistakes(
-    top_k: int | None,
-    retriever: Retriever | None,
-    expander: Expander | None = None,
-    generator: Generator | None = None,
-    llm: LLM | None = None,
-    history: History | None = None,
-    refiner: Refiner | None = None,
-    header: Header | None = None,
-    reranker: AnyReranker | None = None,
-    metrics: MetricSettings | None = None,
-) -> list[str]:
-    """What is wrong with fields of a cell taken together; None for one that could not be built."""
-    mistakes = dimension_mistakes(retriever) if retriever is not None else []
-    mistakes += draw_mistakes(generator, llm) if generator is not None and llm is not None else []
-    if top_k is not None and top_k < 1:
-        mistakes.append(f"top_k: got {top_k}, wanted at least 1 (for none, retriever=closed_book)")
-    elif top_k is not None and retriever is not None and 0 < retriever.depth < top_k:
-        mistakes.append(
-            f"top_k: got {top_k}, more than retriever.depth={retriever.depth}, the hits kept per query; "
-            f"take a smaller top_k or retriever.depth={top_k}"
-        )
-    if retriever is not None and expander is not None and retriever.fusion is None:
-        n_rankings = len(retriever.arms) * len(expander.variants)
-        if n_rankings > 1 and searches(retriever):
-            mistakes.append(
-                f"retriever.fusion: got none for {n_rankings} rankings ({len(retriever.arms)} searches x "
-                f"{len(expander.variants)} variants of the query), wanted a fusion, as retriever=hybrid has one"
-            )
-    if expander is not None and retriever is not None and searches(retriever):
-        mistakes += expander_mistakes(expander)
-        if history is not None and history.has_rounds:
-            mistakes += gold_answer_mistakes(expander)
-    if refiner is not None and retriever is not None and retriever.arms:
-        mistakes += refiner_mistakes(refiner)
-    if header is not None and retriever is not None and searches(retriever):
-        mistakes += header_mistakes(header)
-    if isinstance(reranker, RerankerSelection) and metrics is not None and retriever is not None and retriever.arms:
-        mistakes += selection_mistakes(reranker, metrics.of_rankings)
-    return mistakes
-
-
-def searches(retriever: Retriever) -> bool:
-    """False for a closed book, and for an arm that picks whatever the query."""
-    return bool(retriever.arms) and not any(isinstance(arm, PickingArm) for arm in retriever.arms)

@@ -8,7 +8,8 @@ from components.records import Sample
 from runner.engine.ask import is_language_model
 from runner.engine.store import Store
 from runner.engine.worker import read_kept
-from runner.pipeline.cell import Cell, searches
+from runner.pipeline.cell import Cell
+from runner.pipeline.combination_mistakes import searches
 from runner.pipeline.data import Data, metadata_names
 from runner.pipeline.sample_codec import decode_samples
 

@@ -23,7 +23,8 @@ from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_OK
 from runner.output.money import priced
-from runner.pipeline.cell import Graph, combination_mistakes
+from runner.pipeline.cell import Graph
+from runner.pipeline.combination_mistakes import combination_mistakes
 from runner.pipeline.reranking import RerankedHits
 from tests.llms.chat_server import ChatServer, Reply, chat_server, last_message
 from tests.runner.pipeline.fixed import CELLS, bm25, fixed_cell, graph_in

@@ -1,0 +1,70 @@
+"""What is wrong with the components of a cell taken together: found before anything is loaded. What a data set shows
+besides is in `data_mistakes`.
+"""
+
+from components.protocols import (
+    LLM,
+    AnyReranker,
+    Expander,
+    Generator,
+    Header,
+    History,
+    PickingArm,
+    Refiner,
+    RerankerSelection,
+    Retriever,
+)
+from runner.pipeline.dense import dimension_mistakes
+from runner.pipeline.expanding import expander_mistakes, gold_answer_mistakes
+from runner.pipeline.generating import draw_mistakes
+from runner.pipeline.headers import header_mistakes
+from runner.pipeline.refining import refiner_mistakes
+from runner.pipeline.selecting import selection_mistakes
+from runner.pipeline.settings import MetricSettings
+
+
+def combination_mistakes(
+    top_k: int | None,
+    retriever: Retriever | None,
+    expander: Expander | None = None,
+    generator: Generator | None = None,
+    llm: LLM | None = None,
+    history: History | None = None,
+    refiner: Refiner | None = None,
+    header: Header | None = None,
+    reranker: AnyReranker | None = None,
+    metrics: MetricSettings | None = None,
+) -> list[str]:
+    """What is wrong with fields of a cell taken together; None for one that could not be built."""
+    mistakes = dimension_mistakes(retriever) if retriever is not None else []
+    mistakes += draw_mistakes(generator, llm) if generator is not None and llm is not None else []
+    if top_k is not None and top_k < 1:
+        mistakes.append(f"top_k: got {top_k}, wanted at least 1 (for none, retriever=closed_book)")
+    elif top_k is not None and retriever is not None and 0 < retriever.depth < top_k:
+        mistakes.append(
+            f"top_k: got {top_k}, more than retriever.depth={retriever.depth}, the hits kept per query; "
+            f"take a smaller top_k or retriever.depth={top_k}"
+        )
+    if retriever is not None and expander is not None and retriever.fusion is None:
+        n_rankings = len(retriever.arms) * len(expander.variants)
+        if n_rankings > 1 and searches(retriever):
+            mistakes.append(
+                f"retriever.fusion: got none for {n_rankings} rankings ({len(retriever.arms)} searches x "
+                f"{len(expander.variants)} variants of the query), wanted a fusion, as retriever=hybrid has one"
+            )
+    if expander is not None and retriever is not None and searches(retriever):
+        mistakes += expander_mistakes(expander)
+        if history is not None and history.has_rounds:
+            mistakes += gold_answer_mistakes(expander)
+    if refiner is not None and retriever is not None and retriever.arms:
+        mistakes += refiner_mistakes(refiner)
+    if header is not None and retriever is not None and searches(retriever):
+        mistakes += header_mistakes(header)
+    if isinstance(reranker, RerankerSelection) and metrics is not None and retriever is not None and retriever.arms:
+        mistakes += selection_mistakes(reranker, metrics.of_rankings)
+    return mistakes
+
+
+def searches(retriever: Retriever) -> bool:
+    """False for a closed book, and for an arm that picks whatever the query."""
+    return bool(retriever.arms) and not any(isinstance(arm, PickingArm) for arm in retriever.arms)
