@@ -20,7 +20,7 @@ from runner.pipeline.headers import HEADER
 from runner.pipeline.list_reranking import RERANKER
 from runner.pipeline.planned import PlannedCell
 from runner.pipeline.refining import REFINER
-from runner.pipeline.result import Retrieved
+from runner.pipeline.retrieved import Retrieved
 from runner.pipeline.settings import Pictures, RunSettings
 from runner.ranking import N_FIRST, headlines
 from runner.results import FAILED, OK, CellResult, documents_file

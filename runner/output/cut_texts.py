@@ -12,7 +12,7 @@ from runner.pipeline.cut_texts import CutTexts, model_name
 from runner.pipeline.data import some_documents
 from runner.pipeline.passages import ChunkPassages
 from runner.pipeline.planned import PlannedCell
-from runner.pipeline.result import Retrieved
+from runner.pipeline.retrieved import Retrieved
 from runner.results import CellResult
 
 _N_DOCUMENTS = 50

@@ -68,12 +68,7 @@ from runner.pipeline.dense import dense_hits
 from runner.pipeline.diversifying import diverse_hits, diversity_reports
 from runner.pipeline.encoded import encoded_hits
 from runner.pipeline.examples import ChosenExamples, chosen_examples
-from runner.pipeline.expanding import (
-    gives_one_query,
-    reranking_queries,
-    searched_queries,
-    unasked_queries,
-)
+from runner.pipeline.expanding import gives_one_query, reranking_queries, searched_queries, unasked_queries
 from runner.pipeline.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.fusing import Ranking, joined_hits
 from runner.pipeline.generating import GeneratedAnswers, GeneratedInSteps, generations
@@ -88,8 +83,9 @@ from runner.pipeline.passages import ChunkPassages, NoPassages, PromptPassages, 
 from runner.pipeline.picking import PickedHits
 from runner.pipeline.refining import Refined, asking_corpora, refined_corpora, refiner_reports
 from runner.pipeline.reranking import reranked_hits
-from runner.pipeline.result import NothingRetrieved, Result, Retrieved
+from runner.pipeline.result import Result
 from runner.pipeline.retrieval_scores import ContextScores, RankingScores
+from runner.pipeline.retrieved import NothingRetrieved, Retrieved
 from runner.pipeline.scores import NotApplicableScores, Scoring
 from runner.pipeline.searching import Search
 from runner.pipeline.selecting import CellReranking, RankedCell, cell_reranking

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -11,48 +11,20 @@ import pyarrow as pa
 
 from components.clusters import clusters_of
 from components.fields import added_later
-from components.found_gold import GoldPlaces
-from components.gold_copies import GoldCopies
 from components.json_value import Json
-from components.records import (
-    Answer,
-    AnswerState,
-    Context,
-    Documents,
-    ErrorClass,
-    Hits,
-    Queries,
-    Sample,
-    ScoreState,
-    Spans,
-)
+from components.records import Answer, AnswerState, ErrorClass, Sample, ScoreState
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
-from runner.engine.stage import Stage, StageGroup, Work
+from runner.engine.stage import Stage, Work
 from runner.pipeline.answering import Answers, Prompts, usage_of
 from runner.pipeline.asked_counts import AskedCounts
-from runner.pipeline.cut_texts import CutPairs, CutTexts
 from runner.pipeline.data import Samples
-from runner.pipeline.expanding import asked_counts
 from runner.pipeline.generating import Generation
-from runner.pipeline.headers import AskedHeaders, header_counts
-from runner.pipeline.hit_columns import (
-    FOUND_GOLD_TYPE,
-    RETRIEVED_TYPE,
-    gold_column,
-    gold_columns,
-    hit_table,
-    retrieved_column,
-)
-from runner.pipeline.hit_ranks import HitRanks
 from runner.pipeline.judge_counts import judge_counts
 from runner.pipeline.judging import JudgedScores
-from runner.pipeline.list_reranking import HitOrders
-from runner.pipeline.listing import ListedDocuments
-from runner.pipeline.refining import AskedCorpus, refiner_counts
+from runner.pipeline.retrieved import NothingRetrieved, Retrieved
 from runner.pipeline.scores import Scoring
-from runner.pipeline.step_reports import StepReport
 
 
 @dataclass(frozen=True)
@@ -64,109 +36,6 @@ class Summary:
 
     summary: Mapping[str, Json]
     samples: pa.Table
-
-
-@dataclass(frozen=True)
-class Retrieved(StageGroup):
-    """What was found, for the table of samples."""
-
-    queries: tuple[Stage[Queries], ...]
-    corpus: Stage[Documents]
-    listing: ListedDocuments
-    chunks: Stage[Spans]
-    hits: Stage[Hits]
-    context: Stage[Context]
-    copies: Stage[GoldCopies]
-    cut: tuple[CutTexts | CutPairs, ...] = ()
-    orders: Mapping[str, Stage[HitOrders]] = field(default_factory=dict)
-    """By "reranker", or "reranker/<step>", those of one that asks a language model; none of the others."""
-    reports: tuple[StepReport, ...] = added_later(())
-    corpora: tuple[AskedCorpus, ...] = added_later(())
-    headers: tuple[AskedHeaders, ...] = added_later(())
-    """Those that language models wrote."""
-    ranks: HitRanks = added_later(HitRanks())
-
-    def asked(self, run: Run) -> dict[str, AskedCounts]:
-        """How well a language model was understood that wrote documents, headers or queries, or put hits in order."""
-        orders = {name: run.read(stage) for name, stage in self.orders.items()}
-        return {
-            **refiner_counts(run, self.corpora),
-            **header_counts(run, self.headers),
-            **asked_counts(run, self.queries),
-            **{name: AskedCounts(own.replies, own.usage) for name, own in orders.items()},
-        }
-
-    def steps(self, run: Run) -> dict[str, Json]:
-        """What steps tell of themselves."""
-        told: dict[str, dict[str, Json]] = {}
-        for report in self.reports:
-            told.setdefault(report.step, {}).update(report.facts(run))
-        return dict(told)
-
-    def notes(self, run: Run) -> dict[str, int]:
-        """How many copies of gold the corpus holds."""
-        return run.read(self.copies).counts()
-
-    def cut_texts(self, run: Run) -> list[Json]:
-        """How many texts were longer than the models read."""
-        return [run.read(stage) for stage in self.cut]
-
-    def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
-        """`query`: what was searched for, several in lines of their own; `retrieved`, `gold`, `found_gold`: all hits of
-        a sample, best first, and what of the gold they hold.
-        """
-        texts: list[list[str]] = [[] for _ in samples]
-        for stage in self.queries:
-            queries = run.read(stage)
-            for text, sample in zip(queries.texts, queries.sample.tolist(), strict=True):
-                texts[sample].append(text)
-        query = pa.array(["\n".join(own) for own in texts], pa.string())
-        told = {name: column for report in self.reports for name, column in report.columns(run).items()}
-        return {"query": query, **self._found(run, samples), **told}
-
-    def _found(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
-        hits, chunks, context = run.read(self.hits), run.read(self.chunks), run.read(self.context)
-        listed, table = run.read(self.listing), hit_table(hits, chunks)
-        lengths = listed.documents["n_characters"].to_numpy()
-        places = GoldPlaces(samples, listed.positions(samples), lengths, run.read(self.copies))
-        gold = gold_columns(samples, places, table, chunks, context)
-        ranks = self.ranks.columns(run, table)
-        return {
-            "gold": gold.gold(),
-            "retrieved": retrieved_column(table, hits, chunks, listed, context, gold.grades(), ranks),
-            "found_gold": gold.found(),
-        }
-
-
-@dataclass(frozen=True)
-class NothingRetrieved(StageGroup):
-    """A closed-book cell."""
-
-    def asked(self, run: Run) -> dict[str, AskedCounts]:
-        """Nothing was asked for."""
-        return {}
-
-    def steps(self, run: Run) -> dict[str, Json]:
-        """There were none."""
-        return {}
-
-    def notes(self, run: Run) -> dict[str, int]:
-        """Nothing was looked for."""
-        return {}
-
-    def cut_texts(self, run: Run) -> list[Json]:
-        """Nothing was read."""
-        return []
-
-    def columns(self, run: Run, samples: Sequence[Sample]) -> dict[str, pa.Array]:
-        """The question stands for the query, there are no hits, and `found_gold` is null: nothing was looked for."""
-        unknown = [None] * sum(len(sample.gold) for sample in samples)
-        return {
-            "query": pa.array([sample.question for sample in samples], pa.string()),
-            "gold": gold_column(samples, unknown, unknown),
-            "retrieved": pa.array([[]] * len(samples), RETRIEVED_TYPE),
-            "found_gold": pa.nulls(len(samples), FOUND_GOLD_TYPE),
-        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from runner.pipeline.cell import Cell, Graph, graph_of
 from runner.pipeline.data import Corpus, Data, LoadedBenchmark, Samples
 from runner.pipeline.partition import CorpusPartition, CorpusParts
 from runner.pipeline.passages import PromptPassages, RetrievedPassages
-from runner.pipeline.result import Retrieved
+from runner.pipeline.retrieved import Retrieved
 from runner.pipeline.settings import JudgeSettings, MetricSettings
 from runner.serving.description import DataFacts
 
