@@ -65,7 +65,7 @@ def computed(folder: Path, names: Collection[str] = CELLS) -> dict[str, Row]:
     Some of their components are the tests' own. Their code is left out, or every change of a test would change keys.
     """
     with patch("runner.engine.source_code.is_ours", return_value=True):
-        return _computed(Store(folder), names)
+        return _computed(Store(folder, "a run"), names)
 
 
 def _computed(store: Store, names: Collection[str]) -> dict[str, Row]:

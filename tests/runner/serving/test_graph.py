@@ -79,7 +79,7 @@ class Answered:
 
 @pytest.mark.parametrize("name", SEARCHING)
 def test_one_by_one_as_all_together(name: str, tmp_path: Path) -> None:
-    answered = Answered(Store(tmp_path), fixed_cell(**CELLS[name]))
+    answered = Answered(Store(tmp_path, "a run"), fixed_cell(**CELLS[name]))
     n_found = 0
     for sample, row in zip(answered.samples, answered.rows, strict=True):
         if row["state"] == "error":
@@ -100,7 +100,7 @@ def test_one_by_one_as_all_together(name: str, tmp_path: Path) -> None:
 
 def test_nothing_that_evaluates_is_needed(tmp_path: Path) -> None:
     cell = fixed_cell(**CELLS["the best of two rerankers"])
-    answered = Answered(Store(tmp_path), cell)
+    answered = Answered(Store(tmp_path, "a run"), cell)
     kinds = {stage.kind for graph in answered.graphs.values() for stage in needed_stages(graph.wanted, graph.samples)}
     assert kinds == {"corpus", "partition", "chunks", "block_terms", "sparse_index"}
     used = frozenset[str]().union(*(graph.used for graph in answered.graphs.values()))
