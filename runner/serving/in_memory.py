@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from components.errors import StoreError
 from components.protocols import LLM
 from components.records import Answer
-from components.text.normalize import whole_characters
 from runner.engine.ask import Asker, Asking
 from runner.engine.codecs import Parts
 from runner.engine.run import Run
@@ -21,7 +19,7 @@ from runner.engine.stage import Stage
 from runner.engine.store import Entry
 from runner.engine.store.claims import Claims
 from runner.engine.store.pair_scores import PairScores
-from runner.engine.store.replies import Replies
+from runner.engine.store.replies import Replies, as_read
 from runner.engine.worker import no_report
 from runner.serving.kept import KeptStages
 
@@ -87,9 +85,9 @@ class _NoReplies(Replies):
         """Nothing."""
         return {}
 
-    def add(self, key: str, answer: Answer) -> Answer:
-        """The answer as it would be read if it were kept."""
-        return replace(answer, request_id=key, text=whole_characters(answer.text), error=whole_characters(answer.error))
+    def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
+        """The answers as they would be read if they were kept."""
+        return list(map(as_read, answers))
 
 
 class _NoPairScores(PairScores):

@@ -115,16 +115,13 @@ class Replies:
         return self.add_all([replace(answer, request_id=key)])[0]
 
     def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
-        """Writes answers down, whose `request_id` are their keys, and returns them as they will be read: halves of
-        characters, which no file can hold, are replaced. The disk is synced about once a second. Raises StoreError:
-        whatever is asked next would be paid and lost.
+        """Writes answers down, whose `request_id` are their keys, and returns them `as_read`. The disk is synced about
+        once a second. Raises StoreError: whatever is asked next would be paid and lost.
         """
-        as_read = [
-            replace(each, text=whole_characters(each.text), error=whole_characters(each.error)) for each in answers
-        ]
-        kept = [each for each in as_read if each.state is not AnswerState.ERROR]
+        read = list(map(as_read, answers))
+        kept = [each for each in read if each.state is not AnswerState.ERROR]
         if not kept:
-            return as_read
+            return read
         with keeping("a reply", self._folder):
             if not self._writes:
                 self._folder.mkdir(exist_ok=True)
@@ -136,7 +133,7 @@ class Replies:
             if not self._append(path, kept):
                 self._append(path, kept)
         self._mirror.send()
-        return as_read
+        return read
 
     def _append(self, path: Path, replies: Iterable[Answer]) -> bool:
         """False if the file had no name any more when the lines were in it."""
@@ -205,6 +202,11 @@ class Replies:
             unfinished.unlink(missing_ok=True)
         for path in paths:
             path.unlink(missing_ok=True)
+
+
+def as_read(reply: Answer) -> Answer:
+    """A reply as it is read once it was kept: halves of characters, which no file can hold, are replaced."""
+    return replace(reply, text=whole_characters(reply.text), error=whole_characters(reply.error))
 
 
 def _lines(path: Path) -> Iterator[bytes]:

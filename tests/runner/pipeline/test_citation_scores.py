@@ -29,7 +29,7 @@ CITED = MetricSettings(
 
 def samples_of(folder: Path, **fields: Any) -> pa.Table:
     """The samples' table of a cell whose answers cite."""
-    store = Store(folder)
+    store = Store(folder, "a run")
     graph = graph_in(store, fixed_cell(**{"metrics": CITED, "llm": Scripted(reply="In 1932 [1]"), **fields}))
     run_all(store, graph.result)
     return read_or_make(graph.result, store).samples
