@@ -1,24 +1,27 @@
-"""A bucket for tests: moto's S3 on this machine, which notes every request."""
+"""A bucket for tests: moto's S3 on this machine, in a process of its own, which notes every request."""
 
+import os
 import threading
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any
 
 BUCKET = "rag-grid-tests"
 
+_LOADED_ONCE = ["moto.moto_server.werkzeug_app", "moto.s3.responses"]
+"""By the process from which those that serve buckets are forked."""
 
-@dataclass
+
 class Bucket:
-    """One that is served. `requests` are the method and the path of each, below the bucket; after so many of them the
-    service is out of order.
-    """
+    """One that is served, at `endpoint`."""
 
-    endpoint: str
-    is_out_of_order_after: float = float("inf")
-    requests: list[tuple[str, str]] = field(default_factory=list)
+    def __init__(self, service: Connection) -> None:
+        self._service = service
+        self.endpoint: str = service.recv()
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -34,42 +37,106 @@ class Bucket:
         """Of a store in the bucket."""
         return f"s3://{BUCKET}/{prefix}"
 
+    @property
+    def requests(self) -> list[tuple[str, str]]:
+        """The method and the path of each since the last `forget_requests`, below the bucket."""
+        found: list[tuple[str, str]] = self._ask("requests")
+        return found
+
+    def forget_requests(self) -> None:
+        """From now on they are noted and counted anew."""
+        self._ask("forget_requests")
+
+    def fail_after(self, n_requests: float) -> None:
+        """After so many of those that are noted the service is out of order."""
+        self._ask("fail_after", n_requests)
+
+    def list_in_pages_of(self, n_keys: int) -> None:
+        """Longer listings come in several parts."""
+        self._ask("list_in_pages_of", n_keys)
+
+    def put_in_order(self) -> None:
+        """Nothing is noted any more, nothing fails, and pages are as long as Amazon's."""
+        self._ask("put_in_order")
+
     def asked(self) -> Counter[tuple[str, str]]:
         """How often each (method, first folder) was asked for since the last time."""
-        counts = Counter((method, path.split("/")[1] if "/" in path else path) for method, path in self.requests)
-        self.requests.clear()
-        return counts
+        requests = self.requests
+        self.forget_requests()
+        return Counter((method, path.split("/")[1] if "/" in path else path) for method, path in requests)
+
+    def _ask(self, *order: object) -> Any:
+        self._service.send(order)
+        return self._service.recv()
 
 
 @contextmanager
 def served_bucket(address: str = "127.0.0.1", port: int = 0) -> Iterator[Bucket]:
-    """Serves an empty bucket by threads of this process; `address` is 0.0.0.0 for one that other hosts reach."""
-    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
-    from werkzeug.serving import make_server
+    """Serves an empty bucket; `address` is 0.0.0.0 for one that other hosts reach."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(_LOADED_ONCE)
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, address, port))
+    with theirs:
+        process.start()
+    try:
+        with ours:
+            bucket = Bucket(ours)
+            urllib.request.urlopen(urllib.request.Request(f"{bucket.endpoint}/{BUCKET}", method="PUT"))
+            bucket.put_in_order()
+            yield bucket
+    finally:
+        process.join()
 
-    application = DomainDispatcherApplication(create_backend_app)
-    bucket = Bucket("")
 
-    def counted(environ, start_response):  # type: ignore[no-untyped-def]
+class _Service:
+    """What the process of a bucket notes, and is told."""
+
+    def __init__(self) -> None:
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+
+        self._moto = DomainDispatcherApplication(create_backend_app)
+        self.put_in_order()
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
         query = f"?{environ['QUERY_STRING']}" if environ["QUERY_STRING"] else ""
-        bucket.requests.append((environ["REQUEST_METHOD"], environ["PATH_INFO"].removeprefix(f"/{BUCKET}/") + query))
-        if len(bucket.requests) > bucket.is_out_of_order_after:
+        self._requests.append((environ["REQUEST_METHOD"], environ["PATH_INFO"].removeprefix(f"/{BUCKET}/") + query))
+        if len(self._requests) > self._n_most:
             start_response("503 Service Unavailable", [])
             return [b""]
-        return application(environ, start_response)
+        return self._moto(environ, start_response)
+
+    def put_in_order(self) -> None:
+        self.forget_requests()
+        self.fail_after(float("inf"))
+        self.list_in_pages_of(1000)
+
+    def requests(self) -> list[tuple[str, str]]:
+        return self._requests
+
+    def forget_requests(self) -> None:
+        self._requests: list[tuple[str, str]] = []
+
+    def fail_after(self, n_requests: float) -> None:
+        self._n_most = n_requests
+
+    def list_in_pages_of(self, n_keys: int) -> None:
+        os.environ["MOTO_S3_DEFAULT_MAX_KEYS"] = str(n_keys)
+
+
+def _serve(orders: Connection, address: str, port: int) -> None:
+    """Answers requests by threads, until the other end of `orders` is closed."""
+    from moto.moto_server.werkzeug_app import MotoRequestHandler
+    from werkzeug.serving import make_server
 
     class Silent(MotoRequestHandler):
         def log(self, *_: object) -> None: ...
 
-    server = make_server(address, port, counted, threaded=True, request_handler=Silent)
-    bucket.endpoint = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        urllib.request.urlopen(urllib.request.Request(f"{bucket.endpoint}/{BUCKET}", method="PUT"))
-        bucket.requests.clear()
-        yield bucket
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    service = _Service()
+    server = make_server(address, port, service, threaded=True, request_handler=Silent)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    orders.send(f"http://127.0.0.1:{server.server_port}")
+    with suppress(EOFError):
+        while True:
+            name, *arguments = orders.recv()
+            orders.send(getattr(service, name)(*arguments))

@@ -1,12 +1,16 @@
-"""Sweeps that several tests look at, run once for all workers of pytest-xdist."""
+"""Sweeps that several tests look at, run once for all workers of pytest-xdist; and a bucket for those of one worker."""
 
+import gc
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.buckets import Bucket, served_bucket
 from tests.conftest import MakeOnce
+from tests.extras import skip_without
 from tests.runner.sweeping import QUIET, RANKING_ONLY, REPOSITORY, SCRIPTED, SMALL, environment, run_command
 
 
@@ -57,3 +61,20 @@ def uninterrupted_run(make_once: MakeOnce) -> Path:
         assert done.returncode == 0, done.stderr
 
     return make_once("uninterrupted-run", fill)
+
+
+@pytest.fixture(scope="session")
+def served() -> Iterator[Bucket]:
+    skip_without("obstore", "moto", extra="s3")
+    with served_bucket() as bucket:
+        yield bucket
+
+
+@pytest.fixture
+def bucket(served: Bucket, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    """The environment of this process is that of the bucket, in which each test has a prefix of its own."""
+    for name, value in served.environment.items():
+        monkeypatch.setenv(name, value)
+    gc.collect()  # the stores of the test before this one take their leave
+    served.put_in_order()
+    return served

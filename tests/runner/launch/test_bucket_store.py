@@ -1,7 +1,6 @@
 """A sweep whose store is a bucket: equal metrics, few requests, and nothing asked for twice."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,26 +9,10 @@ from components.errors import ConfigError, StoreError
 from runner.launch.request import check_jobs
 from runner.launch.sweep import EXIT_NOT_RUN, start_sweep
 from runner.results import read_cells
-from tests.buckets import Bucket, served_bucket
-from tests.extras import skip_without
+from tests.buckets import Bucket
 from tests.runner.sweeping import FEW_METRICS, SWEEP_ID, run_small, small_job
 
 CELLS = [(*FEW_METRICS, f"chunk.size={size}", f"top_k={k}") for size in (64, 128) for k in (2, 4)]
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[Bucket]:
-    skip_without("obstore", "moto", extra="s3")
-    with served_bucket() as bucket:
-        yield bucket
-
-
-@pytest.fixture
-def bucket(served: Bucket, monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    for name, value in served.environment.items():
-        monkeypatch.setenv(name, value)
-    served.requests.clear()
-    return served
 
 
 def run(folder: Path, *overrides: str) -> None:
@@ -53,7 +36,7 @@ def test_a_sweep_on_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
     assert len(bucket.requests) <= 6 * n_stages(tmp_path / "first")
 
     # Again: one listing, and what says that the run is under way.
-    bucket.requests.clear()
+    bucket.forget_requests()
     run(tmp_path / "first", there)
     assert metrics(tmp_path / "first") == metrics(tmp_path / "folder")
     written = [path for method, path in bucket.requests if method == "PUT"]
@@ -61,7 +44,7 @@ def test_a_sweep_on_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
     assert len(bucket.requests) <= 8
 
     # Another host makes nothing, and asks for each result that it needs once.
-    bucket.requests.clear()
+    bucket.forget_requests()
     run(tmp_path / "second", there)
     assert metrics(tmp_path / "second") == metrics(tmp_path / "folder")
     counts = Counter(path for method, path in bucket.requests if "/entries/" in path)
@@ -73,7 +56,7 @@ def test_a_bucket_that_goes_away_in_the_middle(
     tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("runner.engine.store.bucket.opening.PATIENCE_S", 0.2)
-    monkeypatch.setattr(bucket, "is_out_of_order_after", 60)
+    bucket.fail_after(60)
     there = f"run.store_dir={bucket.address('going')}"
     overrides = [(*cell, there) for cell in CELLS]
     assert run_small(tmp_path, *overrides) == EXIT_NOT_RUN
@@ -82,8 +65,8 @@ def test_a_bucket_that_goes_away_in_the_middle(
     assert "Traceback" not in told
     n_kept = sum(method == "PUT" and "/entries/" in path for method, path in bucket.requests[:60])
     assert n_kept >= 10
-    monkeypatch.setattr(bucket, "is_out_of_order_after", float("inf"))
-    bucket.requests.clear()
+    bucket.fail_after(float("inf"))
+    bucket.forget_requests()
     run(tmp_path, there)
     n_made = sum(method == "PUT" and "/entries/" in path for method, path in bucket.requests)
     assert n_made == n_stages(tmp_path) - n_kept

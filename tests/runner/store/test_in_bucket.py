@@ -1,7 +1,7 @@
 """The commands for a store in a bucket."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,25 +12,15 @@ from runner.engine.store import Store, open_store
 from runner.engine.store.bucket import packing
 from runner.engine.store.bucket.objects import Objects
 from runner.store.__main__ import main
-from tests.buckets import Bucket, served_bucket
-from tests.extras import skip_without
+from tests.buckets import Bucket
 
 KEYS = ["aa" * 32, "bb" * 32]
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[Bucket]:
-    skip_without("obstore", "moto", extra="s3")
-    with served_bucket() as bucket:
-        yield bucket
-
-
 @pytest.fixture
-def address(served: Bucket, monkeypatch: pytest.MonkeyPatch) -> str:
-    for name, value in served.environment.items():
-        monkeypatch.setenv(name, value)
+def address(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(packing, "_MOST_OF_A_FILE", 1 << 12)
-    return served.address(uuid.uuid4().hex)
+    return bucket.address(uuid.uuid4().hex)
 
 
 @pytest.fixture

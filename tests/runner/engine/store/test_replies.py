@@ -6,6 +6,7 @@ import resource
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -210,20 +211,23 @@ def test_lines_from_before_there_were_checksums_are_read(path: Path) -> None:
     assert opened(path).get_all(["1", "2"]) == {"1": Answer("1", AnswerState.OK, "so")}
 
 
-@pytest.fixture
+@contextmanager
 def no_room() -> Iterator[None]:
-    """Files cannot grow beyond 500 bytes: as on a full disk, a part is written and the rest refused."""
+    """Files cannot grow beyond 500 bytes, those of pytest's own report among them: as on a full disk, a part is written
+    and the rest refused.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.usefixtures("no_room")
 def test_what_cannot_be_written_stops_whoever_asks(path: Path) -> None:
     writer = opened(path)
     writer.add("1", answer("1"))
-    with pytest.raises(StoreError, match=r"cannot keep a reply: File too large\. See that"):
+    with no_room(), pytest.raises(StoreError, match=r"cannot keep a reply: File too large\. See that"):
         writer.add("2", answer("2", "long " * 100))
     assert opened(path).get_all(["1", "2"]) == {"1": answer("1")}
 

@@ -142,7 +142,7 @@ def test_a_lock_whose_answer_was_lost_is_the_own_one(objects: Objects, writers_o
 def test_what_a_lock_costs(objects: Objects, writers_of: MakeWriters, bucket: Bucket) -> None:
     own = writers_of("a")
     own.own_name  # noqa: B018 - the sign of life is one for all locks
-    bucket.requests.clear()
+    bucket.forget_requests()
     with held(objects, own, "key", "working"):
         pass
     assert [method for method, _ in bucket.requests] == ["PUT", "POST"]

@@ -91,7 +91,7 @@ class TestReplies:
         add(first, "1")
         sent(first)
         assert found(second) == ["1"]
-        bucket.requests.clear()
+        bucket.forget_requests()
         assert found(second) == found(first) == ["1"]
         assert all("list-type" in path for _, path in bucket.requests)
         sent(first)
@@ -101,7 +101,7 @@ class TestReplies:
     def test_nobody_asks_too_often(self, host: Host, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(mirrors, "_LOOKED_EVERY_S", 60.0)
         store = host("a")
-        bucket.requests.clear()
+        bucket.forget_requests()
         for _ in range(5):
             assert found(store) == []
         assert len(bucket.requests) == 1
@@ -142,7 +142,7 @@ class TestReplies:
         add(store, "20")
         assert len(list((store.root / "replies" / KEY).glob("*.jsonl"))) < 20
         sent(store)
-        bucket.requests.clear()
+        bucket.forget_requests()
         assert found(host("a")) == [str(number) for number in range(21)]
         assert "PUT" not in {method for method, _ in bucket.requests}
         assert (

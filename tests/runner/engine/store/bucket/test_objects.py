@@ -67,7 +67,7 @@ def test_what_is_said_to_be_larger_than_any_disk_is_not_asked_for_piece_by_piece
     objects: Objects, bucket: Bucket, tmp_path: Path
 ) -> None:
     objects.put("small", b"x" * 100)
-    bucket.requests.clear()
+    bucket.forget_requests()
     assert not objects.download("small", 1 << 61, tmp_path / "file")
     assert b"".join(objects.pieces("small", 1 << 61)) == b"x" * 100
     assert len(bucket.requests) < 250
@@ -76,12 +76,12 @@ def test_what_is_said_to_be_larger_than_any_disk_is_not_asked_for_piece_by_piece
 def test_all_pages_of_a_listing_and_of_what_is_removed(
     objects: Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "10")
+    bucket.list_in_pages_of(10)
     monkeypatch.setattr(objects_module, "_DELETED_AT_ONCE", 10)
     for number in range(15):
         objects.put(f"many/{number}", b"")
     objects.put("manyfold/1", b"")
-    bucket.requests.clear()
+    bucket.forget_requests()
     paths = [each.path for each in objects.listed("many")]
     assert sorted(paths) == sorted(f"many/{number}" for number in range(15))
     objects.delete(paths)
@@ -97,7 +97,7 @@ def test_large_files_travel_in_pieces(
     (tmp_path / "file").write_bytes(contents)
     objects.upload("large", tmp_path / "file")
     assert sum(method == "PUT" for method, _ in bucket.requests) == 3
-    bucket.requests.clear()
+    bucket.forget_requests()
     assert objects.download("large", len(contents), tmp_path / "copy")
     assert len(bucket.requests) == 3
     assert (tmp_path / "copy").read_bytes() == contents

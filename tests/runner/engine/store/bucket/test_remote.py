@@ -118,7 +118,7 @@ class TestWhatIsAskedFor:
     def test_a_plan_lists_once(self, host: Host, bucket: Bucket) -> None:
         write(host("a"))
         store = host("b")
-        bucket.requests.clear()
+        bucket.forget_requests()
         assert store.is_kept(KIND, KEY)
         assert not any(store.is_kept(KIND, f"{number:064}") for number in range(100))
         listed = [path.removesuffix("%2F").rpartition("%2F")[2] for _, path in bucket.requests]
@@ -127,21 +127,21 @@ class TestWhatIsAskedFor:
     def test_what_is_cached_is_not_asked_for(self, host: Host, bucket: Bucket) -> None:
         write(host("a"))
         again = host("a")
-        bucket.requests.clear()
+        bucket.forget_requests()
         assert value_of(again.find(KIND, KEY)) == 1.0
         assert bucket.requests == []
 
     def test_what_is_made(self, host: Host, bucket: Bucket) -> None:
         worker = Worker(host("a"))
         worker.run(Sum(Adder(1)))
-        bucket.requests.clear()
+        bucket.forget_requests()
         worker.run(Sum(Adder(2)))
         assert [method for method, _ in bucket.requests] == ["GET", "PUT", "PUT", "POST"]
 
     def test_what_is_there_is_fetched_in_one(self, host: Host, bucket: Bucket) -> None:
         worker, other = Worker(host("a")), Worker(host("b"))
         worker.run(stage := Sum(Adder(1)))
-        bucket.requests.clear()
+        bucket.forget_requests()
         assert other.run(stage).reused
         assert [method for method, _ in bucket.requests] == ["GET"]
 
@@ -221,7 +221,7 @@ class TestLargeFiles:
     def test_they_are_brought_when_they_are_read(self, host: Host, bucket: Bucket) -> None:
         self.written(host("a"))
         store = host("b")
-        bucket.requests.clear()
+        bucket.forget_requests()
         entry = store.find(KIND, KEY)
         assert entry is not None
         assert entry.damages(contents=False) == []
