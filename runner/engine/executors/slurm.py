@@ -2,7 +2,6 @@
 another.
 """
 
-import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,13 +15,11 @@ from runner.engine.executors.contexts import say_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import Executor, Stages, Watch, Workers, defines_in_main
 from runner.engine.executors.resources import unknown_kinds
+from runner.engine.executors.slurm_secrets import secret_in
 from runner.engine.stage import Resources
 from runner.engine.store import Store
 
 _WORKERS_BY_DEFAULT, _WORKERS_HERE = 4, 2
-
-_SECRET = re.compile(r"\b\w*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)\w*=", re.IGNORECASE)
-"""In a line of the shell: a variable that holds a secret is set."""
 
 
 class Cluster(Enum):
@@ -89,11 +86,13 @@ class Slurm(Executor):
 
     def _secrets(self) -> list[str]:
         """They would stand in the script that is kept with the logs, and in the sweep's configuration."""
+        texts = [("setup", line) for line in self.setup]
+        texts += [(f"additional.{name}", f"--{name}={value}") for name, value in self.additional.items()]
         return [
-            f"setup: sets {found.group()[:-1]}, which would be written into files; set it in the environment of the "
-            "command, which Slurm passes on to its jobs"
-            for line in self.setup
-            if (found := _SECRET.search(line))
+            f"{setting}: {how}, which would be written into files; set it in the environment of the command, which "
+            "Slurm passes on to its jobs"
+            for setting, text in texts
+            if (how := secret_in(text))
         ]
 
     def start(

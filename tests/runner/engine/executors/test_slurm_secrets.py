@@ -1,0 +1,68 @@
+"""Secrets that somebody typed into the lines of a job."""
+
+import pytest
+
+from runner.engine.executors.slurm_secrets import secret_in
+
+NEVER = "x7Qm2f9LkT4vWz8RbN3c"
+
+
+@pytest.mark.parametrize(
+    ("line", "how"),
+    [
+        ("export OPENAI_API_KEY={}", "sets OPENAI_API_KEY"),
+        ("module load cuda; export 'HF_TOKEN'='{}' OMP_NUM_THREADS=4", "sets HF_TOKEN"),
+        ("OPENAI_API_KEY+={}", "sets OPENAI_API_KEY"),
+        ("declare -x PGPASSWORD='$my {}'", "sets PGPASSWORD"),
+        ("DB_PASS={} DB_USER=me", "sets DB_PASS"),
+        ("export DB_PWD={}", "sets DB_PWD"),
+        ("export KEY_PASSPHRASE=$'{}'", "sets KEY_PASSPHRASE"),
+        ("export NPM_CONFIG__AUTH={}", "sets NPM_CONFIG__AUTH"),
+        ("export HF_TOKEN=${{MINE:-{}}}", "sets HF_TOKEN"),
+        ("export HF_TOKEN=$(echo {})", "sets HF_TOKEN"),
+        ("export HF_TOKEN=$PREFIX-{}", "sets HF_TOKEN"),
+        ("setenv OPENAI_API_KEY {}", "sets OPENAI_API_KEY"),
+        ("printf -v OPENAI_API_KEY {}", "sets OPENAI_API_KEY"),
+        ("read -r OPENAI_API_KEY <<< {}", "sets OPENAI_API_KEY"),
+        ("login --token {}", "sets token"),
+        ("login --api-key={}", "sets api-key"),
+        ("ALL,AWS_SECRET_ACCESS_KEY={},HOME", "sets AWS_SECRET_ACCESS_KEY"),
+        ("login hf_{}", "holds what looks like a key"),
+        ("X=sk-proj-{}", "holds what looks like a key"),
+        ("export AWS_ID=AKIAABCDEFGHIJKLMNOP", "holds what looks like a key"),
+        ("echo '-----BEGIN OPENSSH PRIVATE KEY-----' > id", "holds what looks like a key"),
+        ("export HTTPS_PROXY=http://me:{}@proxy:3128", "holds an address with a password"),
+        ("curl -H 'Authorization: Bearer {}' https://server", "holds what a server is shown as a secret"),
+    ],
+)
+def test_are_found_and_not_repeated(line: str, how: str) -> None:
+    found = secret_in(line.format(NEVER))
+    assert found == how
+    assert NEVER not in found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "module load cuda",
+        "export TOKENIZERS_PARALLELISM=false",
+        "export MAX_TOKENS=512",
+        "export RAY_AUTH_MODE=token",
+        "export SSH_AUTH_SOCK=/run/agent.sock",
+        "export OPENAI_API_KEY=$MY_KEY HF_TOKEN=${HF}",
+        'export HF_TOKEN="$(cat ~/.cache/huggingface/token)"',
+        "export HF_TOKEN=`cat ~/token`",
+        "export HF_TOKEN=",
+        "export HF_TOKEN_PATH=/home/me/token",
+        "export GOOGLE_APPLICATION_CREDENTIALS=/home/me/service.json",
+        "export PWD=/scratch OLDPWD=/home/me",
+        "login --token $HF_TOKEN --yes",
+        "login --password --yes",
+        "export HTTPS_PROXY=http://me:$PROXY_PASSWORD@proxy:3128",
+        "git clone ssh://git@server:22/repository",
+        'curl -H "Authorization: Bearer $TOKEN" https://server',
+        "source /opt/venv/bin/activate && export CUDA_VISIBLE_DEVICES=0,1",
+    ],
+)
+def test_are_not_seen_where_there_are_none(line: str) -> None:
+    assert secret_in(line) == ""
