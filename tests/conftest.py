@@ -12,11 +12,13 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
 
+from tests.fork_server import PLACE
 from tests.forked import stop_server
 
 if TYPE_CHECKING:
@@ -62,6 +64,10 @@ def pytest_configure(config: pytest.Config) -> None:
     Ctrl-C is heard here and in all processes that tests start, also where a shell started the suite in its background.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not hasattr(config, "workerinput"):  # the process that the user started, from which the others inherit it
+        folder = TemporaryDirectory(prefix="rag-grid-")  # not among pytest's: paths of sockets are limited
+        config.add_cleanup(folder.cleanup)
+        os.environ[PLACE] = str(Path(folder.name) / "forks")
     if config.option.markexpr != "network":
         sys.addaudithook(_refuse_other_machines)
 

@@ -1,9 +1,10 @@
 """python -m tests.fork_server: a process that has loaded what our commands load, and forks one for each that is asked
 for. To load it anew for each of hundreds takes longer than what most of them do.
 
-Standard input is a socket. Each byte from it comes with three files: where the command writes its output and its
-errors, and a socket that brings the order, a line of JSON, and takes the command's process id and exit code, a line
-each. When the socket is closed this process ends; commands that still run go on.
+Standard input is a socket that listens at `PLACE`. Each byte of those who connect comes with three files: where the
+command writes its output and its errors, and a socket that brings the order, a line of JSON, and takes the command's
+process id and exit code, a line each. When nobody is connected any more this process ends; commands that still run go
+on.
 """
 
 import atexit
@@ -18,7 +19,13 @@ import signal
 import socket
 import sys
 import threading
+from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
+
+PLACE = "RAG_GRID_TESTS_FORK_SERVER"
+"""The environment variable with the path of the socket."""
 
 PRELOADED = (
     "aiohttp",
@@ -45,7 +52,7 @@ PRELOADED = (
 def main() -> None:
     """Waits for orders. Returns in the process of a command, if that ends otherwise than with an exit code."""
     _load()
-    files = _serve(socket.socket(fileno=os.dup(0)))
+    files = _serve(socket.socket(fileno=os.dup(0)), Path(os.environ[PLACE]))
     if files:
         _run(*files)
 
@@ -68,22 +75,35 @@ def _load() -> None:
     gc.freeze()  # no child looks through all this again
 
 
-def _serve(orders: socket.socket) -> tuple[int, int, socket.socket] | None:
-    """Forks a command for each order: in its process this returns its files, and None in ours when no more comes."""
+def lock_of(place: Path) -> Path:
+    """Held by who connects, and by the process when it ends, so that nobody connects to one that ends."""
+    return place.with_suffix(".lock")
+
+
+def _serve(listener: socket.socket, place: Path) -> tuple[int, int, socket.socket] | None:
+    """Forks a command for each order: in its process this returns its files, and None in ours when all have gone."""
     ended, wake = socket.socketpair()
     wake.setblocking(False)
     signal.set_wakeup_fd(wake.fileno())
     signal.signal(signal.SIGCHLD, lambda number, frame: None)  # with no handler nothing would be written to `wake`
     commands: dict[int, socket.socket] = {}
-    while True:
-        ready, _, _ = select.select([orders, ended], [], [])
+    lines = [listener.accept()[0]]
+    while lines:
+        ready, _, _ = select.select([*lines, listener, ended], [], [])
         if ended in ready:
             ended.recv(1024)
             _tell_ends(commands)
             continue
-        byte, files, _, _ = socket.recv_fds(orders, 1, 3)
+        if listener in ready:
+            lines.append(listener.accept()[0])
+            continue
+        byte, files, _, _ = socket.recv_fds(ready[0], 1, 3)
         if not byte:
-            return None
+            lines.remove(ready[0])
+            ready[0].close()
+            if not lines:
+                lines = _last_ones(listener, place)
+            continue
         output, errors, talk = files
         channel = socket.socket(fileno=talk)
         command = os.fork()
@@ -93,11 +113,22 @@ def _serve(orders: socket.socket) -> tuple[int, int, socket.socket] | None:
             os.close(file)
         _tell(channel, command)
         commands[command] = channel
+    else:
+        return None
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for others in (orders, ended, wake, *commands.values()):
+    for others in (listener, *lines, ended, wake, *commands.values()):
         others.close()
     return output, errors, channel
+
+
+def _last_ones(listener: socket.socket, place: Path) -> list[socket.socket]:
+    """Who connected meanwhile; if nobody did, nobody can any more."""
+    with FileLock(lock_of(place)):
+        if select.select([listener], [], [], 0)[0]:
+            return [listener.accept()[0]]
+        place.unlink()
+        return []
 
 
 def _tell_ends(commands: dict[int, socket.socket]) -> None:

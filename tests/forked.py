@@ -17,31 +17,45 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from filelock import FileLock
+
+from tests.fork_server import PLACE, lock_of
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 class _Server:
-    """The process that forks, and the socket that it takes orders from. One per process of pytest-xdist."""
+    """Our line to the process that forks, which all processes of pytest-xdist share: who comes first starts it."""
 
     def __init__(self) -> None:
-        self.orders, theirs = socket.socketpair()
-        with theirs:
-            environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-            command = [sys.executable, "-m", "tests.fork_server"]
-            self.process = subprocess.Popen(
-                command, cwd=REPOSITORY, env=environment, stdin=theirs, start_new_session=True
-            )
+        place = Path(os.environ[PLACE])
+        self._started: subprocess.Popen[bytes] | None = None
+        self.orders = socket.socket(socket.AF_UNIX)
+        with FileLock(lock_of(place)):  # it ends with its last line, and not between these two steps
+            if not place.exists():
+                with socket.socket(socket.AF_UNIX) as listener:
+                    listener.bind(str(place))
+                    listener.listen()
+                    self._started = self._start(listener)
+            self.orders.connect(str(place))
+
+    def _start(self, listener: socket.socket) -> "subprocess.Popen[bytes]":
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        command = [sys.executable, "-m", "tests.fork_server"]
+        return subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdin=listener, start_new_session=True)
 
     def stop(self) -> None:
+        """Who started the process stays until the others need it no more."""
         self.orders.close()
-        self.process.wait()
+        if self._started is not None:
+            self._started.wait()
 
 
 _server = cache(_Server)
 
 
 def stop_server() -> None:
-    """Ends the process that forks, if there is one."""
+    """Ends the process that forks, if there is one and nobody else needs it."""
     if _server.cache_info().currsize:
         _server().stop()
         _server.cache_clear()
