@@ -20,8 +20,8 @@ def describe(value: object, *, without: Collection[str] = (), code_of: CodeOf = 
 
     The order of a mapping counts: whoever writes it out, as prompts do with metadata, writes in that order.
     Fields marked runtime-only are left out, those that came later while they have their default, and those named by
-    `without`; a component that reads files has
-    `content_hash() -> str`, which stands for what is in them. Raises TypeError for what has no canonical form.
+    `without`; a component that reads files has `content_hash() -> str`, which stands for what is in them. Raises
+    TypeError for what has no canonical form.
     """
     if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
         return value

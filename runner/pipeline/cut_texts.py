@@ -120,6 +120,6 @@ def cut_texts(
     return tuple({stage.key: stage for stage in stages}.values())
 
 
-def model_name(embedder: object) -> str:
+def model_name(component: object) -> str:
     """What a reader knows it by."""
-    return str(getattr(embedder, "model", type(embedder).__name__))
+    return str(getattr(component, "model", type(component).__name__))

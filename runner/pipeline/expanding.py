@@ -4,9 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from components.errors import ComponentError
 from components.expanders.none import NoExpander
 from components.fields import runtime_only
 from components.json_value import Json
@@ -17,7 +14,7 @@ from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
 from runner.pipeline.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
 from runner.pipeline.data import Data, Samples
-from runner.pipeline.queries import SampleQueries
+from runner.pipeline.queries import SampleQueries, queries_of
 
 PURPOSE = "expansion"
 
@@ -64,18 +61,9 @@ class AskedQueries(Stage[WrittenQueries]):
         samples = run.read(self.samples).samples
         ask = run.ask(self.variant.llm, PURPOSE)
         written = self.variant.write(samples, ask)
-        n_queries = [len(own.queries) for own in written]
-        if len(written) != len(samples) or 0 in n_queries:
-            raise ComponentError(
-                f"{type(self.variant).__name__}: queries came for {np.count_nonzero(n_queries)} of {len(samples)} "
-                "samples, wanted one or more for each; give the question where there is nothing better"
-            )
-        return WrittenQueries(
-            [text for own in written for text in own.queries],
-            np.repeat(np.arange(len(written), dtype=np.int32), n_queries),
-            reply_counts(written, sum(own.is_asked for own in written)),
-            dict(ask.usage),
-        )
+        queries = queries_of(self.variant, [own.queries for own in written], len(samples))
+        replies = reply_counts(written, sum(own.is_asked for own in written))
+        return WrittenQueries(queries.texts, queries.sample, replies, dict(ask.usage))
 
 
 def searched_queries(expander: Expander, data: Data) -> tuple[Stage[Queries], ...]:

@@ -34,9 +34,8 @@ def pooled_entries(
     is_share = is_share and all(0 <= (interval.value or 0) <= 1 for interval in known.values())
     half = ndtri((1 + confidence) / 2) * found.error
     value, low, high = found.value, found.value - half, found.value + half
-    if (
-        is_share
-    ):  # cut off, not on the scale of logits: the model's error does not shrink towards 0 and 1 as a share's does
+    if is_share:
+        # Cut off, not on the scale of logits: the model's error does not shrink towards 0 and 1 as a share's does.
         value, low, high = (np.clip(each, 0.0, 1.0) for each in (value, low, high))
     for name, *numbers in zip(known, value.tolist(), low.tolist(), high.tolist(), strict=True):
         entries[name] = dict(zip(("pooled", "pooled_low", "pooled_high"), numbers, strict=True))

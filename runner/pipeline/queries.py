@@ -1,5 +1,6 @@
 """What is searched for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -41,12 +42,15 @@ class SampleQueries(Stage[Queries]):
     def make(self, run: Run) -> Queries:
         """One query or more per sample, in the order of the samples. Raises ComponentError if some sample has none."""
         samples = run.read(self.samples).samples
-        expanded = self.variant.expand(samples)
-        n_queries = [len(texts) for texts in expanded]
-        if len(expanded) != len(samples) or 0 in n_queries:
-            raise ComponentError(
-                f"{type(self.variant).__name__}: queries came for {np.count_nonzero(n_queries)} of {len(samples)} "
-                "samples, wanted one or more for each; give the question where there is nothing better"
-            )
-        sample = np.repeat(np.arange(len(expanded), dtype=np.int32), n_queries)
-        return Queries([text for texts in expanded for text in texts], sample)
+        return queries_of(self.variant, self.variant.expand(samples), len(samples))
+
+
+def queries_of(variant: object, texts: Sequence[Sequence[str]], n_samples: int) -> Queries:
+    """What a variant gave for each sample, in a row. Raises ComponentError if some sample has none."""
+    n_queries = [len(own) for own in texts]
+    if len(texts) != n_samples or 0 in n_queries:
+        raise ComponentError(
+            f"{type(variant).__name__}: queries came for {np.count_nonzero(n_queries)} of {n_samples} samples, wanted "
+            "one or more for each; give the question where there is nothing better"
+        )
+    return Queries([text for own in texts for text in own], np.repeat(np.arange(n_samples, dtype=np.int32), n_queries))

@@ -4,7 +4,6 @@ A refined corpus has the documents of the original one in their order, so that p
 are. What is found in it is told in places of the original texts: see `original_places`.
 """
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,13 +25,12 @@ from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.pipeline.asked_counts import AskedCounts, counts_of_step, model_mistakes, reply_counts
 from runner.pipeline.data import CorpusCodec, Data, Samples, SampleSet
+from runner.pipeline.partition import first_and_last
 from runner.pipeline.step_reports import LINE, StepReport
 
 PURPOSE = "refining"
 REFINER = "refiner"
 """How a refiner that asks a language model is called where judges have their names."""
-
-_AFTER_ALL = "\U0010ffff"
 
 
 class RefinedCorpusCodec:
@@ -79,7 +77,7 @@ class RefinedCorpus(Stage[RefinedDocuments]):
 
 def _corpora(documents: Documents, prefixes: Sequence[str]) -> Iterator[slice]:
     """The documents of each corpus in a row, and those between them that no sample searches; all of a single one."""
-    ends = [bisect_left(documents.ids, end) for prefix in prefixes for end in (prefix, prefix + _AFTER_ALL)]
+    ends = (end for prefix in prefixes for end in first_and_last(documents.ids, prefix))
     places = sorted({0, len(documents), *ends})
     yield from (slice(first, last) for first, last in pairwise(places))
 

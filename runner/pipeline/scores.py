@@ -24,8 +24,7 @@ class Scoring:
     """The result of a stage that scores.
 
     `metrics` is `{subset: {metric: {value, n, ...}}}`; `scores` a table with a row per sample, in which the column
-    `judge/<name>` holds what a judge said of each; `usage` is what a judge's requests take, its
-    preparation included.
+    `judge/<name>` holds what a judge said of each; `usage` is what a judge's requests take, its preparation included.
     """
 
     metrics: Mapping[str, Mapping[str, Json]]

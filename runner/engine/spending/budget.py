@@ -13,10 +13,5 @@ class Budget:
     max_tokens: int | None = None
     max_cost: float | None = None
 
-    @property
-    def is_limited(self) -> bool:
-        """True if there is any limit."""
-        return (self.max_requests, self.max_tokens, self.max_cost) != (None, None, None)
-
 
 NO_BUDGET = Budget()

@@ -48,8 +48,7 @@ class Ledger:
     """What was spent, and whether a further attempt fits into the budget.
 
     What an attempt may take at most is set aside until it ends, so that no budget is overdrawn, as far as lengths of
-    texts tell. What a process that
-    was killed had set aside counts as spent, as it may have been charged.
+    texts tell. What a process that was killed had set aside counts as spent, as it may have been charged.
     """
 
     def __init__(self, path: Path, budget: Budget) -> None:

@@ -1,16 +1,13 @@
 """One result in the store: what is known of it, and reading its parts."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 from components.errors import DamagedEntryError
 from runner.engine.linking import link_or_copy
 from runner.engine.store.files import Part, checksum, part_name, read_part
 from runner.engine.store.remote import NO_REMOTE, Remote
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -88,8 +85,11 @@ class Entry:
 
     def part(self, name: str) -> Part:
         """One part, once its file was found to match its checksum. Raises DamagedEntryError."""
-        file = next(file for file in self.manifest.files if part_name(file) == name)
-        return self._read(file, read_part)
+        path = self.file(name)
+        try:
+            return read_part(path)
+        except (OSError, ValueError, EOFError) as error:
+            raise self._damaged(str(error)) from error
 
     def file(self, name: str) -> Path:
         """Where a part lies, once its file was found to match its checksum. Raises DamagedEntryError."""
@@ -107,20 +107,16 @@ class Entry:
         except FileNotFoundError as error:
             if not path.parent.is_dir():
                 raise
-            raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {error}") from error
+            raise self._damaged(str(error)) from error
 
     def _compare(self, file: str) -> None:
         if file not in self.compared:
             if found := self.damages([file]):
-                raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {'; '.join(found)}")
+                raise self._damaged("; ".join(found))
             self.compared.add(file)
 
-    def _read(self, file: str, read: Callable[[Path], T]) -> T:
-        self._compare(file)
-        try:
-            return read(self.folder / file)
-        except (OSError, ValueError, EOFError) as error:
-            raise DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {error}") from error
+    def _damaged(self, why: str) -> DamagedEntryError:
+        return DamagedEntryError(f"{self.manifest.kind} {self.manifest.key[:12]}: {why}")
 
 
 class StoredParts(Mapping[str, Part]):

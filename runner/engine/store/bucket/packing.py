@@ -10,13 +10,10 @@ their own, which are brought when they are read.
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 from runner.engine.store.files import NOT_A_MANIFEST, named_files
-
-Files = Mapping[str, tuple[str, int]]
-"""Names of files, and their [SHA-256, bytes], as manifests have them."""
+from runner.engine.store.remote import Files
 
 _MOST_OF_A_FILE = 4 << 20
 _MOST_OF_ALL = 16 << 20
