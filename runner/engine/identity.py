@@ -13,6 +13,9 @@ from runner.engine.source_code import package_code
 CodeOf = Callable[[type], str]
 """What stands for the code of a class; "" for a class whose version says all."""
 
+Models = frozenset[tuple[str, str]]
+"""Models, (model, revision) each, that are needed or held in memory."""
+
 
 def describe(value: object, *, without: Collection[str] = (), code_of: CodeOf = package_code) -> Json:
     """A JSON value that stands for `value`: for a component its class, version and meaningful fields, and for one of a
@@ -72,9 +75,9 @@ def parts_of(value: object) -> Iterator[object]:
             yield from parts_of(getattr(value, field.name))
 
 
-def models_in(value: object) -> frozenset[tuple[str, str]]:
-    """The models that a component needs in memory, (model, revision) each: those of all components inside it that have
-    a field `model`, whatever they use it for.
+def models_in(value: object) -> Models:
+    """The models that a component needs: those of all components inside it that have a field `model`, whatever they use
+    it for.
     """
     found = [part for part in parts_of(value) if getattr(part, "model", None)]
     return frozenset((str(getattr(part, "model", "")), str(getattr(part, "revision", ""))) for part in found)

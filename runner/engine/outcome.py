@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runner.engine.stage import Stage
+from runner.engine.stage import AnyStage
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class StageRun:
         return bool(self.error)
 
 
-def inherited_failure(stage: Stage[object], failed: Mapping[str, StageRun]) -> StageRun | None:
+def inherited_failure(stage: AnyStage, failed: Mapping[str, StageRun]) -> StageRun | None:
     """The failure that a stage inherits from an input, if any: it is not tried."""
     for before in stage.inputs:
         if before.key in failed:

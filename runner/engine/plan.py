@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from components.json_value import Json
+from runner.engine.identity import Models
 from runner.engine.request_counts import RequestCount, request_counts
-from runner.engine.stage import Stage
+from runner.engine.stage import AnyStage
 from runner.engine.store import Store
-
-AnyStage = Stage[object]
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def _ordered(needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels: M
     for key, inputs in waiting_for.items():
         for before in inputs:
             followers[before].append(key)
-    ready: dict[frozenset[tuple[str, str]], list[tuple[tuple[int, int, int], str]]] = defaultdict(list)
+    ready: dict[Models, list[tuple[tuple[int, int, int], str]]] = defaultdict(list)
 
     def add(key: str) -> None:
         heappush(ready[needed[key].models], (places[key], key))
@@ -140,7 +139,7 @@ def _ordered(needed: Mapping[str, AnyStage], turns: Mapping[str, int], levels: M
         if not inputs:
             add(key)
     order: list[AnyStage] = []
-    none: frozenset[tuple[str, str]] = frozenset()
+    none: Models = frozenset()
     loaded = none
     while any(ready.values()):
         others = sorted((models for models in ready if ready[models]), key=lambda models: ready[models][0])

@@ -10,7 +10,7 @@ from components.protocols import LLM
 from runner.engine.ask import Asker, Asking, Report, replies_key
 from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
-from runner.engine.stage import Stage
+from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Entry, Store
 from runner.engine.store.pair_scores import PairScores
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 class Run:
     """The making of one stage."""
 
-    def __init__(self, stage: Stage[object], store: Store, cache: Cache, report: Report) -> None:
+    def __init__(self, stage: AnyStage, store: Store, cache: Cache, report: Report) -> None:
         self._key = stage.key
         self._store = store
         self._cache = cache
@@ -48,7 +48,7 @@ class Run:
         """The parts of all kept results of a kind, for a stage that can go on from any of them."""
         return (entry.parts() for entry in self._store.entries(kind))
 
-    def is_kept(self, stage: Stage[object]) -> bool:
+    def is_kept(self, stage: AnyStage) -> bool:
         """True if the result of an input is there: always while the stage is made, not always when it is planned."""
         return self._store.find(stage.kind, stage.key) is not None
 

@@ -17,7 +17,7 @@ from components.fields import counts
 from components.json_value import Json
 from components.openai_server.gate import Tokens
 from runner.engine.codecs import Codec, Parts
-from runner.engine.identity import describe, key_of, models_in, parts_of
+from runner.engine.identity import Models, describe, key_of, models_in, parts_of
 
 if TYPE_CHECKING:
     from runner.engine.run import Run
@@ -142,15 +142,15 @@ class Stage(ABC, Generic[T]):
         return {"stage": self.kind, "version": self.version, "fields": _described_fields(self)}
 
     @cached_property
-    def inputs(self) -> tuple["Stage[object]", ...]:
+    def inputs(self) -> tuple["AnyStage", ...]:
         """The stages among the fields, in order, each once."""
         found = {leaf.key: leaf for leaf in _leaves_of_fields(self) if isinstance(leaf, Stage)}
         return tuple(found.values())
 
     @cached_property
-    def models(self) -> frozenset[tuple[str, str]]:
-        """The models that must be in memory, (model, revision) each, those of metrics and judges too: stages with equal
-        ones are run together. What its inputs needed is not among them.
+    def models(self) -> Models:
+        """The models that must be in memory, those of metrics and judges too: stages with equal ones are run together.
+        What its inputs needed is not among them.
         """
         return frozenset(model for part in self._own_leaves() for model in models_in(part))
 
@@ -162,11 +162,11 @@ class Stage(ABC, Generic[T]):
     def _own_leaves(self) -> Iterator[object]:
         return (leaf for leaf in _leaves_of_fields(self) if not isinstance(leaf, Stage))
 
-    def upstream(self) -> Iterator["Stage[object]"]:
+    def upstream(self) -> Iterator["AnyStage"]:
         """Itself and everything that it needs, inputs first, each once."""
         seen: set[str] = set()
 
-        def walk(stage: "Stage[object]") -> Iterator["Stage[object]"]:
+        def walk(stage: "AnyStage") -> Iterator["AnyStage"]:
             if stage.key not in seen:
                 seen.add(stage.key)
                 for before in stage.inputs:
@@ -174,6 +174,10 @@ class Stage(ABC, Generic[T]):
                 yield stage
 
         return walk(self)
+
+
+AnyStage = Stage[object]
+"""One whose result may be anything."""
 
 
 def _fields(value: object) -> tuple["dataclasses.Field[object]", ...]:

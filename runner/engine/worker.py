@@ -18,15 +18,13 @@ from runner.engine.codecs import Parts
 from runner.engine.outcome import StageRun
 from runner.engine.run import Run
 from runner.engine.spending import SharedGate
-from runner.engine.stage import Stage
+from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Entry, Store
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R")
-AnyStage = Stage[object]
-
 
 _N_TRIES = 3
 """So often a stage whose inputs go away while it reads them is tried."""

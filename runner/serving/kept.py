@@ -7,11 +7,10 @@ from typing import TypeVar
 
 from components.errors import DamagedEntryError, StoreError
 from components.json_value import Json
-from runner.engine.stage import Stage
+from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Entry, Manifest
 
 T = TypeVar("T")
-AnyStage = Stage[object]
 
 
 @dataclass(frozen=True)

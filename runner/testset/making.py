@@ -13,7 +13,7 @@ from components.testset.topics.voting import TopicVotes
 from runner.engine.cache import Cache
 from runner.engine.plan import make_plan
 from runner.engine.spending import SharedGate, Spent
-from runner.engine.stage import Stage
+from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import open_store
 from runner.engine.worker import Worker, find_or_make, read_kept
 from runner.pipeline.data import ReadSource
@@ -34,7 +34,6 @@ from runner.testset.stages import (
 )
 
 T = TypeVar("T")
-AnyStage = Stage[object]
 
 NO_TOPIC = ""
 """The topic of all documents where there are none."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from runner.engine.executors.protocol import AnyStage
 from runner.engine.source_code import is_ours
+from runner.engine.stage import AnyStage
 
 
 def users_packages(stages: Iterable[AnyStage]) -> tuple[str, ...]:

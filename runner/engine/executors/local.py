@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.openai_server.gate import Gate
-from runner.engine.executors.protocol import AnyStage, Executor, Lost, Room, Stages, Watch, Workers
+from runner.engine.executors.protocol import Executor, Lost, Room, Stages, Watch, Workers
 from runner.engine.outcome import StageRun
+from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from runner.engine.worker import Worker
 

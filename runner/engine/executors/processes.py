@@ -22,26 +22,15 @@ from components.threads import allot_threads, n_cores
 from runner.engine.endings import OF_TERMINALS, endings_deferred
 from runner.engine.executors.contexts import fork_or_spawn, say_if_crowded
 from runner.engine.executors.local import ThisProcess
-from runner.engine.executors.protocol import (
-    N_LOSSES,
-    AnyStage,
-    Executor,
-    Lost,
-    Room,
-    Stages,
-    Watch,
-    Workers,
-    defines_in_main,
-)
+from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Stages, Watch, Workers, defines_in_main
 from runner.engine.executors.resources import resources_of, unknown_kinds
+from runner.engine.identity import Models
 from runner.engine.outcome import StageRun
-from runner.engine.stage import Resources
+from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 from runner.engine.worker import Worker
 
 log = logging.getLogger(__name__)
-
-Models = frozenset[tuple[str, str]]
 
 _MOST_BY_DEFAULT = 2
 

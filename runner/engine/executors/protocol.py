@@ -11,10 +11,9 @@ from typing import ClassVar, Protocol
 
 from components.openai_server.gate import Gate
 from runner.engine.outcome import StageRun
-from runner.engine.stage import Stage
+from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 
-AnyStage = Stage[object]
 Stages = Mapping[str, AnyStage]
 Watch = Callable[[AnyStage, int, int], None]
 """Told of a long stage that so many of so many steps are done."""

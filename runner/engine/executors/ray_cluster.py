@@ -17,20 +17,11 @@ from components.openai_server.gate import Gate
 from runner.engine.endings import endings_deferred
 from runner.engine.executors.contexts import say_if_crowded
 from runner.engine.executors.local import ThisProcess
-from runner.engine.executors.protocol import (
-    AnyStage,
-    Executor,
-    Lost,
-    Room,
-    Stages,
-    Watch,
-    Workers,
-    defines_in_main,
-)
+from runner.engine.executors.protocol import Executor, Lost, Room, Stages, Watch, Workers, defines_in_main
 from runner.engine.executors.resources import unknown_kinds
 from runner.engine.outcome import StageRun
 from runner.engine.spending import SharedGate
-from runner.engine.stage import Resources
+from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 
 log = logging.getLogger(__name__)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.acceptance import differences, users_packages
-from runner.engine.executors.protocol import AnyStage
 from runner.engine.executors.ray_cluster_worker import Probe, Whereabouts
-from runner.engine.stage import Resources
+from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 from runner.engine.store.files import keeping
 

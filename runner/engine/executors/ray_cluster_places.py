@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.errors import ConfigError
-from runner.engine.executors.protocol import AnyStage, Stages
+from runner.engine.executors.protocol import Stages
 from runner.engine.executors.ray_cluster_actors import Actor, Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_nodes import (
     Acceptance,
@@ -24,7 +24,8 @@ from runner.engine.executors.ray_cluster_nodes import (
 )
 from runner.engine.executors.ray_cluster_worker import RayWorker
 from runner.engine.executors.resources import ByKind, resources_of
-from runner.engine.stage import Resources
+from runner.engine.identity import Models
+from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class Place:
     actor: Actor
     is_ready: bool = False
     stage: AnyStage | None = None
-    models: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+    models: Models = field(default_factory=frozenset)
 
     @property
     def is_idle(self) -> bool:

@@ -8,13 +8,13 @@ from contextlib import suppress
 from components.errors import ComponentError, ConfigError
 from components.openai_server.gate import Gate
 from runner.engine.endings import endings_deferred
-from runner.engine.executors.protocol import AnyStage, Lost, Room, Stages, Workers
+from runner.engine.executors.protocol import Lost, Room, Stages, Workers
 from runner.engine.executors.ray_cluster_actors import Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_desk import Desk, log_again
 from runner.engine.executors.ray_cluster_places import Place, Places
 from runner.engine.executors.resources import ByKind
 from runner.engine.outcome import StageRun
-from runner.engine.stage import Resources
+from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 
 log = logging.getLogger(__name__)

@@ -3,13 +3,13 @@
 import difflib
 from collections.abc import Iterator, Mapping
 
-from runner.engine.stage import Resources, Stage
+from runner.engine.stage import AnyStage, Resources, Stage
 
 ByKind = Mapping[str, Resources]
 """An executor's `resources`: those of kinds of stages, in place of what their classes say."""
 
 
-def resources_of(stage: Stage[object], by_kind: ByKind) -> Resources:
+def resources_of(stage: AnyStage, by_kind: ByKind) -> Resources:
     """What a stage occupies."""
     return by_kind.get(stage.kind, stage.resources)
 

@@ -20,9 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.json_value import Json
-
-Models = frozenset[tuple[str, str]]
-"""Models, (model, revision) each, that a stage needs or that a worker has in memory."""
+from runner.engine.identity import Models
 
 _PATIENCE_S = 5.0
 """So long a free worker leaves a task to a busy one that has its models in memory: loading them takes about as long."""

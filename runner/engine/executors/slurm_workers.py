@@ -14,13 +14,15 @@ from components.openai_server.gate import Gate
 from components.threads import n_cores
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.acceptance import users_packages
-from runner.engine.executors.protocol import AnyStage, Lost, Room, Stages, Workers
+from runner.engine.executors.protocol import Lost, Room, Stages, Workers
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_jobs import Job, Jobs, State
 from runner.engine.executors.slurm_pulse import DriverPulse
-from runner.engine.executors.slurm_queue import Journal, Models, Offers, Wait, journal_path, make_folders
+from runner.engine.executors.slurm_queue import Journal, Offers, Wait, journal_path, make_folders
 from runner.engine.executors.slurm_worker import Assignment, Left, run_of
+from runner.engine.identity import Models
 from runner.engine.outcome import StageRun
+from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 
 log = logging.getLogger(__name__)

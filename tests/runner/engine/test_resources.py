@@ -6,11 +6,11 @@ import pytest
 
 from runner.engine.executors import contexts, processes
 from runner.engine.executors.processes import Processes
-from runner.engine.executors.protocol import AnyStage, Room
+from runner.engine.executors.protocol import Room
 from runner.engine.executors.resources import ByKind
 from runner.engine.plan import make_plan
 from runner.engine.schedule import nobody_watches, run_stages
-from runner.engine.stage import Resources
+from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 from tests.runner.engine.adding import Greedy, Mortal, Timed
 

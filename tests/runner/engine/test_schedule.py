@@ -8,9 +8,10 @@ import pytest
 
 from components.errors import BudgetReached
 from components.openai_server.gate import Gate
-from runner.engine.executors.protocol import AnyStage, Executor, Lost, Room, Stages, Watch, Workers
+from runner.engine.executors.protocol import Executor, Lost, Room, Stages, Watch, Workers
 from runner.engine.outcome import StageRun
 from runner.engine.schedule import run_stages, running
+from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from tests.runner.engine.adding import Number
 from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top
