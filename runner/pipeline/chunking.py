@@ -63,8 +63,8 @@ def _cut_some(chunker: Chunker, corpus: Documents) -> SomeChunks:
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentedCorpus(Stage[Segments]):
-    """Where tokens and sentences end; without a tokenizer a token is a character."""
+class BlockSegments(Stage[Segments]):
+    """Where tokens and sentences of a block's documents end; without a tokenizer a token is a character."""
 
     kind: ClassVar[str] = "segments"
     version: ClassVar[int] = 1
@@ -89,7 +89,7 @@ class BlockChunks(Stage[Spans]):
 
     chunker: Chunker
     documents: DocumentBlock
-    segments: SegmentedCorpus
+    segments: BlockSegments
 
     def make(self, run: Run) -> Spans:
         """Cuts along the segments."""
@@ -119,7 +119,7 @@ def cut_in_blocks(chunker: Chunker, data: Data) -> Chunks:
 
 
 def _cut(chunker: Chunker, documents: DocumentBlock) -> ChunkBlock:
-    segments = SegmentedCorpus(chunker.length_tokenizer, documents)
+    segments = BlockSegments(chunker.length_tokenizer, documents)
     return ChunkBlock(documents, BlockChunks(chunker, documents, segments))
 
 

@@ -9,7 +9,7 @@ from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.pipeline.blocks import DocumentsBelow
-from runner.pipeline.chunking import SegmentedCorpus, cut_in_blocks
+from runner.pipeline.chunking import BlockSegments, cut_in_blocks
 from runner.pipeline.data import Data
 from runner.pipeline.dense import Vectors, chunk_vectors
 from runner.pipeline.parents import ChildChunks, ParentHits
@@ -50,10 +50,10 @@ def cut_corpus(chunker: AnyChunker, data: Data) -> CutCorpus:
     corpus, whole = data.corpus, DocumentsBelow(data.corpus)
     if isinstance(chunker, ParentChunker):
         parents = cut_corpus(chunker.parents, data).read
-        segments = SegmentedCorpus(chunker.children.length_tokenizer, whole)
+        segments = BlockSegments(chunker.children.length_tokenizer, whole)
         return CutCorpus(ChildChunks(chunker.children, corpus, segments, parents), parents)
     if isinstance(chunker, EmbeddingChunker):
-        segments = SegmentedCorpus(chunker.windows.length_tokenizer, whole)
+        segments = BlockSegments(chunker.windows.length_tokenizer, whole)
         vectors = chunk_vectors(chunker.embedder, data, cut_in_blocks(chunker.windows, data))
         chunks: Stage[Spans] = ChunksByVectors(chunker, corpus, segments, vectors)
     else:
