@@ -8,7 +8,8 @@ smaller `dataset.limit` asks for nothing that was answered before.
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from hashlib import sha256
 from typing import Protocol
@@ -20,7 +21,6 @@ from components.records import Answer, AnswerState, Request
 from runner.engine.identity import describe, key_of
 from runner.engine.source_code import module_code
 from runner.engine.spending.admitted import admitted, most_tokens
-from runner.engine.store.replies import Replies
 
 log = logging.getLogger(__name__)
 
@@ -43,11 +43,32 @@ class Asking(Protocol):
         """What the answers cost when nothing is kept."""
 
 
+class Claiming(Protocol):
+    """Which of several processes asks for what: `runner.engine.store.claims.Claims`."""
+
+    def take(self, keys: Collection[str]) -> AbstractContextManager[Collection[str]]:
+        """Those of the keys that are this process's to ask for while the context lasts."""
+
+
+class KeptReplies(Protocol):
+    """All replies that a model ever gave for one purpose: `runner.engine.store.replies.Replies`."""
+
+    @property
+    def claims(self) -> Claiming:
+        """To replies that are on their way."""
+
+    def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:
+        """Those to some requests, by key."""
+
+    def add_all(self, answers: Sequence[Answer]) -> list[Answer]:
+        """Keeps those that did not fail, under their `request_id`, and returns all as they will be read."""
+
+
 class Asker:
     """Asks one model for one purpose, keeps the replies, and counts."""
 
-    def __init__(self, llm: LLM, replies: Replies, report: Report) -> None:
-        """`replies` are all that this model ever gave for this purpose."""
+    def __init__(self, llm: LLM, replies: KeptReplies, report: Report) -> None:
+        """`replies` are those of this model for this purpose."""
         self._llm = llm
         self._replies = replies
         self._report = report
@@ -144,7 +165,7 @@ class CountingAsker:
     asks for nothing more: the count is that of the first round.
     """
 
-    def __init__(self, llm: LLM, replies: Replies) -> None:
+    def __init__(self, llm: LLM, replies: KeptReplies) -> None:
         self._llm = llm
         self._replies = replies
         self._missing: dict[str, Tokens] = {}

@@ -1,7 +1,7 @@
 """Stages made for one question: read from what is kept where they do not depend on it, else made and soon forgotten."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -17,9 +17,8 @@ from runner.engine.codecs import Parts
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.engine.store import Entry
-from runner.engine.store.claims import Claims
 from runner.engine.store.pair_scores import PairScores
-from runner.engine.store.replies import Replies, as_read
+from runner.engine.store.replies import as_read
 from runner.engine.worker import no_report
 from runner.serving.kept import KeptStages
 
@@ -70,16 +69,14 @@ class QuestionRun(Run):
         return _NoPairScores(Path())
 
 
-class _NoClaims(Claims):
-    @contextmanager
-    def take(self, keys: Collection[str]) -> Iterator[frozenset[str]]:
+class _NoClaims:
+    def take(self, keys: Collection[str]) -> AbstractContextManager[Collection[str]]:
         """All of them."""
-        yield frozenset(keys)
+        return nullcontext(keys)
 
 
-class _NoReplies(Replies):
-    def __init__(self) -> None:
-        self.claims = _NoClaims(Path())
+class _NoReplies:
+    claims = _NoClaims()
 
     def get_all(self, keys: Iterable[str]) -> dict[str, Answer]:
         """Nothing."""
