@@ -81,11 +81,14 @@ def _prune(upkeep: Upkeep, console: Console, options: argparse.Namespace) -> int
     else:
         leftovers += [each for each in _by_age(upkeep, options.stage) if each.modified <= before]
     told = f"{len(chosen)} results, {shown_size(sum(kept.n_bytes for kept in chosen))}, and {len(leftovers)} leftovers"
+    groups = [] if options.stage else upkeep.mergeable_replies()
+    merged = f"{sum(len(group) for _, group in groups)} objects of replies into {len(groups)}"
     if options.dry_run:
-        console.print(f"would remove {told}")
+        console.print(f"would remove {told}{f'; would merge {merged}' if groups else ''}")
         return 0
     upkeep.remove(chosen, leftovers)
-    console.print(f"removed {told}")
+    upkeep.merge(groups)
+    console.print(f"removed {told}{f'; merged {merged}' if groups else ''}")
     return 0
 
 

@@ -186,14 +186,10 @@ class Replies:
 
     def _merge_into_one(self, names: Iterable[str]) -> None:
         paths = [self._folder / name for name in names]
-        seen: set[str] = set()
         unfinished = self._folder / f".{uuid.uuid4().hex}"
         try:
             with unfinished.open("wb") as merged:
-                for line in (line for path in paths for line in _lines(path)):
-                    if (reply := _reply(line)) and reply.request_id not in seen:
-                        seen.add(reply.request_id)
-                        merged.write(line)
+                merged.writelines(merged_lines(line for path in paths for line in _lines(path)))
             unfinished.chmod(shared_mode(self._folder))
             sync(unfinished)
             unfinished.rename(self._folder / f"merged-{uuid.uuid4().hex}{_SUFFIX}")
@@ -209,10 +205,18 @@ def as_read(reply: Answer) -> Answer:
     return replace(reply, text=whole_characters(reply.text), error=whole_characters(reply.error))
 
 
+def merged_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Those of several files for one: each reply once, nothing that was cut off or damaged."""
+    seen: set[str] = set()
+    for line in lines:
+        if line.endswith(b"\n") and (reply := _reply(line)) and reply.request_id not in seen:
+            seen.add(reply.request_id)
+            yield line
+
+
 def _lines(path: Path) -> Iterator[bytes]:
-    """Those that are whole, without blank ones."""
     with path.open("rb") as file:
-        yield from (line for line in file if line.endswith(b"\n") and line != b"\n")
+        yield from file
 
 
 _CHECKSUM = b'{"crc32": "%08x", '

@@ -112,6 +112,25 @@ def test_prune(run: Run, address: str, store: Store, capsys: pytest.CaptureFixtu
     assert objects.listed("replies") == []
 
 
+def test_prune_merges_the_replies_of_processes_that_have_ended(
+    run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = Objects(address)
+    folder = f"replies/{'cc' * 32}"
+    (own,) = objects.listed(folder)
+    own_contents = objects.get(own.path)
+    assert own_contents is not None
+    for number in range(20):
+        objects.put(f"{folder}/ended-{number}/000000", own_contents.contents)
+    assert run("prune", "--dry-run") == 0
+    assert "would merge 20 objects of replies into 1" in capsys.readouterr().out
+    assert run("prune") == 0
+    assert "merged 20 objects of replies into 1" in capsys.readouterr().out
+    assert len(objects.listed(folder)) == 2, "that of a process that lives stays"
+    assert run("prune") == 0
+    assert "merged" not in capsys.readouterr().out
+
+
 def test_prune_leaves_what_running_sweeps_need(
     run: Run, address: str, store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:

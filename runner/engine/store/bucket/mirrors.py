@@ -1,18 +1,21 @@
 """Replies of models and scores of pairs, which are kept before their stage ends, in a bucket.
 
-    replies/<key>/<writer>/<n>      the n-th MiB or so of what one process was given: put anew until it is full
+    replies/<key>/<writer>/<n>      a MiB or so of what one process was given: put anew until it is full
+    replies/<key>/merged-*/<n>      what was in many such objects: see `merging`
     pair_scores/<key>/<block>       as in the folder: whole, and never changed
 
 They are sent every few seconds and when a stage ends, and brought when they are looked for: what others have sent is
 asked for every few seconds at most.
 """
 
+import json
 import os
 import threading
 import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.engine.store.bucket.objects import Listed, Objects
@@ -62,11 +65,24 @@ class SentAndBrought:
                     raise
 
 
+@dataclass(frozen=True)
+class _Sent:
+    """How much of a file was sent: the number of the segment that is not full, where it begins, up to where all was
+    sent, and the tag of its object, "" if there is none yet.
+    """
+
+    inode: int
+    number: int = 0
+    start: int = 0
+    end: int = 0
+    tag: str = ""
+
+
 class SentReplies:
     """The files of one folder of `runner.engine.store.replies.Replies`, to which their writers append lines.
 
-    Beside them, in `.sent/` and `.brought/`, stands how many bytes of each file were sent, and of each object brought:
-    files may be merged afterwards.
+    Beside them, in `.sent/` and `.brought/`, stands how much of each file was sent, and of each object brought: files
+    and objects may be merged afterwards.
     """
 
     def __init__(self, objects: Objects, writers: BucketWriters, folder: Path, prefix: str) -> None:
@@ -78,31 +94,39 @@ class SentReplies:
         if not self._state.may_look:
             return
         self._send_left()
-        brought = self._folder / ".brought"
-        new = []
+        while not self._bring_listed():  # some were merged into one that was not there yet, or pruned
+            continue
+
+    def _bring_listed(self) -> bool:
+        """False if some were gone when they were to be read."""
+        new: list[tuple[Listed, int, Path]] = []
         for listed in self._objects.listed(self._prefix):
             writer, segment = listed.path.split("/")[-2:]
             if not (self._folder / ".sent" / writer).exists():  # else it was written here
-                marker = brought / f"{writer}.{segment}"
+                marker = self._folder / ".brought" / f"{writer}.{segment}"
                 if (start := _number_in(marker)) < listed.n_bytes:
                     new.append((listed, start, marker))
         if not new:
-            return
+            return True
+        are_whole = True
         self._folder.mkdir(parents=True, exist_ok=True)
         unfinished = self._folder / f".{uuid.uuid4().hex}"
         try:
             with unfinished.open("wb") as file:
                 for lines in self._objects.at_once(self._lines, [(listed, start) for listed, start, _ in new]):
+                    are_whole = are_whole and bool(lines)
                     file.write(lines)
             unfinished.rename(self._folder / f"brought-{uuid.uuid4().hex}{_SUFFIX}")
         finally:
             unfinished.unlink(missing_ok=True)
         for listed, _, marker in new:
             _note(marker, str(listed.n_bytes))
+        return are_whole
 
     def _lines(self, wanted: tuple[Listed, int]) -> bytes:
+        """Nothing of what is gone, or was emptied."""
         listed, start = wanted
-        return self._objects.get_range(listed.path, start, listed.n_bytes) or b""  # pruned in this moment
+        return self._objects.get_range(listed.path, start, listed.n_bytes) or b""
 
     def send(self) -> None:
         """Within some seconds."""
@@ -126,18 +150,15 @@ class SentReplies:
                     self._send_file(Path(entry.path))
 
     def _is_left(self, file: os.stat_result, writer: str) -> bool:
-        _, _, sent = self._sent(file, writer)
-        return file.st_size > sent and self._writers.has_ended_here(writer)
+        return file.st_size > self._sent(file, writer).end and self._writers.has_ended_here(writer)
 
-    def _sent(self, file: os.stat_result, writer: str) -> tuple[int, int, int]:
-        """Of a file: the number of the segment that is not full, where it begins, and up to where all was sent. One
-        that was begun anew, since its writer was believed to have ended, goes into further segments.
-        """
+    def _sent(self, file: os.stat_result, writer: str) -> _Sent:
+        """Of a file. One that was begun anew, as its writer was believed to have ended, goes into further segments."""
         try:
-            inode, number, start, sent = map(int, (self._folder / ".sent" / writer).read_text().split())
-        except (FileNotFoundError, ValueError):
-            return 0, 0, 0
-        return (number, start, sent) if inode == file.st_ino else (number + 1, 0, 0)
+            sent = _Sent(**json.loads((self._folder / ".sent" / writer).read_text(encoding="utf-8")))
+        except (FileNotFoundError, ValueError, TypeError):
+            return _Sent(file.st_ino)
+        return sent if sent.inode == file.st_ino else _Sent(file.st_ino, sent.number + 1)
 
     def _send_file(self, path: Path) -> None:
         """From the segment on that is not full, up to the end of the last whole line. Segments end with lines: they are
@@ -145,21 +166,29 @@ class SentReplies:
         """
         writer = path.name.removesuffix(_SUFFIX)
         with suppress(FileNotFoundError), path.open("rb") as file:  # merged: it was sent before
-            status = os.fstat(file.fileno())
-            number, start, sent = self._sent(status, writer)
+            sent = self._sent(os.fstat(file.fileno()), writer)
             is_full = True
             while is_full:
-                file.seek(start)
+                file.seek(sent.start)
                 part = file.read(_SEGMENT)
                 is_full = len(part) == _SEGMENT
                 part += file.readline() if is_full else b""
                 part = part[: part.rfind(b"\n") + 1]
-                if start + len(part) > sent:
-                    self._objects.put(f"{self._prefix}/{writer}/{number:06}", part)
-                    sent = start + len(part)
+                end = sent.start + len(part)
+                if end > sent.end:
+                    sent = replace(self._put(writer, sent, part), end=end)
                 if is_full:
-                    number, start = number + 1, start + len(part)
-                _note(self._folder / ".sent" / writer, f"{status.st_ino} {number} {start} {sent}")
+                    sent = replace(sent, number=sent.number + 1, start=end, tag="")
+                _note(self._folder / ".sent" / writer, json.dumps(vars(sent)))
+
+    def _put(self, writer: str, sent: _Sent, part: bytes) -> _Sent:
+        """A segment in the place of what it was before; as a further one if others have merged that since."""
+        while True:
+            path = f"{self._prefix}/{writer}/{sent.number:06}"
+            tag = self._objects.replace(path, part, sent.tag) if sent.tag else self._objects.create(path, part)
+            if tag is not None:
+                return replace(sent, tag=tag)
+            sent = replace(sent, number=sent.number + 1, tag="")
 
 
 class SentBlocks:

@@ -6,11 +6,13 @@ Ages are by the service's clock, and so is who lives: nobody is waited for.
 import hashlib
 import json
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
+from runner.engine.store.bucket.merging import merge, mergeable
 from runner.engine.store.bucket.objects import Listed, Objects
 from runner.engine.store.bucket.packing import files_of, large_files, unpack
 from runner.engine.store.bucket.paths import (
@@ -31,6 +33,7 @@ from runner.engine.store.leases import Leased, needed_by
 from runner.engine.store.writers import LEASE_S
 
 _LEFT_AFTER = timedelta(days=1)
+_N_FOLDERS_OF_REPLIES = 3
 _LIVES_FOR = timedelta(seconds=3 * LEASE_S)
 
 
@@ -157,7 +160,22 @@ class Upkeep:
 
     def replies(self) -> list[Listed]:
         """The objects that hold what models answered."""
-        return [each for each in self._objects.listed(REPLIES) if each.path.count("/") > 1]  # no folders
+        return [each for each in self._objects.listed(REPLIES) if each.path.count("/") == _N_FOLDERS_OF_REPLIES]
+
+    def mergeable_replies(self) -> list[tuple[str, list[Listed]]]:
+        """Those of processes that have ended, as folders and what is worth being merged there into one object each."""
+        living = {name.partition("-")[2] for name in self._living}
+        of_folder: dict[str, list[Listed]] = defaultdict(list)
+        for each in self.replies():
+            folder, writer, _ = each.path.rsplit("/", 2)
+            if writer not in living:
+                of_folder[folder].append(each)
+        return [(folder, group) for folder, listed in of_folder.items() for group in mergeable(listed)]
+
+    def merge(self, groups: Iterable[tuple[str, list[Listed]]]) -> None:
+        """Puts what they hold into one object each. Nothing is lost that somebody adds at the same time."""
+        for folder, group in groups:
+            merge(self._objects, folder, group)
 
     def pair_scores(self) -> list[Listed]:
         """The objects that hold scores of pairs."""

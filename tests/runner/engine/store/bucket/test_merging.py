@@ -1,0 +1,173 @@
+"""Objects of replies that are merged while hosts read them and add to them."""
+
+import gc
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from components.records import Answer, AnswerState
+from runner.engine.store import Store, open_store
+from runner.engine.store.bucket import mirrors
+from runner.engine.store.bucket.merging import merge, mergeable
+from runner.engine.store.bucket.objects import Listed, Objects
+from tests.buckets import Bucket
+
+KEY = "cd" * 32
+FOLDER = f"replies/{KEY}"
+MIB = 1 << 20
+
+Host = Callable[[str], Store]
+
+
+@pytest.fixture
+def host(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    monkeypatch.setattr(mirrors, "_LOOKED_EVERY_S", 0.0)
+    opened: list[Store] = []
+
+    def open_one(name: str) -> Store:
+        opened.append(open_store(address, str(tmp_path / name), "a run"))
+        return opened[-1]
+
+    yield open_one
+    opened.clear()
+    gc.collect()  # who takes leave asks the bucket, which must not be in the thread that serves it
+
+
+@pytest.fixture
+def objects(address: str) -> Objects:
+    return Objects(address)
+
+
+def add(store: Store, *numbers: int) -> None:
+    """Some replies, which are sent."""
+    for number in numbers:
+        store.replies(KEY).add(str(number), Answer("", AnswerState.OK, f"reply {number}"))
+    store._remote.of_replies(store.root / "replies" / KEY).send_now()
+
+
+def found(store: Store) -> list[int]:
+    return sorted(map(int, store.replies(KEY).get_all(map(str, range(1000)))))
+
+
+def merge_all(objects: Objects) -> None:
+    merge(objects, FOLDER, objects.listed(FOLDER))
+
+
+def listed(n_bytes: int, number: int = 0) -> Listed:
+    return Listed(f"{FOLDER}/one/{number:06}", n_bytes, "tag", datetime(2026, 1, 1, tzinfo=UTC) + timedelta(number))
+
+
+class TestWhatIsWorthIt:
+    def test_few_stay_as_they_are(self) -> None:
+        assert mergeable([listed(10, number) for number in range(16)]) == []
+
+    def test_many_go_into_one_the_oldest_first(self) -> None:
+        many = [listed(10, number) for number in range(17)]
+        assert mergeable(many[::-1]) == [many]
+
+    def test_large_ones_stay_and_none_becomes_too_large(self) -> None:
+        many = [*(listed(MIB, number) for number in range(40)), *(listed(9 * MIB, number) for number in range(40, 60))]
+        assert [len(group) for group in mergeable(many)] == [16, 16, 8]
+
+
+class TestMerged:
+    def test_many_are_one_which_all_can_read(self, host: Host, objects: Objects, bucket: Bucket) -> None:
+        first, before = host("a"), host("b")
+        for number in range(5):
+            add(store := host(f"of-{number}"), number, 100)
+        assert found(before) == [*range(5), 100]
+        merge_all(objects)
+        (merged,) = objects.listed(FOLDER)
+        bucket.forget_requests()
+        assert found(first) == [*range(5), 100]
+        assert [method for method, _ in bucket.requests].count("GET") == 2  # a listing, and the object
+        assert found(before) == found(store) == found(host("b")) == [*range(5), 100]
+        contents = objects.get(merged.path)
+        assert contents is not None
+        assert contents.contents.count(b'"100"') == 1
+
+    def test_who_was_believed_dead_goes_on_in_a_further_object(self, host: Host, objects: Objects) -> None:
+        add(writer := host("a"), 1)
+        merge_all(objects)
+        add(writer, 2)
+        add(writer, 3)
+        assert len(objects.listed(FOLDER)) == 2
+        assert found(host("b")) == [1, 2, 3]
+
+    def test_what_is_added_at_the_same_time_stays(
+        self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        add(writer := host("a"), 1)
+        put = objects.put
+
+        def put_while_another_adds(path: str, contents: bytes) -> str:
+            add(writer, 2)
+            return put(path, contents)
+
+        monkeypatch.setattr(objects, "put", put_while_another_adds)
+        merge_all(objects)
+        assert len(objects.listed(FOLDER)) == 2
+        assert found(host("b")) == [1, 2]
+
+    def test_what_is_added_between_emptying_and_removing_stays(
+        self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        add(writer := host("a"), 1)
+        delete = objects.delete
+
+        def delete_after_another_added(paths: list[str]) -> None:
+            add(writer, 2)
+            delete(paths)
+
+        monkeypatch.setattr(objects, "delete", delete_after_another_added)
+        merge_all(objects)
+        assert found(host("b")) == [1, 2]
+
+    def test_what_was_merged_since_it_was_listed_is_looked_for_again(
+        self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        add(host("a"), 1)
+        reader = host("b")
+        get_range = Objects.get_range
+
+        def get_after_a_merge(self: Objects, path: str, start: int, end: int) -> bytes | None:
+            if "merged" not in path:
+                merge_all(objects)
+            return get_range(self, path, start, end)
+
+        monkeypatch.setattr(Objects, "get_range", get_after_a_merge)
+        assert found(reader) == [1]
+
+    def test_a_merge_that_was_killed_loses_nothing_and_is_done_by_the_next(
+        self, host: Host, objects: Objects, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def killed(paths: list[str]) -> None:
+            raise KeyboardInterrupt
+
+        add(host("a"), 1)
+        add(host("b"), 2)
+        with monkeypatch.context() as patched:
+            patched.setattr(objects, "delete", killed)
+            with pytest.raises(KeyboardInterrupt):
+                merge_all(objects)
+        assert len(objects.listed(FOLDER)) == 3
+        assert found(host("c")) == [1, 2]
+        merge_all(objects)
+        assert len(objects.listed(FOLDER)) == 1
+        assert found(host("d")) == [1, 2]
+
+    def test_again_and_again_beside_writers(self, host: Host, objects: Objects) -> None:
+        def write(name: str, first: int) -> None:
+            store = host(name)
+            for number in range(first, first + 25):
+                add(store, number)
+
+        with ThreadPoolExecutor(3) as pool:
+            writing = [pool.submit(write, "a", 0), pool.submit(write, "b", 100)]
+            while not all(each.done() for each in writing):
+                merge_all(objects)
+        assert [each.exception() for each in writing] == [None, None]
+        assert found(host("c")) == [*range(25), *range(100, 125)]
