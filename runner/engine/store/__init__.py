@@ -18,7 +18,8 @@ damaged: reading it raises `DamagedEntryError`, and the executor removes and rec
 
 from runner.engine.store.bucket.address import is_bucket
 from runner.engine.store.entries import Store
-from runner.engine.store.entry import Entry, Manifest
+from runner.engine.store.entry import Entry
+from runner.engine.store.manifests import Manifest
 from runner.engine.store.opening import open_store
 
 __all__ = ["Entry", "Manifest", "Store", "is_bucket", "open_store"]

@@ -2,41 +2,26 @@
 
 import errno
 import json
-import math
 import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
 
 from components.errors import StoreError
 from components.json_value import Json
 from runner.engine.linking import link_or_copy
 from runner.engine.store.claims import Claims
-from runner.engine.store.entry import Entry, Manifest
-from runner.engine.store.files import (
-    MANIFEST,
-    NOT_A_MANIFEST,
-    Part,
-    Payload,
-    checksum,
-    file_name,
-    keeping,
-    mapped_file,
-    named_files,
-    sync,
-    write_part,
-)
+from runner.engine.store.entry import Entry
+from runner.engine.store.files import Part, Payload, checksum, file_name, keeping, mapped_file, sync, write_part
 from runner.engine.store.key_locks import leased, left_locks
 from runner.engine.store.leases import Leases
+from runner.engine.store.manifests import MANIFEST, Manifest, Manifests, write_manifest
 from runner.engine.store.pair_scores import PairScores
 from runner.engine.store.remote import NO_REMOTE, Remote
 from runner.engine.store.replies import Replies
 from runner.engine.store.writers import Writers
-
-T = TypeVar("T")
 
 FORMAT = 3
 _IN_THE_WAY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
@@ -56,8 +41,7 @@ class Store:
         self.writers = Writers(root / "writers")
         self._found: dict[tuple[str, str], Entry] = {}
         self._partial: set[tuple[str, str]] = set()
-        self._unreadable: set[Path] = set()
-        self._made_with: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+        self._manifests = Manifests()
         self._replies: dict[str, Replies] = {}
         try:
             for name in ("entries", "replies", "pair_scores", "workspaces", "locks", "tmp"):
@@ -147,7 +131,7 @@ class Store:
             with keeping("a result", self.root):
                 if not self._remote.fetch(folder.parents[1].name, folder.name, temporary):
                     return None
-                manifest = self._manifest_in(temporary, folder)
+                manifest = self._manifests.read(temporary, folder)
                 if manifest is None:
                     self._remote.give_up(folder)
                     return None
@@ -162,35 +146,14 @@ class Store:
 
     def has_damaged_manifest(self, kind: str, key: str) -> bool:
         """True if there was a manifest that could not be read when it was looked for last."""
-        return self.folder(kind, key) in self._unreadable
+        return self._manifests.is_damaged(self.folder(kind, key))
 
     def _entry(self, folder: Path) -> Entry | None:
         """None without a manifest; one that cannot be read, or is of another result, counts as none: what belongs here
         will be computed again.
         """
-        manifest = self._manifest_in(folder, folder)
+        manifest = self._manifests.read(folder, folder)
         return Entry(folder, manifest, remote=self._remote) if manifest else None
-
-    def _manifest_in(self, folder: Path, place: Path) -> Manifest | None:
-        """That of a folder, if it belongs in a place."""
-        self._unreadable.discard(place)
-        try:
-            raw = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-            del raw["made_from"]
-            files = named_files(raw)
-            del raw["files"]
-            versions = raw.pop("made_with")  # nearly always those of other results, which hold them already
-            made_with = self._made_with.setdefault(tuple(versions.items()), versions)
-            manifest = Manifest(**raw, files=files, made_with=made_with)
-            is_of_place = (place.parents[1].name, place.name.partition("-")[0]) == (manifest.kind, manifest.key)
-            if is_of_place and type(manifest.partial) is bool and math.isfinite(manifest.seconds + manifest.created):
-                return manifest
-        except FileNotFoundError:
-            return None
-        except (OSError, *NOT_A_MANIFEST):
-            pass
-        self._unreadable.add(place)
-        return None
 
     def write(
         self,
@@ -225,9 +188,7 @@ class Store:
                         sync(path)
                     files[path.name] = (checksum(path), path.stat().st_size)
                 manifest = Manifest(kind, key, seconds, time.time(), self.run_id, partial, files, made_with or {})
-                path = temporary / MANIFEST
-                facts = {**vars(manifest), "made_from": made_from}
-                path.write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
+                path = write_manifest(temporary, manifest, made_from)
                 if synced:
                     sync(path)
                 folder = self.folder(kind, key, partial=partial)
@@ -304,22 +265,19 @@ class Store:
                 f"{folder}: cannot be removed: {error.strerror or error}. Remove it as the user who made it, or choose "
                 "another run.store_dir"
             ) from error
-        found = self._manifest_in(removed, folder)
+        found = self._manifests.read(removed, folder)
         if found and found != manifest:
             with suppress(OSError):  # unless a third one has taken it
                 removed.rename(folder)
         shutil.rmtree(removed, ignore_errors=True)
 
-    def lock(self, kind: str, key: str) -> AbstractContextManager[bool]:
+    @contextmanager
+    def lock(self, kind: str, key: str) -> Iterator[bool]:
         """Held while a result is computed: others wait, then find it. Who dies or is stopped loses it. The value says
         whether another held it before.
         """
-        return self._locked(key, f"making {kind}")
-
-    @contextmanager
-    def _locked(self, key: str, what: str) -> Iterator[bool]:
+        path, what = self.root / "locks" / f"{key}.lock", f"making {kind}"
         # Among the processes of this host first: one of them at a time asks elsewhere.
-        path = self.root / "locks" / f"{key}.lock"
         with leased(path, self.writers, what) as had_holder, self._remote.lock(key, what) as had_holder_elsewhere:
             yield had_holder or had_holder_elsewhere
 
@@ -383,4 +341,4 @@ class Store:
 
     def is_there(self, entry: Entry) -> bool:
         """Whether a result that was found is still the one at its place: others may be pruning."""
-        return self._manifest_in(entry.folder, entry.folder) == entry.manifest
+        return self._manifests.read(entry.folder, entry.folder) == entry.manifest

@@ -7,26 +7,8 @@ from pathlib import Path
 from components.errors import DamagedEntryError
 from runner.engine.linking import link_or_copy
 from runner.engine.store.files import Part, checksum, part_name, read_part
+from runner.engine.store.manifests import Manifest
 from runner.engine.store.remote import NO_REMOTE, Remote
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What is known of a result without reading it.
-
-    `partial` marks a result with failed requests (or built on one): only the run that made it, `run_id`, may use it.
-    `files` maps file names to [SHA-256, bytes]; `made_with` are the versions of packages and of this project. What the
-    result was made from is in its file for those who look there: a sweep of many cells holds thousands of manifests.
-    """
-
-    kind: str
-    key: str
-    seconds: float
-    created: float
-    run_id: str
-    partial: bool
-    files: Mapping[str, tuple[str, int]]
-    made_with: Mapping[str, str]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ import hashlib
 import json
 import mmap
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,30 +85,6 @@ def part_name(file: str) -> str:
     """The name under which `read_part`'s value is known: without the endings that `file_name` adds."""
     path = Path(file)
     return path.stem if path.suffix in (".npy", ".parquet", ".json") else file
-
-
-MANIFEST = "manifest.json"
-
-NOT_A_MANIFEST = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What comes of reading something as a manifest that is none."""
-
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-_MOST_BYTES = 1 << 62
-
-
-def named_files(manifest: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
-    """The [SHA-256, bytes] of the files that a manifest names. Raises one of `NOT_A_MANIFEST`, also for a name that is
-    not that of a result's file: whoever reads it must not be led elsewhere.
-    """
-    files = {}
-    for name, (digest, n_bytes) in manifest["files"].items():
-        is_plain = Path(name).name == name == os.fsdecode(name.encode()) and "\0" not in name
-        if not is_plain or name.startswith(".") or name in ("", MANIFEST):
-            raise ValueError(f"{name!r} is not the name of a file of a result")
-        if not _DIGEST.fullmatch(digest) or type(n_bytes) is not int or not 0 <= n_bytes < _MOST_BYTES:
-            raise ValueError(f"{name}: {digest!r}, {n_bytes!r} are no checksum and size")
-        files[name] = (digest, n_bytes)
-    return files
 
 
 def checksum(path: Path) -> str:

@@ -1,14 +1,12 @@
 """The seam at which the folder of a store is a cache of what others see."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
+from runner.engine.store.manifests import Files
 from runner.engine.store.mirror import NO_MIRROR, Mirror
-
-Files = Mapping[str, tuple[str, int]]
-"""What a manifest says of a result's files: names, and their [SHA-256, bytes]."""
 
 
 class Remote(Protocol):

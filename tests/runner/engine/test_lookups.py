@@ -11,7 +11,7 @@ from runner.engine.plan import make_plan
 from runner.engine.run import Run
 from runner.engine.schedule import run_stages
 from runner.engine.store import Store
-from runner.engine.store.files import MANIFEST
+from runner.engine.store.manifests import MANIFEST
 from runner.engine.worker import Worker
 from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top, add_some
 from tests.runner.sweeping import flip_a_byte

@@ -12,8 +12,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from runner.engine.store.files import NOT_A_MANIFEST, named_files
-from runner.engine.store.remote import Files
+from runner.engine.store.manifests import NOT_A_MANIFEST, Files, named_files
 
 _MOST_OF_A_FILE = 4 << 20
 _MOST_OF_ALL = 16 << 20

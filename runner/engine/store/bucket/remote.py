@@ -24,9 +24,8 @@ from runner.engine.store.bucket.paths import (
     result_at,
 )
 from runner.engine.store.bucket.writers import BucketWriters, host_of
-from runner.engine.store.files import MANIFEST
+from runner.engine.store.manifests import MANIFEST, Files
 from runner.engine.store.mirror import Mirror
-from runner.engine.store.remote import Files
 from runner.engine.store.writers import LEASE_S, Writers
 
 log = logging.getLogger(__name__)

@@ -28,8 +28,8 @@ from runner.engine.store.bucket.paths import (
     result_at,
     result_of_part,
 )
-from runner.engine.store.files import NOT_A_MANIFEST
 from runner.engine.store.leases import Leased, needed_by
+from runner.engine.store.manifests import NOT_A_MANIFEST
 from runner.engine.store.writers import LEASE_S
 
 _LEFT_AFTER = timedelta(days=1)

@@ -7,10 +7,8 @@ import pyarrow as pa
 import pytest
 
 from runner.engine.store.files import (
-    NOT_A_MANIFEST,
     file_name,
     mapped_file,
-    named_files,
     part_name,
     read_part,
     write_part,
@@ -136,28 +134,3 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
     np.save(tmp_path / "array.npy", np.array([{"an": "object"}], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="allow_pickle=False"):
         read_part(tmp_path / "array.npy")
-
-
-SUM = "0" * 64
-
-
-def test_a_manifest_names_files_with_checksum_and_size() -> None:
-    files = {"vectors.npy": [SUM, 8], "矩阵 1.csv": [SUM, 0]}
-    assert named_files({"files": files}) == {"vectors.npy": (SUM, 8), "矩阵 1.csv": (SUM, 0)}
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        *({name: [SUM, 8]} for name in ("../a", "/a", "a/b", "..", ".", "", ".tag", "manifest.json", "a\0b", "\ud800")),
-        *({"a": [SUM, size]} for size in (float("inf"), float("nan"), -1, 1.5, "8", None, 10**400)),
-        *({"a": [digest, 8]} for digest in ("../" + SUM, "", "x", None, 7)),
-        {"a": 1},
-        [],
-        None,
-    ],
-    ids=repr,
-)
-def test_a_manifest_that_names_anything_else_is_none(files: object) -> None:
-    with pytest.raises(NOT_A_MANIFEST):
-        named_files({"files": files})

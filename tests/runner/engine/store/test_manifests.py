@@ -1,0 +1,27 @@
+import pytest
+
+from runner.engine.store.manifests import NOT_A_MANIFEST, named_files
+
+SUM = "0" * 64
+
+
+def test_a_manifest_names_files_with_checksum_and_size() -> None:
+    files = {"vectors.npy": [SUM, 8], "矩阵 1.csv": [SUM, 0]}
+    assert named_files({"files": files}) == {"vectors.npy": (SUM, 8), "矩阵 1.csv": (SUM, 0)}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        *({name: [SUM, 8]} for name in ("../a", "/a", "a/b", "..", ".", "", ".tag", "manifest.json", "a\0b", "\ud800")),
+        *({"a": [SUM, size]} for size in (float("inf"), float("nan"), -1, 1.5, "8", None, 10**400)),
+        *({"a": [digest, 8]} for digest in ("../" + SUM, "", "x", None, 7)),
+        {"a": 1},
+        [],
+        None,
+    ],
+    ids=repr,
+)
+def test_a_manifest_that_names_anything_else_is_none(files: object) -> None:
+    with pytest.raises(NOT_A_MANIFEST):
+        named_files({"files": files})
