@@ -1,5 +1,4 @@
 import contextlib
-import multiprocessing
 import os
 import shutil
 import signal
@@ -10,11 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from components.errors import ComponentError, DamagedEntryError
-from runner.engine.executors import processes
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Room
 from runner.engine.outcome import StageRun
@@ -23,6 +20,7 @@ from runner.engine.schedule import nobody_watches, run_stages
 from runner.engine.stage import Stage
 from runner.engine.store import Entry, Store
 from runner.engine.worker import Worker, read_kept
+from tests.runner.engine import process_stages
 from tests.runner.engine.fake_stages import (
     Adder,
     Left,
@@ -36,6 +34,15 @@ from tests.runner.engine.fake_stages import (
     interrupt,
     return_nonsense,
 )
+from tests.runner.engine.process_stages import (
+    add_in_a_while,
+    die_again,
+    die_twice,
+    end_this_process,
+    leave,
+    note_process,
+    noted,
+)
 from tests.runner.sweeping import REPOSITORY, flip_a_byte, wait_until
 
 
@@ -47,10 +54,6 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def calls(tmp_path: Path) -> Path:
     return tmp_path / "calls.txt"
-
-
-def noted(calls: Path) -> list[str]:
-    return calls.read_text(encoding="utf-8").split() if calls.exists() else []
 
 
 def later(store: Store) -> Store:
@@ -270,78 +273,10 @@ def goes_silent(beats: Path, limit_s: float = 10.0) -> bool:
     return False
 
 
-def end_this_process(stage: Sum, run: Run) -> int:
-    """What the system does to a process that needs too much memory."""
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError("not reached")
-
-
-def die_again(stage: Sum, run: Run) -> int:
-    add(stage, run)
-    return end_this_process(stage, run)
-
-
-def die_twice(stage: Sum, run: Run) -> int:
-    added = add(stage, run)
-    if noted(Path(stage.component.calls)).count(stage.kind) < 3:  # type: ignore[union-attr]  # all have one here
-        end_this_process(stage, run)
-    return added
-
-
-def add_in_a_while(stage: Sum, run: Run) -> int:
-    """So that the stages beside it end first."""
-    time.sleep(0.3)
-    return add(stage, run)
-
-
-def leave(stage: Sum, run: Run) -> int:
-    """As no component should."""
-    os._exit(3)
-
-
-def note_process(stage: Sum, run: Run) -> int:
-    with Path(stage.component.calls).open("a", encoding="utf-8") as file:  # type: ignore[union-attr]  # all have one here
-        file.write(f"{os.getpid()}\n")
-    return 0
-
-
-def search(stage: Sum, run: Run) -> int:
-    """A parallel loop of OpenMP's."""
-    import faiss
-
-    vectors = np.zeros((2000, 8), dtype=np.float32)
-    return len(faiss.knn(vectors[:200], vectors, 1)[0])
-
-
-def search_twice(folder: str) -> None:
-    """In this process, then in two workers; run by a test in a process of its own."""
-    first, *others = (kind(Adder(), compute=search) for kind in (Source, Left, Right))
-    for order, n_workers in ((first,), 1), (others, 2):
-        assert not any(one.failed for one in run(order, Store(Path(folder) / "store"), n_workers).values())
-
-
-def beat(stage: Sum, run: Run) -> int:
-    """Goes on as if it asked a model, one request after the other."""
-    beats = Path(stage.component.calls)  # type: ignore[union-attr]  # all have one here
-    for _ in range(3000):
-        with beats.open("a", encoding="utf-8") as file:
-            file.write(f"{os.getpid()}\n")
-        time.sleep(0.01)
-    return 0
-
-
-def beat_for_ever(folder: str, method: str) -> None:
-    """The main process of two workers; run by a test in a process of its own."""
-    processes.fork_or_spawn = lambda: multiprocessing.get_context(method)
-    component = Adder(calls=f"{folder}/beats")
-    order = [Left(component, compute=beat), Right(component, compute=beat)]
-    list(run_stages(order, Store(Path(folder) / "store"), Processes(), 2))
-
-
 class TestProcesses:
     @pytest.mark.parametrize("method", ["fork", "spawn"])
     def test_end_when_the_one_that_started_them_is_killed(self, method: str, tmp_path: Path) -> None:
-        code = f"from {__name__} import beat_for_ever; beat_for_ever({str(tmp_path)!r}, {method!r})"
+        code = f"from {process_stages.__name__} import beat_for_ever; beat_for_ever({str(tmp_path)!r}, {method!r})"
         parent = subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY, start_new_session=True)
         beats = tmp_path / "beats"
         try:
@@ -388,7 +323,7 @@ class TestProcesses:
     def test_do_not_run_the_program_again_nor_wait_for_threads_that_it_has(self, tmp_path: Path) -> None:
         """OpenMP's threads do not survive a fork, and a new interpreter would run what has no guard."""
         (tmp_path / "program.py").write_text(
-            f"print('started')\nfrom {__name__} import search_twice\nsearch_twice({str(tmp_path)!r})\n"
+            f"print('started')\nfrom {process_stages.__name__} import search_twice\nsearch_twice({str(tmp_path)!r})\n"
         )
         done = subprocess.run(
             [sys.executable, tmp_path / "program.py"],

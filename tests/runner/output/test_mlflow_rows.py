@@ -1,6 +1,7 @@
 """What is written into MLflow's tables at once is what MLflow's own client writes step by step."""
 
 import re
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,10 +32,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWar
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> "MlflowClient":
+def client(tracked_run: Path, tmp_path_factory: pytest.TempPathFactory) -> "MlflowClient":
+    """Of a database that is there: to make its tables takes MLflow a second."""
     from mlflow import MlflowClient
 
-    return MlflowClient(f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'mlflow.db'}")
+    return MlflowClient(f"sqlite:///{shutil.copy(tracked_run / 'mlflow.db', tmp_path_factory.mktemp('mlflow'))}")
 
 
 @pytest.fixture

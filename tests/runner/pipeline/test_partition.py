@@ -96,11 +96,12 @@ SHAPES = [
 def test_how_a_corpus_is_parted_changes_no_result(tmp_path: Path) -> None:
     found = []
     for size in (1, 3, 1000):
-        cells = [(*shape, "llm=none", "metrics=retrieval", f"run.documents_per_block={size}") for shape in SHAPES]
+        parted = ("dataset.max_documents=30", f"run.documents_per_block={size}")
+        cells = [(*shape, "llm=none", "metrics=retrieval", *parted) for shape in SHAPES]
         assert run_small(tmp_path / str(size), *cells) == 0
         found.append({cell.cell_id: cell.metrics for cell in cells_in(tmp_path / str(size))})
         n_blocks = len(entries_by_kind(store_of(tmp_path / str(size)))["block_chunks"])
-        assert n_blocks >= (20 if size == 1 else 1)
+        assert n_blocks >= {1: 2 * 30, 3: 2 * 10}.get(size, 2)
     assert found[0] == found[1] == found[2]
     assert len(found[0]) == len(SHAPES)
 

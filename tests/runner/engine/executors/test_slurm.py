@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,21 @@ from runner.engine.endings import ENDINGS
 from runner.engine.executors import slurm, slurm_workers
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.outcome import StageRun
-from runner.engine.run import Run
 from runner.engine.schedule import nobody_watches, run_stages
 from runner.engine.stage import Resources
 from runner.engine.store import Store
 from tests.extras import skip_without
+from tests.runner.engine.executors import slurm_stages
+from tests.runner.engine.executors.slurm_stages import (
+    add_the_third_time,
+    be_preempted,
+    lose_the_host,
+    never_end,
+    run_out_of_time,
+)
 from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top
-from tests.runner.engine.test_executors import beat, chain, goes_silent, noted, result
+from tests.runner.engine.process_stages import noted
+from tests.runner.engine.test_executors import chain, goes_silent, result
 from tests.runner.sweeping import REPOSITORY, wait_until
 
 skip_without("submitit", extra="slurm")
@@ -44,49 +51,6 @@ def run(
     settings = settings or Slurm(Cluster.LOCAL)
     ended = run_stages(order, store, settings, n_workers, nobody_watches, None, folder)
     return {one.kind: one for one in ended}
-
-
-def nth_time(stage: Sum) -> int:
-    """Notes that the stage began; returns how often it did."""
-    calls = Path(stage.component.calls)  # type: ignore[union-attr]  # all have one here
-    with calls.open("a", encoding="utf-8") as file:
-        file.write(f"{stage.kind}\n")
-    return noted(calls).count(stage.kind)
-
-
-def add_the_third_time(stage: Sum, run: Run) -> int:
-    if nth_time(stage) < 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 3
-
-
-def never_end(stage: Sum, run: Run) -> int:
-    nth_time(stage)
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError("not reached")
-
-
-def end_the_job(stage: Sum, number: signal.Signals) -> int:
-    """The first time: by a signal to the process above the worker's."""
-    if nth_time(stage) == 1:
-        os.kill(os.getppid(), number)
-        time.sleep(60)
-    return 2
-
-
-def lose_the_host(stage: Sum, run: Run) -> int:
-    return end_the_job(stage, signal.SIGKILL)
-
-
-def be_preempted(stage: Sum, run: Run) -> int:
-    return end_the_job(stage, signal.SIGTERM)
-
-
-def run_out_of_time(stage: Sum, run: Run) -> int:
-    """As Slurm says it, a while before it ends the job: this stage may still end."""
-    nth_time(stage)
-    os.kill(os.getppid(), signal.SIGUSR2)
-    return 5
 
 
 def test_gives_the_same_results_and_leaves_nothing_but_logs(store: Store, tmp_path: Path) -> None:
@@ -125,16 +89,9 @@ def test_goes_on_when_workers_jobs_and_hosts_end(store: Store, tmp_path: Path) -
     assert log.is_file()
 
 
-def beat_in_a_job(folder: str) -> None:
-    """The main process of one worker; run by a test in a process of its own."""
-    order = [Left(Adder(calls=f"{folder}/beats"), compute=beat)]
-    with contextlib.suppress(KeyboardInterrupt):
-        run(order, Store(Path(folder) / "store"), Path(folder) / "sweep", Slurm(Cluster.LOCAL, silence_s=1.0))
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
 def test_workers_end_when_the_driver_is(number: signal.Signals, tmp_path: Path) -> None:
-    code = f"from {__name__} import beat_in_a_job; beat_in_a_job({str(tmp_path)!r})"
+    code = f"from {slurm_stages.__name__} import beat_in_a_job; beat_in_a_job({str(tmp_path)!r})"
     driver = subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY, start_new_session=True)
     beats = tmp_path / "beats"
     try:

@@ -1,0 +1,67 @@
+"""What stages do in jobs of Slurm. Apart from the tests, whose modules load far more than a worker needs."""
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+from runner.engine.executors.slurm import Cluster, Slurm
+from runner.engine.run import Run
+from runner.engine.schedule import nobody_watches, run_stages
+from runner.engine.store import Store
+from tests.runner.engine.fake_stages import Adder, Left, Sum
+from tests.runner.engine.process_stages import beat, noted
+
+
+def nth_time(stage: Sum) -> int:
+    """Notes that the stage began; returns how often it did."""
+    calls = Path(stage.component.calls)  # type: ignore[union-attr]  # all have one here
+    with calls.open("a", encoding="utf-8") as file:
+        file.write(f"{stage.kind}\n")
+    return noted(calls).count(stage.kind)
+
+
+def add_the_third_time(stage: Sum, run: Run) -> int:
+    if nth_time(stage) < 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 3
+
+
+def never_end(stage: Sum, run: Run) -> int:
+    nth_time(stage)
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("not reached")
+
+
+def end_the_job(stage: Sum, number: signal.Signals) -> int:
+    """The first time: by a signal to the process above the worker's."""
+    if nth_time(stage) == 1:
+        os.kill(os.getppid(), number)
+        time.sleep(60)
+    return 2
+
+
+def lose_the_host(stage: Sum, run: Run) -> int:
+    return end_the_job(stage, signal.SIGKILL)
+
+
+def be_preempted(stage: Sum, run: Run) -> int:
+    return end_the_job(stage, signal.SIGTERM)
+
+
+def run_out_of_time(stage: Sum, run: Run) -> int:
+    """As Slurm says it, a while before it ends the job: this stage may still end."""
+    nth_time(stage)
+    os.kill(os.getppid(), signal.SIGUSR2)
+    return 5
+
+
+def beat_in_a_job(folder: str) -> None:
+    """The main process of one worker; run by a test in a process of its own."""
+    order = [Left(Adder(calls=f"{folder}/beats"), compute=beat)]
+    with contextlib.suppress(KeyboardInterrupt):
+        settings = Slurm(Cluster.LOCAL, silence_s=1.0)
+        list(
+            run_stages(order, Store(Path(folder) / "store"), settings, 1, nobody_watches, None, Path(folder) / "sweep")
+        )

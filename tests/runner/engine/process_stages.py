@@ -1,0 +1,89 @@
+"""What stages do in worker processes. Apart from the tests, whose modules load far more than a worker needs."""
+
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+from runner.engine.executors import processes
+from runner.engine.executors.processes import Processes
+from runner.engine.run import Run
+from runner.engine.schedule import run_stages
+from runner.engine.store import Store
+from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, add
+
+
+def noted(calls: Path) -> list[str]:
+    return calls.read_text(encoding="utf-8").split() if calls.exists() else []
+
+
+def end_this_process(stage: Sum, run: Run) -> int:
+    """What the system does to a process that needs too much memory."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("not reached")
+
+
+def die_again(stage: Sum, run: Run) -> int:
+    add(stage, run)
+    return end_this_process(stage, run)
+
+
+def die_twice(stage: Sum, run: Run) -> int:
+    added = add(stage, run)
+    if noted(Path(stage.component.calls)).count(stage.kind) < 3:  # type: ignore[union-attr]  # all have one here
+        end_this_process(stage, run)
+    return added
+
+
+def add_in_a_while(stage: Sum, run: Run) -> int:
+    """So that the stages beside it end first."""
+    time.sleep(0.3)
+    return add(stage, run)
+
+
+def leave(stage: Sum, run: Run) -> int:
+    """As no component should."""
+    os._exit(3)
+
+
+def note_process(stage: Sum, run: Run) -> int:
+    with Path(stage.component.calls).open("a", encoding="utf-8") as file:  # type: ignore[union-attr]  # all have one here
+        file.write(f"{os.getpid()}\n")
+    return 0
+
+
+def search(stage: Sum, run: Run) -> int:
+    """A parallel loop of OpenMP's."""
+    import faiss
+
+    vectors = np.zeros((2000, 8), dtype=np.float32)
+    return len(faiss.knn(vectors[:200], vectors, 1)[0])
+
+
+def search_twice(folder: str) -> None:
+    """In this process, then in two workers; run by a test in a process of its own."""
+    first, *others = (kind(Adder(), compute=search) for kind in (Source, Left, Right))
+    for order, n_workers in ((first,), 1), (others, 2):
+        ended = run_stages(order, Store(Path(folder) / "store"), Processes(), n_workers)
+        assert not any(one.failed for one in ended)
+
+
+def beat(stage: Sum, run: Run) -> int:
+    """Goes on as if it asked a model, one request after the other."""
+    beats = Path(stage.component.calls)  # type: ignore[union-attr]  # all have one here
+    for _ in range(3000):
+        with beats.open("a", encoding="utf-8") as file:
+            file.write(f"{os.getpid()}\n")
+        time.sleep(0.01)
+    return 0
+
+
+def beat_for_ever(folder: str, method: str) -> None:
+    """The main process of two workers; run by a test in a process of its own."""
+    processes.fork_or_spawn = lambda: multiprocessing.get_context(method)
+    component = Adder(calls=f"{folder}/beats")
+    order = [Left(component, compute=beat), Right(component, compute=beat)]
+    list(run_stages(order, Store(Path(folder) / "store"), Processes(), 2))
