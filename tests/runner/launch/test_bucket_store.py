@@ -10,7 +10,8 @@ from runner.launch.request import check_jobs
 from runner.launch.sweep import EXIT_NOT_RUN, start_sweep
 from runner.results import read_cells
 from tests.buckets import Bucket
-from tests.runner.sweeping import FEW_METRICS, SWEEP_ID, run_small, small_job
+from tests.extras import skip_without
+from tests.runner.sweeping import FEW_METRICS, RANKING_ONLY, SWEEP_ID, run_small, small_job
 
 CELLS = [(*FEW_METRICS, f"chunk.size={size}", f"top_k={k}") for size in (64, 128) for k in (2, 4)]
 
@@ -50,6 +51,17 @@ def test_a_sweep_on_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
     counts = Counter(path for method, path in bucket.requests if "/entries/" in path)
     assert set(counts.values()) == {1}
     assert not [path for method, path in bucket.requests if method == "PUT" and "/entries/" in path]
+
+
+def test_jobs_that_make_all_of_it_in_a_bucket(tmp_path: Path, bucket: Bucket) -> None:
+    skip_without("submitit", extra="slurm")
+    cell = RANKING_ONLY
+    jobs = ("executor=slurm", "executor.cluster=local", f"run.store_dir={bucket.address('jobs')}")
+    for folder, overrides in (tmp_path / "folder", cell), (tmp_path / "jobs", (*cell, *jobs)):
+        assert run_small(folder, overrides) == 0
+    assert metrics(tmp_path / "jobs") == metrics(tmp_path / "folder")
+    kept = [path for method, path in bucket.requests if method == "PUT" and "/entries/" in path]
+    assert len(kept) == n_stages(tmp_path / "jobs") >= 5
 
 
 def test_a_bucket_that_goes_away_in_the_middle(
