@@ -15,6 +15,7 @@ from rich.table import Table
 
 from components.errors import ConfigError, MissingExtraError, StoreError
 from runner.display import make_console, say_error
+from runner.engine.executors.leftovers import left_probes
 from runner.engine.store import Entry, Store, is_bucket
 from runner.engine.store.blocks import damaged_blocks
 from runner.store import in_bucket
@@ -106,6 +107,7 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
 def _leftovers(store: Store, before: float, stage: str) -> list[Path]:
     kept_a_day = [*_files(store, "tmp"), *store.left_locks()]
     leftovers = [path for path in kept_a_day if _last_changed(path) < time.time() - _DAY_S]
+    leftovers += [probe for probe in left_probes(store) if probe not in leftovers]  # known to be nobody's at once
     # What was paid for goes only when it is named; what can be had again for a moment's work goes by age.
     for folder in ("replies",) if stage == "replies" else () if stage else ("workspaces", "pair_scores"):
         leftovers += [path for path in _files(store, folder) if _last_changed(path) <= before]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.acceptance import differences, users_packages
+from runner.engine.executors.leftovers import clear_probes, new_probe
 from runner.engine.executors.ray_cluster_worker import Probe, Whereabouts
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
@@ -72,8 +73,8 @@ class Acceptance:
 
     def __init__(self, stages: Iterable[AnyStage], store: Store) -> None:
         self.packages = users_packages(stages)
-        path = store.root / "tmp" / f"ray-{uuid.uuid4().hex}"
-        self.probe = None if store.is_cache else Probe(path, uuid.uuid4().hex)
+        path = new_probe(store)
+        self.probe = Probe(path, uuid.uuid4().hex) if path else None
         self._store = store
         self._versions = versions_of_results(self.packages)
 
@@ -82,6 +83,7 @@ class Acceptance:
         if self.probe is None:
             return
         with keeping("a file that its nodes look for", self._store.root):
+            clear_probes(self._store)
             self.probe.path.write_text(self.probe.content, encoding="utf-8")
 
     def close(self) -> None:

@@ -73,7 +73,6 @@ class Jobs:
 
         logging.getLogger("submitit").setLevel(logging.ERROR)  # it warns whenever Slurm keeps no accounts
         self._is_local = settings.cluster is Cluster.LOCAL
-        self._logs = logs
         self._squeue = Squeue()
         self._executor = submitit.AutoExecutor(folder=logs, cluster=settings.cluster.value)
         self._executor.update_parameters(**_parameters(settings))
@@ -102,12 +101,6 @@ class Jobs:
             raise ConfigError(f"executor: Slurm does not take the jobs: {said}") from error
         self._squeue.forget()
         return [Job(job, None if self._is_local else self._squeue) for job in submitted]
-
-    def clear(self) -> None:
-        """Removes what submitit left beside the logs: pickled work, and links to scripts."""
-        for pattern in ("*.pkl", ".submission_file_*"):
-            for path in self._logs.glob(pattern):
-                path.unlink(missing_ok=True)
 
 
 def _parameters(settings: Slurm) -> dict[str, object]:

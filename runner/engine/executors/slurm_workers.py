@@ -5,7 +5,6 @@ import pickle
 import shutil
 import signal
 import time
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from components.openai_server.gate import Gate
 from components.threads import n_cores
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.acceptance import users_packages
+from runner.engine.executors.leftovers import clear_logs, clear_probes, clear_queues, drivers_in, new_probe, new_queue
 from runner.engine.executors.protocol import Lost, Room, Stages, Workers
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_jobs import Job, Jobs, State
@@ -78,9 +78,13 @@ class SlurmWorkers(Workers):
         self._settings = settings
         self._work = pickle.dumps((dict(stages), store, gate))
         self._packages = users_packages(stages.values())
-        self._probe = None if store.is_cache else store.root / "tmp" / f"slurm-{uuid.uuid4().hex}"
-        self._folder = sweep_dir / f".slurm-{uuid.uuid4().hex}"
-        self._jobs = Jobs(settings, sweep_dir / "logs")
+        clear_probes(store)
+        self._probe = new_probe(store)
+        self._drivers = drivers_in(sweep_dir.parent)  # which see this process alive as long as they are here
+        clear_queues(sweep_dir.parent, self._drivers)
+        self._folder = new_queue(sweep_dir, self._drivers)
+        self._logs = sweep_dir / "logs"
+        self._jobs = Jobs(settings, self._logs)
         self._stages: dict[int, AnyStage] = {}
         self._workers: dict[str, _Worker] = {}
         self._ended_jobs: list[Job] = []
@@ -309,7 +313,7 @@ class SlurmWorkers(Workers):
             self._ended_jobs.clear()
             if self._probe:
                 self._probe.unlink(missing_ok=True)
-            self._jobs.clear()
+            clear_logs(self._logs)
             shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -15,6 +15,7 @@ import pytest
 from components.errors import ConfigError
 from runner.engine.endings import ENDINGS
 from runner.engine.executors import slurm, slurm_workers
+from runner.engine.executors.leftovers import clear_probes, clear_queues, drivers_in
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.outcome import StageRun
 from runner.engine.schedule import nobody_watches, run_stages
@@ -105,6 +106,14 @@ def test_workers_end_when_the_driver_is(number: signal.Signals, tmp_path: Path) 
         worker = int(noted(beats)[0])
         with pytest.raises(ProcessLookupError):
             os.kill(worker, 0)
+        if number is signal.SIGKILL:
+            assert len(list((tmp_path / "store" / "tmp").glob("probe-*"))) == 1
+            assert len(list((tmp_path / "sweep" / "logs").glob("*.pkl"))) == 1
+            clear_queues(tmp_path, drivers_in(tmp_path))
+            clear_probes(Store(tmp_path / "store"))
+        assert list((tmp_path / "store" / "tmp").iterdir()) == []
+        assert [path.name for path in (tmp_path / "sweep").iterdir()] == ["logs"]
+        assert {path.suffix for path in (tmp_path / "sweep" / "logs").iterdir()} <= {".out", ".err"}
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(driver.pid, signal.SIGKILL)

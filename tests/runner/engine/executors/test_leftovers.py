@@ -1,0 +1,72 @@
+"""What a sweep keeps in shared folders goes when its process was killed, and not before."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from runner.engine.executors.leftovers import clear_probes, clear_queues, drivers_in, new_probe, new_queue
+from runner.engine.store import Store
+from runner.store.__main__ import main as store_command
+
+REPOSITORY = Path(__file__).resolve().parents[4]
+SWEEPS = ("one", "two")
+
+
+def keep_some(folder: str) -> None:
+    """What a driver keeps for two sweeps; run by a test in a process of its own."""
+    results, store = Path(folder) / "results", Store(Path(folder) / "store")
+    drivers = drivers_in(results)
+    for sweep in SWEEPS:
+        (results / sweep / "logs").mkdir(parents=True)
+        new_queue(results / sweep, drivers).mkdir()
+        for name in ("1_submitted.pkl", "1_0_log.err"):
+            (results / sweep / "logs" / name).touch()
+    probe = new_probe(store)
+    assert probe is not None
+    probe.touch()
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+def kept(folder: Path) -> list[str]:
+    """Without signs of life, and without what tells names of one kind apart."""
+    places = [*(folder / "results").glob("*/*"), *(folder / "results").glob("*/logs/*"), *folder.glob("store/tmp/*")]
+    names = [path.relative_to(folder) for path in places if path.name != "logs"]
+    return sorted(str(name).partition("-")[0] for name in names if ".drivers" not in name.parts)
+
+
+ALL = [f"results/{sweep}/{name}" for sweep in SWEEPS for name in (".slurm", "logs/1_0_log.err", "logs/1_submitted.pkl")]
+
+
+def test_of_a_live_process_stays_and_of_a_killed_one_goes(tmp_path: Path) -> None:
+    results, store = tmp_path / "results", Store(tmp_path / "store")
+    prune = ["--store-dir", str(store.root), "prune"]
+    code = f"from {__name__} import keep_some; keep_some({str(tmp_path)!r})"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == "ready\n"
+        os.kill(driver.pid, signal.SIGSTOP)  # which is no end
+        clear_queues(results, drivers := drivers_in(results))
+        clear_probes(store)
+        assert store_command(prune) == 0
+        assert kept(tmp_path) == [*ALL, "store/tmp/probe"]
+        driver.kill()
+
+    assert store_command(prune) == 0
+    assert kept(tmp_path) == ALL
+    ours = new_queue(results / "two", drivers)
+    ours.mkdir()
+    clear_queues(results, drivers)
+    assert kept(tmp_path) == ["results/one/logs/1_0_log.err", *ALL[3:]], "pickles may be those of a live driver's jobs"
+    assert ours.is_dir()
+
+
+def test_of_nobody_known_is_left_alone(tmp_path: Path) -> None:
+    queue = tmp_path / "results" / "one" / ".slurm-0123"
+    queue.mkdir(parents=True)
+    clear_queues(tmp_path / "results", drivers_in(tmp_path / "results"))
+    assert queue.is_dir()
