@@ -1,12 +1,13 @@
-"""Answers that say that there is no answer: what metrics, prompts and forensics mean by one."""
+"""Answers that say that there is no answer: what metrics, prompts and forensics mean by one.
+
+A refusal of yesterday may be none after a change of what is below: gates of test sets that look for one get a new
+`version` with it.
+"""
 
 import re
 from functools import cache
 
 from components.text.containing import contains, form_to_search
-
-REFUSALS_VERSION = 1
-"""Raised with every change of what is below: a refusal of yesterday may be none today."""
 
 ABSTENTIONS = ("insufficient information", "信息不足")
 """What `prompt=english_abstain` and `prompt=chinese_abstain` tell models to write. A sign of nothing else: it counts

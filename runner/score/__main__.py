@@ -25,13 +25,6 @@ from runner.score.lines import Line, clusters_of_lines, read_lines
 from runner.score.names import Scorer, languages, metrics_by_name
 from runner.score.quest import QuestAnswers
 
-_QUEST = (
-    "quest_eval_precision",
-    "quest_eval_recall",
-    "quest_eval_precision_crud_compat",
-    "quest_eval_recall_crud_compat",
-)
-
 _EMPTY = "empty"
 
 
