@@ -6,7 +6,7 @@ from runner.engine.store.bucket.address import is_bucket
 from runner.engine.store.entries import Store
 
 
-def open_store(address: str, cache_dir: str = "results/cache", run_id: str = "") -> Store:
+def open_store(address: str, cache_dir: str, run_id: str = "") -> Store:
     """The store at an address: a folder, or a bucket (`s3://bucket/prefix`). `cache_dir` is a local folder from which
     one in a bucket is read.
 

@@ -192,4 +192,5 @@ def test_a_single_search_fuses_several_queries_and_leaves_one_as_it_is(
 
 @pytest.mark.parametrize("retriever", ["bm25", "dense"])
 def test_retrievers_of_one_search_have_a_fusion(retriever: str) -> None:
-    small_request(f"retriever={retriever}", "expander=combined", "llm=scripted")
+    request = small_request(f"retriever={retriever}", "expander=combined", "llm=scripted")
+    assert request.cell.retriever.fusion is not None

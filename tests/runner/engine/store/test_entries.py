@@ -329,11 +329,11 @@ class TestHandingOver:
 
     def test_an_address_of_neither_a_folder_nor_a_bucket_is_refused(self) -> None:
         with pytest.raises(ConfigError, match=r"run\.store_dir: got ftp://, wanted a folder, or a bucket"):
-            open_store("ftp://there/store")
+            open_store("ftp://there/store", "cache")
 
     def test_a_folder_stays_where_it_is(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        store = open_store("store", run_id="this run")
+        store = open_store("store", "cache", "this run")
         monkeypatch.chdir("/")
         assert write(store).folder.is_relative_to(tmp_path)
 
