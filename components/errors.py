@@ -34,17 +34,22 @@ class ConfigError(RagGridError):
 
 
 def _equal_ones_once(mistakes: Sequence[str]) -> list[str]:
-    """The same mistake in several places ("judge.scores.accuracy.llm.model: ...") with the number of the others."""
+    """The same mistake in several places ("judge.scores.accuracy.llm.model: ...") with the number of the others. A
+    group and where it is used ("vector_index: ...", "retriever.vector_index: ...") are one place: it is chosen once.
+    """
     places: dict[tuple[str, str], list[str]] = {}
     for mistake in mistakes:
         path, _, text = mistake.partition(": ")
         is_path = " " not in path
         places.setdefault((path.rpartition(".")[2], text) if is_path else ("", mistake), []).append(path)
     return [
-        (f"{paths[0]}: {text}" if field else text)
-        + (f" (and {len(paths) - 1} more {'places' if paths[2:] else 'place'} alike)" if paths[1:] else "")
+        (f"{paths[0]}: {text}" if field else text) + (_further(paths[1:]) if paths[0] != field else "")
         for (field, text), paths in places.items()
     ]
+
+
+def _further(places: Sequence[str]) -> str:
+    return f" (and {len(places)} more {'places' if places[1:] else 'place'} alike)" if places else ""
 
 
 class DataError(RagGridError):

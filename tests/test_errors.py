@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from components import errors
-from components.errors import MissingExtraError, install_command
+from components.errors import ConfigError, MissingExtraError, install_command
 
 ROOT = Path(errors.__file__).resolve().parents[1]
 
@@ -36,3 +36,17 @@ class TestInstallCommand:
             "training needs the packages 'torch', 'peft', which are not installed. Install them with"
         )
         assert said.count("pip install") == 1
+
+
+class TestEqualMistakes:
+    """Of one configuration, in several places."""
+
+    def test_are_said_once_with_the_number_of_the_others(self) -> None:
+        said = str(
+            ConfigError(["llm.model: is empty", "judge.llm.model: is empty", "judge.scores.f.llm.model: is empty"])
+        )
+        assert said == "1 mistake in the configuration:\n  - llm.model: is empty (and 2 more places alike)"
+
+    def test_of_a_group_and_of_where_it_is_used_are_one(self) -> None:
+        said = str(ConfigError(["vector_index: needs a package", "retriever.vector_index: needs a package"]))
+        assert said == "1 mistake in the configuration:\n  - vector_index: needs a package"

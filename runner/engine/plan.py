@@ -15,7 +15,8 @@ from runner.engine.store import Store
 @dataclass(frozen=True)
 class KindCount:
     """Stages of one kind: how many are asked for, how many are distinct, how many of these are kept, how many are to be
-    run (what lies behind a kept result is not). `title` is the kind for users.
+    run (what lies behind a kept result is not). `n_just_made` of those kept are not from before: the plan needed them,
+    such as the data set. `title` is the kind for users.
     """
 
     kind: str
@@ -24,6 +25,7 @@ class KindCount:
     n_unique: int
     n_kept: int
     n_to_run: int
+    n_just_made: int
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,11 @@ def make_plan(wanted: Sequence[tuple[AnyStage, int]], store: Store) -> Plan:
             turns.setdefault(stage.key, turn)
             asked[stage.kind] += n_cells
     kept = {key for key, stage in stages.items() if store.is_kept(stage.kind, key)}
+    just_made = {key for key in kept if store.has_made(stages[key].kind, key)}
     needed = _needed([last for last, _ in wanted], kept)
     levels = _levels(stages.values())
     return Plan(
-        _kind_counts(stages, asked, kept, needed, levels),
+        _kind_counts(stages, asked, kept, just_made, needed, levels),
         request_counts(needed, kept, store),
         tuple(_ordered(needed, turns, levels)),
     )
@@ -75,6 +78,7 @@ def _kind_counts(
     stages: Mapping[str, AnyStage],
     asked: Mapping[str, int],
     kept: set[str],
+    just_made: set[str],
     needed: Mapping[str, AnyStage],
     levels: Mapping[str, int],
 ) -> tuple[KindCount, ...]:
@@ -91,6 +95,7 @@ def _kind_counts(
             len(of_kind[kind]),
             sum(key in kept for key in of_kind[kind]),
             sum(key in needed for key in of_kind[kind]),
+            sum(key in just_made for key in of_kind[kind]),
         )
         for kind in flow
     )

@@ -194,7 +194,8 @@ def _stage_facts(cell: PlannedCell, runs: Mapping[str, StageRun], store: Store) 
         if entry := store.find(stage.kind, stage.key):
             seconds[stage.kind] = seconds.get(stage.kind, 0.0) + entry.manifest.seconds
             of_work[stage.work] += entry.manifest.seconds
-            reused[stage.kind] = reused.get(stage.kind, True) and (run is None or run.reused)
+            is_reused = run.reused if run else not store.has_made(stage.kind, stage.key)  # the plan makes some
+            reused[stage.kind] = reused.get(stage.kind, True) and is_reused
             for package, version in entry.manifest.made_with.items():
                 versions.setdefault(package, {})[version] = None
     return {

@@ -41,10 +41,12 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
         console.print(line, markup=False)
     for line in misfits(cells):
         console.print(line, style="yellow", markup=False)
-    n_stages, n_kept = sum(kind.n_unique for kind in kinds), sum(kind.n_kept for kind in kinds)
+    n_stages, n_just_made = sum(kind.n_unique for kind in kinds), sum(kind.n_just_made for kind in kinds)
+    n_before = sum(kind.n_kept for kind in kinds) - n_just_made
+    made = f", {n_just_made:,} made for this plan" if n_just_made else ""
     console.print(
         f"[bold]Plan[/]: {_count(len(cells), 'cell')}{same}, {_requests(sweep.plan)}\n"
-        f"      {_count(n_stages, 'stage')}, {n_kept:,} of them kept from before"
+        f"      {_count(n_stages, 'stage')}, {n_before:,} of them kept from before{made}"
     )
     if by_stage:
         console.print(_stages(kinds))

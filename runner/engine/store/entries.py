@@ -115,6 +115,11 @@ class Store:
             return True
         return (kind, key) in self._partial and self._find_partial(kind, key) is not None
 
+    def has_made(self, kind: str, key: str) -> bool:
+        """Whether this process has made the result of this key, and not found it."""
+        found = self._found.get((kind, key))
+        return found is not None and found.is_new
+
     def _current(self, folder: Path) -> Entry | None:
         """The result that belongs in a folder, fetched if it is elsewhere."""
         entry = self._entry(folder)

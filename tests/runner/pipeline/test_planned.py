@@ -24,7 +24,8 @@ def grid(**axes: str) -> list[tuple[str, ...]]:
 class TestCounts:
     def test_a_grid_asks_for_much_and_needs_little(self, tmp_path: Path) -> None:
         cells = grid(llm="scripted", chunk__size="64,128", retriever="bm25,hybrid", top_k="2,4,6")
-        found = counts(plan_small(tmp_path, *cells))
+        plan = plan_small(tmp_path, *cells)
+        found = counts(plan)
         assert found["block_terms"] == (12, 1, 0)
         assert found["segments"] == (12, 1, 0)
         assert found["query_vectors"] == (6, 1, 0)
@@ -36,13 +37,14 @@ class TestCounts:
         assert found["prompts"] == (12, 12, 0)
         assert found["answers"] == (12, 12, 0)
         assert found["data"] == (12, 1, 1), "it is loaded for the plan"
+        assert {kind.kind for kind in plan.plan.kinds if kind.n_just_made} == {"data", "partition"}
         assert "reranked_hits" not in found
 
     def test_what_is_kept_is_counted_and_not_to_be_done(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, ("metrics=retrieval", "llm=scripted")) == 0
         same = plan_small(tmp_path, ("metrics=retrieval", "llm=scripted")).plan
         assert (same.order, same.n_requests) == ((), 0)
-        assert all((kind.n_kept, kind.n_to_run) == (kind.n_unique, 0) for kind in same.kinds)
+        assert all((kind.n_kept, kind.n_to_run, kind.n_just_made) == (kind.n_unique, 0, 0) for kind in same.kinds)
         more = plan_small(tmp_path, *grid(metrics="retrieval", llm="scripted", top_k="5,6"))
         assert counts(more)["context"] == (2, 2, 1)
         assert {stage.kind for stage in more.plan.order} == {
