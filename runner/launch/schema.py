@@ -69,7 +69,7 @@ class CellBuilder:
         values = builder.field_values(Cell, config, "")
         mistakes = [
             *builder.mistakes,
-            *combination_mistakes(*map(values.get, _TAKEN_TOGETHER)),
+            *combination_mistakes(**{name: values.get(name) for name in _TAKEN_TOGETHER}),
         ]
         if mistakes:
             raise ConfigError(list(dict.fromkeys(mistakes)))

@@ -14,7 +14,7 @@ from components.json_value import Json
 from runner.engine.linking import link_or_copy
 from runner.engine.store.claims import Claims
 from runner.engine.store.entry import Entry
-from runner.engine.store.files import Part, Payload, checksum, file_name, keeping, mapped_file, sync, write_part
+from runner.engine.store.files import Part, checksum, file_name, keeping, mapped_file, sync, write_part
 from runner.engine.store.key_locks import leased, left_locks
 from runner.engine.store.leases import Leases
 from runner.engine.store.manifests import MANIFEST, Manifest, Manifests, write_manifest
@@ -164,7 +164,7 @@ class Store:
         self,
         kind: str,
         key: str,
-        payload: Payload,
+        payload: Mapping[str, Part],
         *,
         seconds: float,
         made_from: Json,

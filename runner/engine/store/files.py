@@ -5,7 +5,7 @@ import hashlib
 import json
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,6 @@ Part = Any
 """A NumPy array, a PyArrow table (or a RecordBatchReader, for one that is written piece by piece), bytes (the name has
 the file's ending), or a JSON value.
 """
-
-Payload = Mapping[str, Part]
-"""The named parts of a result."""
 
 
 def file_name(name: str, value: Part) -> str:
