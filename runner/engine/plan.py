@@ -1,4 +1,4 @@
-"""The plan of a sweep: the union of its graphs, what of it is in the store, the order of the rest, and what it asks."""
+"""The plan of a sweep: the union of its graphs, what of it is in the store, and the order of the rest."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

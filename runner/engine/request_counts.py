@@ -88,8 +88,10 @@ class _ReadingAhead(_CountingRun):
 
 
 def request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store) -> tuple[RequestCount, ...]:
-    """Where all inputs of a stage are kept, or are made at once, its prompts are made and held against the kept
-    replies: equal requests of several stages count once.
+    """Of the stages that are to be run, by key; `kept` are the keys of results that are there.
+
+    Where all inputs of a stage are kept, or are made at once, its prompts are made and held against the kept replies:
+    equal requests of several stages count once.
     """
     exact: dict[str, _Missing] = defaultdict(dict)
     estimated: Counter[str] = Counter()

@@ -33,7 +33,7 @@ from runner.pipeline.step_reports import StepReport
 
 @dataclass(frozen=True)
 class Retrieved(StageGroup):
-    """What was found, for the table of samples."""
+    """What was found, for the table of samples, and what is counted and told of it."""
 
     queries: tuple[Stage[Queries], ...]
     corpus: Stage[Documents]
