@@ -69,12 +69,14 @@ class Store:
         if not path.exists():
             temporary = self.root / "tmp" / uuid.uuid4().hex
             temporary.write_text(json.dumps({"format": FORMAT}))
+            sync(temporary)
             temporary.replace(path)
         try:
             found = json.loads(path.read_text())["format"]
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(
-                f"{path}: not a store's description; remove the folder or choose another run.store_dir"
+                f"{path}: not a store's description; choose another run.store_dir or, if the folder is a store of "
+                f"which this file alone was damaged, write {json.dumps({'format': FORMAT})} into it"
             ) from error
         if found != FORMAT:
             raise StoreError(

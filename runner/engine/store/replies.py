@@ -206,11 +206,17 @@ def as_read(reply: Answer) -> Answer:
 
 
 def merged_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Those of several files for one: each reply once, nothing that was cut off or damaged."""
-    seen: set[str] = set()
+    """Those of several files for one: each reply once, nothing that was cut off or damaged. What another version of the
+    project wrote, and this one cannot read, was paid for too.
+    """
+    seen: set[str | bytes] = set()
     for line in lines:
-        if line.endswith(b"\n") and (reply := _reply(line)) and reply.request_id not in seen:
-            seen.add(reply.request_id)
+        if not line.endswith(b"\n"):
+            continue
+        reply = _reply(line)
+        name = reply.request_id if reply else line if _body(line) else None
+        if name is not None and name not in seen:
+            seen.add(name)
             yield line
 
 
@@ -228,16 +234,17 @@ def _line(answer: Answer) -> bytes:
     return _CHECKSUM % crc32(body) + body
 
 
+def _body(line: bytes) -> bytes | None:
+    """The JSON behind a checksum that it matches; None for a line without one, or that was cut off or damaged."""
+    head, body = line[:_N_CHECKSUM], line[_N_CHECKSUM:].rstrip(b"\n")
+    return b"{" + body if body and head == _CHECKSUM % crc32(body) else None
+
+
 def _reply(line: bytes) -> Answer | None:
     """What a line holds; None for one that is cut off or damaged. One without a checksum is older than these."""
-    body = line.rstrip(b"\n")
-    if body.startswith(_CHECKSUM[:11]):
-        head, body = body[:_N_CHECKSUM], body[_N_CHECKSUM:]
-        if head != _CHECKSUM % crc32(body):
-            return None
-        body = b"{" + body
+    body = _body(line) if line.startswith(_CHECKSUM[:11]) else line
     try:
-        raw = json.loads(body)
+        raw = json.loads(body or b"")
         reply = Answer(**{**raw, "state": AnswerState(raw["state"])})
     except (ValueError, KeyError, TypeError):
         return None

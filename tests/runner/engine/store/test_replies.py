@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
+from zlib import crc32
 
 import pytest
 
@@ -283,6 +284,17 @@ class TestMerging:
         assert self.kinds(folder) == {"alive.jsonl": 1, "merged": 1, "ended": 4}
         for reader in (alive, opened(folder / "reader.jsonl")):
             assert reader.get_all([*written, "x"]) == {**written, "x": answer("x")}
+
+    def test_keeps_what_another_version_of_the_project_wrote_and_nothing_damaged(self, folder: Path) -> None:
+        """It was paid for, though only that version can read it."""
+        body = b'"request_id": "newer", "state": "ok", "text": "so", "of_a_later_version": 1}'
+        newer = b'{"crc32": "%08x", %s\n' % (crc32(body), body)
+        folder.mkdir()
+        (folder / "ended-30.jsonl").write_bytes(newer + newer.replace(b"so", b"no") + newer[:-20])
+        (folder / "ended-31.jsonl").write_bytes(newer)
+        self.write(folder, range(20))
+        (merged,) = folder.glob("merged-*")
+        assert [line for line in merged.read_bytes().splitlines(keepends=True) if b'"newer"' in line] == [newer]
 
     def test_copies_no_large_file_for_a_few_more_replies(self, folder: Path) -> None:
         opened(folder / "ended-00.jsonl").add("large", answer("large", "x" * 100_000))
