@@ -144,7 +144,10 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("ls", help="what is kept, by stage")
     verify = commands.add_parser("verify", help="compare every file with its checksum; exit code 1 if one is damaged")
     verify.add_argument("--delete", action="store_true", help="remove damaged results")
-    prune = commands.add_parser("prune", help="remove results by age or stage, old journals, and what killed runs left")
+    prune = commands.add_parser(
+        "prune",
+        help="remove results by age or stage and what killed runs left; merge small objects of replies in a bucket",
+    )
     prune.add_argument("--older-than-days", type=float, default=30.0, help="default: %(default)s; 0 for all")
     prune.add_argument(
         "--stage", default="", help="only results of this stage, e.g. vectors, or replies: what models answered"

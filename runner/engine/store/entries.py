@@ -72,8 +72,8 @@ class Store:
             sync(temporary)
             temporary.replace(path)
         try:
-            found = json.loads(path.read_text())["format"]
-        except (ValueError, KeyError, TypeError) as error:
+            found = int(json.loads(path.read_text())["format"])
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise StoreError(
                 f"{path}: not a store's description; choose another run.store_dir or, if the folder is a store of "
                 f"which this file alone was damaged, write {json.dumps({'format': FORMAT})} into it"
@@ -81,7 +81,7 @@ class Store:
         if found != FORMAT:
             raise StoreError(
                 f"{path}: the store has format {found}, this version reads format {FORMAT}. "
-                f"{'Upgrade rag-grid' if found > FORMAT else 'Remove the folder'}, or choose another run.store_dir"
+                f"{'Upgrade rag-grid, or choose' if found > FORMAT else 'Choose'} another run.store_dir"
             )
 
     def folder(self, kind: str, key: str, *, partial: bool = False) -> Path:

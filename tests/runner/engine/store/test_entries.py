@@ -477,7 +477,7 @@ class TestPartialResults:
 
 
 class TestFormat:
-    @pytest.mark.parametrize("text", ["", "{}", "[1]", "3"])
+    @pytest.mark.parametrize("text", ["", "{}", "[1]", "3", '{"format": "x"}', '{"format": Infinity}'])
     def test_another_file_is_no_description(self, store: Store, text: str) -> None:
         (store.root / "store.json").write_text(text)
         with pytest.raises(StoreError, match="not a store's description") as raised:
