@@ -139,7 +139,7 @@ def sweep(make_once: MakeOnce) -> Path:
 
     def fill(folder: Path) -> None:
         axes = ["-m", "retriever=bm25,hybrid", "chunk.size=64,128"]
-        few = ["dataset.limit=60", "tracking=none", "run.workers=1", "hydra.sweep.dir=results/SWEEP", *SMALL]
+        few = ["dataset.limit=30", "tracking=none", "run.workers=1", "hydra.sweep.dir=results/SWEEP", *SMALL]
         done = run(["runner", *axes, *few], folder)
         assert done.returncode == 0, done.stderr
 
@@ -311,7 +311,7 @@ def test_rankings_for_other_tools(sweep: Path, tmp_path: Path) -> None:
     words = [str(tmp_path / word) if word == "run.txt" else word for word in arguments]
     done = run(["runner.export_rankings", *words], sweep)
     assert done.returncode == 0, done.stderr
-    assert len({line.split()[0] for line in (tmp_path / "run.txt").read_text("utf-8").splitlines()}) == 60
+    assert len({line.split()[0] for line in (tmp_path / "run.txt").read_text("utf-8").splitlines()}) == 30
 
 
 def test_the_winner_is_exported_and_answers(sweep: Path) -> None:
@@ -325,7 +325,7 @@ def test_the_winner_is_exported_and_answers(sweep: Path) -> None:
     assert "/tmp" not in model
     check, question = (shlex.split(command)[1:] for command in commands(*PAGES[1:]) if command.startswith(EXPORTED))
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    for words, wanted in ((check, "60 of 60 answers equal, 60 of 60 rankings equal ("), (question, "[1] ")):
+    for words, wanted in ((check, "30 of 30 answers equal, 30 of 30 rankings equal ("), (question, "[1] ")):
         command = [sys.executable, *words]
         told = subprocess.run(command, cwd=sweep, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S)
         assert told.returncode == 0, told.stderr + told.stdout

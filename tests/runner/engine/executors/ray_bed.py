@@ -57,7 +57,7 @@ class Bed:
         """Starts a node and returns when it is up; the first one must be the head."""
         self._lay_cables()
         options = [f"--node-ip-address={self._host(name)}", f"--num-cpus={n_cores}", "--object-store-memory=80000000"]
-        role = [f"--address={self.address}"]
+        role = [f"--address={self.address}", "--include-log-monitor=false"]  # no worker there prints anything
         if name == _HEAD:
             role = ["--head", f"--port={_PORT}", "--include-dashboard=false", f"--temp-dir={self.logs}"]
         ray = Path(sys.executable).with_name("ray")
