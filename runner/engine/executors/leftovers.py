@@ -35,9 +35,12 @@ def new_probe(store: Store) -> Path | None:
 
 def clear_queues(results_dir: Path, drivers: Writers) -> None:
     """Removes the queues of those that were killed, and what submitit kept beside the logs for their jobs. A job that
-    has not begun will say there that it finds nothing to do.
+    has not begun will say there that it finds nothing to do. Folders that lie elsewhere, and are only linked to, stay
+    as they are: who works in them gives his sign of life there.
     """
     for sweep_dir, queues in groupby(sorted(results_dir.glob(f"*/{_QUEUE}*")), lambda queue: queue.parent):
+        if sweep_dir.is_symlink():
+            continue
         there = list(queues)
         left = _left(there, _QUEUE, drivers)
         if left == there:
@@ -71,4 +74,4 @@ def _named(prefix: str, writers: Writers) -> str:
 
 def _left(paths: Iterable[Path], prefix: str, writers: Writers) -> list[Path]:
     owners = {path: path.name.removeprefix(prefix).rpartition(".")[0] for path in paths}
-    return [path for path, owner in owners.items() if owner and writers.is_gone(owner)]
+    return [path for path, owner in owners.items() if owner and writers.has_ended(owner)]

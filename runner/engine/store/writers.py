@@ -53,6 +53,15 @@ class Writers:
 
     def is_gone(self, name: str) -> bool:
         """Whether a process has ended, or was not seen alive for a lease while others looked. Raises OSError."""
+        return self._is_gone(name, if_stopped=True)
+
+    def has_ended(self, name: str) -> bool:
+        """As `is_gone`, but of a process of this host that was only stopped (Ctrl-Z) False: it may go on at any time.
+        Raises OSError.
+        """
+        return self._is_gone(name, if_stopped=False)
+
+    def _is_gone(self, name: str, *, if_stopped: bool) -> bool:
         if heartbeat.is_own(name):
             return False
         path = self._folder / name
@@ -61,8 +70,10 @@ class Writers:
         except FileNotFoundError:
             return True
         try:
-            has_ended = os.read(file, 256) == kernel() and locked(file, shared=True)
-            return has_ended or self.is_silent(path, os.fstat(file).st_mtime_ns)
+            is_here = os.read(file, 256) == kernel()
+            if is_here and locked(file, shared=True):
+                return True
+            return (if_stopped or not is_here) and self.is_silent(path, os.fstat(file).st_mtime_ns)
         finally:
             os.close(file)
 
@@ -81,5 +92,5 @@ class Writers:
         """Removes the files of those that have ended."""
         with suppress(FileNotFoundError):
             for path in self._folder.iterdir():
-                if self.is_gone(path.name):
+                if self.has_ended(path.name):
                     path.unlink(missing_ok=True)

@@ -26,9 +26,9 @@ def mergeable(listed: Sequence[Listed]) -> list[list[Listed]]:
     if len(small) <= _MERGED_FROM:
         return []
     groups: list[list[Listed]] = []
-    n_bytes = _LARGEST
+    n_bytes = 0
     for each in sorted(small, key=lambda each: (each.modified, each.path)):
-        if n_bytes + each.n_bytes > _LARGEST:
+        if not groups or n_bytes + each.n_bytes > _LARGEST:
             groups.append([])
             n_bytes = 0
         groups[-1].append(each)

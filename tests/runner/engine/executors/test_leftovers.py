@@ -12,6 +12,7 @@ from runner.store.__main__ import main as store_command
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 SWEEPS = ("one", "two")
+LONG_AGO = 1_700_000_000
 
 
 def keep_some(folder: str) -> None:
@@ -49,7 +50,9 @@ def test_of_a_live_process_stays_and_of_a_killed_one_goes(tmp_path: Path) -> Non
     with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
         assert driver.stdout is not None
         assert driver.stdout.readline() == "ready\n"
-        os.kill(driver.pid, signal.SIGSTOP)  # which is no end
+        os.kill(driver.pid, signal.SIGSTOP)  # which is no end, however long it lasts
+        for sign in (*results.glob(".drivers/*"), *store.root.glob("writers/*")):
+            os.utime(sign, (LONG_AGO, LONG_AGO))
         clear_queues(results, drivers := drivers_in(results))
         clear_probes(store)
         assert store_command(prune) == 0
@@ -63,6 +66,18 @@ def test_of_a_live_process_stays_and_of_a_killed_one_goes(tmp_path: Path) -> Non
     clear_queues(results, drivers)
     assert kept(tmp_path) == ["results/one/logs/1_0_log.err", *ALL[3:]], "pickles may be those of a live driver's jobs"
     assert ours.is_dir()
+
+
+def test_of_sweeps_that_lie_elsewhere_is_left_alone(tmp_path: Path) -> None:
+    """Their drivers give their signs of life there."""
+    queue = new_queue(tmp_path / "elsewhere" / "one", drivers := drivers_in(tmp_path / "elsewhere"))
+    queue.mkdir(parents=True)
+    (drivers.own_path.with_name("killed-1-abc")).touch()
+    left = queue.rename(queue.with_name(".slurm-killed-1-abc.0123"))
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "one").symlink_to(queue.parent, target_is_directory=True)
+    clear_queues(tmp_path / "results", drivers_in(tmp_path / "results"))
+    assert left.is_dir()
 
 
 def test_of_nobody_known_is_left_alone(tmp_path: Path) -> None:

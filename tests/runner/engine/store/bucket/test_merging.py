@@ -68,6 +68,10 @@ class TestWhatIsWorthIt:
         many = [listed(10, number) for number in range(17)]
         assert mergeable(many[::-1]) == [many]
 
+    def test_empty_ones_that_a_killed_merge_left_are_the_first(self) -> None:
+        many = [listed(0), *(listed(10, number) for number in range(1, 17))]
+        assert mergeable(many) == [many]
+
     def test_large_ones_stay_and_none_becomes_too_large(self) -> None:
         many = [*(listed(MIB, number) for number in range(40)), *(listed(9 * MIB, number) for number in range(40, 60))]
         assert [len(group) for group in mergeable(many)] == [16, 16, 8]
