@@ -46,6 +46,9 @@ def _end_at_once_from_now_on() -> None:
     """Who presses Ctrl-C again while the interpreter ends, and waits for threads perhaps, need not wait for that."""
     with suppress(OSError):
         sys.stdout.flush()
+    # Python remembers an interrupt within code that is made from a text, as that of dataclasses is, until the next such
+    # code, and would end by the signal though it was caught.
+    exec("")  # noqa: S102
     _set_handlers(lambda *_: os._exit(_INTERRUPTED))
 
 
