@@ -9,6 +9,7 @@ that what a killed one left is told from what a live one needs, on whatever host
 import shutil
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def clear_logs(logs: Path) -> None:
     """Removes what submitit keeps beside the logs of a sweep: pickled work, and links to scripts."""
     for pattern in ("*.pkl", ".submission_file_*"):
         for path in logs.glob(pattern):
-            path.unlink(missing_ok=True)
+            _remove(path)
 
 
 def left_probes(store: Store) -> list[Path]:
@@ -65,7 +66,12 @@ def left_probes(store: Store) -> list[Path]:
 def clear_probes(store: Store) -> None:
     """Removes those of processes that were killed."""
     for probe in left_probes(store):
-        probe.unlink(missing_ok=True)
+        _remove(probe)
+
+
+def _remove(path: Path) -> None:
+    with suppress(FileNotFoundError, PermissionError):  # others may be doing so; another user's stays for him
+        path.unlink()
 
 
 def _named(prefix: str, writers: Writers) -> str:

@@ -8,6 +8,7 @@ import atexit
 import os
 import platform
 import re
+import stat
 import sys
 import threading
 import uuid
@@ -63,7 +64,10 @@ class Heartbeat:
     def _begin(self, folder: Path, interval_s: float) -> _Sign:
         for unused in [other for other, sign in self._signs.items() if not sign.users]:
             self._signs.pop(unused).end()
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            with suppress(PermissionError):  # another user was faster, and does the same
+                folder.chmod(stat.S_IMODE(folder.parent.stat().st_mode))  # whoever may write beside it may give signs
         self._signs[folder] = _begun(folder / _new_name())
         if self._thread is None or interval_s < self._interval_s:
             self._rest()

@@ -93,4 +93,5 @@ class Writers:
         with suppress(FileNotFoundError):
             for path in self._folder.iterdir():
                 if self.has_ended(path.name):
-                    path.unlink(missing_ok=True)
+                    with suppress(PermissionError):  # another user's
+                        path.unlink(missing_ok=True)

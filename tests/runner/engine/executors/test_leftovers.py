@@ -1,13 +1,18 @@
 """What a sweep keeps in shared folders goes when its process was killed, and not before."""
 
+import errno
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from runner.engine.executors.leftovers import clear_probes, clear_queues, drivers_in, new_probe, new_queue
 from runner.engine.store import Store
+from runner.engine.store.heartbeat import kernel
 from runner.store.__main__ import main as store_command
 
 REPOSITORY = Path(__file__).resolve().parents[4]
@@ -66,6 +71,26 @@ def test_of_a_live_process_stays_and_of_a_killed_one_goes(tmp_path: Path) -> Non
     clear_queues(results, drivers)
     assert kept(tmp_path) == ["results/one/logs/1_0_log.err", *ALL[3:]], "pickles may be those of a live driver's jobs"
     assert ours.is_dir()
+
+
+def test_of_other_users_are_left_to_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *, missing_ok: bool = False) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    results, drivers = tmp_path / "results", drivers_in(tmp_path / "results")
+    (results / "one" / "logs").mkdir(parents=True)
+    results.chmod(0o1777)  # as where several users have their results side by side
+    pickled = results / "one" / "logs" / "1_submitted.pkl"
+    pickled.touch()
+    (results / "one" / ".slurm-killed-1-abc.0123").mkdir()
+    assert stat.S_IMODE(drivers.own_path.parent.stat().st_mode) == 0o1777
+    sign = drivers.own_path.with_name("killed-1-abc")
+    sign.write_bytes(kernel())  # which nobody holds
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", refuse)
+        clear_queues(results, drivers)
+    assert pickled.exists()
+    assert sign.exists()
 
 
 def test_of_sweeps_that_lie_elsewhere_is_left_alone(tmp_path: Path) -> None:
