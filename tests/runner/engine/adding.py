@@ -30,7 +30,9 @@ class Number(Stage[int]):
 
 @dataclass(frozen=True, eq=False)
 class Timed(Stage[int]):
-    """Takes a while, and writes down from when to when it ran."""
+    """Takes a while, and writes down from when to when it ran. Waits until `n_beside` others of its kind have begun, at
+    most for ten seconds.
+    """
 
     kind: ClassVar[str] = "timed"
     version: ClassVar[int] = 1
@@ -38,9 +40,13 @@ class Timed(Stage[int]):
 
     number: int
     notes: str = runtime_only("", "a folder for notes changes no number")
+    n_beside: int = runtime_only(0, "waiting changes no number")
 
     def make(self, run: Run) -> int:
         started = time.monotonic()
+        (Path(self.notes) / f"{self.kind}_{self.number}").touch()
+        while len(list(Path(self.notes).glob(f"{self.kind}_*"))) <= self.n_beside and time.monotonic() < started + 10:
+            time.sleep(0.01)
         time.sleep(0.15)
         (Path(self.notes) / f"{self.kind}-{self.number}").write_text(f"{started} {time.monotonic()}")
         return self.number

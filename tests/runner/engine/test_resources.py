@@ -44,7 +44,7 @@ def test_no_more_workers_than_stages_and_more_than_cores_are_told_once(
 def test_a_stage_that_wants_more_cores_than_there_are_workers_runs_alone(tmp_path: Path, n_workers: int) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
-    stages = [Timed(n, str(notes)) for n in range(4)] + [Greedy(n, str(notes)) for n in range(2)]
+    stages = [Timed(n, str(notes), n_beside=1) for n in range(4)] + [Greedy(n, str(notes)) for n in range(2)]
     store = Store(tmp_path / "store")
     order = make_plan([(stage, 1) for stage in stages], store).order
     runs = list(run_stages(order, store, Processes(), n_workers))
