@@ -53,16 +53,18 @@ def test_of_a_live_process_stays_and_of_a_killed_one_goes(tmp_path: Path) -> Non
     code = f"from {__name__} import keep_some; keep_some({str(tmp_path)!r})"
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
-        assert driver.stdout is not None
-        assert driver.stdout.readline() == "ready\n"
-        os.kill(driver.pid, signal.SIGSTOP)  # which is no end, however long it lasts
-        for sign in (*results.glob(".drivers/*"), *store.root.glob("writers/*")):
-            os.utime(sign, (LONG_AGO, LONG_AGO))
-        clear_queues(results, drivers := drivers_in(results))
-        clear_probes(store)
-        assert store_command(prune) == 0
-        assert kept(tmp_path) == [*ALL, "store/tmp/probe"]
-        driver.kill()
+        try:
+            assert driver.stdout is not None
+            assert driver.stdout.readline() == "ready\n"
+            os.kill(driver.pid, signal.SIGSTOP)  # which is no end, however long it lasts
+            for sign in (*results.glob(".drivers/*"), *store.root.glob("writers/*")):
+                os.utime(sign, (LONG_AGO, LONG_AGO))
+            clear_queues(results, drivers := drivers_in(results))
+            clear_probes(store)
+            assert store_command(prune) == 0
+            assert kept(tmp_path) == [*ALL, "store/tmp/probe"]
+        finally:
+            driver.kill()
 
     assert store_command(prune) == 0
     assert kept(tmp_path) == ALL
