@@ -28,6 +28,15 @@ _IN_THE_WAY = frozenset({errno.ENOTEMPTY, errno.EEXIST})
 """What systems say of a rename to where a folder is."""
 
 
+def check_format(found: int, place: object) -> None:
+    """Raises StoreError for a format that this version does not read, of the store that is described at `place`."""
+    if found != FORMAT:
+        raise StoreError(
+            f"{place}: the store has format {found}, this version reads format {FORMAT}. "
+            f"{'Upgrade rag-grid, or choose' if found > FORMAT else 'Choose'} another run.store_dir"
+        )
+
+
 class Store:
     """A store in a folder. Making one checks that the folder can be written and is of a format that is understood."""
 
@@ -78,11 +87,7 @@ class Store:
                 f"{path}: not a store's description; choose another run.store_dir or, if the folder is a store of "
                 f"which this file alone was damaged, write {json.dumps({'format': FORMAT})} into it"
             ) from error
-        if found != FORMAT:
-            raise StoreError(
-                f"{path}: the store has format {found}, this version reads format {FORMAT}. "
-                f"{'Upgrade rag-grid, or choose' if found > FORMAT else 'Choose'} another run.store_dir"
-            )
+        check_format(found, path)
 
     def folder(self, kind: str, key: str, *, partial: bool = False) -> Path:
         """Where a result is or would be; partial ones are apart, so that no run replaces what another is using."""

@@ -8,7 +8,7 @@ from components.errors import ConfigError, StoreError
 from runner.engine.store.bucket.address import address_mistakes
 from runner.engine.store.bucket.objects import PATIENCE_S, Objects
 from runner.engine.store.bucket.remote import BucketRemote
-from runner.engine.store.entries import FORMAT, Store
+from runner.engine.store.entries import FORMAT, Store, check_format
 
 _DESCRIPTION = "store.json"
 _FIRST_PATIENCE_S = 5.0
@@ -45,9 +45,5 @@ def _name_of(objects: Objects) -> str:
         raise StoreError(
             f"{objects.address}/{_DESCRIPTION}: not a store's description; choose another run.store_dir"
         ) from error
-    if found_format != FORMAT:
-        raise StoreError(
-            f"{objects.address}: the store has format {found_format}, this version reads format {FORMAT}. "
-            f"{'Upgrade rag-grid, or choose' if found_format > FORMAT else 'Choose'} another run.store_dir"
-        )
+    check_format(found_format, objects.address)
     return name
