@@ -208,6 +208,8 @@ class OpenAIChat:
 
 def _together(requests: Sequence[Request], most: int) -> list[_Draws]:
     """Requests, of which those that are the same to a server are one call, with no more than so many of them."""
+    if most == 1:  # as they come: whoever asks for several draws may want the first of all questions first
+        return [(request,) for request in requests]
     equal: defaultdict[Hashable, list[Request]] = defaultdict(list)
     for request in requests:
         equal[request.messages, json.dumps(request.json_schema, sort_keys=True)].append(request)

@@ -209,8 +209,9 @@ class TestDraws:
         assert {answer.error_class for answer in answers.values()} == {ErrorClass.MALFORMED}
 
     def test_are_asked_for_one_by_one_unless_wanted_otherwise(self) -> None:
-        _, server = drawn(several, 2)
+        _, server = drawn(several, 2, concurrency=1)
         assert [asked.get("n") for asked in server.requests] == [None] * 4
+        assert [last_message(asked) for asked in server.requests] == ["a", "b", "a", "b"], "as they come"
 
 
 class TestErrorClasses:
