@@ -7,6 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 
+from components.threads import n_cores
 from runner.engine.endings import ENDINGS, Interrupt
 from runner.output.tracking import load_early
 
@@ -19,10 +20,16 @@ def run() -> None:
     _end_as_with_ctrl_c()
     atexit.register(gc.freeze)  # a last look for garbage takes half a second, and all of it is given back anyway
     try:
-        if _will_log(sys.argv[1:]):
+        will_log = _will_log(sys.argv[1:])
+        if will_log:
             load_early()
+        from runner.engine.executors.fork_server import start_early
         from runner.launch.command import run_hydra
+        from runner.launch.preloading import PRELOADS
 
+        has_idle_core = n_cores() > 1 + will_log  # beside this process, and MLflow's while that loads
+        if has_idle_core and _may_share_work(sys.argv[1:]):
+            start_early(PRELOADS)
         run_hydra()
     except KeyboardInterrupt:  # while it was loaded, or once more while it ended
         sys.exit(_INTERRUPTED)
@@ -62,6 +69,16 @@ def _will_log(arguments: list[str]) -> bool:
     """True if it looks like a grid that is logged to MLflow. A wrong guess costs a process that ends unused."""
     return "-m" in arguments and not any(
         argument.startswith(("tracking", "run.plan_only", "hydra/launcher", "--")) for argument in arguments
+    )
+
+
+def _may_share_work(arguments: list[str]) -> bool:
+    """True if it looks like a sweep in processes of this machine, which need nothing that Hydra sets. A wrong guess
+    costs a process that ends unused, or workers that load for themselves.
+    """
+    rest = [argument for argument in arguments if argument != "executor=processes"]
+    return "run.workers=1" not in rest and not any(
+        argument.startswith(("run.plan_only", "executor=", "--")) or "hydra" in argument for argument in rest
     )
 
 

@@ -30,7 +30,7 @@ def language_model(folder: Path, **fields: Any) -> FlagLanguageModel:
 
 class TestCrossEncoderContract(RerankerContract):
     component = FlagCrossEncoder("")
-    rounding = 1e-6
+    rounding = 1e-5
 
     @pytest.fixture(autouse=True)
     def _tiny(self, xlm_roberta: Path) -> None:
@@ -39,7 +39,7 @@ class TestCrossEncoderContract(RerankerContract):
 
 class TestLanguageModelContract(RerankerContract):
     component = FlagLanguageModel("")
-    rounding = 1e-6
+    rounding = 1e-5
 
     @pytest.fixture(autouse=True)
     def _tiny(self, qwen2: Path) -> None:

@@ -5,11 +5,19 @@ import multiprocessing
 import os
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
+from typing import Protocol, TypeVar
 
 from components.processes import SpawnWithoutMain
 from components.threads import n_cores
+from runner.engine.executors import fork_server
 from runner.engine.store.heartbeat import heartbeat
+
+S = TypeVar("S")
 
 log = logging.getLogger(__name__)
 
@@ -41,3 +49,33 @@ def fork_or_spawn() -> BaseContext:
         and all(library["user_api"] != "openmp" for library in threadpool_info())
     )
     return multiprocessing.get_context("fork") if is_safe else SpawnWithoutMain()
+
+
+class WorkerProcess(Protocol):
+    """A worker process, however it was started."""
+
+    def end(self) -> int:
+        """Ends it, whatever it does; returns its exit code, below 0 the signal that killed it."""
+
+
+def start_worker(work: Callable[[S, Connection], None], start: S) -> tuple[WorkerProcess, Connection]:
+    """A process that calls `work` with `start` and its end of a pipe, and our end: that of the process is its end."""
+    if server := fork_server.early():
+        with suppress(Exception):  # the server was killed, or `start` cannot be pickled: not all that forks can be
+            return server.start(work, start)
+    context = fork_or_spawn()
+    ours, theirs = context.Pipe()
+    with theirs:
+        process = context.Process(target=work, args=(start, theirs))  # type: ignore[attr-defined]
+        process.start()
+    return _Started(process), ours
+
+
+class _Started(WorkerProcess):
+    def __init__(self, process: BaseProcess) -> None:
+        self._process = process
+
+    def end(self) -> int:
+        self._process.kill()  # one that has just been started may not hear SIGTERM yet
+        self._process.join()
+        return self._process.exitcode or 0

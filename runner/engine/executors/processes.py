@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import BaseContext
-from multiprocessing.process import BaseProcess
 from operator import itemgetter
 from pathlib import Path
 
@@ -20,7 +18,8 @@ from components.openai_server.gate import Gate
 from components.processes import end_with_parent
 from components.threads import allot_threads, n_cores
 from runner.engine.endings import OF_TERMINALS, endings_deferred
-from runner.engine.executors.contexts import fork_or_spawn, say_if_crowded
+from runner.engine.executors.contexts import WorkerProcess, say_if_crowded, start_worker
+from runner.engine.executors.fork_server import end_early
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Stages, Watch, Workers, defines_in_main
 from runner.engine.executors.resources import resources_of, unknown_kinds
@@ -66,6 +65,7 @@ class Processes(Executor):
             log.warning("executor.%s: %s", name, why)
         n_workers = min(n_workers or min(n_cores(), _MOST_BY_DEFAULT), len(stages))
         if n_workers < 2 or defines_in_main(stages):
+            end_early()
             return ThisProcess(store, gate, watch)
         say_if_crowded(n_workers)
         return _Processes(_Start(stages, pickle.dumps(store), gate), n_workers, self.resources)
@@ -95,14 +95,15 @@ def _work(start: _Start, tasks: Connection) -> None:
     end_with_parent()  # it would go on asking a model that costs money
     gc.freeze()  # what the parent had made stays: no collection need look at it again
     worker = Worker(pickle.loads(start.store), start.gate)  # noqa: S301 - what the parent has pickled
-    while True:
-        key, n_threads = tasks.recv()
-        allot_threads(n_threads)
-        try:
-            ended: StageRun | Exception = worker.run(start.stages[key])
-        except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
-            ended = error
-        tasks.send(ended)
+    with suppress(EOFError, BrokenPipeError):  # the parent was killed, a moment before this process ends too
+        while True:
+            key, n_threads = tasks.recv()
+            allot_threads(n_threads)
+            try:
+                ended: StageRun | Exception = worker.run(start.stages[key])
+            except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
+                ended = error
+            tasks.send(ended)
 
 
 class _Place:
@@ -115,16 +116,13 @@ class _Place:
         self.stage: AnyStage | None = None
         self.has_begun = False
         self.models: Models = frozenset()
-        self._process: BaseProcess | None = None
+        self._process: WorkerProcess | None = None
         self.tasks: Connection | None = None
 
-    def start(self, context: BaseContext) -> None:
+    def start(self) -> None:
         """Starts the process."""
         with endings_deferred(kept_from_children=OF_TERMINALS):
-            self.tasks, theirs = context.Pipe()
-            self._process = context.Process(target=_work, args=(self._start_with, theirs))  # type: ignore[attr-defined]
-            self._process.start()
-            theirs.close()  # so that the end of the process is the end of the pipe
+            self._process, self.tasks = start_worker(_work, self._start_with)
 
     def take(self, stage: AnyStage) -> None:
         """The next that it does."""
@@ -135,7 +133,7 @@ class _Place:
         """Hands the process its stage."""
         assert self.stage is not None, "it has taken one"
         if self.tasks is None:
-            self.start(fork_or_spawn())
+            self.start()
         assert self.tasks is not None, "it was started"
         self.has_begun = True
         with suppress(OSError):  # it died meanwhile, which its end of the pipe will tell
@@ -150,10 +148,8 @@ class _Place:
         """Ends the process, whatever it does; returns its exit code."""
         if self._process is None or self.tasks is None:
             return 0
-        self._process.kill()  # one that has just been started may not hear SIGTERM yet
-        self._process.join()
+        exit_code = self._process.end()
         self.tasks.close()
-        exit_code = self._process.exitcode or 0
         self._process = self.tasks = None
         return exit_code
 
@@ -169,10 +165,9 @@ class _Processes(Workers):
         self._n_free_cores = self._n_cores
         self._n_losses: Counter[str] = Counter()
         self._made: dict[str, tuple[int, _Place]] = {}
-        context = fork_or_spawn()
         try:
             for place in self._places:
-                place.start(context)
+                place.start()
         except BaseException:
             with endings_deferred():
                 self.stop()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from runner.engine.executors import processes
+from runner.engine.executors import contexts
+from runner.engine.executors.fork_server import start_early
 from runner.engine.executors.processes import Processes
 from runner.engine.run import Run
 from runner.engine.schedule import run_stages
@@ -83,7 +84,10 @@ def beat(stage: Sum, run: Run) -> int:
 
 def beat_for_ever(folder: str, method: str) -> None:
     """The main process of two workers; run by a test in a process of its own."""
-    processes.fork_or_spawn = lambda: multiprocessing.get_context(method)
+    if method == "server":
+        start_early([])
+    else:
+        contexts.fork_or_spawn = lambda: multiprocessing.get_context(method)
     component = Adder(calls=f"{folder}/beats")
     order = [Left(component, compute=beat), Right(component, compute=beat)]
     list(run_stages(order, Store(Path(folder) / "store"), Processes(), 2))

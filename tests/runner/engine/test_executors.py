@@ -274,7 +274,7 @@ def goes_silent(beats: Path, limit_s: float = 10.0) -> bool:
 
 
 class TestProcesses:
-    @pytest.mark.parametrize("method", ["fork", "spawn"])
+    @pytest.mark.parametrize("method", ["fork", "spawn", "server"])
     def test_end_when_the_one_that_started_them_is_killed(self, method: str, tmp_path: Path) -> None:
         code = f"from {process_stages.__name__} import beat_for_ever; beat_for_ever({str(tmp_path)!r}, {method!r})"
         parent = subprocess.Popen([sys.executable, "-c", code], cwd=REPOSITORY, start_new_session=True)

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
+from components.threads import n_cores
 from runner.engine.store import Store
-from tests.runner.sweeping import FEW_METRICS, SMALL, cells_in, only_sweep, run_command, store_of
+from tests.runner.sweeping import FEW_METRICS, SMALL, cells_in, only_sweep, run_command, start_command, store_of
 
 CELLS = (*SMALL, *FEW_METRICS, "retriever=dense,hybrid", "embedder=lsa", "tracking=none", "run.progress=false")
 
@@ -25,3 +28,37 @@ def test_in_this_process_and_in_two_others(tmp_path: Path) -> None:
     metrics = [[cell.metrics for cell in cells_in(folder, only_sweep(folder).name)] for folder in (one, two)]
     assert metrics[0] == metrics[1]
     assert len(metrics[0]) == 2
+
+
+PARTS = """
+import os
+from dataclasses import dataclass
+from typing import ClassVar
+
+from components.tokenizers.rjieba_words import RjiebaWords
+
+
+@dataclass(frozen=True)
+class NotesProcesses(RjiebaWords):
+    version: ClassVar[int] = 1
+
+    def tokenize(self, texts):
+        with open("processes.txt", "a") as file:
+            file.write(f"{os.getpid()} {os.getppid()}\\n")
+        return super().tokenize(texts)
+"""
+
+
+@pytest.mark.skipif(n_cores() < 2, reason="with one core there is one worker, this process")
+@pytest.mark.parametrize("chosen", ["run.workers=2", "hydra.verbose=false"])
+def test_workers_are_copies_of_a_process_that_loads_early(chosen: str, tmp_path: Path) -> None:
+    """Unless they may need what Hydra sets in the command alone."""
+    (tmp_path / "my_parts.py").write_text(PARTS, encoding="utf-8")
+    mine = ("tokenizer={_target_: my_parts.NotesProcesses}", "run.plugins=[my_parts]")
+    command = start_command(tmp_path, "-m", *CELLS, *mine, chosen)
+    told = command.communicate(timeout=120)
+    assert command.returncode == 0, told
+    noted = [map(int, line.split()) for line in (tmp_path / "processes.txt").read_text().splitlines()]
+    parents = {parent for process, parent in noted if process != command.pid}
+    assert len(parents) == 1
+    assert (command.pid in parents) == chosen.startswith("hydra")

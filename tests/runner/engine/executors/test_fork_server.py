@@ -1,0 +1,145 @@
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from components.processes import end_with_parent
+from runner.engine.executors import contexts, fork_server
+from runner.engine.executors.fork_server import ForkServer
+
+_LONG_S = 60.0
+
+loaded: list[str] = []
+
+
+def load() -> None:
+    loaded.append("it")
+
+
+def load_slowly() -> None:
+    time.sleep(0.5)
+
+
+def load_what_is_broken() -> None:
+    raise OSError("no such library")
+
+
+def tell(question: str, pipe: Connection) -> None:
+    pipe.send({"question": question, "loaded": loaded, "pid": os.getpid(), "parent": os.getppid()})
+    pipe.recv()
+    os._exit(3)
+
+
+def tell_surroundings(name: str, pipe: Connection) -> None:
+    pipe.send((os.environ.get(name), Path.cwd(), sys.path))
+
+
+def wait_for_the_end(start: None, pipe: Connection) -> None:
+    end_with_parent()
+    pipe.send(os.getpid())
+    time.sleep(_LONG_S)
+
+
+def is_running(pid: int) -> bool:
+    """False for one that has ended, though nobody has asked how."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture
+def server() -> Iterator[ForkServer]:
+    server = ForkServer([load])
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def early() -> Iterator[ForkServer]:
+    """The one of this process."""
+    fork_server.start_early([load])
+    server = fork_server.early()
+    assert server
+    yield server
+    fork_server.end_early()
+    assert not fork_server.early()
+
+
+class TestForkServer:
+    def test_its_workers_have_what_it_loaded(self, server: ForkServer) -> None:
+        workers = [server.start(tell, str(n)) for n in range(2)]
+        told = [pipe.recv() for _, pipe in workers]
+        assert [(one["question"], one["loaded"]) for one in told] == [("0", ["it"]), ("1", ["it"])]
+        assert len({one["pid"] for one in told} | {os.getpid()}) == 3
+        assert len({one["parent"] for one in told} - {os.getpid()}) == 1
+        assert loaded == [], "it is loaded there, not here"
+
+    def test_says_how_a_worker_ended(self, server: ForkServer) -> None:
+        (killed, pipe), (left, its_pipe) = (server.start(tell, "") for _ in range(2))
+        for each in (pipe, its_pipe):
+            each.recv()
+        its_pipe.send("leave")
+        with pytest.raises(EOFError):
+            its_pipe.recv()
+        assert (killed.end(), left.end()) == (-signal.SIGKILL, 3)
+
+    def test_loads_no_more_when_a_worker_is_wanted(self) -> None:
+        server = ForkServer([load, load_slowly, load])
+        _, pipe = server.start(tell, "")
+        assert pipe.recv()["loaded"] in ([], ["it"])
+        server.end()
+
+    def test_what_cannot_be_loaded_is_for_the_worker_to_find_out(self) -> None:
+        server = ForkServer([load_what_is_broken, load])
+        time.sleep(0.1)
+        _, pipe = server.start(tell, "")
+        assert pipe.recv()["loaded"] == ["it"]
+        server.end()
+
+    def test_its_workers_are_where_the_command_is_now(
+        self, server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SET_LATER", "yes")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.syspath_prepend(tmp_path / "parts")
+        _, pipe = server.start(tell_surroundings, "SET_LATER")
+        assert pipe.recv() == ("yes", tmp_path, sys.path)
+
+    def test_its_workers_end_with_it(self, server: ForkServer) -> None:
+        worker, pipe = server.start(wait_for_the_end, None)
+        pid = pipe.recv()
+        server.end()
+        limit = time.monotonic() + _LONG_S
+        while is_running(pid):
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        assert worker.end() == -signal.SIGKILL
+
+
+class TestStartWorker:
+    def test_asks_the_server_that_was_started_early(self, early: ForkServer) -> None:
+        worker, pipe = contexts.start_worker(tell, "")
+        assert pipe.recv()["loaded"] == ["it"]
+        assert worker.end() == -signal.SIGKILL
+
+    def test_goes_on_without_one_that_was_killed(self, early: ForkServer) -> None:
+        early.end()
+        worker, pipe = contexts.start_worker(tell, "")
+        assert pipe.recv()["loaded"] == []
+        assert worker.end() == -signal.SIGKILL
+
+    def test_forks_from_here_what_cannot_be_pickled(self, early: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(contexts, "fork_or_spawn", lambda: get_context("fork"))  # whatever threads pytest has
+        worker, pipe = contexts.start_worker(lambda start, pipe: pipe.send(start), "as it is")
+        assert pipe.recv() == "as it is"
+        with contextlib.suppress(EOFError):
+            pipe.recv()
+        assert worker.end() == 0
