@@ -8,8 +8,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, redirect_stderr, suppress
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,9 @@ Submitted = Any
 
 
 class Squeue:
-    """What `squeue` says, asked at most once in a while: it knows of jobs where Slurm keeps no accounts (`sacct`)."""
+    """What `squeue` says, asked at most once in a while: it knows of jobs where Slurm keeps no accounts (`sacct`), or
+    has not written them down yet.
+    """
 
     def __init__(self) -> None:
         self.forget()
@@ -74,6 +77,7 @@ class Jobs:
         logging.getLogger("submitit").setLevel(logging.ERROR)  # it warns whenever Slurm keeps no accounts
         self._is_local = settings.cluster is Cluster.LOCAL
         self._squeue = Squeue()
+        self._keeps_accounts = not self._is_local and _keeps_accounts()
         self._executor = submitit.AutoExecutor(folder=logs, cluster=settings.cluster.value)
         self._executor.update_parameters(**_parameters(settings))
 
@@ -91,7 +95,7 @@ class Jobs:
         cloudpickle.register_pickle_by_value(slurm_bootstrap)
         modules = [path or str(Path.cwd()) for path in sys.path]
         try:
-            with self._executor.batch():
+            with redirect_stderr(StringIO()), self._executor.batch():  # sbatch's words are those of the error
                 submitted = [
                     self._executor.submit(slurm_bootstrap.work_like_the_driver, modules, pickle.dumps(assignment))
                     for assignment in assignments
@@ -100,7 +104,16 @@ class Jobs:
             said = str(error).strip() or type(error).__name__
             raise ConfigError(f"executor: Slurm does not take the jobs: {said}") from error
         self._squeue.forget()
-        return [Job(job, None if self._is_local else self._squeue) for job in submitted]
+        return [Job(job, None if self._is_local else self._squeue, self._keeps_accounts) for job in submitted]
+
+
+def _keeps_accounts() -> bool:
+    """Whether `sacct` knows of jobs; where it does not, each question would bring a line of its own to the terminal."""
+    try:
+        command = ["sacct", "--noheader", "--allocations", "--starttime=now"]
+        return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return False
 
 
 def _parameters(settings: Slurm) -> dict[str, object]:
@@ -141,10 +154,11 @@ class State:
 class Job:
     """One job."""
 
-    def __init__(self, submitted: Submitted, squeue: Squeue | None) -> None:
-        """`squeue` is None for a process of this host."""
+    def __init__(self, submitted: Submitted, squeue: Squeue | None, keeps_accounts: bool) -> None:
+        """`squeue` is None for a process of this host; if Slurm `keeps_accounts`, they are asked first."""
         self._submitted = submitted
         self._squeue = squeue
+        self._keeps_accounts = keeps_accounts
         self.name: str = str(submitted.job_id)
 
     @property
@@ -164,9 +178,12 @@ class Job:
         """What Slurm says of it: what it said a while ago, unless it is asked now."""
         if self._squeue is None:
             return State(str(self._submitted.state))
-        words = self._submitted.watcher.get_state(self.name, mode="force" if now else "standard").split()
-        word = words[0].rstrip("+").upper() if words else _UNKNOWN  # "CANCELLED by 1000"
+        word = self._accounted(now=now) if self._keeps_accounts else _UNKNOWN
         return State(self._squeue.word(self.name) if word == _UNKNOWN else word)
+
+    def _accounted(self, *, now: bool) -> str:
+        words = self._submitted.watcher.get_state(self.name, mode="force" if now else "standard").split()
+        return words[0].rstrip("+").upper() if words else _UNKNOWN  # "CANCELLED by 1000"
 
     def end(self) -> None:
         """Ends it, whatever it does, or takes it from Slurm's queue."""

@@ -3,9 +3,11 @@
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
+from runner.engine.endings import Interrupt
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.run import Run
 from runner.engine.schedule import nobody_watches, run_stages
@@ -50,6 +52,26 @@ def be_preempted(stage: Sum, run: Run) -> int:
     return end_the_job(stage, signal.SIGTERM)
 
 
+def be_cancelled(stage: Sum, run: Run) -> int:
+    """By Slurm itself, the first time."""
+    return end_by_slurm(stage, ["scancel", os.environ["SLURM_JOB_ID"]])
+
+
+def be_preempted_by_another(stage: Sum, run: Run) -> int:
+    """By a job in a partition that goes first, and wants all that there is."""
+    wanted = ["--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap=sleep 1"]
+    return end_by_slurm(stage, ["sbatch", *wanted])
+
+
+def end_by_slurm(stage: Sum, command: list[str]) -> int:
+    if nth_time(stage) == 1:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SBATCH_"))}
+        environment["SLURM_CONF"] = os.environ["SLURM_CONF"]
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+        time.sleep(60)
+    return 2
+
+
 def run_out_of_time(stage: Sum, run: Run) -> int:
     """As Slurm says it, a while before it ends the job: this stage may still end."""
     nth_time(stage)
@@ -59,9 +81,17 @@ def run_out_of_time(stage: Sum, run: Run) -> int:
 
 def beat_in_a_job(folder: str) -> None:
     """The main process of one worker; run by a test in a process of its own."""
+    beat_until_interrupted(folder, Slurm(Cluster.LOCAL, silence_s=1.0))
+
+
+def beat_on_slurm(folder: str) -> None:
+    """As `beat_in_a_job`, in a job of Slurm's; SIGTERM ends it as Ctrl-C does, as in the command."""
+    signal.signal(signal.SIGTERM, Interrupt())
+    beat_until_interrupted(folder, Slurm(cpus_per_worker=1, mem_gb=0.5, silence_s=5.0))
+
+
+def beat_until_interrupted(folder: str, settings: Slurm) -> None:
     order = [Left(Adder(calls=f"{folder}/beats"), compute=beat)]
+    store, sweep = Store(Path(folder) / "store"), Path(folder) / "sweep"
     with contextlib.suppress(KeyboardInterrupt):
-        settings = Slurm(Cluster.LOCAL, silence_s=1.0)
-        list(
-            run_stages(order, Store(Path(folder) / "store"), settings, 1, nobody_watches, None, Path(folder) / "sweep")
-        )
+        list(run_stages(order, store, settings, 1, nobody_watches, None, sweep))

@@ -127,7 +127,7 @@ FAKE = {
         env --default-signal=TERM setsid bash $SLURM/$id.sh > $out 2> $err < /dev/null & echo $! > $SLURM/$id.pid
         echo Submitted batch job $id""",
     "srun": 'while [ "${1#--}" != "$1" ]; do case $1 in --output|--error) shift 2;; *) shift;; esac; done; exec "$@"',
-    "sacct": "exit 1",
+    "sacct": "echo Slurm accounting storage is disabled >&2; exit 1",
     "squeue": "for f in $SLURM/*.pid; do kill -0 $(cat $f) && echo $(basename $f .pid) RUNNING; done; true",
     "scancel": "echo $1 >> $SLURM/cancelled; kill -TERM -- -$(cat $SLURM/$1.pid) 2> /dev/null || true",
 }
@@ -169,10 +169,20 @@ def test_says_what_a_job_said_that_could_not_begin(fake_slurm: Path, store: Stor
     assert [path.name for path in (tmp_path / "sweep").iterdir()] == ["logs"]
 
 
-def test_says_why_slurm_does_not_take_a_job(fake_slurm: Path, store: Store, tmp_path: Path) -> None:
+def test_passes_on_nothing_that_slurm_says_by_the_way(
+    fake_slurm: Path, store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert not any(one.failed for one in run(chain(), store, tmp_path / "sweep", Slurm()).values())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_says_why_slurm_does_not_take_a_job(
+    fake_slurm: Path, store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     (fake_slurm / "bin" / "sbatch").write_text("#!/bin/bash\necho invalid partition >&2; exit 1\n")
     with pytest.raises(ConfigError, match="does not take the jobs: invalid partition"):
         run(chain(), store, tmp_path / "sweep", Slurm())
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("number", ENDINGS)
