@@ -22,6 +22,9 @@ from pathlib import Path
 
 from runner.engine.endings import OF_TERMINALS, endings_deferred
 
+_PATIENCE_S = 5.0
+"""A server that has not finished what it loads, or says nothing, for so long is given up: workers start without it."""
+
 
 class ForkServer:
     """A process that forks workers, which end with it. It ends with this process."""
@@ -34,21 +37,44 @@ class ForkServer:
             self._process = context.Process(target=_serve, args=(preloads, theirs, self._orders))
             self._process.start()
             theirs.close()
+        self._is_ready = False
         self._n_started = 0
 
     def start(self, work: Callable[..., None], start: object) -> tuple["ForkedWorker", Connection]:
         """A new worker that calls `work` with `start` and its end of a pipe, and our end. It has the environment, the
         folder and the search path that are this process's now.
 
-        Raises OSError if the server is gone, and what pickling raises if `start` cannot be sent.
+        Raises OSError if the server is gone or given up, and what pickling raises if `start` cannot be sent.
         """
+        self._wait_until_ready()
         order = dict(os.environ), Path.cwd(), sys.path, pickle.dumps((work, start))
         ours, theirs = multiprocessing.Pipe()
         self._n_started += 1
         with theirs:
             self._orders.send((self._n_started, order))
             send_handle(self._orders, theirs.fileno(), self._process.pid)
-        return ForkedWorker(self._orders, self._n_started), ours
+        return ForkedWorker(self, self._n_started), ours
+
+    def _wait_until_ready(self) -> None:
+        if not self._is_ready:
+            self._orders.send(None)
+            self._answer()
+            self._is_ready = True
+
+    def end_worker(self, number: int) -> int:
+        """Ends one, whatever it does; returns its exit code. Raises OSError if the server is gone or given up."""
+        self._orders.send((number, None))
+        return self._answer()
+
+    def _answer(self) -> int:
+        if not self._orders.poll(_PATIENCE_S):
+            self.end()
+            raise TimeoutError(f"the fork server said nothing for {_PATIENCE_S:g} s")
+        try:
+            answer: int = self._orders.recv()
+        except EOFError as ended:
+            raise ConnectionResetError("the fork server is gone") from ended
+        return answer
 
     def end(self) -> None:
         """Ends the server, whatever it does. May be called again."""
@@ -59,16 +85,14 @@ class ForkServer:
 class ForkedWorker:
     """A worker that the server forked."""
 
-    def __init__(self, orders: Connection, number: int) -> None:
-        self._orders = orders
+    def __init__(self, server: ForkServer, number: int) -> None:
+        self._server = server
         self._number = number
 
     def end(self) -> int:
         """Ends the worker, whatever it does; returns its exit code."""
-        with endings_deferred(), suppress(OSError, EOFError):  # the server was killed, and the worker ends with it
-            self._orders.send((self._number, None))
-            exit_code: int = self._orders.recv()
-            return exit_code
+        with endings_deferred(), suppress(OSError):  # the server was killed, and the worker ends with it
+            return self._server.end_worker(self._number)
         return -signal.SIGKILL
 
 
@@ -81,13 +105,20 @@ def _serve(preloads: Sequence[Callable[[], object]], orders: Connection, other_e
         with suppress(Exception):
             load()
     gc.freeze()  # no worker looks through all this again
+    # Once nobody is there to read what workers make. Or no more processes or files can be had: the command tries that
+    # by itself then, and says what is wrong.
+    with suppress(EOFError, OSError, RuntimeError):
+        _fork_workers(orders)
+    os._exit(0)
+
+
+def _fork_workers(orders: Connection) -> None:
+    orders.recv()
+    orders.send(0)  # nothing is loaded any more
     context = multiprocessing.get_context("fork")
     workers: dict[int, BaseProcess] = {}
     while True:
-        try:
-            number, order = orders.recv()
-        except (EOFError, OSError):  # it ended that would read what the workers make
-            os._exit(0)
+        number, order = orders.recv()
         if order is None:
             worker = workers.pop(number)
             worker.kill()  # one that has just been started may not hear SIGTERM yet
@@ -118,7 +149,7 @@ class _Early:
 def start_early(preloads: Sequence[Callable[[], object]]) -> None:
     """Starts the server of this process, where processes can be forked."""
     if os.name == "posix" and not _Early.server:
-        with suppress(OSError):  # workers are started without it
+        with endings_deferred(), suppress(OSError):  # workers are started without it
             _Early.server = ForkServer(preloads)
             atexit.register(end_early)
 

@@ -21,7 +21,7 @@ from runner.engine.endings import OF_TERMINALS, endings_deferred
 from runner.engine.executors.contexts import WorkerProcess, say_if_crowded, start_worker
 from runner.engine.executors.fork_server import end_early
 from runner.engine.executors.local import ThisProcess
-from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Stages, Watch, Workers, defines_in_main
+from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Stages, Watch, Workers, modules_of
 from runner.engine.executors.resources import resources_of, unknown_kinds
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun
@@ -32,6 +32,7 @@ from runner.engine.worker import Worker
 log = logging.getLogger(__name__)
 
 _MOST_BY_DEFAULT = 2
+_OURS = ("components.", "runner.")
 
 _CORES_ALONE = (
     "does not count with executor=processes, which shares out the cores of one machine and nothing else: leave it out, "
@@ -64,8 +65,10 @@ class Processes(Executor):
         for name, why in self.unheeded().items():
             log.warning("executor.%s: %s", name, why)
         n_workers = min(n_workers or min(n_cores(), _MOST_BY_DEFAULT), len(stages))
-        if n_workers < 2 or defines_in_main(stages):
-            end_early()
+        modules = modules_of(stages)
+        if n_workers < 2 or not all(module.startswith(_OURS) for module in modules):
+            end_early()  # what users wrote may count on being loaded once, and on never being pickled
+        if n_workers < 2 or "__main__" in modules:
             return ThisProcess(store, gate, watch)
         say_if_crowded(n_workers)
         return _Processes(_Start(stages, pickle.dumps(store), gate), n_workers, self.resources)
@@ -95,7 +98,7 @@ def _work(start: _Start, tasks: Connection) -> None:
     end_with_parent()  # it would go on asking a model that costs money
     gc.freeze()  # what the parent had made stays: no collection need look at it again
     worker = Worker(pickle.loads(start.store), start.gate)  # noqa: S301 - what the parent has pickled
-    with suppress(EOFError, BrokenPipeError):  # the parent was killed, a moment before this process ends too
+    with suppress(EOFError, ConnectionError):  # the parent was killed, a moment before this process ends too
         while True:
             key, n_threads = tasks.recv()
             allot_threads(n_threads)

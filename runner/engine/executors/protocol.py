@@ -105,6 +105,11 @@ class Executor(Protocol):
         """
 
 
+def modules_of(stages: Stages) -> set[str]:
+    """Names of the modules that define the components."""
+    return {type(part).__module__ for stage in stages.values() for part in stage.components()}
+
+
 def defines_in_main(stages: Stages) -> bool:
     """Whether a component is of the program's main module: what that defines is there in this process alone."""
-    return any(type(part).__module__ == "__main__" for stage in stages.values() for part in stage.components())
+    return "__main__" in modules_of(stages)

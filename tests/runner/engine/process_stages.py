@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from runner.engine.executors import contexts
+from runner.engine.executors import contexts, processes
 from runner.engine.executors.fork_server import start_early
 from runner.engine.executors.processes import Processes
 from runner.engine.run import Run
@@ -85,6 +85,7 @@ def beat(stage: Sum, run: Run) -> int:
 def beat_for_ever(folder: str, method: str) -> None:
     """The main process of two workers; run by a test in a process of its own."""
     if method == "server":
+        processes._OURS = ("tests.",)
         start_early([])
     else:
         contexts.fork_or_spawn = lambda: multiprocessing.get_context(method)

@@ -3,7 +3,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,6 +22,11 @@ loaded: list[str] = []
 
 def load() -> None:
     loaded.append("it")
+
+
+def load_and_note(done: Path) -> None:
+    load()
+    done.touch()
 
 
 def load_slowly() -> None:
@@ -55,9 +61,18 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def wait_for(condition: Callable[[], bool]) -> None:
+    limit = time.monotonic() + _LONG_S
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
 @pytest.fixture
-def server() -> Iterator[ForkServer]:
-    server = ForkServer([load])
+def server(tmp_path: Path) -> Iterator[ForkServer]:
+    done = tmp_path / "done"
+    server = ForkServer([load_what_is_broken, partial(load_and_note, done)])
+    wait_for(done.exists)
     yield server
     server.end()
 
@@ -65,7 +80,7 @@ def server() -> Iterator[ForkServer]:
 @pytest.fixture
 def early() -> Iterator[ForkServer]:
     """The one of this process."""
-    fork_server.start_early([load])
+    fork_server.start_early([])
     server = fork_server.early()
     assert server
     yield server
@@ -75,6 +90,7 @@ def early() -> Iterator[ForkServer]:
 
 class TestForkServer:
     def test_its_workers_have_what_it_loaded(self, server: ForkServer) -> None:
+        """Of what it could not load they find out themselves."""
         workers = [server.start(tell, str(n)) for n in range(2)]
         told = [pipe.recv() for _, pipe in workers]
         assert [(one["question"], one["loaded"]) for one in told] == [("0", ["it"]), ("1", ["it"])]
@@ -97,13 +113,6 @@ class TestForkServer:
         assert pipe.recv()["loaded"] in ([], ["it"])
         server.end()
 
-    def test_what_cannot_be_loaded_is_for_the_worker_to_find_out(self) -> None:
-        server = ForkServer([load_what_is_broken, load])
-        time.sleep(0.1)
-        _, pipe = server.start(tell, "")
-        assert pipe.recv()["loaded"] == ["it"]
-        server.end()
-
     def test_its_workers_are_where_the_command_is_now(
         self, server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -117,23 +126,41 @@ class TestForkServer:
         worker, pipe = server.start(wait_for_the_end, None)
         pid = pipe.recv()
         server.end()
-        limit = time.monotonic() + _LONG_S
-        while is_running(pid):
-            assert time.monotonic() < limit
-            time.sleep(0.01)
+        wait_for(lambda: not is_running(pid))
         assert worker.end() == -signal.SIGKILL
+
+    def test_is_given_up_if_it_says_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(fork_server, "_PATIENCE_S", 0.2)
+        server = ForkServer([load_slowly])
+        time.sleep(0.1)
+        with pytest.raises(TimeoutError):
+            server.start(tell, "")
+        with pytest.raises(OSError, match="Broken pipe"):
+            server.start(tell, "")
+
+    def test_one_that_was_stopped_does_not_hold_up_the_end(
+        self, server: ForkServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(fork_server, "_PATIENCE_S", 0.2)
+        worker, pipe = server.start(wait_for_the_end, None)
+        pid = pipe.recv()
+        parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(parent, signal.SIGSTOP)
+        assert worker.end() == -signal.SIGKILL
+        with pytest.raises(EOFError):
+            pipe.recv()
 
 
 class TestStartWorker:
     def test_asks_the_server_that_was_started_early(self, early: ForkServer) -> None:
         worker, pipe = contexts.start_worker(tell, "")
-        assert pipe.recv()["loaded"] == ["it"]
+        assert pipe.recv()["parent"] != os.getpid()
         assert worker.end() == -signal.SIGKILL
 
     def test_goes_on_without_one_that_was_killed(self, early: ForkServer) -> None:
         early.end()
         worker, pipe = contexts.start_worker(tell, "")
-        assert pipe.recv()["loaded"] == []
+        assert pipe.recv()["parent"] == os.getpid()
         assert worker.end() == -signal.SIGKILL
 
     def test_forks_from_here_what_cannot_be_pickled(self, early: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
