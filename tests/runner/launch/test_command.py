@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,11 +51,10 @@ def read(path: Path) -> dict[str, Any]:
 
 
 class TestTerminal:
-    def test_shows_plan_progress_leaderboard_and_where_the_results_are(self, single_run: Path) -> None:
+    def test_shows_plan_leaderboard_and_where_the_results_are(self, single_run: Path) -> None:
         output = (single_run / "output.txt").read_text(encoding="utf-8")
         assert "Plan: 1 cell, no language model is asked" in output
         assert "demo: 112 documents, 12 samples" in output
-        assert re.search(r"^  \w+ +\d+ done in 0\.[1-9] s|^  \w+ +\d+ done in [1-9]", output, re.MULTILINE)
         assert "done in 0.0 s" not in output
         assert "Leaderboard: all 12 samples, by ndcg@10" in output
         assert f"results:  {only_sweep(single_run).relative_to(single_run)}" in output

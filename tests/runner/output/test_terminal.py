@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from runner.common_samples import CommonMeans
 from runner.display import SafeConsole
-from runner.output.terminal import show_failures, show_leaderboard, show_plan, show_subsets
+from runner.output.terminal import StageProgress, show_failures, show_leaderboard, show_plan, show_subsets
 from runner.ranking import HEADLINES, ranked
 from runner.results import CellResult
 from tests.runner.sweeping import plan_small
@@ -36,6 +37,18 @@ def shown(cells: list[CellResult], width: int = 400) -> str:
     output = io.StringIO()
     show_leaderboard(SafeConsole(file=output, width=width), *ranked(cells))
     return output.getvalue()
+
+
+def test_a_log_has_a_line_for_each_kind_of_stage_that_took_time(tmp_path: Path) -> None:
+    order = plan_small(tmp_path, ["retriever=bm25"]).plan.order
+    assert len({stage.kind for stage in order}) > 1
+    slow, n_slow = Counter(stage.kind for stage in order).most_common(1)[0]
+    output = io.StringIO()
+    with StageProgress(SafeConsole(file=output, width=100), order, enabled=True) as progress:
+        for stage in order:
+            progress.finished(stage.kind, 0.3 if stage.kind == slow else 0.001)
+    title = next(stage.title for stage in order if stage.kind == slow)
+    assert output.getvalue().split("\n") == [f"  {title:<24} {n_slow:>4} done in {0.3 * n_slow:.1f} s", ""]
 
 
 def test_the_best_is_first() -> None:
