@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 _SAID_AFTER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
+_LEAST_LOOKS_PER_LEASE = 8
+"""Who looks too seldom does not know whether both stood still meanwhile, and never believes anybody gone."""
 
 
 @contextmanager
@@ -35,6 +37,7 @@ def held(objects: Objects, writers: BucketWriters, key: str, what: str) -> Itera
 def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> bool:
     own = writers.own_name.encode()
     began, pause_s, is_said, has_waited = time.monotonic(), _FIRST_PAUSE_S, False, False
+    longest_pause_s = min(_LONGEST_PAUSE_S, writers.lease_s / _LEAST_LOOKS_PER_LEASE)
     while objects.create(path, own) is None:
         found = objects.get(path)
         if found is None:
@@ -52,7 +55,7 @@ def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> boo
             log.warning("waiting for another host, which is %s (%s holds %s/%s)", what, holder, objects.address, path)
             is_said = True
         time.sleep(pause_s)
-        pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
+        pause_s = min(pause_s * 1.5, longest_pause_s)
     return has_waited
 
 

@@ -108,6 +108,25 @@ def test_who_is_stopped_loses_it_within_the_lease_and_leaves_it_alone(
         assert objects.get("locks/key") is None
 
 
+def test_who_is_stopped_while_others_have_waited_for_long_loses_it_too(
+    objects: Objects, writers_of: MakeWriters
+) -> None:
+    first, second = writers_of("a"), writers_of("b")
+    taken = threading.Event()
+
+    def wait() -> None:
+        with held(objects, second, "key", "working"):
+            taken.set()
+
+    with held(objects, first, "key", "working"):
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        assert not taken.wait(LEASE_S * 3)  # pauses between its looks have become long
+        stopped(first)
+        assert taken.wait(LEASE_S + 2.5)
+    thread.join()
+
+
 def test_an_own_lock_that_was_lost_is_not_removed(objects: Objects, writers_of: MakeWriters) -> None:
     first, second = writers_of("a"), writers_of("b")
     with held(objects, first, "key", "working"):
