@@ -14,8 +14,15 @@ A message says where, what came, what was wanted and what to do. `ConfigError` m
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_MOST_SHOWN = 10
+"""Of the mistakes in a file."""
 
 
 class RagGridError(Exception):
@@ -53,7 +60,25 @@ def _further(places: Sequence[str]) -> str:
 
 
 class DataError(RagGridError):
-    """A file or a record that cannot be used."""
+    """A file or a record that cannot be used. Of several mistakes each is a line, and the first ones are shown."""
+
+    def __init__(self, mistakes: Sequence[str] | str) -> None:
+        shown = [mistakes] if isinstance(mistakes, str) else [*mistakes[:_MOST_SHOWN]]
+        n_more = 0 if isinstance(mistakes, str) else len(mistakes) - len(shown)
+        super().__init__("\n".join([*shown, *([f"... and {n_more} more mistakes"] if n_more else [])]))
+
+
+def read_each(read: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """What is read of each item. Raises one DataError with the mistakes of all items that cannot be read."""
+    results, mistakes = [], []
+    for item in items:
+        try:
+            results.append(read(item))
+        except DataError as error:
+            mistakes.append(str(error))
+    if mistakes:
+        raise DataError(mistakes)
+    return results
 
 
 class MissingExtraError(RagGridError):

@@ -17,6 +17,7 @@ _INTERRUPTED = 130
 
 def run() -> None:
     """The command. MLflow, which takes seconds to load, begins with that before anything else is loaded here."""
+    _open_missing_streams()
     _end_as_with_ctrl_c()
     atexit.register(gc.freeze)  # a last look for garbage takes half a second, and all of it is given back anyway
     try:
@@ -35,6 +36,13 @@ def run() -> None:
         sys.exit(_INTERRUPTED)
     finally:
         _end_at_once_from_now_on()
+
+
+def _open_missing_streams() -> None:
+    """Where a daemon has started this without some of them, so that no file that is opened takes their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - the lowest number that is free
 
 
 def _end_as_with_ctrl_c() -> None:

@@ -77,19 +77,23 @@ def limit_and_count(benchmark: Benchmark, limit: int | None, seed: int, max_docu
 
 
 def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = "") -> None:
-    """For data sets in which all gold must be in the corpus. Raises DataError naming the first unit that is not, and
-    what of the corpus was `not_read`, in words.
+    """For data sets in which all gold must be in the corpus. Raises DataError naming the units that are not, and what
+    of the corpus was `not_read`, in words.
     """
-    known = set(benchmark.documents.ids)
-    for sample, unit in _units(benchmark.samples):
-        if unit.document_id not in known:
-            alike = _alike(unit.document_id, benchmark.documents.ids)
-            hint = f"did you mean {alike}?" if alike else f"its ids are like '{benchmark.documents.ids[0]}'."
-            left_out = f" Not read, for want of a reader: {not_read}." if not_read else ""
-            raise DataError(
-                f"{source}: the gold of sample '{sample.id}' points nowhere: the corpus has no document "
-                f"'{unit.document_id}' with text; {hint}{left_out} Mend the id, or add the document."
-            )
+    ids = benchmark.documents.ids
+    known, by_stem = set(ids), {_stem(an_id): an_id for an_id in reversed(ids)}
+    left_out = f" Not read, for want of a reader: {not_read}." if not_read else ""
+
+    def mistake(sample: Sample, unit: Evidence) -> str:
+        alike = by_stem.get(_stem(unit.document_id))
+        hint = f"did you mean '{alike}'?" if alike else f"its ids are like '{ids[0]}'."
+        return (
+            f"{source}: the gold of sample '{sample.id}' points nowhere: the corpus has no document "
+            f"'{unit.document_id}' with text; {hint}{left_out} Mend the id, or add the document."
+        )
+
+    if lost := [mistake(*each) for each in _units(benchmark.samples) if each[1].document_id not in known]:
+        raise DataError(lost)
 
 
 def require_some_gold_in_corpus(benchmark: Benchmark, source: str, remedy: str) -> None:
@@ -104,10 +108,9 @@ def require_some_gold_in_corpus(benchmark: Benchmark, source: str, remedy: str) 
         )
 
 
-def _alike(document_id: str, ids: Sequence[str]) -> str:
-    """An id that differs only in case, in its folders or in its extension; "" if there is none."""
-    stem = PurePosixPath(document_id.lower()).stem
-    return next((f"'{an_id}'" for an_id in ids if PurePosixPath(an_id.lower()).stem == stem), "")
+def _stem(document_id: str) -> str:
+    """What of an id does not differ in case, in its folders or in its extension."""
+    return PurePosixPath(document_id.lower()).stem
 
 
 def _sorted_and_not_empty(documents: Documents) -> Documents:

@@ -19,7 +19,7 @@ from components.datasets.json_fields import (
     required_id,
     required_text,
 )
-from components.errors import DataError
+from components.errors import DataError, read_each
 from components.records import Documents, Evidence, Kind, Sample, Turn
 from components.subsets import UNNAMED
 from components.text.slugs import slugs_of
@@ -56,16 +56,16 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     `expansion` is what an expander may search for in the place of the question.
     `subset`, `topic` and `task` are free text: each becomes the label of a slug (a subset, of a path of slugs). Unknown
     fields are ignored and named, unless they look like a misspelling of a known one.
-    Raises DataError with file and line.
+    Raises DataError with file and line of all mistakes.
     """
     lines = list(read_records(file, _EXPECTED))
-    ignored = {name for where, record in lines for name in _ignored(record, where)}
+    ignored = {name for names in read_each(lambda line: _ignored(line[1], line[0]), lines) for name in names}
     slugs = {
         field: of_field(optional_text(record, field, where) for where, record in lines)
         for field, of_field in (("subset", slugs_of_paths), ("topic", slugs_of), ("task", slugs_of))
     }
     given = GivenPassages(texts)
-    samples = [_sample(record, slugs, texts, given, where) for where, record in lines]
+    samples = read_each(lambda line: _sample(line[1], slugs, texts, given, line[0]), lines)
     labels = {slug: name for of_field in slugs.values() for name, slug in of_field.items() if slug != name}
     counts: dict[str, int | float | str] = {
         "n_fields_left_aside": len(ignored),

@@ -28,7 +28,7 @@ class Contains:
     Source: Chen et al. 2024, "Benchmarking Large Language Models in Retrieval-Augmented Generation" (RGB), accuracy.
     """
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     larger_is_better: ClassVar[bool | None] = True
     names: ClassVar[tuple[str, ...]] = ("contains_any", "contains_all")
     form: ClassVar[None] = None

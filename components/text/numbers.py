@@ -15,8 +15,10 @@ _NO_SPACES = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 """Characters of scripts that put no space before a number."""
 
 _SIGN = re.compile(rf"(?:(?<![\w.)\]%])|(?<=[{_NO_SPACES}])){_DASH}(?P<currency>{_CURRENCY}?)(?=\.?\d)")
-_RANGE = re.compile(r"\d[年月日号时点分秒元角万亿千百十倍度个米克吨美港欧斤岁天周次位人名]{1,3}$")
-"""What stands before the dash of a range, as in 10万-20万."""
+_RANGE = re.compile(
+    r"\d[年月日号时点分秒元角万亿千百十倍度个米克吨美港欧斤岁天周次位人名份件股笔户家只张套辆台条项]{1,3}$"
+)
+"""What stands before the dash of a range, as in 10万-20万, or of a difference: 26.5亿份-22.0亿份."""
 _INTRODUCES_VALUE = frozenset("为是约达到至于了从由近超即得比率值额润幅降跌减升增涨温差和与或及は")
 _QUANTITY = re.compile(r"[\d,]*\.\d|[\d,]+\s?(?:[%‰°]|个百分点|[百千万亿元倍度分])")
 

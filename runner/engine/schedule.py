@@ -5,6 +5,7 @@ room; one whose models a worker holds goes before one that would load others. A 
 takes what is furthest from the others, the last of the plan: it then has a part of the plan for itself.
 """
 
+import logging
 from bisect import insort
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
@@ -18,6 +19,8 @@ from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Wat
 from runner.engine.outcome import StageRun, inherited_failure
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
+
+log = logging.getLogger(__name__)
 
 
 def nobody_watches(stage: AnyStage, done: int, total: int) -> None:
@@ -109,6 +112,7 @@ class _Schedule:
         stage = self._stages[lost.key]
         self._n_losses[lost.key] += 1
         if self._n_losses[lost.key] < N_LOSSES:
+            log.warning("%s: %s; it is tried again", stage.title, lost.why)
             self._waiting.add(stage)
             return None
         return StageRun(stage.key, stage.kind, error=f"{stage.title}: {lost.why}; it was tried {N_LOSSES} times")

@@ -61,17 +61,21 @@ def _see_working_directory() -> None:
     """As under `python -m`, so that the command `rag-grid` finds a user's own components too. At the end of the path:
     there is no need to look there first.
     """
-    if not sys.flags.safe_path and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
+    folder = str(Path.cwd())
+    if not sys.flags.safe_path and folder not in sys.path:
+        sys.path.append(folder)
 
 
 def run_hydra() -> None:
     """`main` with its errors as one message and exit code 2: an option or key that Hydra does not find, or a results
     folder that cannot be made. HYDRA_FULL_ERROR=1 in the environment shows the whole trace.
     """
-    _see_working_directory()
     try:
+        _see_working_directory()
         sys.argv[1:] = readable(multirun_first(sys.argv[1:]))
+    except FileNotFoundError:
+        say_error("the working directory was removed: cd to one that is there")
+        sys.exit(EXIT_NOT_RUN)
     except ConfigError as error:
         say_error(error)
         sys.exit(EXIT_NOT_RUN)
@@ -83,7 +87,7 @@ def run_hydra() -> None:
         with mode_from_flags(sys.argv[1:]), made_in_parts():
             main()
     except (HydraException, OmegaConfBaseException) as error:
-        say_error(told(error))
+        say_error(told(error, sys.argv[1:]))
         sys.exit(EXIT_NOT_RUN)
     except KeyboardInterrupt:
         say_error("\nInterrupted before the first stage.")

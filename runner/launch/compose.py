@@ -38,8 +38,8 @@ def causes(error: Exception) -> list[str]:
     return [str(cause) for cause in (error, error.__cause__) if cause]
 
 
-def told(error: Exception) -> str:
-    """One of Hydra's errors as a message that says what to do about it."""
+def told(error: Exception, overrides: Sequence[str]) -> str:
+    """One of Hydra's errors about `overrides` as a message that says what to do about it."""
     message = "\n".join(causes(error)).partition("\nConfig search path:")[0]
     if "hydra/launcher/joblib" in message:
         return f"{message}\nIt comes with an extra: {install_command('joblib')}"
@@ -56,7 +56,7 @@ def told(error: Exception) -> str:
     if unknown and missing and missing[1].startswith(f"{unknown[1]}."):
         return f"{unknown[1]}: {missing[1]} is not there yet; to add it, begin with a plus: +{unknown[1]}=..."
     # Otherwise Hydra's own advice, to append the key with a plus, would lead to the next error.
-    return (unknown and _advice(unknown[1], missing[1] if missing else unknown[1])) or message
+    return (unknown and _advice(unknown[1], missing[1] if missing else unknown[1], overrides)) or message
 
 
 def _not_there(key: str) -> str:
@@ -66,25 +66,35 @@ def _not_there(key: str) -> str:
     return f"{key}, which is not there{'; wanted ' if having else ''}{' or '.join(having)}"
 
 
-def _advice(key: str, missing: str) -> str:
+def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
     """About a key that is not there for all jobs, since `missing`, itself or one above it, is not; "" if nothing is
     like it.
     """
     group, _, field = missing.partition(".")
     fields_of_options = dict(_fields_of_options(group))
+    chosen = _chosen(group, overrides)
     having = [option for option, fields in fields_of_options.items() if field in fields]
     if having:
         more = f" and {len(having) - _MOST_OPTIONS} more" if len(having) > _MOST_OPTIONS else ""
+        options = f"{', '.join(having[:_MOST_OPTIONS])}{more}"
+        if len(chosen) == 1:
+            return f"{key}: {group}={chosen[0]} has no such field, but {options}"
         return (
-            f"{key}: not every {group} that is chosen has this field, but {', '.join(having[:_MOST_OPTIONS])}{more}; "
-            "sweep it with such options alone"
+            f"{key}: not every {group} that is chosen has this field, but {options}; sweep it with such options alone"
         )
+    of_chosen = [f"{group}.{name}" for option in chosen for name in fields_of_options.get(option, ())]
     known = [
         *dotted_names(compose_config([])),
         *(f"{group}.{name}" for names in fields_of_options.values() for name in names),
     ]
-    close = get_close_matches(key, known, n=1)
+    close = get_close_matches(key, of_chosen, n=1) or get_close_matches(key, known, n=1)
     return f"{key}: unknown; did you mean {close[0]}?" if close else ""
+
+
+def _chosen(group: str, overrides: Sequence[str]) -> list[str]:
+    """The options of a group that are named; none for what is chosen by default."""
+    values = [value for name, _, value in (each.partition("=") for each in overrides) if name.lstrip("+") == group]
+    return values[-1].split(",") if values else []
 
 
 def _fields_of_options(group: str) -> Iterator[tuple[str, Collection[str]]]:

@@ -42,7 +42,7 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
         if jobs.exit_code == EXIT_INTERRUPTED:
             raise KeyboardInterrupt from None
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(told(error)) from error
+        raise ConfigError(told(error, overrides)) from error
     except OSError as error:
         raise StoreError(f"run.results_dir: cannot write in it: {error}; choose another run.results_dir") from error
     assert jobs.folder is not None

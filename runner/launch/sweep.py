@@ -166,9 +166,12 @@ class Sweep:
     def _blame(self, error: OSError) -> str:
         """Where the system refused, and what to do about it."""
         cause = error.strerror or str(error)
-        if error.filename and Path(error.filename).is_relative_to(self._store.root):
+        place = error.filename2 or error.filename  # of two, the one that is written
+        if place and Path(place).is_relative_to(self._store.root):
+            if isinstance(error, FileNotFoundError):
+                return f"run.store_dir: {place} was removed while the sweep went on; give the same command again"
             return (
-                f"run.store_dir: {error.filename} cannot be used: {cause}. Mend its permissions, remove it if it is "
+                f"run.store_dir: {place} cannot be used: {cause}. Mend its permissions, remove it if it is "
                 "not of the store, or choose another run.store_dir"
             )
         return (

@@ -111,6 +111,7 @@ def parted(
     """Blocks of at most `size` documents in a row, none across the `bounds`, or such as are `known` from other corpora.
     `hashes` uint8[n_documents, 16].
     """
+    size = min(size, max(len(hashes), 1))  # NumPy knows no larger numbers than those of 64 bits
     numbers = np.ascontiguousarray(hashes[:, :8]).view(np.uint64).ravel()
     block = np.full(len(hashes), -1, dtype=np.int32)
     interval = np.searchsorted(bounds, np.arange(len(hashes)), side="right")

@@ -18,6 +18,7 @@ from runner.display import make_console, say_error
 from runner.engine.executors.leftovers import left_probes
 from runner.engine.store import Entry, Store, is_bucket
 from runner.engine.store.blocks import damaged_blocks
+from runner.engine.store.bucket.address import address_mistakes
 from runner.store import in_bucket
 from runner.store.damage import shown_damage
 from runner.store.sizes import shown_size
@@ -161,10 +162,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     console = make_console()
     store_dir = Path(options.store_dir)
-    if not is_bucket(options.store_dir) and not (store_dir / "store.json").is_file():
-        say_error(f"{store_dir}: no store here; name one with --store-dir")
-        return 2
     try:
+        if mistakes := address_mistakes(options.store_dir):
+            raise ConfigError([f"--store-dir: {mistake}" for mistake in mistakes])
+        if not is_bucket(options.store_dir) and not (store_dir / "store.json").is_file():
+            raise StoreError(f"{store_dir}: no store here; name one with --store-dir")
         if is_bucket(options.store_dir):
             return in_bucket.run(options, console)
         return _run(options, Store(store_dir), console)

@@ -7,9 +7,8 @@ from datetime import timedelta
 from rich.console import Console
 from rich.table import Table
 
-from components.errors import ConfigError, StoreError
+from components.errors import StoreError
 from runner.display import say_error
-from runner.engine.store.bucket.address import address_mistakes
 from runner.engine.store.bucket.objects import Listed, Objects
 from runner.engine.store.bucket.upkeep import Kept, Upkeep
 from runner.store.damage import shown_damage
@@ -17,9 +16,7 @@ from runner.store.sizes import shown_size
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Runs one command; returns its exit code. Raises ConfigError, MissingExtraError or StoreError."""
-    if mistakes := address_mistakes(options.store_dir):
-        raise ConfigError([f"--store-dir: {mistake}" for mistake in mistakes])
+    """Runs one command; returns its exit code. Raises MissingExtraError or StoreError."""
     objects = Objects(options.store_dir, patience_s=10.0)
     if objects.head("store.json") is None:
         raise StoreError(f"{options.store_dir}: no store here; name one with --store-dir")

@@ -99,6 +99,15 @@ def test_gold_that_must_be_in_the_corpus() -> None:
         require_gold_in_corpus(assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence("nowhere"),))), "the source")
 
 
+def test_all_gold_that_is_not_in_the_corpus_is_told_at_once() -> None:
+    lost = [replace(SAMPLE, id=f"s{n}", gold=(Evidence(f"nowhere{n}"),)) for n in range(12)]
+    with pytest.raises(DataError) as raised:
+        require_gold_in_corpus(assembled(DOCUMENTS, *lost), "the source")
+    lines = str(raised.value).split("\n")
+    assert [f"'nowhere{n}'" in line for n, line in enumerate(lines[:-1])] == [True] * 10
+    assert lines[-1] == "... and 2 more mistakes"
+
+
 def test_limit_keeps_the_corpus() -> None:
     benchmark = limit_and_count(assembled(DOCUMENTS, *(replace(SAMPLE, id=f"s{n}") for n in range(9))), 4, 0)
     assert len(benchmark.documents) == 2

@@ -192,6 +192,13 @@ class TestFields:
         with pytest.raises(DataError, match=f"sample '1' .* no document '{document}' with text; {hint}"):
             load(tmp_path, {**QUESTION, "gold": ["a.md", {"document": document, "start": 0, "end": 9}]})
 
+    def test_all_mistakes_are_told_at_once(self, tmp_path: Path) -> None:
+        lost = [{**QUESTION, "id": str(n), "gold": {"document": "a.md", "quote": f"nowhere {n}"}} for n in range(3)]
+        with pytest.raises(DataError) as raised:
+            load(tmp_path, lost[0], QUESTION, *lost[1:])
+        lines = str(raised.value).split("\n")
+        assert [line.partition(", ")[2].partition(":")[0] for line in lines] == ["line 1", "line 3", "line 4"]
+
     @pytest.mark.parametrize("gold", ["a.md", {"document": "a.md"}, ["a.md"]])
     def test_gold_may_be_one_document(self, tmp_path: Path, gold: object) -> None:
         assert only(tmp_path, gold=gold).gold == (Evidence("a.md"),)

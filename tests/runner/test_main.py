@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner.sweeping import REPOSITORY
+from tests.runner.sweeping import FEW_METRICS, QUIET, REPOSITORY, SMALL
 
 PROGRAM = """
 import atexit, os, signal, sys, types
@@ -42,3 +42,28 @@ def test_with_130_and_without_a_trace(body: str, tmp_path: Path) -> None:
         text=True,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_without_standard_streams(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "runner", *SMALL, *FEW_METRICS, *QUIET]
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+    assert done.returncode == 0
+    assert len(list((tmp_path / "results").glob("*/*/cell.json"))) == 1
+
+
+def test_in_a_folder_that_was_removed(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", sys.executable, "-m", "runner"],
+        cwd=gone,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "the working directory was removed: cd to one that is there\n"

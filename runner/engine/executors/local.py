@@ -1,5 +1,6 @@
 """Runs stages one after another in this process: nothing to start, and progress within long stages is seen."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ from runner.engine.outcome import StageRun
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from runner.engine.worker import Worker
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,10 @@ class Local(Executor):
     def start(
         self, stages: Stages, store: Store, gate: Gate | None, n_workers: int, watch: Watch, folder: Path
     ) -> Workers:
+        if n_workers > 1:
+            log.warning(
+                "run.workers: executor=local runs all stages in this process, one by one; leave one of them out"
+            )
         return ThisProcess(store, gate, watch)
 
 

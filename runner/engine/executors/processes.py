@@ -4,6 +4,7 @@ place.
 
 import gc
 import logging
+import multiprocessing
 import pickle
 import signal
 from collections import Counter
@@ -69,6 +70,9 @@ class Processes(Executor):
         if n_workers < 2 or not all(module.startswith(_OURS) for module in modules):
             end_early()  # what users wrote may count on being loaded once, and on never being pickled
         if n_workers < 2 or "__main__" in modules:
+            return ThisProcess(store, gate, watch)
+        if multiprocessing.current_process().daemon:
+            log.warning("run.workers: a daemonic process, as of a pool, has no workers: all stages run in this process")
             return ThisProcess(store, gate, watch)
         say_if_crowded(n_workers)
         return _Processes(_Start(stages, pickle.dumps(store), gate), n_workers, self.resources)

@@ -251,9 +251,10 @@ class Store:
 
     def discard_temporary(self) -> None:
         """Removes what killed workers of this run have left half-written. For when none of them is under way."""
-        for path in (self.root / "tmp").iterdir():
-            if self.run_id and path.name.startswith(f"{self.run_id}-"):
-                shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):  # of a store that went away, which is known by now
+            for path in (self.root / "tmp").iterdir():
+                if self.run_id and path.name.startswith(f"{self.run_id}-"):
+                    shutil.rmtree(path, ignore_errors=True)
 
     def discard(self, entry: Entry) -> None:
         """Removes a result, in one step: another process finds all of it or nothing. One that was made again in the

@@ -111,6 +111,8 @@ def keeping(what: str, place: Path) -> Iterator[None]:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "written" in str(error)
         why = "the disk is full" if is_full else str(error.strerror or error)
         remedy = "Free some space (python -m runner.store prune)" if is_full else "See that it is there and writable"
+        if "not enough memory" in why:  # Arrow's word when it compresses
+            remedy = "Give the process more memory, or less to do at once (run.workers=1)"
         raise StoreError(
             f"{place}: cannot keep {what}: {why}. {remedy}, then give the same command again: finished stages are kept"
         ) from error

@@ -1,4 +1,5 @@
 import contextlib
+import multiprocessing
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from components.errors import ComponentError, DamagedEntryError
+from runner.engine.executors.local import Local
 from runner.engine.executors.processes import Processes
 from runner.engine.executors.protocol import Room
 from runner.engine.outcome import StageRun
@@ -80,6 +82,22 @@ def chain(calls: Path | str = "", **computes: Any) -> list[Sum]:
     right = Right(Adder(2, calls=str(calls)), {"source": source}, compute=computes.get("right", add))
     top = Top(component, {"left": left, "right": right}, compute=computes.get("top", add))
     return [source, left, right, top]
+
+
+class TestWhereTheyRun:
+    def test_a_daemonic_process_has_no_workers(
+        self, store: Store, calls: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+        run(chain(calls, left=note_process, right=note_process), store, n_workers=2)
+        assert {line.split()[-1] for line in noted(calls)[1:3]} == {str(os.getpid())}
+        assert "a daemonic process" in caplog.text
+
+    def test_this_process_alone_does_not_heed_how_many(self, store: Store, caplog: pytest.LogCaptureFixture) -> None:
+        assert len(list(run_stages(chain(), store, Local(), 2))) == 4
+        assert caplog.messages == [
+            "run.workers: executor=local runs all stages in this process, one by one; leave one of them out"
+        ]
 
 
 class TestResults:

@@ -121,10 +121,11 @@ class TestOrder:
 
 
 class TestLosses:
-    def test_twice_are_made_good(self, store: Store) -> None:
+    def test_twice_are_made_good_and_told(self, store: Store, caplog: pytest.LogCaptureFixture) -> None:
         workers = Scripted({"left": ["lost", "lost"]})
         assert set(errors(workers, store).values()) == {""}
         assert workers.begun.count("left") == 3
+        assert caplog.messages == ["left: its machine is gone; it is tried again"] * 2
 
     def test_three_times_are_the_stages_failure_and_of_what_hangs_on_it(self, store: Store) -> None:
         workers = Scripted({"left": ["lost"] * 3, "right": ["lost"] * 2}, n_places=2)

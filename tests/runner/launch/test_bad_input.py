@@ -103,6 +103,11 @@ class TestCommandLine:
                 "vector_index.oversampling: not every vector_index that is chosen has this field, but binary, int8, "
                 "truncated; sweep it with such options alone\n",
             ),
+            (
+                ["executor=processes", "executor.partition=gpu"],
+                "executor.partition: executor=processes has no such field, but slurm\n",
+            ),
+            (["executor=slurm", "executor.clutser=local"], "executor.clutser: unknown; did you mean executor.cluster?"),
             (["embedder=hashing", "embedder.max_ngrams=3"], "embedder.max_ngrams: unknown; did you mean "),
             (
                 ["-m", "reranker=none,cascade", "reranker.steps.precise.depth=10,20"],
@@ -298,6 +303,19 @@ class TestStoreAndDisk:
         (tmp_path / "results" / "a-sweep").touch()
         assert run_small(tmp_path, ()) == EXIT_NOT_RUN
         assert "run.results_dir: cannot write in" in capsys.readouterr().err
+
+    def test_results_on_a_full_disk_of_their_own(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def refuse(source: Path, path: Path) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device", str(source), None, str(path))
+
+        monkeypatch.setattr(os, "link", refuse)
+        monkeypatch.setattr(shutil, "copy2", refuse)
+        assert run_small(tmp_path, ()) == EXIT_NOT_RUN
+        error = capsys.readouterr().err
+        assert error.startswith("run.results_dir: cannot write in")
+        assert "No space left on device" in error
 
     def test_what_is_none_of_the_stores_files_is_put_aside(self, tmp_path: Path) -> None:
         assert run_small(tmp_path, ("metrics=retrieval",)) == EXIT_OK

@@ -28,6 +28,10 @@ def part(contents: Sequence[int], size: int, *known: Partition, bounds: Sequence
     return parted(hashes(contents), bounds, list(pairwise(bounds)), size, earlier)
 
 
+def test_blocks_of_any_size_are_at_most_all() -> None:
+    assert rows(part([1, 2, 3], 2**70)) == [[0, 1, 2]]
+
+
 def rows(partition: Partition) -> list[list[int]]:
     return [np.flatnonzero(partition.block == number).tolist() for number in range(len(partition.contents))]
 

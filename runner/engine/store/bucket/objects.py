@@ -227,7 +227,8 @@ class Objects:
         try:
             return self._tried(f"write {path}", do)
         except FileNotFoundError as error:
-            raise self._refused(f"write {path}", error) from error
+            bucket = "/".join(self.address.split("/")[:3])
+            raise StoreError(f"{self.address}: there is no bucket {bucket}; make it, or mend the name") from error
 
     def _tried(self, what: str, do: Callable[[], T]) -> T:
         from obstore.exceptions import BaseError, GenericError, JoinError
@@ -246,10 +247,11 @@ class Objects:
                 raise self._refused(what, error) from error
 
     def _refused(self, what: str, error: Exception) -> StoreError:
+        lacks_key = self.address.startswith("s3://") and "AWS_ACCESS_KEY_ID" not in os.environ
+        said = "AWS_ACCESS_KEY_ID is not set" if lacks_key else "AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, ..."
         return StoreError(
             f"{self.address}: cannot {what}: {_cause(error)}. See that the bucket can be reached and written with what "
-            "the environment says (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, ...), then give the same command again: "
-            "finished stages are kept"
+            f"the environment says ({said}), then give the same command again: finished stages are kept"
         )
 
 

@@ -36,8 +36,14 @@ def _name_of(objects: Objects) -> str:
     """That of the store, which is given when it is made."""
     found = objects.get(_DESCRIPTION)
     if found is None:
-        objects.create(_DESCRIPTION, json.dumps({"format": FORMAT, "name": uuid.uuid4().hex[:16]}).encode())
+        made = json.dumps({"format": FORMAT, "name": uuid.uuid4().hex[:16]}).encode()
+        objects.create(_DESCRIPTION, made)
         found = objects.get(_DESCRIPTION)
+        if found and objects.create(_DESCRIPTION, found.contents) is not None:
+            raise StoreError(
+                f"{objects.address}: this service puts an object where there is one (it ignores If-None-Match), so "
+                "that writers would undo each other's work; choose another, or a newer version of it"
+            )
     try:
         described = json.loads(found.contents) if found else {}
         found_format, name = int(described["format"]), str(described["name"])

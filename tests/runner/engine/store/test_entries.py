@@ -3,6 +3,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -584,3 +585,5 @@ def test_what_a_killed_worker_of_a_run_left_half_written_goes_with_the_run(tmp_p
     assert list((tmp_path / "tmp").iterdir()) == [other]
     Store(tmp_path).discard_temporary()
     assert other.exists(), "a reader is no run"
+    shutil.rmtree(tmp_path / "tmp")
+    store.discard_temporary()  # its caller is about to say what happened

@@ -33,6 +33,35 @@ def test_what_is_no_bucket_is_said(address: str) -> None:
     assert "wanted" in mistake
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("s3:/bucket/prefix", "s3://bucket/prefix"),
+        ("s3:bucket", "s3://bucket"),
+        ("gs:/bucket", "gs://bucket"),
+        ("file:/bucket", "s3://bucket"),
+    ],
+)
+def test_a_slash_too_few_makes_no_folder(typed: str, meant: str) -> None:
+    (mistake,) = address_mistakes(typed)
+    assert mistake == f"got {typed!r}, wanted a folder, or a bucket: {meant} (a folder of that name is ./{typed})"
+    assert address_mistakes(f"./{typed}") == []
+
+
+@pytest.mark.parametrize("folder", ["C:/store", "12:30/store", "run:1/store", "/s3:/bucket"])
+def test_folders_may_have_colons(folder: str) -> None:
+    assert address_mistakes(folder) == []
+
+
+@pytest.mark.parametrize("endpoint", ["127.0.0.1:9000", "minio:9000", "https:/host", "http://"])
+def test_the_address_of_the_service_is_looked_at(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+    skip_without("obstore")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    (mistake,) = address_mistakes("s3://bucket/prefix")
+    assert mistake.startswith("the environment's AWS_ENDPOINT_URL is no address of a service; wanted http://HOST")
+    assert address_mistakes("gs://bucket/prefix") == []
+
+
 def test_a_missing_package_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     (mistake,) = address_mistakes("s3://bucket/prefix")

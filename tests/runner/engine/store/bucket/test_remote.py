@@ -280,6 +280,18 @@ class TestABucketThatGoesAway:
         with pytest.raises(StoreError, match="AWS_ENDPOINT_URL"):
             host("a")
 
+    def test_without_a_key_that_is_said(self, host: Host, gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", gone)
+        monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")  # else the key is sought in the network
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(name)
+        with pytest.raises(StoreError, match="AWS_ACCESS_KEY_ID is not set"):
+            host("a")
+
+    def test_one_that_never_was_is_named(self, bucket: Bucket, tmp_path: Path) -> None:
+        with pytest.raises(StoreError, match=r"^s3://nobody/prefix: there is no bucket s3://nobody; make it, or"):
+            open_store("s3://nobody/prefix", str(tmp_path))
+
     def test_what_was_computed_is_sent_by_the_next_run(
         self, host: Host, gone: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str
     ) -> None:
@@ -310,6 +322,14 @@ def test_an_address_with_credentials_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"run\.store_dir: holds a user name") as raised:
         open_store("s3://key:secret@bucket/prefix", str(tmp_path))
     assert "secret" not in str(raised.value)
+
+
+def test_a_service_that_does_not_look_whether_an_object_is_there_is_refused(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Objects, "create", Objects.put)
+    with pytest.raises(StoreError, match="it ignores If-None-Match"):
+        open_store(address, str(tmp_path))
 
 
 @pytest.mark.parametrize(
