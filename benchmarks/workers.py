@@ -1,4 +1,4 @@
-"""What a second worker saves: the 40 cells of the README with one worker and with two, side by side."""
+"""What a second worker saves: 40 cells of the bundled data with one worker and with two, side by side."""
 
 from collections.abc import Sequence
 
