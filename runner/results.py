@@ -182,16 +182,21 @@ def _summed(a: Mapping[str, Json], b: Mapping[str, Json]) -> dict[str, Json]:
 
 def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
     """The sweep's folder `text`, or else the one of that id in `results_dir`; "latest" is the one there that was
-    written to last. Raises DataError, which lists the newest sweeps that are there.
+    written to last, and FOLDER/latest that of other results. Raises DataError, which lists the newest sweeps that are
+    there.
     """
     for folder in (Path(text), results_dir / text):
         if (folder / "sweep.json").is_file():
             return folder
-    files = list(results_dir.glob("*/sweep.json"))
-    if text == LATEST and files:
+    is_latest = Path(text).name == LATEST
+    other_results = Path(text).parent if is_latest else Path(text)
+    are_others = text != LATEST and any(other_results.glob("*/sweep.json"))
+    place = other_results if are_others else results_dir
+    files = list(place.glob("*/sweep.json"))
+    if is_latest and files and (are_others or text == LATEST):
         return max(files, key=lambda path: path.stat().st_mtime_ns).parent
     there = sorted(path.parent.name for path in files)[-_N_SWEEPS_LISTED:]
-    hint = f"the newest in {results_dir} are: {', '.join(there)}" if there else f"there is none in {results_dir} either"
+    hint = f"the newest in {place} are: {', '.join(there)}" if there else f"there is none in {place} either"
     raise DataError(f"{text}: no sweep here (no sweep.json); {hint}")
 
 

@@ -18,6 +18,7 @@ from runner.engine.stage import Stage
 from runner.output.cut_texts import cut_lines
 from runner.output.draws import N_DRAWS
 from runner.output.language_fit import misfits
+from runner.pipeline.chunking import BlockSegments
 from runner.pipeline.data import Data
 from runner.pipeline.planned import SweepPlan
 from runner.pipeline.step_reports import LINE
@@ -46,10 +47,20 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
     made = f", {n_just_made:,} made for this plan" if n_just_made else ""
     console.print(
         f"[bold]Plan[/]: {_count(len(cells), 'cell')}{same}, {_requests(sweep.plan)}\n"
-        f"      {_count(n_stages, 'stage')}, {n_before:,} of them kept from before{made}"
+        f"      {_count(n_stages, 'stage')}, {n_before:,} of them kept from before{made}{_corpus_that_grew(kinds)}"
     )
     if by_stage:
         console.print(_stages(kinds))
+
+
+def _corpus_that_grew(kinds: Sequence[KindCount]) -> str:
+    """How much of a corpus is as it was, where that is some of it: most stages are of what all documents have a part
+    in.
+    """
+    blocks = next((kind for kind in kinds if kind.kind == BlockSegments.kind), None)
+    if not blocks or blocks.n_kept in (0, blocks.n_unique):
+        return ""
+    return f"; {blocks.n_kept:,} of {_count(blocks.n_unique, 'block')} of documents are as before"
 
 
 def _stages(kinds: Sequence[KindCount]) -> Table:

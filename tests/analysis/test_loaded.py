@@ -29,6 +29,16 @@ class TestOpenSweep:
         with pytest.raises(DataError, match=r"latest: no sweep here .* there is none in"):
             load("latest", tmp_path / "empty")
 
+    def test_other_results_have_a_latest_too(self, tmp_path: Path) -> None:
+        for name, time in (("2026", 2), ("2027", 1)):
+            os.utime(tiny_sweep.write(tmp_path / "other" / name) / "sweep.json", (time, time))
+        tiny_sweep.write(tmp_path / "results" / "2028")
+        assert load(str(tmp_path / "other" / "latest"), tmp_path / "results").folder == tmp_path / "other" / "2026"
+        with pytest.raises(DataError, match=r"other: no sweep here .* the newest in .*other are: 2026, 2027"):
+            load(str(tmp_path / "other"), tmp_path / "results")
+        with pytest.raises(DataError, match=r"else.latest: no sweep here .* the newest in .*results are: 2028"):
+            load(str(tmp_path / "else" / "latest"), tmp_path / "results")
+
     def test_an_unknown_one_lists_those_that_are_there(self, sweep: Path) -> None:
         with pytest.raises(DataError, match=r"tinny: no sweep here .* the newest in .*results.* are: tiny"):
             load("tinny", sweep.parent)

@@ -14,7 +14,7 @@ from runner.display import SafeConsole
 from runner.output.terminal import StageProgress, show_failures, show_leaderboard, show_plan, show_subsets
 from runner.ranking import HEADLINES, ranked
 from runner.results import CellResult
-from tests.runner.sweeping import plan_small
+from tests.runner.sweeping import own_data, plan_small, run_small
 
 
 def entry(value: float | None, n: int = 4, **n_excluded: int) -> dict[str, Any]:
@@ -180,6 +180,20 @@ def test_the_plan_is_a_table_only_where_it_is_wanted(tmp_path: Path) -> None:
     assert [line.split()[1:] for line in table if line.startswith("result ")] == [["2", "2", "0", "2"]]
     assert any(line.startswith("words of references ") for line in table)
     assert not any("_" in line for line in table), "kinds of stages are names in files"
+
+
+def test_the_plan_says_how_much_of_a_corpus_that_grew_is_as_before(tmp_path: Path) -> None:
+    def plan(n_documents: int) -> str:
+        texts = {f"document {number}": f"Text number {number}." for number in range(n_documents)}
+        cell = (*own_data(tmp_path, texts, [{"id": "1", "question": "What?"}]), "run.documents_per_block=2")
+        output = io.StringIO()
+        show_plan(SafeConsole(file=output, width=400), plan_small(tmp_path, cell), by_stage=False)
+        run_small(tmp_path, cell, sweep_id=str(n_documents))
+        return output.getvalue()
+
+    assert "blocks of documents" not in plan(6)
+    assert "; 3 of 4 blocks of documents are as before" in plan(7)
+    assert "blocks of documents" not in plan(7)
 
 
 def test_without_any_value_there_is_a_row_all_the_same() -> None:
