@@ -15,7 +15,7 @@ from components.fields import runtime_only
 from components.limits import too_small
 from components.protocols import Dataset, Tokenizer
 from components.records import Documents, Kind, Sample
-from components.text.normalize import answer_form
+from components.text.normalize import ANSWER_FORM_VERSION, answer_form
 from components.tokenizers.cl100k import Cl100k
 
 
@@ -36,7 +36,7 @@ class DrawnExamples:
     seed: int = 0
     tokenizer: Tokenizer = Cl100k()
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 3 + ANSWER_FORM_VERSION
 
     def check(self) -> list[str]:
         """Numbers out of range, and no data set."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 from components.generators.joining import chosen_of, first_failed
 from components.protocols import Ask, Render
 from components.records import Answer, AnswerState, AnswerTask, GeneratedAnswer, Request
-from components.text.normalize import answer_form
+from components.text.normalize import ANSWER_FORM_VERSION, answer_form
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class SelfConsistency:
 
     n_draws: int = 5
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
 
     def check(self) -> list[str]:
         """Too few draws for a vote."""

@@ -11,6 +11,7 @@ from components.means import combine_mean, mean_scores
 from components.metrics.references import require_texts_of
 from components.records import Sample, Scores, ScoreState, TextsWithUnits
 from components.text.containing import contains, form_to_search
+from components.text.normalize import ANSWER_FORM_VERSION
 
 Parts = Sequence[Sequence[str]]
 """What an answer should contain, each part in any of its wordings."""
@@ -28,7 +29,7 @@ class Contains:
     Source: Chen et al. 2024, "Benchmarking Large Language Models in Retrieval-Augmented Generation" (RGB), accuracy.
     """
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 2 + ANSWER_FORM_VERSION
     larger_is_better: ClassVar[bool | None] = True
     names: ClassVar[tuple[str, ...]] = ("contains_any", "contains_all")
     form: ClassVar[None] = None

@@ -28,7 +28,7 @@ class ExactMatch:
 
     omnieval_compat: bool = False
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 3
     larger_is_better: ClassVar[bool | None] = True
 
     @property

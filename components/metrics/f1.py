@@ -31,7 +31,7 @@ class F1:
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
     omnieval_compat: bool = False
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 3
     larger_is_better: ClassVar[bool | None] = True
 
     @property

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from typing import ClassVar
 
 from components.protocols import Tokenizer
-from components.text.normalize import answer_form
+from components.text.normalize import ANSWER_FORM_VERSION, answer_form
 from components.tokenizers.jieba_words import JiebaWords
 
 _SACREBLEU_TOKENIZERS = {"zh": "zh", "en": "13a", "char": "char"}
@@ -35,7 +35,7 @@ class AnswerWords:
 
     tokenizer: Tokenizer = field(default_factory=JiebaWords)
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = ANSWER_FORM_VERSION
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
         """Words in order."""
@@ -47,7 +47,7 @@ class AnswerWords:
 class WholeAnswer:
     """The text's `answer_form` as a single unit; none if it is empty."""
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = ANSWER_FORM_VERSION
 
     def units(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
         """One unit or none."""

@@ -38,6 +38,12 @@ class _Shown(dict[int, str | None]):
 _SHOWN = _Shown()
 
 
+ANSWER_FORM_VERSION = 4
+"""A part of the version of whatever keeps results that depend on `answer_form`, the forms of answers themselves among
+them: it is raised here whenever a text gets another form.
+"""
+
+
 def answer_form(text: str) -> str:
     """The form in which answers are compared: NFKC, lower case, punctuation and symbols removed, white space collapsed.
 

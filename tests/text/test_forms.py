@@ -1,5 +1,6 @@
 """What texts are compared by."""
 
+from hashlib import sha256
 from random import Random
 
 import pytest
@@ -16,6 +17,7 @@ from components.text.forms import (
     TextWords,
     WholeAnswer,
 )
+from components.text.normalize import ANSWER_FORM_VERSION, answer_form
 from components.tokenizers.jieba_words import JiebaWords
 
 FORMS = (
@@ -41,6 +43,16 @@ def test_is_a_form(form: TextForm) -> None:
 def test_white_space_is_a_word_or_not() -> None:
     assert units(TextWords(), "北京 是\n首都") == ["北京", "是", "首都"]
     assert units(TextWords(white_space=True), "北京 是\n首都") == ["北京", " ", "是", "\n", "首都"]
+
+
+def test_other_forms_of_answers_want_another_version() -> None:
+    """Stores keep what is made of the forms under keys that hold the version."""
+    texts = [
+        "净申购26.5亿份−22.0亿份=4.5亿份", "增长-3.5%", "图-160", "10万-20万元", "1,000.50 and 1,2", "-$5 or $-5",
+        "支出3,500万元，4,240人", "1e-5 10^-5", "ＡＢＣ，北京！", ".5", "COVID-19", "１／２  a\u200bb",
+    ]  # fmt: skip
+    forms = "\n".join(map(answer_form, texts))
+    assert (ANSWER_FORM_VERSION, sha256(forms.encode()).hexdigest()[:16]) == (4, "58fbcffc9517281d")
 
 
 def test_normal_forms() -> None:
