@@ -63,9 +63,10 @@ class DataError(RagGridError):
     """A file or a record that cannot be used. Of several mistakes each is a line, and the first ones are shown."""
 
     def __init__(self, mistakes: Sequence[str] | str) -> None:
-        shown = [mistakes] if isinstance(mistakes, str) else [*mistakes[:_MOST_SHOWN]]
-        n_more = 0 if isinstance(mistakes, str) else len(mistakes) - len(shown)
-        super().__init__("\n".join([*shown, *([f"... and {n_more} more mistakes"] if n_more else [])]))
+        lines = [mistakes] if isinstance(mistakes, str) else list(mistakes)
+        if n_more := len(lines[_MOST_SHOWN:]):
+            lines[_MOST_SHOWN:] = [f"... and {n_more} more mistakes"]
+        super().__init__("\n".join(lines))
 
 
 def read_each(read: Callable[[T], R], items: Iterable[T]) -> list[R]:

@@ -189,11 +189,10 @@ def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
         if (folder / "sweep.json").is_file():
             return folder
     is_latest = Path(text).name == LATEST
-    other_results = Path(text).parent if is_latest else Path(text)
-    are_others = text != LATEST and any(other_results.glob("*/sweep.json"))
-    place = other_results if are_others else results_dir
-    files = list(place.glob("*/sweep.json"))
-    if is_latest and files and (are_others or text == LATEST):
+    others = Path(text).parent if is_latest else Path(text)
+    in_others = [] if text == LATEST else list(others.glob("*/sweep.json"))
+    place, files = (others, in_others) if in_others else (results_dir, list(results_dir.glob("*/sweep.json")))
+    if is_latest and files and (in_others or text == LATEST):
         return max(files, key=lambda path: path.stat().st_mtime_ns).parent
     there = sorted(path.parent.name for path in files)[-_N_SWEEPS_LISTED:]
     hint = f"the newest in {place} are: {', '.join(there)}" if there else f"there is none in {place} either"

@@ -15,6 +15,7 @@ from components.json_value import Json
 from runner.launch import grid_launcher
 from runner.launch.axes import plain_of
 from runner.launch.hydra_state import own_hydra
+from runner.launch.overrides import key_of
 
 _MOST_OPTIONS = 4
 """Of a group, in a message."""
@@ -93,7 +94,7 @@ def _advice(key: str, missing: str, overrides: Sequence[str]) -> str:
 
 def _chosen(group: str, overrides: Sequence[str]) -> list[str]:
     """The options of a group that are named; none for what is chosen by default."""
-    values = [value for name, _, value in (each.partition("=") for each in overrides) if name.lstrip("+") == group]
+    values = [each.partition("=")[2] for each in overrides if key_of(each) == group]
     return values[-1].split(",") if values else []
 
 

@@ -165,10 +165,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if mistakes := address_mistakes(options.store_dir):
             raise ConfigError([f"--store-dir: {mistake}" for mistake in mistakes])
-        if not is_bucket(options.store_dir) and not (store_dir / "store.json").is_file():
-            raise StoreError(f"{store_dir}: no store here; name one with --store-dir")
         if is_bucket(options.store_dir):
             return in_bucket.run(options, console)
+        if not (store_dir / "store.json").is_file():
+            raise StoreError(f"{store_dir}: no store here; name one with --store-dir")
         return _run(options, Store(store_dir), console)
     except (ConfigError, MissingExtraError, StoreError) as error:
         say_error(error)

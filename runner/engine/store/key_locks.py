@@ -17,7 +17,7 @@ from pathlib import Path
 
 from runner.engine.store.files import keeping
 from runner.engine.store.locks import shared_mode
-from runner.engine.store.writers import Writers
+from runner.engine.store.writers import LOOKS_PER_LEASE, Writers
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ def left_locks(folder: Path, writers: Writers) -> list[Path]:
 
 def _wait(path: Path, claim: str, writers: Writers, what: str) -> None:
     began, pause_s, is_said, looked = time.monotonic(), _FIRST_PAUSE_S, False, float("-inf")
-    looked_every_s = min(_LOOKED_EVERY_S, writers.lease_s / 8)
+    looked_every_s = min(_LOOKED_EVERY_S, writers.lease_s / LOOKS_PER_LEASE)
     while not _taken(path, claim):
         now = time.monotonic()
         if now - looked >= looked_every_s:

@@ -18,6 +18,11 @@ from runner.engine.store.heartbeat import heartbeat, kernel, locked
 LEASE_S = 20.0
 """Longer than healthy processes pause, and than network file systems take to show that a file changed."""
 
+LOOKS_PER_LEASE = 8
+"""At least, by who waits: who looks too seldom does not know whether both stood still meanwhile, and never believes
+anybody gone.
+"""
+
 _BEATS_PER_LEASE = 4
 _LONG_GONE_S = 3600.0
 """Nobody lives whose file is so much older than one just touched: this needs no watching."""

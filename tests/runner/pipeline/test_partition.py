@@ -28,10 +28,6 @@ def part(contents: Sequence[int], size: int, *known: Partition, bounds: Sequence
     return parted(hashes(contents), bounds, list(pairwise(bounds)), size, earlier)
 
 
-def test_blocks_of_any_size_are_at_most_all() -> None:
-    assert rows(part([1, 2, 3], 2**70)) == [[0, 1, 2]]
-
-
 def rows(partition: Partition) -> list[list[int]]:
     return [np.flatnonzero(partition.block == number).tolist() for number in range(len(partition.contents))]
 
@@ -39,6 +35,10 @@ def rows(partition: Partition) -> list[list[int]]:
 def test_blocks_of_documents_in_a_row() -> None:
     assert rows(part(range(7), 3)) == [[0, 1, 2], [3, 4, 5], [6]]
     assert rows(part((), 3)) == []
+
+
+def test_blocks_of_any_size_are_at_most_all() -> None:
+    assert rows(part([1, 2, 3], 2**70)) == [[0, 1, 2]]
 
 
 def test_no_block_lies_in_two_corpora() -> None:

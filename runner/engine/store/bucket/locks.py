@@ -12,13 +12,12 @@ from components.errors import StoreError
 from runner.engine.store.bucket.objects import Objects
 from runner.engine.store.bucket.paths import LOCKS
 from runner.engine.store.bucket.writers import BucketWriters
+from runner.engine.store.writers import LOOKS_PER_LEASE
 
 log = logging.getLogger(__name__)
 
 _SAID_AFTER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
-_LEAST_LOOKS_PER_LEASE = 8
-"""Who looks too seldom does not know whether both stood still meanwhile, and never believes anybody gone."""
 
 
 @contextmanager
@@ -37,7 +36,7 @@ def held(objects: Objects, writers: BucketWriters, key: str, what: str) -> Itera
 def _wait(objects: Objects, writers: BucketWriters, path: str, what: str) -> bool:
     own = writers.own_name.encode()
     began, pause_s, is_said, has_waited = time.monotonic(), _FIRST_PAUSE_S, False, False
-    longest_pause_s = min(_LONGEST_PAUSE_S, writers.lease_s / _LEAST_LOOKS_PER_LEASE)
+    longest_pause_s = min(_LONGEST_PAUSE_S, writers.lease_s / LOOKS_PER_LEASE)
     while objects.create(path, own) is None:
         found = objects.get(path)
         if found is None:
