@@ -29,7 +29,10 @@ class ExportStore:
         """
         run = result.config["run"]
         named = str(run["store_dir"])
-        tried = [str(store_dir)] if store_dir else [named, str(sweep_dir.parent / Path(named).name)]
+        beside = sweep_dir.resolve().parent / Path(named).name
+        # Of a store among the results, results/store, there may be another one where this is called.
+        both = [str(beside), named] if Path(named).parts[-2:] == beside.parts[-2:] else [named, str(beside)]
+        tried = [str(store_dir)] if store_dir else both
         store = next((each for each in tried if is_bucket(each) or (Path(each) / "store.json").is_file()), None)
         if store is None:
             raise DataError(f"{' and '.join(dict.fromkeys(tried))}: no store is there; name the sweep's by --store")
