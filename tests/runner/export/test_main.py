@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from components.errors import ConfigError, DataError, StoreError
+from runner.engine.store import Store
 from runner.export import folder as export_folder
 from runner.export.cell import exported_cell
+from runner.export.kept import ExportStore
 from runner.loaded import load
 from runner.serving.check import check
 from runner.serving.command import main as answer
@@ -66,6 +68,17 @@ def plain(sweep: Path, make_once: MakeOnce) -> Path:
         assert export(sweep, BM25, place / "out") == 0
 
     return make_once("exported-plainly", fill) / "out"
+
+
+def test_another_store_where_it_is_called_is_not_the_sweeps(
+    sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Store(tmp_path / "results" / "store")
+    monkeypatch.chdir(tmp_path)
+    cell = load(sweep / "results" / SWEEP_ID).cells[0]
+    cell = replace(cell, config={**cell.config, "run": {**cell.config["run"], "store_dir": "results/store"}})
+    _, samples = ExportStore(cell, sweep / "results" / SWEEP_ID, None).data()
+    assert samples
 
 
 def test_the_questions_of_the_sweep_are_answered_alike(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
