@@ -39,8 +39,9 @@ def edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store)
     """The edit that most of the `missing` replies, by request, are lost to; None if no earlier code has given any."""
     if not _has_users_code(llm):
         return None
-    earlier = {key: (modules, len(store.replies(key).get_all(missing))) for key, modules in _earlier(llm, purpose, store)}
-    then, n_answers = max(earlier.values(), key=itemgetter(1), default=({}, 0))
+    earlier = _earlier(llm, purpose, store)
+    found = [(modules, len(store.replies(key).get_all(missing))) for key, modules in earlier]
+    then, n_answers = max(found, key=itemgetter(1), default=({}, 0))
     if not n_answers:
         return None
     now = model_modules(type(llm))

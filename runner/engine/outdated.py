@@ -1,6 +1,6 @@
 """Kept results that other versions of libraries made: counted for the plan, and made again where the user says so."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

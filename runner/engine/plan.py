@@ -32,8 +32,9 @@ class KindCount:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep is going to do. `order` holds the stages to run, each after its inputs. `others` tells of kept results
-    that other versions of libraries made; results of `outdated` are kept too, and are to be discarded and made again.
+    """What a sweep is going to do. `order` holds the stages to run, each after its inputs. `others` counts kept
+    results that other versions of libraries made. Results of `outdated` are kept too; they are to be discarded and made
+    again.
     """
 
     kinds: tuple[KindCount, ...]

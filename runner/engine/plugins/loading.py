@@ -202,8 +202,8 @@ def _digest(path: str) -> str:
 
 def _changed(module: str, path: str) -> str:
     return (
-        f"{path}: changed after the code of {module.partition('.')[0]} was read for this run, and is imported only now: "
-        "results would be of neither version. Give the same command again; everything that was computed is kept"
+        f"{path}: changed after the code of {module.partition('.')[0]} was read for this run, and before it was "
+        "imported: results would be of neither version. Give the same command again; everything computed is kept"
     )
 
 

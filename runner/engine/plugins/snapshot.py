@@ -90,11 +90,7 @@ class Snapshot:
 
     def _without_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
         """Without files that do nothing, but for the class's own."""
-        return {
-            name: self.files[name]
-            for name in names
-            if name == module or self.files[name].imports(name) != EMPTY
-        }
+        return {name: self.files[name] for name in names if name == module or self.files[name].imports(name) != EMPTY}
 
     def _reached(self, modules: Collection[str]) -> set[str]:
         reached, waiting = set[str](), [name for module in modules for name in _with_parents(module)]
@@ -152,7 +148,7 @@ def take_snapshot(package: str, plugins: Collection[str] = ()) -> Snapshot:
 
 
 def _users_packages(files: Mapping[str, SourceFile], plugins: Collection[str], known: Collection[str]) -> set[str]:
-    """Top-level packages of user code that files import, but for `known` ones. Files that mention none stay unparsed."""
+    """Top-level packages of user code that files import, without `known` ones."""
     mentioned = {name: mentioned_packages(file.text) for name, file in files.items() if file.text}
     new = set[str]().union(*mentioned.values()).difference(known)
     users = {top for top in new if top in plugins or _is_users(top)}
