@@ -69,7 +69,7 @@ def edit_lines(plan: Plan) -> Iterator[str]:
 def version_lines(plan: Plan) -> Iterator[str]:
     """A line for kept results that other versions of libraries made, and one for those that are made again."""
     if plan.outdated:
-        yield f"{_count(len(plan.outdated), 'kept result')} made again (run.fresh)"
+        yield f"{_count(len(plan.outdated), 'kept result')} to be made again (run.fresh)"
     if n := plan.others.n_results:
         here = environment.versions_here()
         packages = ", ".join(

@@ -20,7 +20,8 @@ from runner.engine.plugins.imports import EMPTY, Imports, imports_of, mentioned_
 OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
 """This project's packages, whose versions a test guards."""
 
-_SUFFIXES = tuple(all_suffixes())
+SUFFIXES = tuple(all_suffixes())
+"""Of files that Python imports."""
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
@@ -174,7 +175,7 @@ def _places_of(package: str) -> Sequence[Path]:
         return [Path(file)] if file else ()
     if spec.submodule_search_locations is not None:
         return [Path(folder) for folder in spec.submodule_search_locations]
-    return [Path(spec.origin)] if spec.origin and spec.origin.endswith(_SUFFIXES) else ()
+    return [Path(spec.origin)] if spec.origin and spec.origin.endswith(SUFFIXES) else ()
 
 
 def _files_of(package: str, places: Sequence[Path]) -> dict[str, SourceFile]:
@@ -196,7 +197,7 @@ def _paths_below(folder: Path, parents: tuple[str, ...]) -> Iterator[Path]:
         if path.is_dir():
             if path.name != "__pycache__" and not path.name.startswith("."):
                 yield from _paths_below(path, (*parents, real))
-        elif path.name.endswith(_SUFFIXES):
+        elif path.name.endswith(SUFFIXES):
             yield path
 
 
