@@ -1,6 +1,7 @@
 """Makes the result of one stage: finds it in the store or computes it, under the lock of its key, and mends damage."""
 
 import logging
+import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -135,7 +136,7 @@ class Worker:
         started, loaded = time.perf_counter(), seconds_of_loading()
         try:
             with passing(self._gate):
-                result = stage.make(run)
+                result = _made(stage, run)
             elapsed = time.perf_counter() - started
             seconds = elapsed - (seconds_of_loading() - loaded)
             parts = stage.codec.encode(result)
@@ -151,14 +152,16 @@ class Worker:
             if made := self._made_by_another(stage):
                 return made
             raise
-        except SystemExit as ended:  # `sys.exit` in somebody's component ends its stage, not the sweep
-            told = ComponentError(f"a component called sys.exit({ended.code!r}), wanted an exception that says why")
-            told.__cause__ = ended
-            raise StageFailed(_failure(stage, told)) from told
         except Exception as error:
             if made := self._made_by_another(stage):
                 return made
             raise StageFailed(_failure(stage, error)) from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as ended:  # of somebody's component: it ends its stage, not the sweep
+            told = ComponentError(f"a component {_way_out(ended)}, wanted an exception that says why")
+            told.__cause__ = ended
+            raise StageFailed(_failure(stage, told)) from told
         entry = self._keep(stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _WORTH_SYNCING_S)
         if not entry.is_new:  # another process was first, and its result stays: ours counts as never made
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
@@ -192,6 +195,24 @@ class Worker:
         for before in stage.inputs:
             self._cache.forget(before.key)
             self._ensure(before, no_report, contents=True)
+
+
+def _made(stage: Stage[T], run: Run) -> T:
+    """The result of a stage. A process that its component forked, and that comes back from it, is a copy of this one and
+    would go on with its work: it ends here.
+    """
+    process = os.getpid()
+    exit_code = 0
+    try:
+        return stage.make(run)
+    except BaseException:
+        exit_code = 1
+        if os.getpid() != process:
+            traceback.print_exc()
+        raise
+    finally:
+        if os.getpid() != process:
+            os._exit(exit_code)
 
 
 def _damages(stage: AnyStage, entry: Entry, *, contents: bool) -> Sequence[str]:
@@ -234,6 +255,10 @@ def find_or_make(stage: Stage[T], store: Store) -> Entry:
         )
     entry.compared.update(entry.manifest.files)
     return entry
+
+
+def _way_out(ended: BaseException) -> str:
+    return f"called sys.exit({ended.code!r})" if isinstance(ended, SystemExit) else f"raised {type(ended).__name__}"
 
 
 def _failure(stage: AnyStage, error: Exception) -> StageRun:
