@@ -156,12 +156,6 @@ class Worker:
             if made := self._made_by_another(stage):
                 return made
             raise StageFailed(_failure(stage, error)) from error
-        except KeyboardInterrupt:
-            raise
-        except BaseException as ended:  # of somebody's component: it ends its stage, not the sweep
-            told = ComponentError(f"a component {_way_out(ended)}, wanted an exception that says why")
-            told.__cause__ = ended
-            raise StageFailed(_failure(stage, told)) from told
         entry = self._keep(stage, parts, seconds, partial=partial, synced=run.has_paid or elapsed > _WORTH_SYNCING_S)
         if not entry.is_new:  # another process was first, and its result stays: ours counts as never made
             return StageRun(stage.key, stage.kind, entry.manifest.seconds, reused=True)
@@ -198,21 +192,24 @@ class Worker:
 
 
 def _made(stage: Stage[T], run: Run) -> T:
-    """The result of a stage. A process that its component forked, and that comes back from it, is a copy of this one and
-    would go on with its work: it ends here.
+    """The result of a stage. A process that its component forked, and that comes back from it, is a copy of this one:
+    it ends here. Raises ComponentError for what is no Exception, which would end the sweep.
     """
-    process = os.getpid()
-    exit_code = 0
+    process, exit_code = os.getpid(), 1
     try:
-        return stage.make(run)
-    except BaseException:
-        exit_code = 1
-        if os.getpid() != process:
-            traceback.print_exc()
+        result = stage.make(run)
+        exit_code = 0
+    except (Exception, KeyboardInterrupt):
         raise
+    except BaseException as ended:
+        how = f"called sys.exit({ended.code!r})" if isinstance(ended, SystemExit) else f"raised {type(ended).__name__}"
+        raise ComponentError(f"a component {how}, wanted an exception that says why") from ended
     finally:
         if os.getpid() != process:
+            if exit_code:
+                traceback.print_exc()
             os._exit(exit_code)
+    return result
 
 
 def _damages(stage: AnyStage, entry: Entry, *, contents: bool) -> Sequence[str]:
@@ -255,10 +252,6 @@ def find_or_make(stage: Stage[T], store: Store) -> Entry:
         )
     entry.compared.update(entry.manifest.files)
     return entry
-
-
-def _way_out(ended: BaseException) -> str:
-    return f"called sys.exit({ended.code!r})" if isinstance(ended, SystemExit) else f"raised {type(ended).__name__}"
 
 
 def _failure(stage: AnyStage, error: Exception) -> StageRun:
