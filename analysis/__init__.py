@@ -1,15 +1,19 @@
 """From the results of sweeps to tables, pictures and tests."""
 
+import os
 import sys
-from pathlib import Path
 
 # The working directory may hold a `runner` of the user's. Once ours is loaded it finds the rest of us: `own_packages`.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib may be somebody's, too
+sys.path.insert(0, _ROOT)
+from pathlib import Path
+
+import runner  # noqa: F401 - moves the working directory to the end of the path
 from analysis.frames.sweep import Sweep
 from runner.loaded import LoadedSweep, load_together
 from runner.results import RESULTS_DIR
 
-del sys.path[0]
+sys.path.remove(_ROOT)
 
 __all__ = ["Sweep", "load"]
 

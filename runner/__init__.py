@@ -1,5 +1,18 @@
 """The grid runner: plans a sweep of pipelines, does every distinct piece of work once, keeps it, and reports."""
 
+import os
+import sys
+
+# `python -m` puts the working directory first. It may hold somebody's results with a `pandas.py` among them.
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+    try:
+        here = os.getcwd()  # noqa: PTH109 - pathlib would be looked for there
+    except FileNotFoundError:  # removed, and not on the path
+        here = ""
+    if here in sys.path:
+        sys.path.remove(here)
+        sys.path.append(here)
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
