@@ -6,9 +6,11 @@ import sys
 # The working directory may hold a `runner` of the user's. Once ours is loaded it finds the rest of us: `own_packages`.
 _ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib may be somebody's, too
 sys.path.insert(0, _ROOT)
+import runner  # noqa: F401 - moves the working directory to the end of the path
+
+# isort: split
 from pathlib import Path
 
-import runner  # noqa: F401 - moves the working directory to the end of the path
 from analysis.frames.sweep import Sweep
 from runner.loaded import LoadedSweep, load_together
 from runner.results import RESULTS_DIR

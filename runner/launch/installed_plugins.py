@@ -1,5 +1,5 @@
-"""Hydra imports everything in `hydra_plugins`, wherever it is on the path. The working directory does not count here: it
-may hold somebody else's files.
+"""Hydra imports everything in `hydra_plugins`, wherever that is. The working directory does not count here: it may hold
+somebody else's files.
 """
 
 import os
