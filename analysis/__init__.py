@@ -9,11 +9,14 @@ sys.path.insert(0, _ROOT)
 import runner  # noqa: F401 - moves the working directory to the end of the path
 
 # isort: split
+from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.frames.sweep import Sweep
+from components.errors import ConfigError
 from runner.loaded import LoadedSweep, load_together
 from runner.results import RESULTS_DIR
+from runner.trusted import trust
 
 sys.path.remove(_ROOT)
 
@@ -21,11 +24,19 @@ __all__ = ["Sweep", "load"]
 
 
 def load(
-    sweep: str | Path | LoadedSweep, *others: str | Path | LoadedSweep, results_dir: str | Path = RESULTS_DIR
+    sweep: str | Path | LoadedSweep,
+    *others: str | Path | LoadedSweep,
+    results_dir: str | Path = RESULTS_DIR,
+    plugins: Sequence[str] = (),
 ) -> Sweep:
     """The sweep in that folder, or of that id in `results_dir`, or what `runner.run` returned, as pandas frames.
 
     Several sweeps are one, in which an experiment that is in more than one of them is one cell: that of the first sweep
-    in which it did not fail. Raises DataError.
+    in which it did not fail. `plugins` are packages of your own that this process may import from now on, where a metric
+    of theirs exists for a corpus alone: results import no code that they name themselves. Raises DataError, and
+    ConfigError for plugins that are no names.
     """
+    if isinstance(plugins, str):
+        raise ConfigError([f"plugins: got {plugins!r}, wanted a list of packages, e.g. plugins=[{plugins!r}]"])
+    trust(plugins)
     return Sweep(load_together([sweep, *others], results_dir))

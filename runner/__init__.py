@@ -42,11 +42,12 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None) 
     return run_overrides(overrides, config_dir)
 
 
-def load_pipeline(folder: str | Path) -> "Pipeline":
+def load_pipeline(folder: str | Path, *, trust: bool = False) -> "Pipeline":
     """The pipeline of a cell, from the folder that `python -m runner.export` wrote: `load_pipeline("DIR").answer("?")`.
 
-    Raises RagGridError if the folder cannot be used.
+    A folder may name packages, programs and models with code of their own: these run only with `trust=True`. Raises
+    RagGridError if the folder cannot be used.
     """
     from runner.serving import pipeline
 
-    return pipeline.load_pipeline(folder)
+    return pipeline.load_pipeline(folder, trust=trust)
