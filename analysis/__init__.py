@@ -32,9 +32,9 @@ def load(
     """The sweep in that folder, or of that id in `results_dir`, or what `runner.run` returned, as pandas frames.
 
     Several sweeps are one, in which an experiment that is in more than one of them is one cell: that of the first sweep
-    in which it did not fail. `plugins` are packages of your own that this process may import from now on, where a metric
-    of theirs exists for a corpus alone: results import no code that they name themselves. Raises DataError, and
-    ConfigError for plugins that are no names.
+    in which it did not fail. `plugins` are packages of your own that this process may import from now on: a metric of
+    theirs that has values for a corpus alone needs its code, and results import none that they name. Raises DataError,
+    and ConfigError for plugins that are no names.
     """
     if isinstance(plugins, str):
         raise ConfigError([f"plugins: got {plugins!r}, wanted a list of packages, e.g. plugins=[{plugins!r}]"])

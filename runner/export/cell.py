@@ -24,7 +24,7 @@ from runner.serving.named_code import code_in
 from runner.serving.nodes import model_paths, without_alarms, without_data_sets
 from runner.serving.pipeline import needed_of_all
 from runner.serving.question import defaults_of
-from runner.trusted import require_trusted, trusted_among
+from runner.trusted import foreign_targets, require_trusted, trusted_among
 
 _ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
 """Groups of axes that say what is asked, and how answers are judged."""
@@ -90,6 +90,7 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
     graphs = [served_graph(whole, data, pool, each) for each in (chosen.values() or [None])]
     used = frozenset[str]().union(*(graph.used for graph in graphs))
     nodes = without_data_sets({name: node for name, node in nodes.items() if name in used})
+    foreign = [target for _, target in foreign_targets(nodes, "", ())]
     found = [store.kept(stage) for stage in needed_of_all(graphs)]
     folders = dict(model_paths(nodes))
     names = _names(folders)
@@ -102,7 +103,7 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
         asdict(defaults_of(samples)),
         tuple(asdict(files) for files, _ in found),
         asdict(pool) if pool else {},
-        plugins,
+        tuple(name for name in plugins if any(f"{target}.".startswith(f"{name}.") for target in foreign)),
         chosen,
         names,
     )

@@ -18,11 +18,17 @@ def load_installed_plugins() -> None:
 
 
 def _installed() -> ModuleType:
-    here = os.path.realpath(os.curdir)
-    spec = PathFinder.find_spec(_NAME, [place for place in sys.path if os.path.realpath(place or os.curdir) != here])
+    spec = PathFinder.find_spec(_NAME, [place for place in sys.path if not _is_here(place)])
     module = ModuleType(_NAME) if spec is None else module_from_spec(spec)
     if spec is not None and spec.loader is not None:
         spec.loader.exec_module(module)
     # A list, for the path of a namespace grows with `sys.path`.
     module.__path__ = list(spec.submodule_search_locations or ()) if spec else []
     return module
+
+
+def _is_here(place: str) -> bool:
+    try:
+        return os.path.samefile(place or os.curdir, os.curdir)
+    except OSError:  # one of them was removed
+        return False

@@ -17,9 +17,8 @@ def code_in(description: Description) -> list[str]:
     """The code that answering runs besides ours, each with the place that names it; [] for none. Imports our own
     components alone.
     """
-    plugins = [f"the package {name} (plugins)" for name in description.plugins]
-    foreign = foreign_targets(description.components, "", description.plugins)
-    return [*plugins, *(f"{target} ({place})" for place, target in foreign), *_of_fields(description.components, "")]
+    foreign = foreign_targets(description.components, "", ())
+    return [*(f"{target} ({place})" for place, target in foreign), *_of_fields(description.components, "")]
 
 
 def require_trust(description: Description, folder: str, *, trust: bool) -> None:
