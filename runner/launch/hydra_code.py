@@ -51,6 +51,8 @@ def require_known_code(config: DictConfig) -> None:
     plugins = _plugins_of(config)
     mistakes = [mistake for name in _GUARDED for mistake in _mistakes_of(config, name, plugins)]
     mistakes += _variable_mistakes(config)
+    if "_target_" in config.hydra:
+        mistakes.append("hydra._target_: Hydra builds nothing here; remove it")
     for name in config.hydra:
         if name not in _GUARDED:
             mistakes += _stray_targets(config.hydra._get_node(name), f"hydra.{name}")
@@ -80,7 +82,8 @@ def _mistakes_of(config: DictConfig, name: str, plugins: Sequence[str]) -> Itera
     if name in LOGS:
         yield from log_mistakes(plain, place, plugins)
         return
-    nodes = {f"{place}.{key}": node for key, node in plain.items()} if name == "callbacks" else {place: plain}
+    is_of_several = name == "callbacks" and isinstance(plain, Mapping)
+    nodes = {f"{place}.{key}": node for key, node in plain.items()} if is_of_several else {place: plain}
     for own, node in nodes.items():
         yield from _target_mistakes(node, own, SHIPPED[name], plugins, of_callback=name == "callbacks")
 
@@ -128,7 +131,10 @@ class _Reader:
 def _target_mistakes(
     node: Json, place: str, shipped: frozenset[str], plugins: Sequence[str], *, of_callback: bool
 ) -> Iterator[str]:
+    if node is None:
+        return
     if not isinstance(node, Mapping):
+        yield f"{place}: got {node!r}, wanted a mapping with a _target_"
         return
     for key, value in node.items():
         yield from _nested_targets(value, f"{place}.{key}")

@@ -6,6 +6,7 @@ import os
 import sys
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
+from pathlib import Path
 from types import ModuleType
 
 _NAME = "hydra_plugins"
@@ -29,6 +30,6 @@ def _installed() -> ModuleType:
 
 def _is_here(place: str) -> bool:
     try:
-        return os.path.samefile(place or os.curdir, os.curdir)
+        return Path(place or os.curdir).samefile(os.curdir)
     except OSError:  # one of them was removed
         return False
