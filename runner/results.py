@@ -29,7 +29,7 @@ from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.protocols import Metric, RankingMetric
 from runner.json_types import require_types
-from runner.trusted import foreign_targets, how_to_trust, trusted
+from runner.trusted import code_of_fields, foreign_targets, how_to_trust, trusted
 
 T = TypeVar("T")
 
@@ -312,6 +312,8 @@ def _component(cell: CellResult, metric: str) -> Metric | None:
 
     plugins = trusted()
     for name, node in _score_nodes(cell).items():
+        if any(code_of_fields(node, name)):
+            continue  # a judge whose model names code: it has a value for each sample, and needs none
         try:
             component: Metric = build_component(node, Metric, f"metrics.scores.{name}", plugins)
         except ConfigError:

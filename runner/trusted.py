@@ -8,9 +8,12 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
 
 from components.errors import ConfigError
+from components.fields import what_runs
 from components.json_value import Json
 
 VARIABLE = "RAG_GRID_PLUGINS"
@@ -20,6 +23,7 @@ OPTION = "--plugins"
 OURS = ("components", "runner.engine.executors")
 """Where our own components are."""
 
+_OUR_PREFIXES = tuple(f"{root}." for root in OURS)
 _ROOT = Path(__file__).resolve().parents[1]
 _named: dict[str, None] = {}
 
@@ -81,6 +85,35 @@ def foreign_targets(node: Json, place: str, plugins: Sequence[str]) -> Iterator[
     elif isinstance(node, list | tuple):
         for number, value in enumerate(node):
             yield from foreign_targets(value, f"{place}[{number}]", plugins)
+
+
+def code_of_fields(node: Json, place: str) -> Iterator[str]:
+    """The code that fields of our components name in a configuration (see `components.fields.naming_code`), each with its
+    place. Imports our own components alone.
+    """
+    if isinstance(node, Mapping):
+        yield from _named_by(node, place)
+        for name, value in node.items():
+            yield from code_of_fields(value, f"{place}.{name}".lstrip("."))
+    elif isinstance(node, list | tuple):
+        for number, value in enumerate(node):
+            yield from code_of_fields(value, f"{place}[{number}]")
+
+
+def _named_by(node: Mapping[str, Json], place: str) -> Iterator[str]:
+    target = node.get("_target_")
+    if not isinstance(target, str) or not target.startswith(_OUR_PREFIXES):
+        return
+    module, _, name = target.rpartition(".")
+    try:
+        cls = getattr(import_module(module), name)
+    except (ImportError, AttributeError):  # building it says so
+        return
+    for field in fields(cls) if is_dataclass(cls) else ():
+        value = node.get(field.name, field.default)
+        if (runs := what_runs(field)) and value:
+            what = f"{runs} {value}" if isinstance(value, str) else runs
+            yield f"{what} ({place}.{field.name})"
 
 
 def require_trusted(nodes: Mapping[str, Json], where: str) -> None:

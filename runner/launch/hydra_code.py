@@ -6,10 +6,10 @@ configuration may name ours, those that Hydra ships, and classes of packages tha
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf, flag_override
-from omegaconf.base import Node
 from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
@@ -95,7 +95,7 @@ class _Reader:
         self.mistakes: list[str] = []
         self.has_resolved = False
 
-    def plain(self, node: Node | None, place: str, depth: int = 0) -> Json:
+    def plain(self, node: Any, place: str, depth: int = 0) -> Json:
         """The value; None for one that is missing or was refused."""
         if node is None or node._is_none() or node._is_missing():
             return None
@@ -105,12 +105,12 @@ class _Reader:
         if node._is_interpolation():
             return self._resolved(node, place, depth)
         if isinstance(node, DictConfig):
-            return {str(key): self.plain(node._get_node(key), f"{place}.{key}", depth + 1) for key in node}
+            return {str(key): self.plain(node._get_node(key), _below(place, key), depth + 1) for key in node}
         if isinstance(node, ListConfig):
             return [self.plain(node._get_node(i), f"{place}[{i}]", depth + 1) for i in range(len(node))]
         return node._value()
 
-    def _resolved(self, node: Node, place: str, depth: int) -> Json:
+    def _resolved(self, node: Any, place: str, depth: int) -> Json:
         self.has_resolved = True
         text = str(node._value())
         try:
@@ -126,6 +126,11 @@ class _Reader:
 
     def _refuse(self, place: str, why: str) -> None:
         self.mistakes.append(f"{place}: {why}")
+
+
+def _below(place: str, key: object) -> str:
+    """Keys of YAML may be numbers."""
+    return f"{place}.{key}"
 
 
 def _target_mistakes(
@@ -164,7 +169,7 @@ def _items(value: Json) -> Iterator[tuple[object, Json]]:
         yield from enumerate(value)
 
 
-def _stray_targets(node: Node | None, place: str) -> Iterator[str]:
+def _stray_targets(node: Any, place: str) -> Iterator[str]:
     """Other nodes of Hydra build nothing: a `_target_` there is a mistake."""
     if node is None or node._is_none() or node._is_missing() or node._is_interpolation():
         return
@@ -172,7 +177,7 @@ def _stray_targets(node: Node | None, place: str) -> Iterator[str]:
         if "_target_" in node:
             yield f"{place}._target_: Hydra builds nothing here; remove it"
         for key in node:
-            yield from _stray_targets(node._get_node(key), f"{place}.{key}")
+            yield from _stray_targets(node._get_node(key), _below(place, key))
     elif isinstance(node, ListConfig):
         for number in range(len(node)):
             yield from _stray_targets(node._get_node(number), f"{place}[{number}]")

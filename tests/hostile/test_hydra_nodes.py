@@ -49,6 +49,7 @@ FORMS: Mapping[str, Callable[[str], str]] = {
     "list": lambda place: f"++{place}.own=[{{_target_: {CALL}}}]",
     "partial": lambda place: f"++{place}.own={{_target_: {CALL}, _partial_: true}}",
     "class": lambda place: f"++{place}.class={CALL}",
+    "number": lambda place: f"++{place}={{1: {{_target_: {CALL}}}}}",
     "object": lambda place: f"++{place}.stream='ext://{CALL}'",
     "interpolated": lambda place: f'++{place}._target_=${{oc.decode:"{CALL}"}}',
 }

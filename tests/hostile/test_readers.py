@@ -42,8 +42,8 @@ KNOWN = {
     "runner/launch/preset_source.py": {"pickle.loads"},  # what this process made
     "runner/launch/schema.py": {"importlib.import_module"},  # ours, and what run.plugins names
     "runner/output/logging_process.py": {"importlib.import_module"},
-    "runner/serving/named_code.py": {"import_module"},  # ours
     "runner/serving/nodes.py": {"import_module"},  # of nodes that were checked
+    "runner/trusted.py": {"import_module"},  # ours
 }
 
 
