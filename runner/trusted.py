@@ -24,6 +24,7 @@ OURS = ("components", "runner.engine.executors")
 """Where our own components are."""
 
 _OUR_PREFIXES = tuple(f"{root}." for root in OURS)
+_SCRIPT = "rag-grid-analysis"
 _ROOT = Path(__file__).resolve().parents[1]
 _named: dict[str, None] = {}
 
@@ -88,8 +89,8 @@ def foreign_targets(node: Json, place: str, plugins: Sequence[str]) -> Iterator[
 
 
 def code_of_fields(node: Json, place: str) -> Iterator[str]:
-    """The code that fields of our components name in a configuration (see `components.fields.naming_code`), each with its
-    place. Imports our own components alone.
+    """The code that fields of our components name in a configuration, each with its place: see
+    `components.fields.naming_code`. Imports our own components alone.
     """
     if isinstance(node, Mapping):
         yield from _named_by(node, place)
@@ -136,7 +137,9 @@ def how_to_trust(targets: Iterable[str]) -> str:
 
 def _command() -> str:
     """The command that this process is, "" for another program."""
-    folder = Path(sys.argv[0]).parent if sys.argv and sys.argv[0] else _ROOT
-    module = ".".join(folder.relative_to(_ROOT).parts) if folder.is_relative_to(_ROOT) else ""
-    is_ours = Path(sys.argv[0] if sys.argv else "").name == "__main__.py" and bool(module)
-    return shlex.join(["python", "-m", module, *sys.argv[1:]]) if is_ours else ""
+    program = Path(sys.argv[0] if sys.argv else "")
+    if program.name == _SCRIPT:
+        return shlex.join([_SCRIPT, *sys.argv[1:]])
+    if program.name != "__main__.py" or not program.parent.is_relative_to(_ROOT):
+        return ""
+    return shlex.join(["python", "-m", ".".join(program.parent.relative_to(_ROOT).parts), *sys.argv[1:]])

@@ -26,7 +26,7 @@ REVISION = "0" * 40
 @pytest.fixture(scope="session")
 def exported(make_once: MakeOnce) -> Path:
     def fill(folder: Path) -> None:
-        assert run_small(folder, (*FEW_METRICS, "retriever=hybrid_rerank", "embedder=lsa")) == 0
+        assert run_small(folder, (*FEW_METRICS, "retriever=hybrid_rerank", "embedder=lsa", "llm=scripted")) == 0
         assert export(folder, "best", folder / "winner") == 0
 
     return make_once("given-export", fill) / "winner"
