@@ -15,7 +15,7 @@ from runner.engine.executors.contexts import say_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import Executor, Stages, Watch, Workers, defines_in_main
 from runner.engine.executors.resources import unknown_kinds
-from runner.engine.executors.slurm_secrets import secret_in
+from components.secrets.given import secret_in
 from runner.engine.stage import Resources
 from runner.engine.store import Store
 
