@@ -10,7 +10,8 @@
     └── StoreError         the store cannot be read or written
         └── DamagedEntryError  an entry does not match its manifest: it is recomputed
 
-A message says where, what came, what was wanted and what to do, and hides secrets (`components.secrets.mask`). `ConfigError` may carry several mistakes at once.
+A message says where, what came, what was wanted and what to do, and hides secrets (`components.secrets.mask`).
+`ConfigError` may carry several mistakes at once.
 """
 
 import shlex
@@ -28,7 +29,7 @@ _MOST_SHOWN = 10
 
 
 class RagGridError(Exception):
-    """Root of the tree: catch this to catch everything that the project raises on purpose. Its message hides secrets."""
+    """Root of the tree: catch this to catch everything that the project raises on purpose. Messages hide secrets."""
 
     def __str__(self) -> str:
         return masked(super().__str__())

@@ -66,7 +66,9 @@ def mistakes_of_proxy(url: str) -> list[str]:
 
 
 def _is_proxy(address: str) -> bool:
-    found = re.fullmatch(r"https?://(?:[^\s/?#@\[\]]*@)?(?:[^\s/?#@:\[\]]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?/?", address)
+    found = re.fullmatch(
+        r"https?://(?:[^\s/?#@\[\]]*@)?(?:[^\s/?#@:\[\]]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?/?", address
+    )
     return found is not None and int(found[1] or 1) in range(1, 1 << 16)
 
 

@@ -1,4 +1,4 @@
-"""Small questions to a server before the work: is it healthy, what does it have. One request, with the limits of all."""
+"""Small questions to a server before the work: is it healthy, what does it have. One request each, within limits."""
 
 from email.message import Message
 from http.client import HTTPException
@@ -21,7 +21,7 @@ class _OwnRedirects(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
     ) -> Request | None:
-        next_address(req.full_url, 302 if code == 303 else code, newurl)  # noqa: PLR2004 - a page is what we ask for
+        next_address(req.full_url, 302 if code == 303 else code, newurl)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

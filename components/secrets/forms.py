@@ -37,7 +37,9 @@ def _escaped(text: str) -> Iterator[str]:
     yield ascii(text)[1:-1]
     yield html.escape(text)
     yield html.escape(text, quote=False)
-    yield text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;").replace('"', "&#34;")
+    yield (
+        text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;").replace('"', "&#34;")
+    )
     yield text.replace("'", "''")
     yield text.replace('"', '""')
     yield text.replace("'", "'\"'\"'")

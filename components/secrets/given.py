@@ -1,6 +1,6 @@
 """Secrets that somebody wrote into a configuration, a command or the script of a job, where they would be kept.
 
-A line may fetch one where it runs, `HF_TOKEN=$(cat ~/.hf)` or `$MY_TOKEN`. A secret that is written out is recognized by
+A line may fetch one where it runs, `HF_TOKEN=$(cat ~/.hf)` or `$MY_TOKEN`. We recognize a secret that is written out by
 the name to which it is given, by the shape that keys of well-known providers have, or by its place in an address or a
 header. This finds what somebody typed without a thought. It does not stop somebody who hides a secret.
 """

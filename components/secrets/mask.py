@@ -27,8 +27,8 @@ _USERINFO = re.compile(
 _PARAMETER = re.compile(r"""(?<=[?&#;])([\w.%-]+)=([^\s&#;"'<>]+)""")
 _BEARER = re.compile(r"\bBearer[ +]+(?=[^\s\"',}]{0,200}\d)[\w.~+/=-]{8,}")
 _BASIC = re.compile(r"\bBasic +([\w+/=-]{4,})")
-_FIELD = re.compile(
-    r"""(?<![\w.-])([\w.-]++)(\\?["']\s*:\s*\\?["']|\s*=\s*\\?["']?|:\s+(?=\S{16}))  # "name": "value", name=value, Name: value
+_FIELD = re.compile(  # "name": "value", name=value, Name: value
+    r"""(?<![\w.-])([\w.-]++)(\\?["']\s*:\s*\\?["']|\s*=\s*\\?["']?|:\s+(?=\S{16}))
         ([^\s"'\\,;&{}\[\]()]+)""",
     re.VERBOSE,
 )
@@ -122,7 +122,7 @@ def _hidden_parameter(found: re.Match[str]) -> str:
 
 
 def _hidden_pair(found: re.Match[str]) -> str:
-    """"Basic understanding" is no header: what follows has to be base64 of a pair."""
+    """Hide what follows only if it is base64 of a pair: "Basic understanding" is no header."""
     try:
         is_pair = b":" in b64decode(found[1] + "=" * (-len(found[1]) % 4), altchars=b"-_" if "-" in found[1] else None)
     except (NoBase64, ValueError):

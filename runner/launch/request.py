@@ -5,6 +5,8 @@ from functools import cache
 from typing import get_type_hints
 
 from components.errors import ConfigError
+from components.secrets.given import misplaced_secrets
+from components.secrets.mask import current_mask
 from runner.launch.headline import headline_mistakes
 from runner.launch.overrides import key_of
 from runner.launch.schema import CellBuilder
@@ -27,8 +29,25 @@ def _unheeded(cell: Cell, job: Job) -> list[str]:
     return [f"{name}: {why}" for name, why in told.items() if any(f"{name}.".startswith(key) for key in given)]
 
 
+def _refuse_secrets(jobs: Sequence[Job]) -> None:
+    """Before anything else, so that no later mistake repeats a secret. Raises ConfigError. Parts that cells share are
+    searched once.
+    """
+    mask = current_mask()
+    seen: set[int] = set()
+    mistakes: list[str] = []
+    for job in jobs:
+        for name, part in job.config.items():
+            if id(part) not in seen:
+                seen.add(id(part))
+                mistakes += misplaced_secrets({name: part}, mask)
+    if mistakes:
+        raise ConfigError(list(dict.fromkeys(mistakes)))
+
+
 def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
     """Typed cells. Raises ConfigError with the mistakes of all jobs, equal ones once."""
+    _refuse_secrets(jobs)
     requests: list[CellRequest] = []
     mistakes: list[str] = []
     builder = CellBuilder()

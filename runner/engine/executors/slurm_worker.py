@@ -34,6 +34,7 @@ from runner.engine.outcome import StageRun
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from runner.engine.worker import Worker
+from runner.masked_output import mask_output
 
 _MOST_DEATHS = 10
 """A job whose worker died so often does not start another: something is wrong with its host."""
@@ -76,6 +77,7 @@ def supervise(assignment: Assignment) -> None:
     """Works until the driver ends or is silent, or until the job is told to end. Does not return: whoever started it
     would write down what it returned, beside a queue that may be gone.
     """
+    mask_output()
     with suppress(FileNotFoundError):  # the queue is gone: the driver has ended
         _Supervisor(assignment).run()
     sys.stdout.flush()
