@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from components.threads import n_cores
 from runner.engine.endings import ENDINGS, Interrupt
-from runner.masked_output import mask_output
+from components.secrets.output import mask_output
 from runner.output.tracking import load_early
 
 _INTERRUPTED = 130

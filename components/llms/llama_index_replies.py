@@ -63,7 +63,7 @@ def as_server_error(error: Exception) -> Exception:
 
 
 def error_line(error: Exception, secret: str) -> str:
-    """Return the exception as one short line. All secrets are masked, and `secret` ("" for none) however short it is."""
+    """Return the exception as one short line, with all secrets masked, `secret` ("" for none) however short it is."""
     line = " ".join(f"{type(error).__name__}: {error}".split())
     return shortened(line.replace(secret, HIDDEN) if secret else line, _SHOWN_CHARACTERS)
 

@@ -1,7 +1,6 @@
 """Small questions to a server before the work: is it healthy, what does it have. One request each, within limits."""
 
-from email.message import Message
-from http.client import HTTPException
+from http.client import HTTPException, HTTPMessage
 from typing import IO
 from urllib.error import URLError
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
@@ -19,7 +18,7 @@ class LookUpFailed(Exception):
 
 class _OwnRedirects(HTTPRedirectHandler):
     def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
         next_address(req.full_url, 302 if code == 303 else code, newurl)
         return super().redirect_request(req, fp, code, msg, headers, newurl)

@@ -14,7 +14,14 @@ from components.secrets.known import variable_of
 from components.secrets.mask import Mask, current_mask
 from components.secrets.names import KEY_SHAPE, PLAIN, field_names_secret, is_variable_name, may_be_secret, names_secret
 
-INSTEAD = "name the environment variable that holds it, as api_key_env=MY_KEY does"
+_INSTEAD = "name the environment variable that holds it, as api_key_env=MY_KEY does"
+_INSTEAD_OF = {
+    "uri": "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead",
+    "store_dir": "set the environment variables of the service instead (for s3: AWS_ACCESS_KEY_ID, "
+    "AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL)",
+    "documents": "give a folder of this machine",
+}
+"""By the name of a field."""
 
 _GIVEN = re.compile(
     r"""(?:  (?P<set>[A-Za-z_]\w*)["']?\s*\+?=                                  # export NAME=value
@@ -59,14 +66,14 @@ def misplaced_secrets(config: Any, mask: Mask | None = None, path: str = "") -> 
         for name, value in config.items():
             place = f"{path}.{name}" if path else str(name)
             if mask.message(str(name)) != name:
-                yield f"{path or 'a field'}: the name of a field holds a secret; {INSTEAD}"
+                yield f"{path or 'a field'}: the name of a field holds a secret; {_INSTEAD}"
             elif mistake := _mistake(str(name), value, mask) if isinstance(value, str) else "":
                 yield f"{place}: {mistake}"
             else:
                 yield from misplaced_secrets(_opened(value), mask, place)
     elif isinstance(config, list | tuple):
-        for place, value in enumerate(config):
-            yield from misplaced_secrets(value, mask, f"{path}.{place}")
+        for number, value in enumerate(config):
+            yield from misplaced_secrets(value, mask, f"{path}.{number}")
     elif isinstance(config, str) and (mistake := _mistake("", config, mask)):
         yield f"{path}: {mistake}"
 
@@ -78,7 +85,7 @@ def misplaced_in_override(override: str, mask: Mask | None = None) -> str:
     bare = value.strip("'\"")
     mask = mask or current_mask()
     if mask.message(key) != key:
-        return f"an override holds a secret; {INSTEAD}"
+        return f"an override holds a secret; {_INSTEAD}"
     name = key.rpartition(".")[2]
     mistake = _mistake(name, bare, mask) or next(misplaced_secrets(_opened(bare), mask, key), "").partition(": ")[2]
     return f"{key}: {mistake}" if mistake else ""
@@ -87,14 +94,22 @@ def misplaced_in_override(override: str, mask: Mask | None = None) -> str:
 def _mistake(name: str, value: str, mask: Mask) -> str:
     """What is wrong with a string that a field holds."""
     if mask.holds_known(value):
-        return f"holds the secret of the environment variable {variable_of(value)}; {INSTEAD}"
+        return f"holds the secret of the environment variable {variable_of(value)}; {_INSTEAD}"
     if name.lower().endswith("_env") and value and not is_variable_name(value) and may_be_secret(value):
         return "holds what looks like a key, wanted the name of the environment variable that holds the key"
     if field_names_secret(name, value) and _is_written_out(value):
-        return f"a secret has no place in a configuration, which is stored with the results; {INSTEAD}"
-    if not _FETCHES.search(value) and mask.message(value) != value:
-        return f"holds a password, a key or a token, and is stored with the results; {INSTEAD}"
+        return f"a secret has no place in a configuration, which is stored with the results; {_INSTEAD}"
+    is_shaped = not _FETCHES.search(value) and mask.message(value) != value
+    if is_shaped or _names_option(value):
+        instead = _INSTEAD_OF.get(name, _INSTEAD)
+        return f"holds a user name or password, a key or a token, and is stored with the results; {instead}"
     return ""
+
+
+def _names_option(value: str) -> bool:
+    """The arguments of a command, with a secret among them: `--api-key abc`."""
+    given = _GIVEN.finditer(value) if "--" in value else ()
+    return any(names_secret(each["option"] or "") and _is_written_out(each["value"]) for each in given)
 
 
 def _opened(value: Any) -> Any:

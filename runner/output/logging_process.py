@@ -22,7 +22,7 @@ from threading import Event, Thread
 
 from components.errors import RagGridError
 from components.secrets.mask import masked
-from runner.masked_output import mask_output
+from components.secrets.output import mask_output
 from runner.output.mlflow_runs import CELLS_TOGETHER, Tracker
 
 Order = list[str]

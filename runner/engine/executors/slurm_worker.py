@@ -34,7 +34,7 @@ from runner.engine.outcome import StageRun
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from runner.engine.worker import Worker
-from runner.masked_output import mask_output
+from components.secrets.output import mask_output
 
 _MOST_DEATHS = 10
 """A job whose worker died so often does not start another: something is wrong with its host."""
