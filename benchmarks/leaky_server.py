@@ -1,4 +1,4 @@
-"""A server, or a proxy, that fails in many ways and repeats what it was sent in each of them: the headers of the request.
+"""A server, or a proxy, that fails in many ways, and repeats the headers of the request in each of them.
 
 It answers chat, embeddings and rerank requests as well as whatever a proxy is asked for.
 """

@@ -98,7 +98,7 @@ ENVIRONMENT = (
             "MLFLOW_HTTP_REQUEST_TIMEOUT": "2",
         },
         (Failure.REFUSED_KEY, Failure.ECHO, Failure.REFUSED),
-    ),  # fmt: skip
+    ),
     Place(
         "AWS_SECRET_ACCESS_KEY",
         ("run.store_dir=s3://bucket/store",),
@@ -109,7 +109,7 @@ ENVIRONMENT = (
             "AWS_REGION": "eu-central-1",
         },
         (Failure.REFUSED_KEY, Failure.REFUSED, Failure.MALFORMED),
-    ),  # fmt: skip
+    ),
     Place(
         "the password of AWS_ENDPOINT_URL",
         ("run.store_dir=s3://bucket/store",),
@@ -120,13 +120,13 @@ ENVIRONMENT = (
             "AWS_ENDPOINT_URL": "http://me:{quoted}@127.0.0.1:{port}",
         },
         (Failure.REFUSED_KEY, Failure.REFUSED, Failure.MALFORMED),
-    ),  # fmt: skip
+    ),
     Place(
         "an unusable AWS_ENDPOINT_URL",
         ("run.store_dir=s3://bucket/store",),
         {"AWS_ENDPOINT_URL": "//me:{secret}@127.0.0.1"},
         (Failure.UNUSABLE,),
-    ),  # fmt: skip
+    ),
 )
 """Where a secret belongs: it must work, and be seen nowhere."""
 
@@ -174,13 +174,13 @@ CONFIGURATION = (
         file='# @package _global_\nllm: {extra_body: \'{{"api_key": "{quoted}"}}\'}\n'.replace("{{", "{").replace(
             "}}", "}"
         ),
-    ),  # fmt: skip
+    ),
     Place(
         "a preset with the value of a variable",
         ("--config-dir=presets", "+mine=here"),
         {"MY_API_KEY": "{quoted}"},
         file="# @package _global_\nexperiment: {name: '{quoted}'}\n",
-    ),  # fmt: skip
+    ),
 )
 """Where no secret belongs: it must be refused before any work, and be seen nowhere."""
 

@@ -4,6 +4,7 @@ fail, and then a search through every byte that the command left.
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,8 +29,10 @@ _SMALL = (
     "run.progress=false",
 )
 _NOT_RUN = 2
+_REFUSALS = ("environment variable", "MLFLOW_TRACKING_PASSWORD", "a folder of this machine")
+"""A message about a secret names where it belongs."""
+
 _TIMEOUT_S = 240.0
-_KILLED_AFTER_S = 1.5
 _N_SECRETS = 2
 """Random secrets for each place and failure."""
 
@@ -57,12 +60,16 @@ class Raising:
         raise RuntimeError(f"no reply with {dict(os.environ)}")
         yield
 '''
-_RAISING = ("run.plugins=[leaky_plugin]", "~llm", "+llm._target_=leaky_plugin.Raising")
+_RAISING = ("run.plugins=[leaky_plugin]", "llm=none", "llm._target_=leaky_plugin.Raising")
+_UNTRACKED = "tracking=none"
+_TRACKED_EVERY = 5
+"""Loading MLflow takes longer than the rest of a trial."""
 
-Command = Callable[[Sequence[str], Path, Mapping[str, str], float | None], tuple[int, str]]
-"""Runs `python -m runner` with arguments in a folder with an environment. It is killed after some seconds, if not
-before, and None lets it end. Returns its exit code and what it wrote.
-"""
+Killed = Callable[[], bool]
+"""True as soon as a command is to be killed."""
+
+Command = Callable[[Sequence[str], Path, Mapping[str, str], Killed], tuple[int, str]]
+"""Runs `python -m runner` with arguments in a folder with an environment. Returns its exit code and what it wrote."""
 
 
 @dataclass(frozen=True)
@@ -101,20 +108,30 @@ def trials(chance: random.Random, n_secrets: int) -> Iterator[Trial]:
                 yield Trial(place, failure, random_secret(chance, place))
 
 
-def attempted(trial: Trial, folder: Path, run: Command) -> Ended:
-    """Run one trial in an empty folder, and search it."""
+def attempted(trial: Trial, folder: Path, run: Command, *, is_tracked: bool = False) -> Ended:
+    """Run one trial in an empty folder, and search it. With `is_tracked`, MLflow and the report take part."""
     with leaking(trial.failure or Failure.ECHO) as server:
         port = 1 if trial.failure is Failure.REFUSED else server.port
         overrides, given, preset = trial.place.filled(trial.secret, port)
         _write_files(folder, preset)
-        if trial.failure is Failure.RAISED:
-            overrides += _RAISING
-        limit_s = _KILLED_AFTER_S if trial.failure is Failure.KILLED else None
-        flags = [each for each in overrides if each.startswith("--")]
-        overrides = [each for each in overrides if not each.startswith("--")]
-        code, output = run([*flags, *_SMALL, *overrides], folder, _environment(folder, given), limit_s)
+        code, output = run(
+            _arguments(trial, overrides, is_tracked=is_tracked),
+            folder,
+            _environment(folder, given),
+            lambda: trial.failure is Failure.KILLED and server.n_requests > 0,
+        )
     (folder / "presets" / "mine" / "here.yaml").unlink(missing_ok=True)  # the user's own file
     return Ended(trial, _problem(trial, code, folder, output), tuple(leaks(folder, output, trial.secret)))
+
+
+def _arguments(trial: Trial, overrides: Sequence[str], *, is_tracked: bool) -> list[str]:
+    flags = [each for each in overrides if each.startswith("--")]
+    own = [each for each in overrides if each not in flags]
+    if trial.failure is Failure.RAISED:
+        own = [*(each for each in own if not each.startswith("llm")), *_RAISING]
+    needs_tracking = any("tracking" in each for each in own)
+    tracked = ["run.report=true"] if is_tracked else [] if needs_tracking else [_UNTRACKED]
+    return [*flags, *_SMALL, *tracked, *own]
 
 
 def _write_files(folder: Path, preset: str) -> None:
@@ -135,12 +152,7 @@ def _environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
 def _problem(trial: Trial, code: int, folder: Path, output: str) -> str:
     if not trial.place.is_refused:
         return "" if code or trial.failure is Failure.ANSWERED or "MLFLOW" in trial.place.name else "ended well"
-    if (
-        code != _NOT_RUN
-        or "environment variable" not in output
-        and "MLFLOW_" not in output
-        and "folder of" not in output
-    ):
+    if code != _NOT_RUN or not any(word in output for word in _REFUSALS):
         return f"was not refused: exit code {code}: {output[-300:]}"
     left = [path.name for path in folder.glob("results/*") if path.name != "servers"]
     return f"left {left} before it was refused" if left else ""
@@ -153,10 +165,10 @@ def measure(settings: Settings) -> list[Measure]:
     for number, trial in enumerate(trials(chance, _N_SECRETS)):
         folder = settings.scratch / str(number)
         folder.mkdir(parents=True)
-        found.append(attempted(trial, folder, as_command))
+        found.append(attempted(trial, folder, as_command, is_tracked=number % _TRACKED_EVERY == 0))
         if not found[-1].held:
             print(f"{trial}: {found[-1].problem} {found[-1].leaks[:5]}", file=sys.stderr, flush=True)
-        _remove(folder)
+        shutil.rmtree(folder, ignore_errors=True)
     return [
         _counted(name, places, found)
         for name, places in (("environment", ENVIRONMENT), ("configuration", CONFIGURATION))
@@ -172,25 +184,19 @@ def _counted(name: str, places: Sequence[Place], found: Sequence[Ended]) -> Meas
 
 
 def as_command(
-    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], limit_s: float | None
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], is_killed: Killed
 ) -> tuple[int, str]:
     """See `Command`. A killed command takes its process group along."""
     with TemporaryDirectory() as outside:
         written = Path(outside) / "output"
         with written.open("wb") as output:
-            process = subprocess.Popen(  # noqa: S603 - our own command
+            process = subprocess.Popen(
                 [sys.executable, "-m", "runner", *arguments], cwd=folder, env=dict(environment), stdout=output,
                 stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
-        limit = time.monotonic() + (_TIMEOUT_S if limit_s is None else limit_s + 4)
-        while process.poll() is None and time.monotonic() < limit:
+        limit = time.monotonic() + _TIMEOUT_S
+        while process.poll() is None and time.monotonic() < limit and not is_killed():
             time.sleep(0.05)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         return process.wait(), written.read_text(encoding="utf-8", errors="surrogateescape")
-
-
-def _remove(folder: Path) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)

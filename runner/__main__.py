@@ -7,9 +7,9 @@ import signal
 import sys
 from contextlib import suppress
 
+from components.secrets.output import mask_output
 from components.threads import n_cores
 from runner.engine.endings import ENDINGS, Interrupt
-from components.secrets.output import mask_output
 from runner.output.tracking import load_early
 
 _INTERRUPTED = 130

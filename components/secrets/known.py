@@ -55,9 +55,8 @@ def _secrets_in(name: str, value: str) -> Iterator[str]:
 
 
 def _secrets_in_address(address: str) -> Iterator[str]:
-    """The password, which may hold any character unescaped; the pair with the user, which a header holds as base64."""
-    userinfo, at, _ = address.partition("://")[2].rpartition("@")
-    if at:
+    """The password, which may hold any sign unescaped; the pair with the user, which a header holds as base64."""
+    for userinfo in _userinfos(address.partition("://")[2]):
         user, colon, password = userinfo.partition(":")
         secret = password if colon else user
         for each in dict.fromkeys((secret, unquote(secret))):
@@ -68,6 +67,14 @@ def _secrets_in_address(address: str) -> Iterator[str]:
     for name, value in _parameters(address):
         if names_secret(name) and may_be_secret(value):
             yield value
+
+
+def _userinfos(rest: str) -> set[str]:
+    """What may stand for user and password in an address without its scheme, "" for none: what is before the @ of the
+    host, or before a later @ if the password seems to hold a slash.
+    """
+    authority = rest.partition("/")[0]
+    return {authority.rpartition("@")[0], rest.rpartition("@")[0] if ":" in authority else ""} - {""}
 
 
 def _pairs(user: str, password: str) -> Iterator[str]:

@@ -15,15 +15,17 @@ from functools import lru_cache
 from typing import Any
 
 from components.secrets.known import marked_variables, secret_forms
-from components.secrets.names import KEY_SHAPE, field_names_secret, is_variable_name, may_be_secret, names_secret
+from components.secrets.names import (
+    KEY_SHAPE,
+    USERINFO,
+    field_names_secret,
+    is_variable_name,
+    may_be_secret,
+    names_secret,
+)
 
 HIDDEN = "***"
 
-_USERINFO = re.compile(
-    r"""(?<=://)(?:[^\s/?#"'<>@]*@                                   # user:password@
-                | [^\s/?#"':@<>]*:(?!\d{1,5}(?:[/?#\s]|$))[^\s"'<>]{0,1000}@)  # a password with a slash in it""",
-    re.VERBOSE,
-)
 _PARAMETER = re.compile(r"""(?<=[?&#;])([\w.%-]+)=([^\s&#;"'<>]+)""")
 _BEARER = re.compile(r"\bBearer[ +]+(?=[^\s\"',}]{0,200}\d)[\w.~+/=-]{8,}")
 _BASIC = re.compile(r"\bBasic +([\w+/=-]{4,})")
@@ -105,7 +107,7 @@ def _field(name: str, value: Any, mask: Mask) -> Any:
 
 def _without_shapes(text: str) -> str:
     if "://" in text:
-        text = _USERINFO.sub(f"{HIDDEN}@", text)
+        text = USERINFO.sub(f"{HIDDEN}@", text)
         text = _PARAMETER.sub(_hidden_parameter, text)
     if "Bearer" in text:
         text = _BEARER.sub(f"Bearer {HIDDEN}", text)

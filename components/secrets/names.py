@@ -31,6 +31,13 @@ KEY_SHAPE = re.compile(
 )
 """As providers of models, of code and of clouds give them out; a signed token; a private key."""
 
+USERINFO = re.compile(
+    r"""(?<=://)(?:[^\s/?#"'<>@]*@                                   # user:password@
+                | [^\s/?#"':@<>]*:(?!\d{1,5}(?:[/?#\s]|$))[^\s"'<>]{0,1000}@)  # a password with a slash in it""",
+    re.VERBOSE,
+)
+"""User and password in an address, with the sign behind them. A colon before digits and a slash is that of a port."""
+
 _PLACEHOLDERS = frozenset(
     "changeme dummy-key fake-key my-api-key no-key-needed no-key-required not-needed not-required not-used "
     "placeholder sk-no-key-required token-abc123 your-api-key your-key-here".split()

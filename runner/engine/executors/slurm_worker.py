@@ -23,6 +23,7 @@ from components.errors import StoreError
 from components.json_value import Json
 from components.openai_server.gate import Gate
 from components.processes import end_with_parent
+from components.secrets.output import mask_output
 from components.threads import allot_threads, n_cores
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.acceptance import differences
@@ -34,7 +35,6 @@ from runner.engine.outcome import StageRun
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from runner.engine.worker import Worker
-from components.secrets.output import mask_output
 
 _MOST_DEATHS = 10
 """A job whose worker died so often does not start another: something is wrong with its host."""
