@@ -33,7 +33,7 @@ _REFUSALS = ("environment variable", "MLFLOW_TRACKING_PASSWORD", "a folder of th
 """A message about a secret names where it belongs."""
 
 _TIMEOUT_S = 240.0
-_N_SECRETS = 2
+_N_SECRETS = 1
 """Random secrets for each place and failure."""
 
 _PLUGIN = '''"""A language model whose exception repeats the environment."""

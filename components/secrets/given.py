@@ -64,17 +64,20 @@ def misplaced_secrets(config: Any, mask: Mask | None = None, path: str = "") -> 
     mask = mask or current_mask()
     if isinstance(config, Mapping):
         for name, value in config.items():
-            place = f"{path}.{name}" if path else str(name)
             if mask.message(str(name)) != name:
                 yield f"{path or 'a field'}: the name of a field holds a secret; {_INSTEAD}"
-            elif mistake := _mistake(str(name), value, mask) if isinstance(value, str) else "":
-                yield f"{place}: {mistake}"
             else:
-                yield from misplaced_secrets(_opened(value), mask, place)
+                yield from _misplaced_in_field(str(name), value, mask, f"{path}.{name}" if path else str(name))
     elif isinstance(config, list | tuple):
         for number, value in enumerate(config):
-            yield from misplaced_secrets(value, mask, f"{path}.{number}")
-    elif isinstance(config, str) and (mistake := _mistake("", config, mask)):
+            yield from _misplaced_in_field("", value, mask, f"{path}.{number}")
+
+
+def _misplaced_in_field(name: str, value: Any, mask: Mask, path: str) -> Iterator[str]:
+    """Of a string that is JSON, the mistakes in it, whose places say more than that of the string."""
+    within = list(misplaced_secrets(_opened(value), mask, path))
+    yield from within
+    if not within and isinstance(value, str) and (mistake := _mistake(name, value, mask)):
         yield f"{path}: {mistake}"
 
 
@@ -87,8 +90,7 @@ def misplaced_in_override(override: str, mask: Mask | None = None) -> str:
     if mask.message(key) != key:
         return f"an override holds a secret; {_INSTEAD}"
     name = key.rpartition(".")[2]
-    mistake = _mistake(name, bare, mask) or next(misplaced_secrets(_opened(bare), mask, key), "").partition(": ")[2]
-    return f"{key}: {mistake}" if mistake else ""
+    return next(_misplaced_in_field(name, bare, mask, key), "")
 
 
 def _mistake(name: str, value: str, mask: Mask) -> str:
