@@ -49,6 +49,7 @@ from components.records import Answer, Request
 @dataclass(frozen=True)
 class Raising:
     model: str = "m"
+    api_key_env: str = ""
     version: ClassVar[int] = 1
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
     is_free: ClassVar[bool] = True
@@ -128,7 +129,8 @@ def _arguments(trial: Trial, overrides: Sequence[str], *, is_tracked: bool) -> l
     flags = [each for each in overrides if each.startswith("--")]
     own = [each for each in overrides if each not in flags]
     if trial.failure is Failure.RAISED:
-        own = [*(each for each in own if not each.startswith("llm")), *_RAISING]
+        names = [f"+{each}" for each in own if each.startswith("llm.api_key_env=")]
+        own = [*(each for each in own if not each.startswith("llm")), *_RAISING, *names]
     needs_tracking = any("tracking" in each for each in own)
     tracked = ["run.report=true"] if is_tracked else [] if needs_tracking else [_UNTRACKED]
     return [*flags, *_SMALL, *tracked, *own]

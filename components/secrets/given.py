@@ -81,6 +81,19 @@ def _misplaced_in_field(name: str, value: Any, mask: Mask, path: str) -> Iterato
         yield f"{path}: {mistake}"
 
 
+def named_variables(config: Any) -> Iterator[str]:
+    """Yield the environment variables that fields such as `api_key_env` name, at any depth."""
+    if isinstance(config, Mapping):
+        for name, value in config.items():
+            if isinstance(value, str):
+                yield from [value] if value and str(name).endswith("_env") else ()
+            else:
+                yield from named_variables(value)
+    elif isinstance(config, list | tuple):
+        for value in config:
+            yield from named_variables(value)
+
+
 def misplaced_in_override(override: str, mask: Mask | None = None) -> str:
     """Return the mistake of an override that holds a secret, "" for none. The secret is not repeated."""
     key, _, value = override.partition("=")

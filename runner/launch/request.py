@@ -5,7 +5,8 @@ from functools import cache
 from typing import get_type_hints
 
 from components.errors import ConfigError
-from components.secrets.given import misplaced_secrets
+from components.secrets.given import misplaced_secrets, named_variables
+from components.secrets.known import mark_variable
 from components.secrets.mask import current_mask
 from runner.launch.headline import headline_mistakes
 from runner.launch.overrides import key_of
@@ -31,16 +32,13 @@ def _unheeded(cell: Cell, job: Job) -> list[str]:
 
 def _refuse_secrets(jobs: Sequence[Job]) -> None:
     """Before anything else, so that no later mistake repeats a secret. Raises ConfigError. Parts that cells share are
-    searched once.
+    searched once. From now on, the variables that the configuration names for keys count as secret.
     """
+    parts = {id(part): {name: part} for job in jobs for name, part in job.config.items()}
+    for variable in {variable for part in parts.values() for variable in named_variables(part)}:
+        mark_variable(variable)
     mask = current_mask()
-    seen: set[int] = set()
-    mistakes: list[str] = []
-    for job in jobs:
-        for name, part in job.config.items():
-            if id(part) not in seen:
-                seen.add(id(part))
-                mistakes += misplaced_secrets({name: part}, mask)
+    mistakes = [mistake for part in parts.values() for mistake in misplaced_secrets(part, mask)]
     if mistakes:
         raise ConfigError(list(dict.fromkeys(mistakes)))
 

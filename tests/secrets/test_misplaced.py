@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from components.openai_server.access import mistakes_of_key, mistakes_of_proxy, mistakes_of_url
-from components.secrets.given import misplaced_in_override, misplaced_secrets
+from components.secrets.given import misplaced_in_override, misplaced_secrets, named_variables
 from components.secrets.names import field_names_secret, is_variable_name, names_secret
 from tests.secrets.test_mask import random_secret
 
@@ -116,6 +116,11 @@ def test_fields_that_speak_of_other_things(name: str) -> None:
 )  # fmt: skip
 def test_names_of_variables(text: str, is_name: bool) -> None:
     assert is_variable_name(text) is is_name
+
+
+def test_variables_that_fields_name_are_found_at_any_depth() -> None:
+    config = {"llm": {"api_key_env": "A_KEY"}, "judge": [{"token_env": "B"}, {"x": {"other_env": ""}}], "n": 1}
+    assert sorted(named_variables(config)) == ["A_KEY", "B"]
 
 
 def test_a_key_in_the_place_of_a_name_is_not_repeated() -> None:
