@@ -12,7 +12,15 @@ from typing import Any
 
 from components.secrets.known import variable_of
 from components.secrets.mask import Mask, current_mask
-from components.secrets.names import KEY_SHAPE, PLAIN, field_names_secret, is_variable_name, may_be_secret, names_secret
+from components.secrets.names import (
+    KEY_SHAPE,
+    PLAIN,
+    USERINFO,
+    field_names_secret,
+    is_variable_name,
+    may_be_secret,
+    names_secret,
+)
 
 _INSTEAD = "name the environment variable that holds it, as api_key_env=MY_KEY does"
 _INSTEAD_OF = {
@@ -108,13 +116,13 @@ def misplaced_in_override(override: str, mask: Mask | None = None) -> str:
 
 def _mistake(name: str, value: str, mask: Mask) -> str:
     """What is wrong with a string that a field holds."""
-    if mask.holds_known(value):
+    if mask.holds_known(value) and not USERINFO.search(value):
         return f"holds the secret of the environment variable {variable_of(value)}; {_INSTEAD}"
     if name.lower().endswith("_env") and value and not is_variable_name(value) and may_be_secret(value):
         return "holds what looks like a key, wanted the name of the environment variable that holds the key"
     if field_names_secret(name, value) and _is_written_out(value):
         return f"a secret has no place in a configuration, which is stored with the results; {_INSTEAD}"
-    is_shaped = not _FETCHES.search(value) and mask.message(value) != value
+    is_shaped = (not _FETCHES.search(value) and mask.message(value) != value) or mask.holds_known(value)
     if is_shaped or _names_option(value):
         instead = _INSTEAD_OF.get(name, _INSTEAD)
         return f"holds a user name or password, a key or a token, and is stored with the results; {instead}"
