@@ -38,6 +38,7 @@ NAMES = (
     "chaos",
     "ray_nodes",
     "store",
+    "secrets",
     "workers",
     "executors",
     "generation",

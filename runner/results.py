@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.protocols import Metric, RankingMetric
+from components.secrets.mask import Mask, current_mask, masked_values
 from runner.json_types import require_types
 from runner.trusted import code_of_fields, foreign_targets, how_to_trust, trusted
 
@@ -36,6 +37,9 @@ T = TypeVar("T")
 RESULTS_DIR = Path("results")
 LATEST = "latest"
 """The name of whichever sweep was written to last."""
+
+_MESSAGES = frozenset({"reason", "command", "overrides", "cells"})
+"""Fields that hold what somebody typed, or what went wrong."""
 
 SCHEMA_VERSION = 2
 _N_SWEEPS_LISTED = 10
@@ -348,8 +352,19 @@ def _read(path: Path, kind: type[T]) -> T:
 
 def _json(result: CellResult | SweepResult) -> bytes:
     """One field per line. Further indentation would make writing ten times as slow: Python's fast encoder has none."""
-    lines = [f"{_line(each.name)}: {_line(getattr(result, each.name))}" for each in fields(result)]
+    mask = current_mask()
+    lines = [
+        f"{_line(each.name)}: {_safe_line(each.name, getattr(result, each.name), mask)}" for each in fields(result)
+    ]
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode("utf-8")
+
+
+def _safe_line(name: str, value: Json, mask: Mask) -> str:
+    """Without secrets. Most fields hold none, and are searched for the known ones alone, which takes less time."""
+    line = _line(value)
+    if name not in _MESSAGES and not mask.holds_known(line):
+        return line
+    return _line(masked_values(value, mask))
 
 
 def _line(value: Json) -> str:

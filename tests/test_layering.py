@@ -33,6 +33,7 @@ SHARED_BY_ROLES = (
     "components.processes",
     "components.threads",
     "components.prices",
+    "components.secrets",
     "components.text",
     "components.asking",
     "components.openai_server",
@@ -123,7 +124,8 @@ def test_roles_do_not_import_each_other(module: str) -> None:
     ("module", "allowed"),
     [
         *((name, ("components.records",)) for name in MODULES if _is_under(name, "components.records")),
-        ("components.errors", ()),
+        ("components.errors", ("components.secrets",)),
+        *((name, ("components.secrets",)) for name in MODULES if _is_under(name, "components.secrets")),
         ("components.fields", ()),
         ("components.limits", ()),
         ("components.encodings", ()),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.fields import runtime_only
+from components.openai_server.body import MOST_BYTES, MOST_BYTES_PER_VECTOR
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
 from components.openai_server.server import Failed, Server, server_of
@@ -122,7 +123,8 @@ class OpenAIEmbeddings:
     async def _send(self, session: Session, batch: Batch) -> NDArray[np.float32]:
         asked: dict[str, Any] = {"model": self.model, "input": [text for _, text in batch], "encoding_format": "float"}
         asked |= {} if self.dimensions is None else {"dimensions": self.dimensions}
-        return _unit_vectors((await session.post(asked)).content, len(batch))
+        most_bytes = MOST_BYTES + len(batch) * MOST_BYTES_PER_VECTOR
+        return _unit_vectors((await session.post(asked, most_bytes=most_bytes)).content, len(batch))
 
 
 def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:
@@ -133,7 +135,7 @@ def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:
         indexes = [item["index"] for item in data]
         vectors = np.array([item["embedding"] for item in data], dtype=np.float32)
     except (KeyError, OverflowError, TypeError, ValueError) as error:
-        raise Malformed(str(reply)[:200]) from error
+        raise Malformed(str(reply)) from error
     if indexes != list(range(n_texts)) or vectors.ndim != 2 or not np.isfinite(vectors).all():
         raise Malformed(
             f"vectors of shape {vectors.shape} of the texts {indexes} for {n_texts} texts, wanted a finite one for each"

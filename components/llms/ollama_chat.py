@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
-from urllib.request import urlopen
 
 from components.fields import runtime_only
 from components.llms.sampling import sampling_mistakes
 from components.openai_server.counts import CountedAt, count_in
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
+from components.openai_server.look_up import LookUpFailed, look_up
 from components.openai_server.server import Failed, Server, server_of
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
@@ -118,10 +118,9 @@ class OllamaChat:
         if not self.digest:
             return []
         try:
-            with urlopen(f"{self.base_url.rstrip('/')}/api/tags", timeout=_LOOK_UP_S) as reply:  # noqa: S310 - checked to be http
-                models = json.load(reply)["models"]
+            models = json.loads(look_up(f"{self.base_url.rstrip('/')}/api/tags", _LOOK_UP_S))["models"]
             found = {model["name"].removesuffix(":latest"): model["digest"] for model in models}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (LookUpFailed, ValueError, KeyError, TypeError) as error:
             return [f"digest: {self.base_url} does not say what it holds ({error}); start `ollama serve`, or digest=''"]
         has = found.get(self.model.removesuffix(":latest"))
         if has is None:

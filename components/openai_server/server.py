@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from components.errors import BudgetReached
 from components.limits import too_small
-from components.openai_server.access import host_of, key_in, mistakes_of_key, mistakes_of_url
+from components.openai_server.access import OPENAI, host_of, key_in, mistakes_of_key, mistakes_of_proxy, mistakes_of_url
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
 from components.openai_server.connection import Connection
@@ -73,7 +73,11 @@ class Server:
                 mistakes.append(f"{name}: got {limit}, wanted at least 1, or null for no limit")
         if not self.timeout_s > 0:
             mistakes.append(f"timeout_s: got {self.timeout_s}, wanted more than 0")
-        return [*mistakes, *mistakes_of_url(self.base_url), *mistakes_of_key(self.api_key_env)]
+        mistakes += mistakes_of_url(self.base_url) or [f"base_url: {each}" for each in self._proxy_mistakes()]
+        return [*mistakes, *mistakes_of_key(self.api_key_env)]
+
+    def _proxy_mistakes(self) -> list[str]:
+        return mistakes_of_proxy(self.base_url or OPENAI)
 
     def call(
         self, path: str, items: Sequence[Item], send: Callable[[Session, Item], Awaitable[Result]]

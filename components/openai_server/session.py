@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from components.openai_server.body import MOST_BYTES
 from components.openai_server.breaker import Breaker
 from components.openai_server.connection import Connection
 from components.openai_server.counts import AS_OPENAI, CountedAt
@@ -39,9 +40,15 @@ class Session:
     """Held by the one who waits at the gate: the others stand in line behind it."""
 
     async def post(
-        self, body: Mapping[str, Any], *, max_new_tokens: int = 0, counted_at: CountedAt = AS_OPENAI
+        self,
+        body: Mapping[str, Any],
+        *,
+        max_new_tokens: int = 0,
+        counted_at: CountedAt = AS_OPENAI,
+        most_bytes: int = MOST_BYTES,
     ) -> Reply:
-        """Asks once, as soon as the gate lets it through. `max_new_tokens` is what the model may write at most.
+        """Asks once, as soon as the gate lets it through. `max_new_tokens` is what the model may write at most, and
+        `most_bytes` how large its reply may be.
 
         Raises what is in `errors`, NotAsked, BudgetReached, and UnicodeEncodeError for a text with half a character.
         """
@@ -52,7 +59,7 @@ class Session:
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self.timeout_s):
-                content = await self.connection.post(self.path, sent)
+                content = await self.connection.post(self.path, sent, most_bytes)
             used = counted_at.used(content, attempt.most)
         except (HttpError, Malformed, Unreachable):
             used = Tokens()

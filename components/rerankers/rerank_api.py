@@ -131,7 +131,7 @@ def _scores(reply: Any, n_chunks: int) -> NDArray[np.float32]:
             dtype=np.float32,
         )
     except (KeyError, OverflowError, TypeError, ValueError) as error:
-        raise Malformed(str(reply)[:200]) from error
+        raise Malformed(str(reply)) from error
     if indexes != list(range(n_chunks)) or scores.shape != (n_chunks,) or not np.isfinite(scores).all():
         raise Malformed(f"scores of the chunks {indexes} for {n_chunks} chunks, wanted a finite one for each")
     return scores

@@ -12,6 +12,7 @@ from components.errors import BudgetReached, ComponentError, DamagedEntryError, 
 from components.loading import seconds_of_loading
 from components.openai_server.gate import Gate, passing
 from components.pretrained.load_once import say_needed
+from components.secrets.mask import masked
 from runner.engine import environment
 from runner.engine.ask import Report
 from runner.engine.cache import Cache
@@ -261,6 +262,5 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
         said = "(and what it says cannot be shown)"
     is_meant = isinstance(error, RagGridError) and said  # it says all that there is to say
     message = said if is_meant else f"{type(error).__name__}: {said}"
-    return StageRun(
-        stage.key, stage.kind, error=f"{stage.title}: {message}", trace="".join(traceback.format_exception(error))
-    )
+    trace = "".join(traceback.format_exception(error))
+    return StageRun(stage.key, stage.kind, error=masked(f"{stage.title}: {message}"), trace=masked(trace))
