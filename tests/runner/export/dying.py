@@ -5,6 +5,7 @@ that changes a file fails, and nobody by the writer's name is alive.
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -78,13 +79,15 @@ def die(cell: ExportedCell, out: Path, fatal: int | None = None, *, can_swap: bo
     return steps.n
 
 
-def start(cell: ExportedCell, out: Path) -> int:
-    """The process that exports; it ends with 0."""
+def start(cell: ExportedCell, out: Path, killed_after_s: float = 0) -> int:
+    """The process that exports; it ends with 0. The system kills it after that time (0: never), as SIGKILL would."""
     child = os.fork()
     if child:
         return child
     code = 1
     try:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, killed_after_s)
         write_folder(cell, out)
         code = 0
     finally:

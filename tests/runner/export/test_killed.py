@@ -118,19 +118,16 @@ def test_a_kill_before_every_step_leaves_nothing_for_ever(
 def test_a_kill_at_random_moments(
     folder: Path, cells: dict[str, ExportedCell], whole: dict[str, Files], out: Path
 ) -> None:
-    drawn, n_killed = random.Random(5), 0
     write_folder(cells[LARGE], out)
+    began = time.perf_counter()
+    write_folder(cells[LARGE], out)
+    longest_s = time.perf_counter() - began
+    drawn, ends = random.Random(5), []
     for _ in range(10):
-        left = set(hidden(out.parent))
-        child = start(cells[LARGE], out)
-        while not set(hidden(out.parent)) - left:
-            assert os.waitpid(child, os.WNOHANG) == (0, 0)
-        time.sleep(drawn.uniform(0, 0.01))
-        os.kill(child, signal.SIGKILL)
-        n_killed += (end := end_of(child)) == -signal.SIGKILL
-        assert end in (0, -signal.SIGKILL)
+        ends.append(end_of(start(cells[LARGE], out, killed_after_s=drawn.uniform(0.001, longest_s))))
         assert texts_in(out) == whole[LARGE]
-    assert n_killed
+    assert -signal.SIGALRM in ends
+    assert set(ends) <= {0, -signal.SIGALRM}
     write_folder(cells[SMALL], out)
     assert (texts_in(out), hidden(out.parent), records(folder)) == (whole[SMALL], [], [])
 
