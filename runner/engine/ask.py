@@ -19,7 +19,7 @@ from components.openai_server.gate import Tokens, current_gate
 from components.protocols import LLM, AnswersFrom
 from components.records import Answer, AnswerState, Request
 from runner.engine.identity import describe, key_of
-from runner.engine.source_code import module_code
+from runner.engine.source_code import model_code, package_code
 from runner.engine.spending.admitted import admitted, most_tokens
 
 log = logging.getLogger(__name__)
@@ -210,11 +210,12 @@ def is_language_model(llm: LLM) -> bool:
 
 
 def replies_key(llm: LLM, purpose: str) -> str:
-    """Of the file that holds a model's replies for one purpose ("answers", or the metric of a judge).
+    """The key of the folder that holds a model's replies for one purpose ("answers", or the metric of a judge).
 
-    Of the code of a user's model its own module counts alone: an edit elsewhere in the package pays for nothing again.
+    A user's language model costs money: of its package only the code that it reaches counts, so that an edit elsewhere
+    pays for no answer again. A baseline costs nothing, and its whole package counts as in all other stages.
     """
-    return key_of([purpose, describe(llm, code_of=module_code)])
+    return key_of([purpose, describe(llm, code_of=model_code if is_language_model(llm) else package_code)])
 
 
 def request_keys(llm: LLM, requests: Sequence[Request]) -> list[str]:

@@ -38,8 +38,8 @@ def versions_of_results(packages: Iterable[str] = ()) -> dict[str, str]:
     """
     found = {"python": platform.python_version(), **_installed([*_PACKAGES, *_OF_STEPS])}
     for package in ("components", "runner", *packages):
-        with suppress(ImportError):
-            found[f"the code of {package}"] = code_of(package)[:_DIGITS_SHOWN]
+        if code := code_of(package):
+            found[f"the code of {package}"] = code[:_DIGITS_SHOWN]
     return found
 
 

@@ -1,15 +1,19 @@
 """From composed configurations to typed cells, with the mistakes of all of them reported together."""
 
+import logging
 from collections.abc import Sequence
 from functools import cache
 from typing import get_type_hints
 
 from components.errors import ConfigError
+from runner.engine.plugins.loading import load_plugins
 from runner.launch.headline import headline_mistakes
 from runner.launch.overrides import key_of
-from runner.launch.schema import CellBuilder
+from runner.launch.schema import CellBuilder, plugins_of
 from runner.pipeline.cell import Cell
 from runner.pipeline.planned import CellRequest, Job
+
+log = logging.getLogger(__name__)
 
 
 @cache
@@ -28,7 +32,9 @@ def _unheeded(cell: Cell, job: Job) -> list[str]:
 
 
 def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
-    """Typed cells. Raises ConfigError with the mistakes of all jobs, equal ones once."""
+    """Typed cells, of users' code as it is now. Raises ConfigError with the mistakes of all jobs, equal ones once."""
+    for package in load_plugins({package for job in jobs for package in plugins_of(job.config)}):
+        log.warning("%s: loaded again, as its files are or may be newer than the code that was imported", package)
     requests: list[CellRequest] = []
     mistakes: list[str] = []
     builder = CellBuilder()

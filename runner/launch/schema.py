@@ -21,6 +21,7 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints
 from components.errors import ConfigError
 from components.json_value import Json
 from runner.engine.executors.protocol import Executor
+from runner.engine.plugins.loading import ensure_loaded
 from runner.engine.source_code import has_code
 from runner.pipeline.cell import Cell
 from runner.pipeline.combination_mistakes import combination_mistakes
@@ -207,6 +208,7 @@ class _Builder:
             raise self._stranger(target, roots, path)
         module, _, name = target.rpartition(".")
         try:
+            ensure_loaded(self._plugins)
             found = getattr(importlib.import_module(module), name)
         except Exception as error:  # a module of a user's may raise anything
             what = f"a class that can be imported ({type(error).__name__}: {error})"

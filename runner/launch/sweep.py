@@ -18,6 +18,7 @@ from runner.axes import varying_axes
 from runner.display import make_console, say_error
 from runner.engine.endings import endings_deferred
 from runner.engine.outcome import StageRun
+from runner.engine.plugins.loading import let_edits_in
 from runner.engine.schedule import running
 from runner.engine.spending import SharedGate
 from runner.engine.store import open_store
@@ -93,7 +94,10 @@ def start_sweep(
     the configuration and the data are accepted: a refused one, which may hold a secret where none belongs, is not kept.
     `is_part`: other processes run other cells of the sweep, and spend from one budget with this one.
     """
-    return Sweep(check_jobs(jobs), sweep_id, overrides, make_console(), keep, is_part=is_part).run()
+    try:
+        return Sweep(check_jobs(jobs), sweep_id, overrides, make_console(), keep, is_part=is_part).run()
+    finally:
+        let_edits_in()
 
 
 class Sweep:

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 
+from runner.engine.plugins.loading import loaded
 from runner.engine.source_code import is_ours
 from runner.engine.stage import AnyStage
 
 
 def users_packages(stages: Iterable[AnyStage]) -> tuple[str, ...]:
-    """Packages of the user's own that stages use, whose code counts."""
+    """Top-level packages of users that stages depend on: those of their components, and what these import."""
     classes = {type(part) for stage in stages for part in stage.components()}
-    return tuple(sorted({cls.__module__.partition(".")[0] for cls in classes if not is_ours(cls)}))
+    used = {cls.__module__.partition(".")[0] for cls in classes if not is_ours(cls)}
+    known = [snapshot for package in used if (snapshot := loaded(package))]
+    return tuple(sorted(used.union(*(snapshot.packages for snapshot in known))))
 
 
 def differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:

@@ -22,10 +22,11 @@ from runner.engine.endings import OF_TERMINALS, endings_deferred
 from runner.engine.executors.contexts import WorkerProcess, say_if_crowded, start_worker
 from runner.engine.executors.fork_server import end_early
 from runner.engine.executors.local import ThisProcess
-from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Stages, Watch, Workers, modules_of
+from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Stages, Watch, Workers, components_of, modules_of
 from runner.engine.executors.resources import resources_of, unknown_kinds
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun
+from runner.engine.plugins.loading import CodeOfUsers
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 from runner.engine.worker import Worker
@@ -75,14 +76,38 @@ class Processes(Executor):
             log.warning("run.workers: a daemonic process, as of a pool, has no workers: all stages run in this process")
             return ThisProcess(store, gate, watch)
         say_if_crowded(n_workers)
-        return _Processes(_Start(stages, pickle.dumps(store), gate), n_workers, self.resources)
+        return _Processes(_Start(_Luggage(stages), pickle.dumps(store), gate), n_workers, self.resources)
+
+
+class _Luggage:
+    """The stages of a worker: themselves in a forked process, else pickled behind the code that they are made of."""
+
+    def __init__(self, stages: Stages) -> None:
+        self._stages = stages
+
+    def open(self) -> Stages:
+        """The stages."""
+        return self._stages
+
+    def __reduce__(self) -> tuple[type["_Packed"], tuple[bytes]]:
+        return _Packed, (pickle.dumps((CodeOfUsers(components_of(self._stages)), self._stages)),)
+
+
+@dataclass(frozen=True)
+class _Packed:
+    content: bytes
+
+    def open(self) -> Stages:
+        """The stages. Raises ComponentError if their code cannot be had here."""
+        _, stages = pickle.loads(self.content)  # noqa: S301 - pickled by the parent
+        return dict(stages)
 
 
 @dataclass(frozen=True)
 class _Start:
     """What a worker process starts with: the stages, so that a task is no more than a key."""
 
-    stages: Stages
+    luggage: "_Luggage | _Packed"
     store: bytes
     """Pickled: a worker opens it anew, whether it is forked or not."""
     gate: Gate | None
@@ -102,12 +127,14 @@ def _work(start: _Start, tasks: Connection) -> None:
     end_with_parent()  # it would go on asking a model that costs money
     gc.freeze()  # what the parent had made stays: no collection need look at it again
     worker = Worker(pickle.loads(start.store), start.gate)  # noqa: S301 - what the parent has pickled
+    stages: Stages | None = None
     with suppress(EOFError, ConnectionError):  # the parent was killed, a moment before this process ends too
         while True:
             key, n_threads = tasks.recv()
             allot_threads(n_threads)
             try:
-                ended: StageRun | Exception = worker.run(start.stages[key])
+                stages = stages or start.luggage.open()
+                ended: StageRun | Exception = worker.run(stages[key])
             except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
                 ended = error
             tasks.send(ended)

@@ -3,7 +3,7 @@
 Which stage is next, what fails with it and how often a stage is tried is the schedule's: see `runner.engine.schedule`.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -105,9 +105,14 @@ class Executor(Protocol):
         """
 
 
+def components_of(stages: Stages) -> Iterator[object]:
+    """The components of all stages; what several stages share comes several times."""
+    return (part for stage in stages.values() for part in stage.components())
+
+
 def modules_of(stages: Stages) -> set[str]:
     """Names of the modules that define the components."""
-    return {type(part).__module__ for stage in stages.values() for part in stage.components()}
+    return {type(part).__module__ for part in components_of(stages)}
 
 
 def defines_in_main(stages: Stages) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.errors import ConfigError
-from runner.engine.executors.protocol import Stages
+from runner.engine.executors.protocol import Stages, components_of
 from runner.engine.executors.ray_cluster_actors import Actor, Call, end_actor, start_actor
 from runner.engine.executors.ray_cluster_nodes import (
     Acceptance,
@@ -25,6 +25,7 @@ from runner.engine.executors.ray_cluster_nodes import (
 from runner.engine.executors.ray_cluster_worker import RayWorker
 from runner.engine.executors.resources import ByKind, resources_of
 from runner.engine.identity import Models
+from runner.engine.plugins.loading import CodeOfUsers
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
 
@@ -83,7 +84,8 @@ class Places:
         """What each worker is given. Raises StoreError."""
         import ray
 
-        self._desk, self._luggage = desk, ray.put(pickle.dumps((stages, store)))
+        code = CodeOfUsers(components_of(stages))
+        self._desk, self._luggage = desk, ray.put(pickle.dumps((code, stages, store)))
         self._acceptance = Acceptance(stages.values(), store)
         self._acceptance.open()
 

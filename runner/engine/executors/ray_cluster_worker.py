@@ -57,7 +57,7 @@ class RayWorker:
 
         allot_threads(n_threads)
         logging.getLogger().addHandler(ToDesk(desk))
-        self._stages, store = pickle.loads(luggage)  # noqa: S301 - what the command has pickled
+        _, self._stages, store = pickle.loads(luggage)  # noqa: S301 - what the command has pickled
         self._worker = Worker(store, DeskGate(desk))
 
     def run(self, key: str) -> "StageRun | Exception":

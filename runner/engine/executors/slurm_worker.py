@@ -31,6 +31,7 @@ from runner.engine.executors.protocol import Stages
 from runner.engine.executors.slurm_pulse import DriverWatch
 from runner.engine.executors.slurm_queue import Journal, Taker, Wait, journal_path
 from runner.engine.outcome import StageRun
+from runner.engine.plugins.loading import CodeOfUsers
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 from runner.engine.worker import Worker
@@ -163,8 +164,8 @@ def _work(assignment: Assignment) -> None:
     told: list[int] = []
     signal.signal(signal.SIGUSR2, lambda number, _: told.append(number))
     end_with_parent()
-    work: tuple[Stages, Store, Gate | None] = pickle.loads(assignment.work)  # noqa: S301 - what the driver pickled
-    stages, store, gate = work
+    work: tuple[CodeOfUsers, Stages, Store, Gate | None] = pickle.loads(assignment.work)  # noqa: S301 - the driver's
+    _, stages, store, gate = work
     taker = Taker(assignment.folder, assignment.worker, {key: stage.models for key, stage in stages.items()})
     allot_threads(min(assignment.n_threads, n_cores()))
     worker, wait = Worker(store, gate), Wait()

@@ -14,7 +14,7 @@ from components.threads import n_cores
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.acceptance import users_packages
 from runner.engine.executors.leftovers import clear_logs, clear_probes, clear_queues, drivers_in, new_probe, new_queue
-from runner.engine.executors.protocol import Lost, Room, Stages, Workers
+from runner.engine.executors.protocol import Lost, Room, Stages, Workers, components_of
 from runner.engine.executors.slurm import Cluster, Slurm
 from runner.engine.executors.slurm_jobs import Job, Jobs, State
 from runner.engine.executors.slurm_pulse import DriverPulse
@@ -22,6 +22,7 @@ from runner.engine.executors.slurm_queue import Journal, Offers, Wait, journal_p
 from runner.engine.executors.slurm_worker import Assignment, Left, run_of
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun
+from runner.engine.plugins.loading import CodeOfUsers
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
 
@@ -76,7 +77,7 @@ class SlurmWorkers(Workers):
     ) -> None:
         """Submits the jobs. Raises ConfigError if Slurm does not take them."""
         self._settings = settings
-        self._work = pickle.dumps((dict(stages), store, gate))
+        self._work = pickle.dumps((CodeOfUsers(components_of(stages)), dict(stages), store, gate))
         self._packages = users_packages(stages.values())
         clear_probes(store)
         self._probe = new_probe(store)

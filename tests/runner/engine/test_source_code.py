@@ -1,4 +1,4 @@
-"""The code of a user's package counts, so that an edit is never answered with kept numbers."""
+"""The code of a user's package counts in keys, so that an edit is never answered with results of the code before it."""
 
 import importlib
 import sys
@@ -8,99 +8,194 @@ from typing import Any
 
 import pytest
 
+from components.protocols import AnswersFrom
 from components.rerankers.none import NoReranker
 from runner.engine.ask import replies_key
 from runner.engine.identity import describe, key_of
-from runner.engine.source_code import has_code, module_code, package_code
+from runner.engine.plugins.loading import let_edits_in, load_plugins
+from runner.engine.source_code import code_of, has_code, model_code, package_code
 
 PART = """
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.protocols import AnswersFrom
+from edited_package.base import Parent
+from . import constants
+from .star import *
+from edited_helper import HELP
+
+
+@dataclass(frozen=True)
+class Part(Parent):
+    inner: object = None
+    version: ClassVar[int] = 1
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+
+
+@dataclass(frozen=True)
+class Baseline(Part):
+    answers_from: ClassVar[AnswersFrom] = AnswersFrom.SAMPLE
+
+
+class Lazy:
+    def read(self):
+        from .lazy import LAZY
+        return LAZY
+"""
+
+ALONE = """
+from dataclasses import dataclass
+
 @dataclass(frozen=True)
 class Part:
     inner: object = None
-    version: ClassVar[int] = 1
 """
 
-Load = Callable[[str], Any]
+FILES = {
+    "edited_package/__init__.py": "",
+    "edited_package/part.py": PART,
+    "edited_package/base.py": "from edited_package.deep.within import FACTOR\n\nclass Parent:\n    factor = FACTOR\n",
+    "edited_package/constants.py": "ONE = 1\n",
+    "edited_package/star.py": "TWO = 2\n",
+    "edited_package/lazy.py": "LAZY = 3\n",
+    "edited_package/deep/__init__.py": "",
+    "edited_package/deep/within.py": "FACTOR = 4\n",
+    "edited_package/unrelated.py": "OTHER = 5\n",
+    "edited_helper.py": "HELP = 6\n",
+    "edited_module.py": ALONE,
+}
+REACHED = sorted(FILES.keys() - {"edited_package/unrelated.py", "edited_module.py"})
+
+Load = Callable[..., Any]
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    package = tmp_path / "edited_package"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "part.py").write_text(PART)
-    (package / "formula.py").write_text("FACTOR = 1\n")
-    (tmp_path / "edited_module.py").write_text(PART)
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    linked = tmp_path / "elsewhere" / "linked"
+    linked.mkdir(parents=True)
+    (linked / "__init__.py").write_text("SEVEN = 7\n")
+    (tmp_path / "edited_package" / "linked").symlink_to(linked)
+    (linked / "loop").symlink_to(tmp_path / "edited_package")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     return tmp_path
 
 
 @pytest.fixture
 def load(folder: Path) -> Iterator[Load]:
-    """The class `Part` of a module, as a new process would load it."""
+    """A class as the next run in this process loads it."""
 
-    def forget() -> None:
-        for name in [name for name in sys.modules if name.startswith("edited_")]:
-            del sys.modules[name]
-
-    def loaded(module: str) -> Any:
-        forget()
-        return importlib.import_module(module).Part
+    def loaded(module: str, name: str = "Part") -> Any:
+        importlib.invalidate_caches()
+        load_plugins([module])
+        return getattr(importlib.import_module(module), name)
 
     yield loaded
-    forget()
+    for name in [name for name in sys.modules if name.startswith("edited_")]:
+        del sys.modules[name]
+    let_edits_in()
 
 
 def key(component: object) -> str:
     return key_of(describe(component))
 
 
-@pytest.mark.parametrize("edited", ["part.py", "formula.py"])
+def edit(path: Path) -> None:
+    path.write_text(path.read_text() + "EDITED = True\n")
+
+
+@pytest.mark.parametrize("edited", [*REACHED, "edited_package/unrelated.py", "elsewhere/linked/__init__.py"])
 def test_an_edit_anywhere_in_the_package_changes_the_key(edited: str, folder: Path, load: Load) -> None:
     before = key(load("edited_package.part")())
     assert key(load("edited_package.part")()) == before
-    with (folder / "edited_package" / edited).open("a") as file:
-        file.write("OTHER = 2\n")
+    edit(folder / edited)
+    assert key(load("edited_package.part")()) != before
+
+
+@pytest.mark.parametrize("renamed", ["unrelated", "lazy"])
+def test_a_renamed_file_changes_the_key(renamed: str, folder: Path, load: Load) -> None:
+    before = key(load("edited_package.part")())
+    (folder / "edited_package" / f"{renamed}.py").rename(folder / "edited_package" / f"{renamed}_2.py")
     assert key(load("edited_package.part")()) != before
 
 
 def test_an_edit_changes_the_key_of_what_holds_the_component(folder: Path, load: Load) -> None:
     before = key([load("edited_module")(inner=load("edited_package.part")())])
-    (folder / "edited_package" / "formula.py").write_text("FACTOR = 2\n")
+    edit(folder / "edited_package" / "unrelated.py")
     assert key([load("edited_module")(inner=load("edited_package.part")())]) != before
 
 
 def test_a_module_without_a_package(folder: Path, load: Load) -> None:
     before = key(load("edited_module")())
-    (folder / "edited_package" / "formula.py").write_text("FACTOR = 2\n")
+    edit(folder / "edited_package" / "constants.py")
     assert key(load("edited_module")()) == before
-    (folder / "edited_module.py").write_text(PART.replace("= None", "= 1"))
-    assert package_code(load("edited_module")) == module_code(load("edited_module")) != ""
+    edit(folder / "edited_module.py")
+    assert package_code(load("edited_module")) == model_code(load("edited_module")) != ""
     assert key(load("edited_module")()) != before
 
 
-def test_replies_are_paid_again_for_an_edit_of_the_models_own_module_alone(folder: Path, load: Load) -> None:
-    before = replies_key(load("edited_package.part")(), "answers")
-    (folder / "edited_package" / "formula.py").write_text("FACTOR = 2\n")
-    assert replies_key(load("edited_package.part")(), "answers") == before
-    (folder / "edited_package" / "part.py").write_text(PART.replace("= None", "= 1"))
-    assert replies_key(load("edited_package.part")(), "answers") != before
+class TestReplies:
+    @pytest.mark.parametrize("edited", REACHED)
+    def test_an_edit_of_code_that_a_model_reaches_asks_again(self, edited: str, folder: Path, load: Load) -> None:
+        before = replies_key(load("edited_package.part")(), "answers")
+        edit(folder / edited)
+        assert replies_key(load("edited_package.part")(), "answers") != before
+
+    @pytest.mark.parametrize("edited", ["edited_package/unrelated.py", "elsewhere/linked/__init__.py"])
+    def test_an_edit_elsewhere_pays_for_nothing_again(self, edited: str, folder: Path, load: Load) -> None:
+        before = replies_key(load("edited_package.part")(), "answers")
+        edit(folder / edited)
+        assert replies_key(load("edited_package.part")(), "answers") == before
+
+    @pytest.mark.parametrize("edited", [*REACHED, "edited_package/unrelated.py"])
+    def test_of_a_baseline_the_whole_package_counts(self, edited: str, folder: Path, load: Load) -> None:
+        baseline = load("edited_package.part", "Baseline")()
+        assert baseline.answers_from is not AnswersFrom.MESSAGES
+        before = replies_key(baseline, "answers")
+        edit(folder / edited)
+        assert replies_key(load("edited_package.part", "Baseline")(), "answers") != before
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "import importlib; helper = importlib.import_module('edited_package.' + 'unrelated')",
+            "from importlib import import_module as load",
+            "exec('import edited_package.unrelated')",
+            "import sys; sys.modules['edited_package.unrelated']",
+        ],
+    )
+    def test_computed_imports_make_the_whole_package_count(self, line: str, folder: Path, load: Load) -> None:
+        (folder / "edited_package" / "constants.py").write_text(f"def read():\n    {line}\n")
+        before = replies_key(load("edited_package.part")(), "answers")
+        edit(folder / "edited_package" / "unrelated.py")
+        assert replies_key(load("edited_package.part")(), "answers") != before
+
+    def test_of_one_file_keep_the_key_that_they_had(self, folder: Path, load: Load) -> None:
+        """A hash of the file alone: replies that were paid for before imports counted stay."""
+        from hashlib import sha256
+
+        assert model_code(load("edited_module")) == sha256(ALONE.encode()).hexdigest()
 
 
 def test_where_the_package_lies_does_not_count(folder: Path, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     before = key(load("edited_package.part")())
-    (folder / "elsewhere").mkdir()
-    (folder / "edited_package").rename(folder / "elsewhere" / "edited_package")
-    monkeypatch.syspath_prepend(folder / "elsewhere")
+    (folder / "another_place").mkdir()
+    (folder / "edited_package").rename(folder / "another_place" / "edited_package")
+    monkeypatch.syspath_prepend(folder / "another_place")
     assert key(load("edited_package.part")()) == before
 
 
+def test_installed_distributions_do_not_count(folder: Path, load: Load) -> None:
+    (folder / "edited_module.py").write_text(f"import numpy\nimport json\n{ALONE}")
+    before = load("edited_module")
+    assert package_code(before) == code_of("edited_module")
+
+
 def test_our_own_classes_have_versions_instead() -> None:
-    assert package_code(NoReranker) == module_code(NoReranker) == ""
+    assert package_code(NoReranker) == model_code(NoReranker) == ""
     assert has_code(NoReranker)
     assert "code" not in str(describe(NoReranker()))
 

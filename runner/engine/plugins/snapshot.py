@@ -1,0 +1,218 @@
+"""The code of a user's package at one moment: its files, and those of all other user code that it may import.
+
+User code is a package that `run.plugins` names, and whatever it imports from outside the standard library and the
+installed distributions: nothing else says when such code changes. Installed distributions have versions.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from importlib.machinery import SOURCE_SUFFIXES, all_suffixes
+from importlib.util import find_spec
+from pathlib import Path
+
+from runner.engine.plugins.imports import EMPTY, Imports, imports_of, mentioned_packages
+
+OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
+"""This project's packages, whose versions a test guards."""
+
+_SUFFIXES = tuple(all_suffixes())
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file of code. `text` is None for a compiled one, and in other processes than the one that read it."""
+
+    digest: str
+    text: bytes | None = field(default=None, repr=False, compare=False)
+    is_package: bool = False
+
+    def imports(self, module: str) -> Imports:
+        """The imports of the file as the module of that name; a compiled one may import anything."""
+        if self.text is None:
+            return Imports(is_dynamic=True)
+        return imports_of(self.text, module, is_package=self.is_package)
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return SourceFile, (self.digest, None, self.is_package)
+
+
+@dataclass(frozen=True)
+class ModelCode:
+    """The part of a package's code that a language model's replies depend on: digests of modules, by name."""
+
+    digest: str
+    modules: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The code behind the top-level package `name`. `files` are those of all user code that it may import, by module
+    name; a file that no import finds (a name with a dash) is listed under its path.
+    """
+
+    name: str
+    files: Mapping[str, SourceFile]
+    models: dict[str, ModelCode] = field(default_factory=dict, compare=False)
+    """What `model_code` found, by class, so that a worker need not read the files again."""
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of all files and their names, wherever they lie; "" without any."""
+        return _digest(self.files)
+
+    @property
+    def packages(self) -> list[str]:
+        """The top-level packages that it covers, sorted."""
+        return sorted({_top(name) for name in self.files})
+
+    def digest_of(self, package: str) -> str:
+        """As `digest`, of one of `packages` alone."""
+        return _digest({name: file for name, file in self.files.items() if _top(name) == package})
+
+    def model_code(self, cls: type) -> ModelCode:
+        """The modules that define a class and its parents, and all modules that these import, transitively. All of the
+        code if one of them imports by names that the text does not show.
+        """
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        if name not in self.models:
+            reached = self._reached({parent.__module__ for parent in cls.__mro__})
+            self.models[name] = ModelCode(
+                _digest(self._without_empty(reached, cls.__module__)),
+                {each: self.files[each].digest for each in sorted(reached)},
+            )
+        return self.models[name]
+
+    def _without_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
+        """Without files that do nothing, but for the class's own."""
+        return {
+            name: self.files[name]
+            for name in names
+            if name == module or self.files[name].imports(name) != EMPTY
+        }
+
+    def _reached(self, modules: Collection[str]) -> set[str]:
+        reached, waiting = set[str](), [name for module in modules for name in _with_parents(module)]
+        while waiting:
+            name = waiting.pop()
+            if name in reached or name not in self.files:
+                continue
+            reached.add(name)
+            imports = self.files[name].imports(name)
+            if imports.is_dynamic:
+                return set(self.files)
+            waiting += [each for imported in imports.names for each in _with_parents(imported)]
+            waiting += [each for each in self.files if each.rpartition(".")[0] in imports.of_packages]
+        return reached
+
+
+def _digest(files: Mapping[str, SourceFile]) -> str:
+    """A single file counts without its name: so it did before names counted."""
+    if len(files) == 1:
+        return next(iter(files.values())).digest
+    listed = [[name, files[name].digest] for name in sorted(files)]
+    return sha256(json.dumps(listed).encode()).hexdigest() if listed else ""
+
+
+def _with_parents(module: str) -> Iterator[str]:
+    """A module, and the packages that importing it imports."""
+    while module:
+        yield module
+        module = module.rpartition(".")[0]
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0].partition("/")[0]
+
+
+def installed_digest(package: str) -> str:
+    """SHA-256 (hex) over the files of a top-level package as they are on the disk now; "" without any."""
+    return _digest(_files_of(package, _places_of(package)))
+
+
+def take_snapshot(package: str, plugins: Collection[str] = ()) -> Snapshot:
+    """The code of a top-level package as it is on the disk now. `plugins` are top-level packages that count as user
+    code although they are installed. Nothing is imported.
+    """
+    files: dict[str, SourceFile] = {}
+    seen, waiting = {package}, [package]
+    while waiting:
+        name = waiting.pop()
+        own = _files_of(name, _places_of(name))
+        files |= own
+        needed = _users_packages(own, plugins, known=seen)
+        seen |= needed
+        waiting += sorted(needed)
+    return Snapshot(package, files)
+
+
+def _users_packages(files: Mapping[str, SourceFile], plugins: Collection[str], known: Collection[str]) -> set[str]:
+    """Top-level packages of user code that files import, but for `known` ones. Files that mention none stay unparsed."""
+    mentioned = {name: mentioned_packages(file.text) for name, file in files.items() if file.text}
+    new = set[str]().union(*mentioned.values()).difference(known)
+    users = {top for top in new if top in plugins or _is_users(top)}
+    parsed = (files[name].imports(name).names for name, tops in mentioned.items() if tops & users)
+    return {_top(imported) for names in parsed for imported in names} & users
+
+
+def _is_users(package: str) -> bool:
+    if package in OURS or package in sys.stdlib_module_names or package == "__main__":
+        return False
+    places = _places_of(package)
+    return bool(places) and not any(_INSTALLED & set(place.parts) for place in places)
+
+
+def _places_of(package: str) -> Sequence[Path]:
+    """The folders of a top-level package, or its file; () for what is neither, such as a built-in module."""
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):  # a module that is made by hand, or a program, has no spec
+        spec = None
+    if spec is None:
+        file = getattr(sys.modules.get(package), "__file__", None)
+        return [Path(file)] if file else ()
+    if spec.submodule_search_locations is not None:
+        return [Path(folder) for folder in spec.submodule_search_locations]
+    return [Path(spec.origin)] if spec.origin and spec.origin.endswith(_SUFFIXES) else ()
+
+
+def _files_of(package: str, places: Sequence[Path]) -> dict[str, SourceFile]:
+    files: dict[str, SourceFile] = {}
+    for place in places:
+        if place.is_file():
+            files[package] = _read(place)
+        for path in _paths_below(place, ()):
+            files.setdefault(_module_of(package, path.relative_to(place)), _read(path))
+    return files
+
+
+def _paths_below(folder: Path, parents: tuple[str, ...]) -> Iterator[Path]:
+    """Files of code below a folder, through links too; a link to a folder above it is not followed."""
+    real = os.path.realpath(folder)
+    if real in parents or not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            if path.name != "__pycache__" and not path.name.startswith("."):
+                yield from _paths_below(path, (*parents, real))
+        elif path.name.endswith(_SUFFIXES):
+            yield path
+
+
+def _module_of(package: str, path: Path) -> str:
+    stem = path.name.partition(".")[0]
+    names = [package, *path.parent.parts, *([] if stem == "__init__" else [stem])]
+    return ".".join(names) if all(map(str.isidentifier, names)) else f"{package}/{path.as_posix()}"
+
+
+def _read(path: Path) -> SourceFile:
+    content = path.read_bytes()
+    is_source = path.name.endswith(tuple(SOURCE_SUFFIXES))
+    return SourceFile(
+        sha256(content).hexdigest(), content if is_source else None, is_package=path.name.startswith("__init__.")
+    )

@@ -1,0 +1,158 @@
+"""Code that runs is the code that keys were made with, whenever a file is edited."""
+
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from components.errors import ComponentError
+from runner.engine.plugins.loading import CodeOfUsers, let_edits_in, load_plugins
+from runner.engine.source_code import package_code
+
+MODULE = "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Part:\n    value: int = {value}\n"
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "edited_plugin"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "part.py").write_text(MODULE.format(value=1))
+    (folder / "lazy.py").write_text("LAZY = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield folder
+    for name in [name for name in sys.modules if name.startswith("edited_plugin")]:
+        del sys.modules[name]
+    let_edits_in()
+
+
+def part() -> Any:
+    return importlib.import_module("edited_plugin.part").Part
+
+
+def write(path: Path, text: str) -> None:
+    """Of equal size and time, as an edit within the second that bytecode caches tell apart."""
+    before = path.stat()
+    path.write_text(text)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_an_edit_after_the_import_changes_no_key(package: Path) -> None:
+    load_plugins(["edited_plugin"])
+    cls = part()
+    write(package / "part.py", MODULE.format(value=2))
+    before = package_code(cls)
+    assert cls().value == 1
+    load_plugins(["edited_plugin"])
+    assert package_code(cls) == before != package_code(part())
+
+
+def test_an_edited_file_is_refused_when_it_is_imported_later(package: Path) -> None:
+    load_plugins(["edited_plugin"])
+    part()
+    write(package / "lazy.py", "LAZY = 2\n")
+    with pytest.raises(ComponentError, match=r"lazy\.py: changed after the code of edited_plugin was read"):
+        importlib.import_module("edited_plugin.lazy")
+
+
+def test_a_file_that_is_new_is_refused_too(package: Path) -> None:
+    load_plugins(["edited_plugin"])
+    part()
+    (package / "added.py").write_text("ADDED = 1\n")
+    importlib.invalidate_caches()
+    with pytest.raises(ComponentError, match=r"added\.py: changed after"):
+        importlib.import_module("edited_plugin.added")
+
+
+def test_the_next_run_loads_edited_code_and_reports_it(package: Path) -> None:
+    assert load_plugins(["edited_plugin"]) == []
+    assert part()().value == 1
+    assert load_plugins(["edited_plugin"]) == []
+    write(package / "part.py", MODULE.format(value=2))
+    assert load_plugins(["edited_plugin"]) == ["edited_plugin"]
+    assert part()().value == 2
+
+
+def test_a_package_that_the_program_imported_first_is_loaded_again(package: Path) -> None:
+    """Nothing tells whether its files changed between."""
+    assert part()().value == 1
+    write(package / "part.py", MODULE.format(value=2))
+    assert load_plugins(["edited_plugin"]) == ["edited_plugin"]
+    assert part()().value == 2
+
+
+def test_bytecode_caches_are_not_trusted(package: Path) -> None:
+    assert part()().value == 1  # writes a cache
+    for name in ("edited_plugin.part", "edited_plugin"):
+        del sys.modules[name]
+    write(package / "part.py", MODULE.format(value=2))
+    load_plugins(["edited_plugin"])
+    assert part()().value == 2
+
+
+def test_between_runs_a_notebook_may_reload_modules(package: Path) -> None:
+    load_plugins(["edited_plugin"])
+    part()
+    let_edits_in()
+    write(package / "part.py", MODULE.format(value=2))
+    assert importlib.reload(sys.modules["edited_plugin.part"]).Part().value == 2
+    assert load_plugins(["edited_plugin"]) == ["edited_plugin"], "what imported from it has the old class"
+    assert part()().value == 2
+
+
+def test_a_module_without_a_file_stays(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = ModuleType("edited_typed")
+    monkeypatch.setitem(sys.modules, "edited_typed", typed)
+    assert load_plugins(["edited_typed"]) == []
+    assert sys.modules["edited_typed"] is typed
+
+
+def test_packages_that_import_each_other_are_loaded_together(package: Path) -> None:
+    (package.parent / "edited_plugin_2.py").write_text("from edited_plugin.part import Part\n")
+    load_plugins(["edited_plugin_2"])
+    importlib.import_module("edited_plugin_2")
+    write(package / "part.py", MODULE.format(value=2))
+    assert load_plugins(["edited_plugin_2"]) == ["edited_plugin", "edited_plugin_2"]
+    assert importlib.import_module("edited_plugin_2").Part().value == 2
+
+
+class TestHandedOver:
+    """To a process that unpickles the code before the components."""
+
+    CODE = "import pickle, sys; code, part = pickle.load(sys.stdin.buffer); print(part.value, type(part)().value)"
+
+    def run(self, package: Path, packed: bytes, prefix: str = "") -> subprocess.CompletedProcess[bytes]:
+        path = os.pathsep.join([str(Path(__file__).resolve().parents[4]), str(package.parent)])
+        environment = {**os.environ, "PYTHONPATH": path}
+        command = [sys.executable, "-c", prefix + self.CODE]
+        return subprocess.run(command, input=packed, capture_output=True, env=environment, check=False)
+
+    def packed(self) -> bytes:
+        load_plugins(["edited_plugin"])
+        own = part()()
+        return pickle.dumps((CodeOfUsers([own]), own))
+
+    def test_equal_code_is_used(self, package: Path) -> None:
+        done = self.run(package, self.packed())
+        assert done.stdout == b"1 1\n", done.stderr.decode()
+
+    def test_an_edited_file_is_refused(self, package: Path) -> None:
+        packed = self.packed()
+        write(package / "part.py", MODULE.format(value=2))
+        done = self.run(package, packed)
+        assert done.returncode == 1
+        assert b"part.py: changed after the code of edited_plugin was read for this run" in done.stderr
+
+    def test_other_code_that_is_imported_already_is_refused(self, package: Path) -> None:
+        packed = self.packed()
+        write(package / "part.py", MODULE.format(value=2))
+        done = self.run(package, packed, "import edited_plugin.part; ")
+        assert done.returncode == 1
+        assert b"part.py: changed after" in done.stderr
