@@ -4,6 +4,7 @@ Nothing is listed by hand: fields are those of the dataclasses that a cell is ma
 """
 
 import dataclasses
+import inspect
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,8 +13,8 @@ from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
 from runner.engine.identity import parts_of
-from runner.launch.schema import mistakes_together
 from runner.pipeline.cell import Cell
+from runner.pipeline.combination_mistakes import combination_mistakes
 
 Path = tuple[str | int, ...]
 Pools = Mapping[str, Sequence[object]]
@@ -23,6 +24,8 @@ _NOT_OF_THE_GRAPH = frozenset({"tracking", "experiment", "executor", "prices", "
 
 _MODEL_FIELDS = frozenset({"base_url", "class_path", "revision"})
 """A component with one of them loads a model or asks a server."""
+
+_TOGETHER = tuple(inspect.signature(combination_mistakes).parameters)
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ def is_sound(cell: Cell) -> bool:
     """True if a configuration of these values would be accepted before anything is loaded."""
     try:
         own = [mistake for part in parts_of(cell) for mistake in getattr(part, "check", list)()]
-        return not own and not mistakes_together(vars(cell))
+        return not own and not combination_mistakes(**{name: getattr(cell, name) for name in _TOGETHER})
     except (TypeError, ValueError, AttributeError):
         return False
 
@@ -67,23 +70,33 @@ def pools_of(cells: Iterable[Cell]) -> dict[str, list[object]]:
     return {name: list(values.values()) for name, values in pools.items()}
 
 
-def changes_of(cell: Cell, pools: Pools) -> list[Change]:
-    """Other values for every field, those alone with which the cell is sound. Up to three values of a field."""
-    found = []
-    for path, annotation, value in _fields(cell):
-        others: list[object] = []
-        for other in _others(annotation, value, pools):
-            if len(others) < 3 and repr(other) not in map(repr, [value, *others]):
-                change = Change(path, other, _name(cell, path))
-                if is_sound(change.apply(cell)):
-                    others.append(other)
-                    found.append(change)
+def fields_in(cells: Mapping[str, Cell]) -> dict[str, list[tuple[str, Path]]]:
+    """Every field, as classes name it, with the cells that have it, and where; a place that is its own group's first."""
+    found: dict[str, list[tuple[str, Path]]] = {}
+    for option, cell in cells.items():
+        seen = set()
+        for path, _, _ in _fields(cell):
+            name = _name(cell, path)
+            if name not in seen:
+                seen.add(name)
+                places = found.setdefault(name, [])
+                places.insert(0 if option.startswith(f"{path[0]}=") else len(places), (option, path))
     return found
 
 
-def fields_of(cell: Cell) -> set[str]:
-    """The names of all fields, as classes have them."""
-    return {_name(cell, path) for path, _, _ in _fields(cell)}
+def changes_at(cell: Cell, path: Path, pools: Pools, at_most: int = 3) -> list[Change]:
+    """Other values for the field at a path and for its items, those alone with which the cell is sound."""
+    found: list[Change] = []
+    for place, annotation, value in _fields(cell):
+        if place[: len(path)] == path and _name(cell, place) == _name(cell, path):
+            n_here = 0
+            for other in _others(annotation, value, pools):
+                change = Change(place, other, _name(cell, place))
+                is_new = repr(other) != repr(value) and str(change) not in map(str, found)
+                if n_here < at_most and is_new and is_sound(change.apply(cell)):
+                    n_here += 1
+                    found.append(change)
+    return found
 
 
 def _name(cell: Cell, path: Path) -> str:

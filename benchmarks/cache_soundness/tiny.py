@@ -1,4 +1,4 @@
-"""A data set of seven documents and six questions, of which every component finds something to do."""
+"""A data set of seven documents and eight questions, of which every component finds something to do."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,15 +21,17 @@ _QUESTIONS: tuple[Record, ...] = (
     {"id": "q1", "question": "When was the bridge opened?", "references": ["In 1932"], "gold": ["east/bridge"]},
     {"id": "q2", "question": "Who dug the harbour?", "references": ["It was dug by hand"], "gold": ["east/harbour"]},
     {"id": "q3", "question": "Until when did the mill grind corn?", "references": ["1901"], "gold": ["west/mill"]},
-    {"id": "q4", "question": "罚款是多少?", "references": ["50万元"], "gold": ["west/fine"]},
+    {"id": "q4", "question": "How large was the fine? 罚款是多少?", "references": ["50万元"], "gold": ["west/fine"]},
     {
         "id": "q5",
         "question": "And what passes below it?",
         "references": ["ships"],
         "gold": ["east/bridge"],
-        "history": [["When was the bridge opened?", "In 1932."]],
+        "history": [{"question": "When was the bridge opened?", "answer": "In 1932."}],
     },
     {"id": "q6", "question": "What was the price in 1950?", "references": ["25", "25 crowns"], "gold": ["west/list"]},
+    {"id": "q7", "question": "What was the tower built of?", "references": ["red bricks"], "gold": ["west/tower"]},
+    {"id": "q8", "question": "How deep is the harbour?", "references": ["deep"], "gold": ["east/harbour"]},
 )
 
 
