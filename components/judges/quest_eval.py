@@ -20,6 +20,7 @@ from components.means import combine_mean, mean_scores
 from components.protocols import LLM, Ask, JudgePreparation, Tokenizer
 from components.records import JudgeInput, Judgements, Sample, ScoreState
 from components.text.languages import languages_of_prompts
+from components.text.normalize import ANSWER_FORM_VERSION
 from components.tokenizers.jieba_words import JiebaWords
 
 
@@ -53,7 +54,7 @@ class QuestEval:
     questions_file: str = runtime_only("", "the content counts, through content_hash, not its place")
     tokenizer: Tokenizer = JiebaWords()
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 3 + ANSWER_FORM_VERSION
     larger_is_better: ClassVar[bool | None] = True
 
     def check(self) -> list[str]:

@@ -11,6 +11,7 @@ from components.means import combine_mean, mean_scores
 from components.metrics.references import require_texts_of
 from components.records import Sample, Scores, ScoreState, TextsWithUnits
 from components.text.containing import contains, form_to_search
+from components.text.normalize import ANSWER_FORM_VERSION
 from components.text.refusals import ABSTENTIONS
 
 
@@ -27,7 +28,7 @@ class Abstention:
 
     phrases: tuple[str, ...] = ABSTENTIONS
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
     larger_is_better: ClassVar[bool | None] = True
     names: ClassVar[tuple[str, ...]] = ("right_refusals",)
     form: ClassVar[None] = None

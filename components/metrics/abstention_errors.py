@@ -11,6 +11,7 @@ from components.means import combine_mean
 from components.metrics.abstention import phrase_mistakes, shares_of, which_abstain
 from components.metrics.references import require_texts_of
 from components.records import Sample, Scores, TextsWithUnits
+from components.text.normalize import ANSWER_FORM_VERSION
 from components.text.refusals import ABSTENTIONS
 
 
@@ -25,7 +26,7 @@ class AbstentionErrors:
 
     phrases: tuple[str, ...] = ABSTENTIONS
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
     larger_is_better: ClassVar[bool | None] = False
     names: ClassVar[tuple[str, ...]] = ("wrong_refusals", "false_answers")
     form: ClassVar[None] = None

@@ -15,6 +15,9 @@ from components.pretrained.remarks import without_remarks
 WEIGHTS = ("*.safetensors", "*.bin")
 """Files of weights, the first kind that there is: *.bin is read by torch's loader of tensors, which runs no code."""
 
+FOLDER_FIELDS = ("model", "adapter")
+"""Fields that may name a local folder, whose content `content_hash` then stands for."""
+
 _TOKENIZERS = ("tokenizer.json", "vocab*", "*.model", "*.tiktoken", "?*tokenizer_config.json")
 """Files of which a folder has one that says what its tokens are; the last is of models of single words."""
 

@@ -3,7 +3,8 @@
 import os
 import platform
 import subprocess
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -20,6 +21,22 @@ _OF_STEPS = """
     pystemmer rapidfuzz sentence-transformers
 """.split()
 """What some steps depend on besides: nodes that share the work must have the same."""
+_MODULES = {
+    "beautifulsoup4": "bs4",
+    "bert-score": "bert_score",
+    "faiss-cpu": "faiss",
+    "json-repair": "json_repair",
+    "llama-index-core": "llama_index",
+    "markdown-it-py": "markdown_it",
+    "pystemmer": "Stemmer",
+    "pytrec-eval-terrier": "pytrec_eval",
+    "scikit-learn": "sklearn",
+    "sentence-transformers": "sentence_transformers",
+}
+"""What packages are imported as, where that is another name."""
+_NO_RESULTS = frozenset({"rag-grid", "hydra-core", "mlflow", "pandas", "pyarrow"})
+"""Packages that read, write and log results, and compute none."""
+_OF_ALL = _NO_RESULTS | {"python", "commit"}
 _DIGITS_SHOWN = 12
 
 
@@ -32,11 +49,41 @@ def versions() -> dict[str, str]:
     return found | _installed(_PACKAGES)
 
 
+def versions_in_use() -> dict[str, str]:
+    """Of `versions`, and of the packages that single steps need, those that this process has imported; and those that
+    belong to every run.
+    """
+    imported = {name: version for name, version in _all_versions().items() if _MODULES.get(name, name) in sys.modules}
+    return {name: version for name, version in versions().items() if name in _OF_ALL} | imported
+
+
+def versions_here() -> dict[str, str]:
+    """Installed versions of all packages that results can depend on, and Python's."""
+    return {"python": platform.python_version(), **_all_versions()}
+
+
+def other_versions(made_with: Mapping[str, str]) -> dict[str, str]:
+    """Packages that a result was made with in other versions than are installed here, with those versions. Of Python
+    the second number counts. A package that is not installed here is left out: it cannot make the result again.
+    """
+    here = {name: version for name, version in _all_versions().items() if name not in _NO_RESULTS}
+    found = {name: then for name, then in made_with.items() if here.get(name, then) != then}
+    python = made_with.get("python", "")
+    if python and python.split(".")[:2] != platform.python_version().split(".")[:2]:
+        found["python"] = python
+    return found
+
+
+@cache
+def _all_versions() -> dict[str, str]:
+    return _installed([*_PACKAGES, *_OF_STEPS])
+
+
 def versions_of_results(packages: Iterable[str] = ()) -> dict[str, str]:
     """What is equal wherever the same stage gives the same result: Python, the packages that steps use, and the code of
     this project and of the user's `packages`, checked out or installed, wherever it lies.
     """
-    found = {"python": platform.python_version(), **_installed([*_PACKAGES, *_OF_STEPS])}
+    found = versions_here()
     for package in ("components", "runner", *packages):
         if code := code_of(package):
             found[f"the code of {package}"] = code[:_DIGITS_SHOWN]

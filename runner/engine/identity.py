@@ -8,7 +8,8 @@ from enum import Enum
 
 from components.fields import counts
 from components.json_value import Json
-from runner.engine.source_code import package_code
+from components.pretrained.model_folder import FOLDER_FIELDS, local_folder
+from runner.engine.source_code import is_ours, package_code
 
 CodeOf = Callable[[type], str]
 """What stands for the code of a class; "" for a class whose version says all."""
@@ -23,8 +24,8 @@ def describe(value: object, *, without: Collection[str] = (), code_of: CodeOf = 
 
     The order of a mapping counts: whoever writes it out, as prompts do with metadata, writes in that order.
     Fields marked runtime-only are left out, those that came later while they have their default, and those named by
-    `without`; a component that reads files has `content_hash() -> str`, which stands for what is in them. Raises
-    TypeError for what has no canonical form.
+    `without`; a component that reads files has `content_hash() -> str`, which stands for what is in them, wherever a
+    model's folder lies. Raises TypeError for what has no canonical form.
     """
     if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
         return value
@@ -46,14 +47,20 @@ def _describe_component(component: object, without: Collection[str], code_of: Co
         "class": f"{type(component).__module__}.{type(component).__qualname__}",
         "version": getattr(component, "version", 0),
     }
+    content = getattr(component, "content_hash", str)()
     for name in _meaningful_fields(component):
-        if name not in without:
+        if name not in without and not (content and _names_folder(component, name)):
             described[f"field {name}"] = describe(getattr(component, name), code_of=code_of)
     if code := code_of(type(component)):
         described["code"] = code
-    if content := getattr(component, "content_hash", str)():
+    if content:
         described["content"] = content
     return described
+
+
+def _names_folder(component: object, field: str) -> bool:
+    """Whether a field of a component of ours is the place of a model whose content counts instead."""
+    return field in FOLDER_FIELDS and is_ours(type(component)) and local_folder(getattr(component, field)) is not None
 
 
 def _meaningful_fields(component: object) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """The plan of a sweep: the union of its graphs, what of it is in the store, and the order of the rest."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from components.errors import ConfigError
 from components.json_value import Json
 from runner.engine.identity import Models
+from runner.engine.outdated import ALL, OtherVersions, outdated, results_of_other_versions
 from runner.engine.request_counts import RequestCount, request_counts
 from runner.engine.stage import AnyStage
 from runner.engine.store import Store
@@ -30,11 +32,16 @@ class KindCount:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep is going to do. `order` holds the stages to run, each after its inputs."""
+    """What a sweep is going to do. `order` holds the stages to run, each after its inputs. `others` counts kept
+    results that other versions of libraries made. Results of `outdated` are kept too; they are to be discarded and made
+    again.
+    """
 
     kinds: tuple[KindCount, ...]
     requests: tuple[RequestCount, ...]
     order: tuple[AnyStage, ...]
+    others: OtherVersions = OtherVersions()
+    outdated: tuple[AnyStage, ...] = ()
 
     @property
     def n_requests(self) -> int:
@@ -46,6 +53,7 @@ class Plan:
         return {
             "n_requests": self.n_requests,
             "requests": {count.kind: count.n_requests for count in self.requests},
+            "n_kept_of_other_versions": self.others.n_results,
             "stages": {
                 kind.kind: {"n_asked": kind.n_asked, "n_unique": kind.n_unique, "n_kept": kind.n_kept}
                 for kind in self.kinds
@@ -53,8 +61,12 @@ class Plan:
         }
 
 
-def make_plan(wanted: Sequence[tuple[AnyStage, int]], store: Store) -> Plan:
-    """Counts and orders the stages behind the wanted ones; the number says how many cells ask for each of these."""
+def make_plan(wanted: Sequence[tuple[AnyStage, int]], store: Store, fresh: Collection[str] = ()) -> Plan:
+    """Counts and orders the stages behind the wanted ones; the number says how many cells ask for each of these. Kept
+    results of the kinds `fresh` ("all": of all) that other versions of libraries made do not count.
+
+    Raises ConfigError for kinds that the plan does not have.
+    """
     stages: dict[str, AnyStage] = {}
     turns: dict[str, int] = {}
     asked: Counter[str] = Counter()
@@ -64,6 +76,9 @@ def make_plan(wanted: Sequence[tuple[AnyStage, int]], store: Store) -> Plan:
             turns.setdefault(stage.key, turn)
             asked[stage.kind] += n_cells
     kept = {key for key, stage in stages.items() if store.is_kept(stage.kind, key)}
+    _check_kinds(fresh, asked)
+    replaced = outdated(stages.values(), fresh, store)
+    kept -= {stage.key for stage in replaced}
     just_made = {key for key in kept if store.has_made(stages[key].kind, key)}
     needed = _needed([last for last, _ in wanted], kept)
     levels = _levels(stages.values())
@@ -71,7 +86,17 @@ def make_plan(wanted: Sequence[tuple[AnyStage, int]], store: Store) -> Plan:
         _kind_counts(stages, asked, kept, just_made, needed, levels),
         request_counts(needed, kept, store),
         tuple(_ordered(needed, turns, levels)),
+        results_of_other_versions([stages[key] for key in stages if key in kept], store),
+        tuple(replaced),
     )
+
+
+def _check_kinds(fresh: Collection[str], known: Iterable[str]) -> None:
+    if unknown := sorted(set(fresh) - {ALL, *known}):
+        raise ConfigError(
+            f"run.fresh: got {', '.join(unknown)}, wanted kinds of stages of this sweep ({', '.join(sorted(known))}), "
+            "or all"
+        )
 
 
 def _kind_counts(

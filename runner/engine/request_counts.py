@@ -12,6 +12,7 @@ from components.openai_server.gate import Tokens
 from components.protocols import LLM
 from runner.engine.ask import Asking, CountingAsker, is_language_model, replies_key
 from runner.engine.cache import Cache
+from runner.engine.edited_models import EditedModel, edited_model
 from runner.engine.run import Run
 from runner.engine.stage import AnyStage, ServerRequests, Stage
 from runner.engine.store import Store
@@ -34,11 +35,13 @@ class RequestCount:
     must_read_replies: bool = False
     tokens: Sequence[tuple[object, Tokens]] | None = ()
     """What they take at most, by component, estimated by the length of their texts; None if that cannot be told."""
+    edited: Sequence[EditedModel] = ()
+    """Users' models whose earlier code gave some of these answers."""
 
 
-_Missing = dict[tuple[str, str], tuple[LLM, Tokens]]
-"""Requests that are not kept, by the file that they would be kept in and their key: whom they go to, and the tokens
-that they may take.
+_Missing = dict[tuple[str, str, str], tuple[LLM, Tokens]]
+"""Requests that are not kept, by their purpose, the key of the model's replies and their own: whom they go to, and the
+tokens that they may take.
 """
 
 
@@ -51,9 +54,9 @@ class _CountingRun(Run):
 
     def ask(self, llm: LLM, purpose: str) -> Asking:
         """Counts instead."""
-        key = replies_key(llm, purpose)
-        self._counted.append((llm, key, CountingAsker(llm, self._store.replies(key))))
-        return self._counted[-1][2]
+        asker = CountingAsker(llm, self._store.replies(replies_key(llm, purpose)))
+        self._counted.append((llm, purpose, asker))
+        return asker
 
     @property
     def workspace(self) -> Path:
@@ -64,7 +67,9 @@ class _CountingRun(Run):
     def missing(self) -> _Missing:
         """Distinct requests that are not kept."""
         return {
-            (file, key): (llm, tokens) for llm, file, asker in self._counted for key, tokens in asker.missing.items()
+            (purpose, replies_key(llm, purpose), key): (llm, tokens)
+            for llm, purpose, asker in self._counted
+            for key, tokens in asker.missing.items()
         }
 
 
@@ -96,6 +101,7 @@ def request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store)
     exact: dict[str, _Missing] = defaultdict(dict)
     estimated: Counter[str] = Counter()
     ahead: dict[str, list[tuple[object, Tokens] | None]] = defaultdict(list)
+    unanswered: dict[str, _Missing] = defaultdict(dict)
     asking = [stage for stage in needed.values() if stage.n_requests]
     cache, made = Cache(), dict[str, object]()
     for stage in asking:
@@ -104,6 +110,7 @@ def request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store)
             missing = _missing(stage, _ReadingAhead(stage, store, cache, made))
         elif all(before.key in kept for before in stage.inputs):
             missing = _missing(stage, _CountingRun(stage, store, cache))
+        unanswered[stage.kind] |= missing or {}
         if missing is None:
             estimated[stage.kind] += stage.n_requests
             ahead[stage.kind].append(_told_ahead(stage, _ReadingAhead(stage, store, cache, made)))
@@ -128,10 +135,20 @@ def request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store)
                 kind not in estimated,
                 asking_stage.must_read_replies,
                 _summed([*ahead[kind], *exact[kind].values()]),
+                _edited(unanswered[kind], store),
             )
             for kind, asking_stage in {stage.kind: stage for stage in asking}.items()
         ),
     )
+
+
+def _edited(missing: _Missing, store: Store) -> list[EditedModel]:
+    requests: dict[tuple[str, str], list[str]] = defaultdict(list)
+    models = {(purpose, replies): llm for (purpose, replies, _), (llm, _) in missing.items()}
+    for purpose, replies, request in missing:
+        requests[purpose, replies].append(request)
+    found = (edited_model(llm, each[0], requests[each], store) for each, llm in models.items())
+    return [each for each in found if each]
 
 
 def _follows_asking(stage: AnyStage, needed: Mapping[str, AnyStage]) -> bool:

@@ -10,6 +10,7 @@ from components.protocols import LLM
 from runner.engine.ask import Asker, Asking, Report, replies_key
 from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
+from runner.engine.edited_models import note_code
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Entry, Store
 from runner.engine.store.pair_scores import PairScores
@@ -54,6 +55,7 @@ class Run:
 
     def ask(self, llm: LLM, purpose: str) -> Asking:
         """Puts requests to a model, and keeps the replies. `purpose` says what for: "answers", or a judge's metric."""
+        note_code(llm, purpose, self._store)
         asker = Asker(llm, self._store.replies(replies_key(llm, purpose)), self.report)
         self._askers.append(asker)
         return asker

@@ -5,6 +5,7 @@ Our own classes need none: a test guards their versions, and an update must not 
 """
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from runner.engine.plugins.loading import loaded, snapshot_of
@@ -24,6 +25,11 @@ def package_code(cls: type) -> str:
 def model_code(cls: type) -> str:
     """As `package_code`, over the modules that define the class and its parents, and what these import."""
     return "" if is_ours(cls) else snapshot_of(cls).model_code(cls).digest
+
+
+def model_modules(cls: type) -> Mapping[str, str]:
+    """The modules behind `model_code` of a user's class, with the SHA-256 (hex) of each."""
+    return snapshot_of(cls).model_code(cls).modules
 
 
 def has_code(cls: type) -> bool:

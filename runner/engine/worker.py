@@ -178,7 +178,7 @@ class Worker:
                 parts,
                 seconds=seconds,
                 made_from=stage.description,
-                made_with=environment.versions(),
+                made_with=environment.versions_in_use(),
                 partial=partial,
                 synced=synced,
             )

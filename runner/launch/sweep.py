@@ -18,6 +18,7 @@ from runner.axes import varying_axes
 from runner.display import make_console, say_error
 from runner.engine.endings import endings_deferred
 from runner.engine.outcome import StageRun
+from runner.engine.outdated import discard
 from runner.engine.plugins.loading import let_edits_in
 from runner.engine.schedule import running
 from runner.engine.spending import SharedGate
@@ -219,6 +220,7 @@ class Sweep:
 
     def _begin(self, plan: SweepPlan) -> None:
         results.write_sweep(self._sweep_dir, self._describe(plan, RUNNING))
+        discard(plan.plan.outdated, self._store)
         self._keep(self._sweep_dir)
         self._tracker.start()
 

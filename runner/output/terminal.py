@@ -13,6 +13,7 @@ from components.subsets import GROUPINGS, MACRO, OVERALL
 from components.text.languages import NAMES
 from runner.axes import change_name, common_base, varying_axes
 from runner.common_samples import OWN_MEANS, CommonMeans
+from runner.engine import environment
 from runner.engine.plan import KindCount, Plan
 from runner.engine.stage import Stage
 from runner.output.cut_texts import cut_lines
@@ -49,8 +50,35 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
         f"[bold]Plan[/]: {_count(len(cells), 'cell')}{same}, {_requests(sweep.plan)}\n"
         f"      {_count(n_stages, 'stage')}, {n_before:,} of them kept from before{made}{_corpus_that_grew(kinds)}"
     )
+    for line in (*edit_lines(sweep.plan), *version_lines(sweep.plan)):
+        console.print(f"      {line}", style="yellow", markup=False)
     if by_stage:
         console.print(_stages(kinds))
+
+
+def edit_lines(plan: Plan) -> Iterator[str]:
+    """A line for each model of a user's whose earlier code gave answers that are asked again."""
+    for count in plan.requests:
+        for model in count.edited:
+            yield (
+                f"{_count(model.n_answers, 'answer')} of {model.name} asked again for {count.title}: "
+                f"{', '.join(model.modules)} changed since they were given"
+            )
+
+
+def version_lines(plan: Plan) -> Iterator[str]:
+    """A line for kept results that other versions of libraries made, and one for those that are made again."""
+    if plan.outdated:
+        yield f"{_count(len(plan.outdated), 'kept result')} to be made again (run.fresh)"
+    if n := plan.others.n_results:
+        here = environment.versions_here()
+        packages = ", ".join(
+            f"{name} {then} (now {here[name]}): {count:,}" for (name, then), count in plan.others.packages.items()
+        )
+        yield (
+            f"{_count(n, 'kept result')} made with other versions: {packages}. To make them again: run.fresh=[all], or "
+            f"kinds of them: [{','.join(plan.others.kinds)}]"
+        )
 
 
 def _corpus_that_grew(kinds: Sequence[KindCount]) -> str:

@@ -1,7 +1,7 @@
 """The data set: loading it, and telling its corpus from its samples, so that each is keyed by its own content."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from itertools import chain
@@ -17,6 +17,7 @@ from components.records import Benchmark, Documents, Sample
 from components.text.languages import detect_language
 from runner.engine.codecs import Codec, Parts
 from runner.engine.identity import key_of
+from runner.engine.outdated import discard, outdated
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
 from runner.engine.store import Entry, Store
@@ -259,15 +260,20 @@ def load_data(
     store: Store,
     announce: Callable[[str], None] = lambda line: None,
     documents_per_block: int = DOCUMENTS_PER_BLOCK,
+    fresh: Collection[str] = (),
 ) -> Data:
     """Loads a data set unless it is kept: its mistakes should be found before any work, and the plan needs its size and
-    its blocks, of at most so many documents.
+    its blocks, of at most so many documents. What is kept of kinds in `fresh` is read again if other versions of
+    libraries read it.
 
     Raises DataError.
     """
     source = dataset.source if isinstance(dataset, DatasetOverSource) else None
     sources = (ReadSource(source, source.fingerprint()),) if source else ()
     loaded = LoadedBenchmark(dataset, dataset.fingerprint(), sources)
+    if fresh:
+        are_kept = all(store.is_kept(stage.kind, stage.key) for stage in (*sources, loaded))
+        discard(outdated((*sources, loaded), fresh, store) if are_kept else (), store)
     if store.find(loaded.kind, loaded.key) is None:
         announce(f"loading {dataset.name} ...")
     content, notes = read_kept(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))

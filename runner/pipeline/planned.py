@@ -87,7 +87,7 @@ def plan_sweep(
     def load(dataset: Dataset, run: RunSettings) -> Data:
         data = next((data for known, data in loaded if known == dataset), None)
         if data is None:
-            data = load_data(dataset, store, announce, run.documents_per_block)
+            data = load_data(dataset, store, announce, run.documents_per_block, () if run.plan_only else run.fresh)
             loaded.append((dataset, data))
         return data
 
@@ -105,4 +105,5 @@ def plan_sweep(
     if mistakes:
         raise ConfigError(list(dict.fromkeys(mistakes)))
     cells = tuple(planned.values())
-    return SweepPlan(cells, make_plan([(cell.graph.result, 1 + len(cell.same_as)) for cell in cells], store))
+    wanted = [(cell.graph.result, 1 + len(cell.same_as)) for cell in cells]
+    return SweepPlan(cells, make_plan(wanted, store, requests[0].cell.run.fresh))

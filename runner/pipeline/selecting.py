@@ -106,7 +106,7 @@ class ChosenByScores(Stage[Chosen]):
     """
 
     kind: ClassVar[str] = "chosen_rerankers"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Chosen]] = Single("chosen")
 
@@ -134,7 +134,7 @@ class ChosenByScores(Stage[Chosen]):
         for name in dict.fromkeys(sets.tolist()):
             own = can_choose & (sets == name)
             of_sets[name] = self._best(values, own) if own.any() else {**overall, "values": {}, "n": 0}
-        return {"overall": overall, "sets": of_sets}
+        return {"overall": overall, "sets": dict(sorted(of_sets.items()))}  # as it is read from its file
 
     def _values(self, run: Run) -> dict[str, NDArray[np.float64]]:
         """By candidate the metric of every sample, NaN where it has none."""

@@ -161,7 +161,8 @@ class RunSettings:
     thinks right. `headline` is the metric that ranks the cells; "" for the usual one. `max_requests`, `max_tokens` and
     `max_cost` are the most that models are asked for and paid, by all processes of the sweep. `report` has the finished
     sweep write its report, as `python -m analysis report` does. Corpora are worked on in blocks of
-    `documents_per_block` at most. `store_dir` is a folder, or a bucket ("s3://...") that is read from `cache_dir`.
+    `documents_per_block` at most. `store_dir` is a folder, or a bucket ("s3://...") that is read from `cache_dir`. Kept
+    results of the kinds of stages in `fresh` are made again if other versions of libraries made them.
     """
 
     results_dir: str
@@ -180,6 +181,7 @@ class RunSettings:
     report: bool = False
     documents_per_block: int = DOCUMENTS_PER_BLOCK
     cache_dir: str = "results/cache"
+    fresh: tuple[str, ...] = ()
 
     is_axis: ClassVar[bool] = False
 

@@ -7,10 +7,7 @@ from pathlib import Path
 
 from components.datasets.left_behind import LeftBehind
 from components.json_value import Json
-from components.pretrained.model_folder import local_folder
-
-_NAMING = ("model", "adapter")
-"""Fields of components that may name a local folder."""
+from components.pretrained.model_folder import FOLDER_FIELDS, local_folder
 
 _ALARM = "max_share_without_hits"
 """The field of an index that fails a search which finds nothing for many queries: one question may find nothing."""
@@ -22,7 +19,7 @@ def model_paths(nodes: Mapping[str, Json]) -> Iterator[tuple[str, Path]]:
     """
     for place, node in _mappings(nodes, ""):
         if hasattr(_class_of(node), "content_hash"):
-            for name in _NAMING:
+            for name in FOLDER_FIELDS:
                 value = node.get(name)
                 path = local_folder(value) if isinstance(value, str) else None
                 if path is not None:

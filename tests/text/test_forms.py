@@ -1,5 +1,6 @@
 """What texts are compared by."""
 
+import ast
 from hashlib import sha256
 from random import Random
 
@@ -19,6 +20,7 @@ from components.text.forms import (
 )
 from components.text.normalize import ANSWER_FORM_VERSION, answer_form
 from components.tokenizers.jieba_words import JiebaWords
+from tests.runner.sweeping import REPOSITORY
 
 FORMS = (
     TextWords(), TextWords(white_space=True), AnswerWords(), WholeAnswer(), SacreBleuTokens(), OmniEvalAnswer(),
@@ -53,6 +55,46 @@ def test_other_forms_of_answers_want_another_version() -> None:
     ]  # fmt: skip
     forms = "\n".join(map(answer_form, texts))
     assert (ANSWER_FORM_VERSION, sha256(forms.encode()).hexdigest()[:16]) == (4, "58fbcffc9517281d")
+
+
+def test_versions_of_all_that_depend_on_the_form_hold_its_own() -> None:
+    """A module with versioned classes that imports `answer_form`, directly or through modules without such classes."""
+    trees = {
+        ".".join(path.relative_to(REPOSITORY).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
+        for package in ("components", "runner")
+        for path in (REPOSITORY / package).rglob("*.py")
+    }
+    imports = {
+        module: {
+            (node.module or "", alias.name)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for module, tree in trees.items()
+    }
+    normalize = answer_form.__module__
+    reached, waiting = set[str](), [module for module in trees if (normalize, "answer_form") in imports[module]]
+    versioned = {module for module, tree in trees.items() if _has_versions(tree)}
+    while waiting:
+        module = waiting.pop()
+        if module in reached:
+            continue
+        reached.add(module)
+        if module not in versioned:
+            waiting += [other for other in trees if module in {name for name, _ in imports[other]}]
+    assert {"components.metrics.abstention", "components.judges.quest_eval", "components.text.forms"} <= reached
+    lacking = [each for each in reached & versioned if (normalize, "ANSWER_FORM_VERSION") not in imports[each]]
+    assert sorted(lacking) == []
+
+
+def _has_versions(tree: ast.Module) -> bool:
+    return any(
+        isinstance(statement, ast.AnnAssign) and getattr(statement.target, "id", "") == "version"
+        for cls in tree.body
+        if isinstance(cls, ast.ClassDef)
+        for statement in cls.body
+    )
 
 
 def test_normal_forms() -> None:

@@ -12,6 +12,7 @@ from components.testset.gates.reading import Attempt, Reading
 from components.testset.protocols import Corpus
 from components.testset.records import Draft, Verdict
 from components.testset.wording import Wording
+from components.text.normalize import ANSWER_FORM_VERSION
 
 _NO_GOLD = Finding("no_gold", "nothing was cited, or nothing was located")
 
@@ -31,7 +32,7 @@ class Answerable:
     max_attempts: int
     tags: bool
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
     n_requests: ClassVar[int] = 2
 
     def check(self) -> list[str]:

@@ -12,6 +12,7 @@ from components.testset.gates.reading import Attempt, Reading
 from components.testset.protocols import Corpus
 from components.testset.records import Draft, Verdict
 from components.testset.wording import Wording
+from components.text.normalize import ANSWER_FORM_VERSION
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class ClosedBook:
     max_attempts: int
     tags: bool
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
     n_requests: ClassVar[int] = 2
 
     def check(self) -> list[str]:

@@ -16,6 +16,7 @@ from components.testset.gates.reading import Attempt, Reading
 from components.testset.protocols import Corpus
 from components.testset.records import PASSED, Draft, Verdict
 from components.testset.wording import Wording
+from components.text.normalize import ANSWER_FORM_VERSION
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class EachDocument:
     max_attempts: int
     tags: bool
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
 
     def check(self) -> list[str]:
         return too_small(self, most_documents=2) + self._reading.mistakes("{question}", "{documents}")

@@ -14,6 +14,7 @@ from components.testset.personal_data import personal_data
 from components.testset.protocols import Corpus
 from components.testset.records import Draft, Verdict
 from components.text.languages import UNKNOWN, detect_language
+from components.text.normalize import ANSWER_FORM_VERSION
 from components.text.refusals import is_refusal
 from components.text.sentences import sentence_ends
 
@@ -49,7 +50,7 @@ class Form:
     longest_reference: int
     only_tagged: tuple[str, ...] = ()
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
     llm: ClassVar[None] = None
     n_requests: ClassVar[int] = 0
 

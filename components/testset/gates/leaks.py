@@ -13,6 +13,7 @@ from components.testset.protocols import Corpus
 from components.testset.records import Draft, Verdict
 from components.testset.tokens import n_characters, tokens
 from components.text.containing import contains, form_to_search
+from components.text.normalize import ANSWER_FORM_VERSION
 
 _CHOICE = re.compile(r"还是|或|更|最|谁|比较|相比|对比|\bor\b|\bwhich\b|\bwhether\b|\bcompar|\bthan\b|\bbetween\b")
 """A question that names what it lets choose from names its answer too."""
@@ -37,7 +38,7 @@ class Leaks:
     shortest_title: int
     tags: bool
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
     llm: ClassVar[None] = None
     n_requests: ClassVar[int] = 0
 

@@ -15,7 +15,7 @@ from components.testset.tasks.replies import Reply, notes_in, text_in
 from components.testset.tasks.writer_wording import WriterWording
 from components.testset.tasks.writing import Form, written
 from components.testset.wording import TEXT
-from components.text.normalize import answer_form
+from components.text.normalize import ANSWER_FORM_VERSION, answer_form
 from components.text.sentences import sentence_ends
 
 
@@ -37,7 +37,7 @@ class Correction:
     most_replaced: int = 60
     max_attempts: int = 3
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 1 + ANSWER_FORM_VERSION
     kind: ClassVar[Kind] = Kind.CORRECTION
     removes_source: ClassVar[bool] = False
     n_documents: ClassVar[int] = 1

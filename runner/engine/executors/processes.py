@@ -22,7 +22,17 @@ from runner.engine.endings import OF_TERMINALS, endings_deferred
 from runner.engine.executors.contexts import WorkerProcess, say_if_crowded, start_worker
 from runner.engine.executors.fork_server import end_early
 from runner.engine.executors.local import ThisProcess
-from runner.engine.executors.protocol import N_LOSSES, Executor, Lost, Room, Stages, Watch, Workers, components_of, modules_of
+from runner.engine.executors.protocol import (
+    N_LOSSES,
+    Executor,
+    Lost,
+    Room,
+    Stages,
+    Watch,
+    Workers,
+    components_of,
+    modules_of,
+)
 from runner.engine.executors.resources import resources_of, unknown_kinds
 from runner.engine.identity import Models
 from runner.engine.outcome import StageRun

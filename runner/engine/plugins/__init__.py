@@ -1,1 +1,1 @@
-"""The code of users' packages: hashed once, when it is loaded, and the same for the whole run in all of its processes."""
+"""The code of users' packages: hashed when it is loaded, and the same in all processes of a run."""

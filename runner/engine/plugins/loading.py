@@ -18,7 +18,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from components.errors import ComponentError
-from runner.engine.plugins.snapshot import OURS, Snapshot, SourceFile, take_snapshot
+from runner.engine.plugins.snapshot import OURS, SUFFIXES, Snapshot, SourceFile, take_snapshot
 
 _STARTUP_S = 0.01
 """No process imports a module sooner after its start."""
@@ -202,8 +202,15 @@ def _digest(path: str) -> str:
 
 def _changed(module: str, path: str) -> str:
     return (
-        f"{path}: changed after the code of {module.partition('.')[0]} was read for this run, and is imported only now: "
-        "results would be of neither version. Give the same command again; everything that was computed is kept"
+        f"{path}: changed after the code of {module.partition('.')[0]} was read for this run, and before it was "
+        "imported: results would be of neither version. Give the same command again; everything computed is kept"
+    )
+
+
+def _new(module: str, path: str) -> str:
+    return (
+        f"{path}: was not among the files of {module.partition('.')[0]} when its code was read for this run. It is "
+        "new, or outside the package's folder. Move it there if so, and give the same command again"
     )
 
 
@@ -219,14 +226,14 @@ class _Finder(MetaPathFinder):
         spec = next(_specs(self, fullname, path, target), None)
         if spec and type(spec.loader) is SourceFileLoader:
             spec.loader = _PluginLoader(spec.loader.name, spec.loader.path)
-        elif spec and spec.has_location and spec.origin:
+        elif spec and spec.origin and spec.origin.endswith(SUFFIXES) and Path(spec.origin).is_file():
             _check(fullname, spec.origin, _digest(spec.origin))
         return spec
 
 
 def _specs(finder: _Finder, fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> Iterator[Any]:
     for other in sys.meta_path:
-        if other is not finder and (spec := other.find_spec(fullname, path, target)):
+        if other is not finder and hasattr(other, "find_spec") and (spec := other.find_spec(fullname, path, target)):
             yield spec
 
 
@@ -261,5 +268,5 @@ def _check(module: str, path: str, digest: str) -> None:
     if file and file.digest == digest:
         return
     if _state.are_edits_refused:
-        raise ComponentError(_changed(module, path))
+        raise ComponentError(_changed(module, path) if file else _new(module, path))
     _state.drop(module.partition(".")[0])

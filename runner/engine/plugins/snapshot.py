@@ -20,7 +20,8 @@ from runner.engine.plugins.imports import EMPTY, Imports, imports_of, mentioned_
 OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
 """This project's packages, whose versions a test guards."""
 
-_SUFFIXES = tuple(all_suffixes())
+SUFFIXES = tuple(all_suffixes())
+"""Of files that Python imports."""
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
@@ -90,11 +91,7 @@ class Snapshot:
 
     def _without_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
         """Without files that do nothing, but for the class's own."""
-        return {
-            name: self.files[name]
-            for name in names
-            if name == module or self.files[name].imports(name) != EMPTY
-        }
+        return {name: self.files[name] for name in names if name == module or self.files[name].imports(name) != EMPTY}
 
     def _reached(self, modules: Collection[str]) -> set[str]:
         reached, waiting = set[str](), [name for module in modules for name in _with_parents(module)]
@@ -152,7 +149,7 @@ def take_snapshot(package: str, plugins: Collection[str] = ()) -> Snapshot:
 
 
 def _users_packages(files: Mapping[str, SourceFile], plugins: Collection[str], known: Collection[str]) -> set[str]:
-    """Top-level packages of user code that files import, but for `known` ones. Files that mention none stay unparsed."""
+    """Top-level packages of user code that files import, without `known` ones."""
     mentioned = {name: mentioned_packages(file.text) for name, file in files.items() if file.text}
     new = set[str]().union(*mentioned.values()).difference(known)
     users = {top for top in new if top in plugins or _is_users(top)}
@@ -178,7 +175,7 @@ def _places_of(package: str) -> Sequence[Path]:
         return [Path(file)] if file else ()
     if spec.submodule_search_locations is not None:
         return [Path(folder) for folder in spec.submodule_search_locations]
-    return [Path(spec.origin)] if spec.origin and spec.origin.endswith(_SUFFIXES) else ()
+    return [Path(spec.origin)] if spec.origin and spec.origin.endswith(SUFFIXES) else ()
 
 
 def _files_of(package: str, places: Sequence[Path]) -> dict[str, SourceFile]:
@@ -200,7 +197,7 @@ def _paths_below(folder: Path, parents: tuple[str, ...]) -> Iterator[Path]:
         if path.is_dir():
             if path.name != "__pycache__" and not path.name.startswith("."):
                 yield from _paths_below(path, (*parents, real))
-        elif path.name.endswith(_SUFFIXES):
+        elif path.name.endswith(SUFFIXES):
             yield path
 
 

@@ -123,6 +123,11 @@ class Store:
             return True
         return (kind, key) in self._partial and self._find_partial(kind, key) is not None
 
+    def made_with(self, kind: str, key: str) -> Mapping[str, str]:
+        """The versions that a kept result was made with; none of one that would have to be fetched."""
+        found = self._found.get((kind, key))
+        return found.manifest.made_with if found else {}
+
     def has_made(self, kind: str, key: str) -> bool:
         """Whether this process has made the result of this key, and not found it."""
         found = self._found.get((kind, key))

@@ -1,11 +1,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
+from components.embedders.sentence_transformers import SentenceTransformers
 from components.fields import added_later, runtime_only
+from components.llms.transformers_chat import TransformersChat
 from runner.engine.identity import describe, key_of, models_in
 
 
@@ -135,3 +139,44 @@ def test_models_are_found_wherever_a_component_holds_them() -> None:
     assert models_in({"judge": Model("large"), "other": Model("small")}) == large | models_in(Model("small"))
     assert models_in(Model("large", revision="2")) != large
     assert models_in(Part()) == models_in(Model("")) == frozenset()
+
+
+class TestModelFolders:
+    """The content counts, wherever the folder lies."""
+
+    def embedder(self, folder: Path, weights: str) -> SentenceTransformers:
+        folder.mkdir(parents=True)
+        (folder / "model.safetensors").write_text(weights)
+        return SentenceTransformers(model=str(folder), revision="")
+
+    def test_of_equal_content_are_one_model(self, tmp_path: Path) -> None:
+        here, there = self.embedder(tmp_path / "here", "1"), self.embedder(tmp_path / "there", "1")
+        assert key(here) == key(there)
+
+    def test_of_other_content_are_others(self, tmp_path: Path) -> None:
+        assert key(self.embedder(tmp_path / "here", "1")) != key(self.embedder(tmp_path / "there", "2"))
+
+    def test_other_fields_count_as_ever(self, tmp_path: Path) -> None:
+        here = self.embedder(tmp_path / "here", "1")
+        assert key(here) != key(replace(here, query_prefix="query: "))
+
+    def test_an_adapter_is_told_from_its_model(self, tmp_path: Path) -> None:
+        for name, content in (("base", "1"), ("lora", "2")):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "model.safetensors").write_text(content)
+        base, lora = str(tmp_path / "base"), str(tmp_path / "lora")
+        chat = partial(TransformersChat, revision="")
+        assert len({key(chat(model=base)), key(chat(model=lora)), key(chat(model=base, adapter=lora))}) == 3
+
+    def test_a_users_class_counts_its_path(self, tmp_path: Path) -> None:
+        """What its content hash covers is for its author to say."""
+        (tmp_path / "model").mkdir()
+
+        @dataclass(frozen=True)
+        class Users:
+            model: str
+
+            def content_hash(self) -> str:
+                return "the vocabulary alone"
+
+        assert key(Users(str(tmp_path / "model"))) != key(Users(str(tmp_path)))

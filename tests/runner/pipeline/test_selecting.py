@@ -169,6 +169,17 @@ def test_a_metric_that_is_not_computed_is_said_before_work_begins() -> None:
         small_request(*SELECTED, "reranker.metric=ndcg@7")
 
 
+def test_what_a_selection_reports_does_not_depend_on_being_made_or_read(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    graph = graph_in(store, fixed_cell(**CELLS["the best of two rerankers"]))
+    made = read_or_make(graph.result, store).summary["steps"]["reranker"]
+    entry = store.find(graph.result.kind, graph.result.key)
+    assert entry is not None
+    store.discard(entry)
+    again = read_or_make(graph.result, Store(tmp_path)).summary["steps"]["reranker"]
+    assert json.dumps(again) == json.dumps(made)
+
+
 def test_those_that_chose_count_in_no_aggregate(tmp_path: Path) -> None:
     """Not in that of answers, nor of judges, who are not asked about them."""
     store = Store(tmp_path)
@@ -211,7 +222,7 @@ def test_what_was_chosen_is_told_with_its_evidence(tmp_path: Path, capsys: pytes
     assert set(told["sets"]["red"]["values"]) == {"none", "lexical", "terms"}
     assert cell.metrics["overall"]["ndcg@10"]["n"] == 10
     assert (
-        "reranker: chosen by ndcg@10 on 6 of 16 samples, which count in no metric; red -> " in capsys.readouterr().out
+        "reranker: chosen by ndcg@10 on 6 of 16 samples, which count in no metric; blue -> " in capsys.readouterr().out
     )
     rows = samples_in(tmp_path)
     assert sum(row["held_out"] for row in rows) == 6

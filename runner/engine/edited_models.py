@@ -1,0 +1,69 @@
+"""Names the edit of a user's language model that asks again for answers which the code before it gave."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from components.errors import DamagedEntryError
+from components.protocols import LLM
+from runner.engine.ask import is_language_model, replies_key
+from runner.engine.identity import describe, key_of
+from runner.engine.source_code import is_ours, model_modules
+from runner.engine.store import Store
+
+KIND = "model_code"
+"""Under which the store keeps the code that a model was asked with, by the key of its replies."""
+
+
+@dataclass(frozen=True)
+class EditedModel:
+    """A model whose code changed: `n_answers` that the plan lacks were given by the code before. `modules` changed,
+    came or went since.
+    """
+
+    name: str
+    n_answers: int
+    modules: tuple[str, ...]
+
+
+def note_code(llm: LLM, purpose: str, store: Store) -> None:
+    """Keeps the code of a user's model, once for each version of it; nothing for a model of ours."""
+    key = replies_key(llm, purpose)
+    if _has_users_code(llm) and not store.is_kept(KIND, key):
+        code = {"model": _without_code(llm, purpose), "modules": dict(model_modules(type(llm)))}
+        store.write(KIND, key, {"code": code}, seconds=0.0, made_from=None)
+
+
+def edited_model(llm: LLM, purpose: str, missing: Collection[str], store: Store) -> EditedModel | None:
+    """The edit that most of the `missing` replies, by request, are lost to; None if no earlier code has given any."""
+    if not _has_users_code(llm):
+        return None
+    earlier = _earlier(llm, purpose, store)
+    found = [(modules, len(store.replies(key).get_all(missing))) for key, modules in earlier]
+    then, n_answers = max(found, key=itemgetter(1), default=({}, 0))
+    if not n_answers:
+        return None
+    now = model_modules(type(llm))
+    changed = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
+    return EditedModel(f"{type(llm).__module__}.{type(llm).__qualname__}", n_answers, tuple(changed))
+
+
+def _earlier(llm: LLM, purpose: str, store: Store) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The keys of its replies under other code, with the digests of that code's modules."""
+    own, model = replies_key(llm, purpose), _without_code(llm, purpose)
+    for entry in store.entries(KIND):
+        try:
+            code: dict[str, Any] = entry.part("code")
+        except DamagedEntryError:  # the plan then says less, and counts the same
+            continue
+        if entry.manifest.key != own and code["model"] == model:
+            yield entry.manifest.key, code["modules"]
+
+
+def _has_users_code(llm: LLM) -> bool:
+    return is_language_model(llm) and not is_ours(type(llm))
+
+
+def _without_code(llm: LLM, purpose: str) -> str:
+    return key_of([purpose, describe(llm, code_of=lambda cls: "")])

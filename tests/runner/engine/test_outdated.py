@@ -1,0 +1,98 @@
+"""Kept results of other versions are reported in the plan, and made again with all that was made from them."""
+
+from pathlib import Path
+
+import pytest
+
+from components.errors import ConfigError
+from runner.engine import environment
+from runner.engine.executors.local import Local
+from runner.engine.outdated import discard
+from runner.engine.plan import Plan, make_plan
+from runner.engine.schedule import run_stages
+from runner.engine.stage import AnyStage
+from runner.engine.store import Store
+from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Top
+
+JIEBA = "0.1"
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> Path:
+    return tmp_path / "calls"
+
+
+@pytest.fixture
+def top(calls: Path) -> Top:
+    source = Source(Adder(1, calls=str(calls)))
+    left, right = (kind(Adder(2, calls=str(calls)), {"a": source}) for kind in (Left, Right))
+    return Top(Adder(3, calls=str(calls)), row=(left, right))
+
+
+def run(stages: AnyStage, folder: Path, *fresh: str) -> Plan:
+    """As a process of its own plans and runs them."""
+    store = Store(folder / "store", "this run")
+    plan = make_plan([(stages, 1)], store, fresh)
+    discard(plan.outdated, store)
+    assert not any(run.failed for run in run_stages(plan.order, store, Local()))
+    return plan
+
+
+@pytest.fixture
+def made_long_ago(top: Top, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Path) -> None:
+    """With another jieba, all but `left`."""
+    run(top.row[0], tmp_path)  # type: ignore[index]
+    with monkeypatch.context() as then:
+        then.setattr(environment, "versions_in_use", lambda: {"python": "3.11.1", "jieba": JIEBA, "mlflow": "1"})
+        run(top, tmp_path)
+    calls.write_text("")
+
+
+def made(calls: Path) -> list[str]:
+    return calls.read_text().split()
+
+
+@pytest.mark.usefixtures("made_long_ago")
+class TestPlans:
+    def test_count_results_of_other_versions(self, top: Top, tmp_path: Path, calls: Path) -> None:
+        plan = run(top, tmp_path)
+        assert made(calls) == []
+        assert plan.others.n_results == plan.summary()["n_kept_of_other_versions"] == 2
+        assert plan.others.packages == {("jieba", JIEBA): 2}, "of Python the last number does not count, nor MLflow"
+        assert plan.others.kinds == ("right", "top")
+
+    def test_make_named_kinds_again_and_what_follows(self, top: Top, tmp_path: Path, calls: Path) -> None:
+        plan = run(top, tmp_path, "right")
+        assert made(calls) == [stage.kind for stage in plan.outdated] == ["right", "top"]
+        assert plan.others.n_results == 0
+
+    def test_make_nothing_again_that_these_versions_made(self, top: Top, tmp_path: Path, calls: Path) -> None:
+        assert run(top, tmp_path, "left").outdated == ()
+        assert made(calls) == []
+
+    def test_make_each_again_once(self, top: Top, tmp_path: Path, calls: Path) -> None:
+        run(top, tmp_path, "all")
+        calls.write_text("")
+        assert run(top, tmp_path, "all").outdated == ()
+        assert made(calls) == []
+
+    def test_go_on_after_a_kill_between_discarding_and_making(self, top: Top, tmp_path: Path, calls: Path) -> None:
+        store = Store(tmp_path / "store", "killed run")
+        discard(make_plan([(top, 1)], store, ["right"]).outdated[1:], store)
+        run(top, tmp_path, "right")
+        assert made(calls) == ["right", "top"]
+
+    def test_refuse_unknown_kinds(self, top: Top, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match=r"run\.fresh: got chunkz, wanted kinds of stages of this sweep \(left, "):
+            run(top, tmp_path, "chunkz")
+
+
+def test_a_result_records_only_imported_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "jieba", object())
+    monkeypatch.delitem(sys.modules, "FlagEmbedding", raising=False)
+    found = environment.versions_in_use()
+    assert found["jieba"] == environment.versions_here()["jieba"]
+    assert "FlagEmbedding" not in found
+    assert {"python", "mlflow"} <= found.keys()
