@@ -24,7 +24,7 @@ from runner.annotate.wording import WORDINGS, Language
 from runner.display import make_console, say_error
 from runner.lines_file import write_lines
 from runner.testset.content import Testset
-from runner.testset.files import read_testset, write_testset
+from runner.testset.files import holds_testset, read_testset, write_testset
 from runner.testset.lines import line_of
 
 
@@ -36,8 +36,9 @@ class Format(StrEnum):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code: 0; 1 if an import left something as it was or took something out; 2 after one clear
-    message if anything cannot be used: nothing was written then.
+    """Returns the exit code: 0, also for an import that was finished before and would write the same; 1 if an import
+    left something as it was or took something out; 2 after one clear message if anything cannot be used: nothing was
+    written then.
     """
     options = _parser().parse_args(arguments)
     commands = {"export": _export, "import": _import, "agree": _agree, "accept": _accept, "split": _split}
@@ -112,8 +113,14 @@ def _import(options: argparse.Namespace, testset: Testset) -> int:
     made = imported(testset, annotated.annotations, options.prefer, gates_of(testset))
     others = {"conflicts.jsonl": map(vars, made.conflicts), "rejected.jsonl": made.rejected}
     files = {name: b"".join(map(line_of, lines)) for name, lines in others.items()}
-    write_testset(options.out, made.testset, {name: content for name, content in files.items() if content})
+    files = {name: content for name, content in files.items() if content}
     console = make_console()
+    if holds_testset(options.out, made.testset, files):
+        console.print(
+            f"already done: version {made.testset.key[:12]} is in {options.out}, and nothing differs", markup=False
+        )
+        return 0
+    write_testset(options.out, made.testset, files)
     _say_left_out(annotated)
     for conflict in made.conflicts:
         console.print(f"stays as it was: {conflict.sample}: {conflict.detail}", markup=False)

@@ -11,7 +11,7 @@ from components.pretrained.model_folder import local_folder
 from components.protocols import History, PickingArm, RerankerSelection
 from components.records import Sample
 from runner.engine.identity import parts_of
-from runner.engine.store import Entry
+from runner.engine.store import Entry, Store
 from runner.export.kept import ExportStore
 from runner.launch.schema import build_component, plugins_of
 from runner.loaded import LoadedSweep
@@ -34,7 +34,7 @@ _ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
 class ExportedCell:
     """All that an exported folder is made of: what it says of itself, its kept stages in the same order, and folders of
     pretrained models by the names that they get. `samples` are the sweep's own questions, `earlier` the positions of
-    the earlier turns of each whose conversation holds the model's own answers.
+    the earlier turns of each whose conversation holds the model's own answers. `store` has the kept stages.
     """
 
     sweep: SweepResult
@@ -46,6 +46,7 @@ class ExportedCell:
     models: Mapping[str, Path]
     samples: tuple[Sample, ...]
     earlier: tuple[tuple[int, ...], ...]
+    store: Store
 
     @property
     def parts(self) -> list[object]:
@@ -117,6 +118,7 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
         {names[place]: path for place, path in folders.items()},
         samples,
         tuple(_history(result, plugins).earlier_turns(samples)),
+        store.store,
     )
 
 

@@ -1,14 +1,18 @@
 """Writing an exported folder: whole or not at all."""
 
+import logging
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import mkdtemp
 
 from components.errors import DataError, StoreError
+from runner.engine.exchanging import exchange
 from runner.engine.linking import link_or_copy
+from runner.engine.store import Store
 from runner.engine.store.files import read_table
+from runner.engine.store.half_exports import HalfExport, of_others
 from runner.export.cell import ExportedCell
 from runner.export.code import copy_code
 from runner.export.mlflow_model import write_model
@@ -16,6 +20,8 @@ from runner.export.readme import readme
 from runner.export.requirements import requirements
 from runner.serving.check import write_check
 from runner.serving.description import CHECK, CODE, PIPELINE, is_export, write_description
+
+log = logging.getLogger(__name__)
 
 _SCRIPT = '''\
 """Answers questions as a cell of a sweep did: README.md says which one.
@@ -49,6 +55,9 @@ if __name__ == "__main__":
 def write_folder(cell: ExportedCell, out: Path) -> int:
     """Writes the folder `out` in one step, in the place of an earlier export; returns its size in bytes.
 
+    Where the system cannot swap two folders (`runner.engine.exchanging`) an earlier export is replaced in two steps. A
+    process that is killed between them leaves none; the next export, and prune, put the earlier one back.
+
     A link stays, and the folder that it names is written. Raises DataError if something else is there, StoreError if it
     cannot be written.
     """
@@ -56,7 +65,7 @@ def write_folder(cell: ExportedCell, out: Path) -> int:
     if out.exists() and not is_export(out) and (not out.is_dir() or any(out.iterdir())):
         raise DataError(f"--out: {out} is there, and no exported folder; name one that is new or empty")
     try:
-        with _in_place_of(out) as folder:
+        with _in_place_of(out, cell.store) as folder:
             _write(cell, folder)
             return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     except OSError as error:
@@ -64,28 +73,35 @@ def write_folder(cell: ExportedCell, out: Path) -> int:
 
 
 @contextmanager
-def _in_place_of(out: Path) -> Iterator[Path]:
-    """A folder that takes the place of `out` once it is whole. What a killed process leaves of it has a hidden name."""
+def _in_place_of(out: Path, store: Store) -> Iterator[Path]:
+    """A folder that takes the place of `out` once it is whole. Leftovers of killed exports are removed first."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    try:
-        folder = temporary / "new"
-        folder.mkdir()
-        yield folder
-        _exchange(folder, out, temporary / "old")
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    for left in store.half_exports.left():
+        if store.half_exports.remove(left):
+            log.warning("removed %s, which a killed export left", left.folder)
+    for folder, of_store in of_others(out):
+        log.warning("%s: %s", folder, _advice(of_store, store))
+    with store.half_exports.begin(out) as half:
+        yield half.new
+        _take_place(half)
 
 
-def _exchange(folder: Path, out: Path, old: Path) -> None:
-    if out.exists():
-        out.replace(old)
-    try:
-        folder.replace(out)
-    except OSError:
-        if old.exists():
-            old.replace(out)
-        raise
+def _advice(of_store: str, store: Store) -> str:
+    if not of_store:
+        return "an export by an earlier version left it; remove it unless that still runs"
+    if of_store == str(store.root):
+        return "another export writes it"
+    command = shlex.join(["python", "-m", "runner.store", "--store-dir", of_store, "prune"])
+    return f"an export from another store writes or left it; {command} removes it if that was killed"
+
+
+def _take_place(half: HalfExport) -> None:
+    """In one step where the system has one; else in two, between which a kill leaves no export at its place."""
+    if not half.out.exists():
+        half.new.replace(half.out)
+    elif not exchange(half.new, half.out):
+        half.out.replace(half.old)
+        half.new.replace(half.out)
 
 
 def _write(cell: ExportedCell, folder: Path) -> None:

@@ -36,14 +36,14 @@ class ExportStore:
         store = next((each for each in tried if is_bucket(each) or (Path(each) / "store.json").is_file()), None)
         if store is None:
             raise DataError(f"{' and '.join(dict.fromkeys(tried))}: no store is there; name the sweep's by --store")
-        self._store = open_store(store, str(run.get("cache_dir", "")))
+        self.store = open_store(store, str(run.get("cache_dir", "")))
         self._result = result
         self._again = shlex.join(["python", "-m", "runner", *result.overrides])
 
     def data(self) -> tuple[DataFacts, tuple[Sample, ...]]:
         """The data set: facts, and samples. Raises DataError if it is not kept."""
         name, key = str(self._result.dataset["name"]), self._result.dataset["key"]
-        for entry in self._store.entries("data"):
+        for entry in self.store.entries("data"):
             try:
                 content = entry.part("content")
                 if key_of([content["documents"], content["samples"]]) == key:
@@ -57,23 +57,23 @@ class ExportStore:
         if not examples or not examples.n or not examples.dataset:
             return None
         data = load_data(
-            examples.dataset, self._store, documents_per_block=self._result.config["run"]["documents_per_block"]
+            examples.dataset, self.store, documents_per_block=self._result.config["run"]["documents_per_block"]
         )
-        entry = self._store.find(data.loaded.kind, data.loaded.key)
+        entry = self.store.find(data.loaded.kind, data.loaded.key)
         assert entry is not None, "it was loaded"
         return self._facts(examples.dataset.name, entry.part("content"))
 
     def _facts(self, name: str, content: Mapping[str, Json]) -> DataFacts:
         size, prefixes = self._result.config["run"]["documents_per_block"], tuple(content["corpus_prefixes"])
         partition = CorpusPartition(content["documents"], size, prefixes)
-        entry = self._store.find(partition.kind, partition.key)
+        entry = self.store.find(partition.kind, partition.key)
         if entry is None:
             raise self._missing(partition.kind)
         return facts_of(name, content, partition, entry)
 
     def kept(self, stage: Stage[Any]) -> tuple[KeptFiles, Entry]:
         """The result of a stage. Raises DataError if it is missing or damaged."""
-        entry = self._store.find(stage.kind, stage.key)
+        entry = self.store.find(stage.kind, stage.key)
         if entry is None:
             raise self._missing(stage.kind)
         if damages := entry.damages():
@@ -83,7 +83,7 @@ class ExportStore:
 
     def _missing(self, kind: str) -> DataError:
         return DataError(
-            f"{self._store.root}: stage '{kind}' of cell {self._result.cell_id} is not kept: it was pruned, is "
+            f"{self.store.root}: stage '{kind}' of cell {self._result.cell_id} is not kept: it was pruned, is "
             f"damaged, or was made by another version of the project. Make it anew: {self._again}"
         )
 

@@ -93,15 +93,22 @@ def _prune(store: Store, console: Console, older_than_days: float, stage: str, d
             f"{running} running: {len(old) - len(chosen)} results that it needs are kept, and so are all replies, "
             "scores of pairs and half-done work"
         )
+    exports = store.half_exports.left()
+    for half in exports:
+        size_of_half = f"{shown_size(half.n_bytes)}, those that it shares with the store among them"
+        console.print(f"left by a killed export: {half.folder} ({size_of_half})", markup=False, soft_wrap=True)
+    n_left = f"{len(leftovers) + len(exports)} leftovers of killed runs"
     if dry_run:
-        console.print(f"would remove {len(chosen)} results, {size}, and {len(leftovers)} leftovers of killed runs")
+        console.print(f"would remove {len(chosen)} results, {size}, and {n_left}")
         return 0
+    for half in exports:
+        store.half_exports.remove(half)
     store.writers.clear_away()
     for entry in chosen:
         store.discard(entry)
     for path in leftovers:
         _remove(store, path)
-    console.print(f"removed {len(chosen)} results, {size}, and {len(leftovers)} leftovers of killed runs")
+    console.print(f"removed {len(chosen)} results, {size}, and {n_left}")
     return 0
 
 

@@ -90,6 +90,18 @@ def write_testset(
         raise DataError(f"{folder}: cannot be written ({error.strerror}). Choose another place.") from error
 
 
+def holds_testset(folder: Path, testset: Testset, others: Mapping[str, bytes]) -> bool:
+    """Return True if the folder holds exactly what `write_testset` would write into it, byte for byte; False for a
+    folder that does not exist or holds anything else. Raises DataError if it cannot be read.
+    """
+    files = {**others, **_files(testset)}
+    try:
+        found = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+        return found == set(files) and all((folder / name).read_bytes() == files[name] for name in found)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be read ({error.strerror}). Choose another place.") from error
+
+
 def require_replaceable(folder: Path, about: Mapping[str, Json]) -> None:
     """Raises DataError unless a set that is made as `about` says may be written to the folder with `replace`: if that
     can be made, is empty, or has a set that was made of the same corpus, or half of one that was being written. What

@@ -7,8 +7,9 @@
     <root>/workspaces/<key>/            what a long stage that was broken off has made so far, in such blocks
     <root>/limits/<account>             when servers with rate limits may be asked next, for all who ask them
     <root>/writers/<writer>             a sign of life of each process that writes
-    <root>/locks/<key>.lock             which of them computes a result
+    <root>/locks/<key>.lock             which of them computes a result; other kinds: `runner.engine.store.locks`
     <root>/runs/                        what the sweeps that are under way need, so that prune leaves it
+    <root>/exports/                     where exports are being written: `runner.engine.store.half_exports`
     <root>/tmp/                         results being written; what a killed process left is removed by prune
 
 A result without a manifest does not exist, and the first whole one of its key stays, whoever writes a second: neither

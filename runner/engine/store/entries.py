@@ -15,6 +15,7 @@ from runner.engine.linking import link_or_copy
 from runner.engine.store.claims import Claims
 from runner.engine.store.entry import Entry
 from runner.engine.store.files import Part, checksum, file_name, keeping, mapped_file, sync, write_part
+from runner.engine.store.half_exports import HalfExports
 from runner.engine.store.key_locks import leased, left_locks
 from runner.engine.store.leases import Leases
 from runner.engine.store.manifests import MANIFEST, Manifest, Manifests, write_manifest
@@ -307,6 +308,11 @@ class Store:
     def leases(self) -> Leases:
         """What the runs that are under way need, this one and others."""
         return Leases(self.root / "runs", self.writers, self._remote)
+
+    @property
+    def half_exports(self) -> HalfExports:
+        """Exported folders that are being written, and those that killed processes left."""
+        return HalfExports(self.root, self.writers)
 
     @property
     def limits(self) -> Path:

@@ -9,6 +9,7 @@ nobody can be killed between the two. Where there are no such links it is a file
 import errno
 import logging
 import os
+import re
 import time
 import uuid
 from collections.abc import Iterator
@@ -24,6 +25,9 @@ log = logging.getLogger(__name__)
 _SAID_AFTER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 _LOOKED_EVERY_S = 1.0
+
+_CLAIM = re.compile(r"[^/\0\n]+")
+_LONGEST_CLAIM = 255
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 """Of systems and file systems without symbolic links; Windows says it of users without the right to make them."""
@@ -59,13 +63,25 @@ def leased_if_free(path: Path, writers: Writers) -> Iterator[bool]:
 
 
 def left_locks(folder: Path, writers: Writers) -> list[Path]:
-    """Those that processes left which have ended. Raises OSError."""
+    """Return the locks of processes that have ended, sorted.
+
+    A lock without a claim is never among them: the system may hold it (see `runner.engine.store.locks`), and a new file
+    of its name would let a second process in. Raises OSError.
+    """
     found = []
-    for path in sorted(folder.glob("*.lock")):
+    for path in sorted(folder.iterdir()):
         with suppress(FileNotFoundError):  # released at this moment
-            if writers.is_gone(_writer(_claim_in(path))):
+            claim = _claim_in(path) if _may_hold_claim(path) else ""
+            if _CLAIM.fullmatch(claim) and writers.is_gone(_writer(claim)):
                 found.append(path)
     return found
+
+
+def _may_hold_claim(path: Path) -> bool:
+    """Return True for a link, and for a file that is small enough to hold a claim. Raises OSError."""
+    if path.is_symlink():
+        return True
+    return path.is_file() and 0 < path.stat().st_size <= _LONGEST_CLAIM and os.access(path, os.R_OK)
 
 
 def _wait(path: Path, claim: str, writers: Writers, what: str) -> None:
@@ -100,7 +116,7 @@ def _claim_in(path: Path) -> str:
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
-    return path.read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def _taken(path: Path, claim: str) -> bool:

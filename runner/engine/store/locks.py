@@ -1,4 +1,14 @@
-"""Locks of a store that several processes, machines and users share."""
+"""Locks of a store that several processes, machines and users share.
+
+The folder `locks` of a store holds three kinds of files, told apart by their content:
+
+    <key>.lock               a link to, or a file with, the name of the process that computes a result
+                             (`runner.engine.store.key_locks`); prune removes it once that process has ended
+    replies-<key>.lock.<n>   an empty file; processes lock bytes of it (`runner.engine.store.claims`)
+    set-<hash>.lock          an empty file, locked by the system while a set is written (`held` below)
+
+An empty file is never removed: the system forgets its lock with its holder, and a process may hold it at any time.
+"""
 
 import logging
 import stat

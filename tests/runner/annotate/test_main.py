@@ -12,6 +12,7 @@ from runner.annotate.sheet import sheet_of
 from runner.annotate.wording import WORDINGS, Language
 from runner.testset.files import read_testset, write_testset
 from tests.runner.annotate.exports import Task, choose, rate, untouched, value_of, write
+from tests.runner.sweeping import flip_a_byte
 from tests.runner.testset.small import SAMPLES, small_set
 
 SET = small_set()
@@ -57,8 +58,50 @@ def test_one_edit_is_a_new_version(tmp_path: Path, folder: Path, capsys: pytest.
     assert annotate("import", tmp_path / "new", file, "--out", tmp_path / "newer") == 2
     assert "annotates version" in capsys.readouterr().err
     assert not (tmp_path / "newer").exists()
-    assert annotate("import", folder, file, "--out", tmp_path / "new") == 2
+
+
+def test_a_finished_import_given_again_is_already_done(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks, others = exported(tmp_path, folder), untouched(SET, 2)
+    value_of(tasks[0], "question")["text"] = ["Why?"]
+    for both in (tasks, others):
+        value_of(both[1], "question")["text"] = ["According to the text, how long is it?"]
+    files = [write(tmp_path / f"{name}.json", own) for name, own in (("ann", tasks), ("bo", others))]
+    again = ("import", folder, *files, "--annotator-from", "file", "--out", tmp_path / "new")
+    assert annotate(*again) == 1
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "new").iterdir()}
+    assert {path.name for path in before} >= {"rejected.jsonl", "conflicts.jsonl", "manifest.json"}
+    capsys.readouterr()
+    assert annotate(*again) == 0
+    key = read_testset(tmp_path / "new").key
+    assert (
+        capsys.readouterr().out == f"already done: version {key[:12]} is in {tmp_path / 'new'}, and nothing differs\n"
+    )
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "new").iterdir()} == before
+
+
+@pytest.mark.parametrize("change", ["another annotation", "a note beside it", "a byte", "a file is missing"])
+def test_an_import_whose_result_differs_is_refused(
+    change: str, tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks, new = exported(tmp_path, folder), tmp_path / "new"
+    value_of(tasks[2], "references")["text"] = ["1889"]
+    file = write(tmp_path / "export.json", tasks)
+    assert annotate("import", folder, file, "--out", new) == 0
+    if change == "another annotation":
+        value_of(tasks[2], "references")["text"] = ["1890"]
+        file = write(tmp_path / "export.json", tasks)
+    elif change == "a note beside it":
+        (new / "note.txt").write_text("mine")
+    elif change == "a byte":
+        flip_a_byte(new / "samples.jsonl")
+    else:
+        (new / "edits.jsonl").unlink()
+    before = {path.name: path.read_bytes() for path in new.iterdir()}
+    assert annotate("import", folder, file, "--out", new) == 2
     assert "is there already" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in new.iterdir()} == before
 
 
 def test_conflicts_and_rejections_are_told_and_kept(

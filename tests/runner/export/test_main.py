@@ -262,6 +262,7 @@ def test_what_cannot_take_its_place_leaves_what_was_there(
         return replace(path, target)
 
     monkeypatch.setattr(Path, "replace", refused)
+    monkeypatch.setattr(export_folder, "exchange", lambda *_: False)
     assert export(sweep, RERANKED, tmp_path / "out") == 2
     assert texts_in(tmp_path) == before
 

@@ -1,0 +1,115 @@
+"""A cell for every option of every group in conf/, over the tiny data set."""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf.errors import OmegaConfBaseException
+
+from benchmarks.cache_soundness import tiny
+from benchmarks.cache_soundness.changes import is_model_free
+from components.errors import ConfigError, RagGridError
+from runner.launch import grid_launcher
+from runner.launch.composed_jobs import JobComposer
+from runner.launch.hydra_state import own_hydra
+from runner.launch.schema import build_cell
+from runner.pipeline.cell import Cell
+
+REPLY = (
+    '{"reason": "so it is", "texts": ["bridge and river"], "ranking": [2, 1], "grade": 1, "applicable": true, '
+    '"answer": "{question} [1]", "relevant": true, "score": 3}'
+)
+"""One that all who ask a model can read, and that says what was asked."""
+
+COMMON = (
+    "language=en",
+    "embedder=hashing",
+    "llm=scripted",
+    "metrics=cited",
+    "metrics.interval.n_resamples=100",
+    "tracking=none",
+    "run.progress=false",
+)
+
+_NEEDS = {
+    ("dataset", "demo"): ("language=zh", "dataset.limit=3"),
+    ("dataset", "part"): ("dataset@dataset.of=jsonl",),
+    ("examples", "held_out"): ("dataset=part", "dataset@dataset.of=jsonl", "examples.n=1"),
+    ("examples", "from_dataset"): ("dataset@examples.dataset=jsonl", "examples.n=1"),
+}
+"""Besides the option itself, so that there is something for it to do."""
+
+_NO_PART_OF_A_RESULT = frozenset({"executor", "prices", "tracking"})
+
+
+def base_cell(folder: Path, *overrides: str) -> Cell:
+    """The cell of these overrides over the data set in a folder. Raises RagGridError."""
+    words = _last_of_each([*tiny.overrides(folder), *COMMON, *overrides])
+    reply = [f"llm.reply='{REPLY}'"] if "llm=scripted" in words else []
+    try:
+        config = _composer().compose([*words, *reply], 0).job.config
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError([str(error)]) from error
+    return build_cell(config)
+
+
+@cache
+def _composer() -> JobComposer:
+    """One for all: composing a hundred cells anew takes minutes."""
+    grid_launcher.register()
+    with own_hydra() as hydra:
+        loader = hydra.config_loader
+        return JobComposer(loader, loader.load_configuration("config", [], RunMode.MULTIRUN))
+
+
+def _last_of_each(overrides: Sequence[str]) -> list[str]:
+    """The last override of each key; fields of a data set that another one replaces are left out."""
+    last = {word.partition("=")[0]: word for word in overrides}
+    others = not last["dataset"].endswith("=jsonl")
+    return [word for key, word in last.items() if not (others and key in ("dataset.documents", "dataset.samples"))]
+
+
+def options() -> list[tuple[str, str]]:
+    """Every option of every group that can change a result, sorted."""
+    conf = files("conf")
+    found = []
+    for group in sorted(conf.iterdir(), key=lambda each: each.name):
+        if group.is_dir() and group.name not in _NO_PART_OF_A_RESULT and not group.name.startswith(("_", ".")):
+            names = [each.name.removesuffix(".yaml") for each in group.iterdir() if each.name.endswith(".yaml")]
+            found += [(group.name, name) for name in sorted(names)]
+    return found
+
+
+def bases(folder: Path) -> tuple[dict[str, Cell], dict[str, str]]:
+    """Cells by option, and why the other options have none: they need a model or a server, or data of another form."""
+    cells: dict[str, Cell] = {}
+    without: dict[str, str] = {}
+    for group, name in options():
+        option = f"{group}={name}"
+        try:
+            cell = _cell_of(folder, group, name)
+        except RagGridError as error:
+            without[option] = str(error).strip().splitlines()[-1]
+            continue
+        if is_model_free(cell):
+            cells[option] = cell
+        else:
+            without[option] = "loads a model or asks a server"
+    return cells, without
+
+
+def _cell_of(folder: Path, group: str, name: str) -> Cell:
+    """With a scripted model where the option names one behind a server. Raises RagGridError."""
+    own = [f"{group}={name}", *_NEEDS.get((group, name), ())]
+    for place in ("dataset.of", "examples.dataset"):
+        if f"dataset@{place}=jsonl" in own:
+            own += [f"{place}.{file}={folder / file}.jsonl" for file in ("documents", "samples")]
+    try:
+        return base_cell(folder, *own)
+    except RagGridError as error:
+        if f"{group}.llm.api_key_env" not in str(error):
+            raise
+        return base_cell(folder, *own, f"llm@{group}.llm=scripted", f"{group}.llm.reply='{REPLY}'")

@@ -1,0 +1,179 @@
+"""Every field of a cell, and other values for it: by its type, its class's `check`, and the other options of its group.
+
+Nothing is listed by hand: fields are those of the dataclasses that a cell is made of.
+"""
+
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, get_args, get_origin, get_type_hints
+
+from runner.engine.identity import parts_of
+from runner.pipeline.cell import Cell
+from runner.pipeline.combination_mistakes import combination_mistakes
+
+Path = tuple[str | int, ...]
+Pools = Mapping[str, Sequence[object]]
+
+_NOT_OF_THE_GRAPH = frozenset({"tracking", "experiment", "executor", "prices", "run"})
+"""Groups of a cell that say where and how it is run and reported; no stage reads them."""
+
+_MODEL_FIELDS = frozenset({"base_url", "class_path", "revision"})
+"""A component with one of them loads a model or asks a server."""
+
+_TOGETHER = tuple(inspect.signature(combination_mistakes).parameters)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Another value for one field of a cell."""
+
+    path: Path
+    value: object
+    field: str
+
+    def __str__(self) -> str:
+        return f"{'.'.join(map(str, self.path))}={self.value!r:.60}"
+
+    def apply(self, cell: Cell) -> Cell:
+        """The cell with that value. Raises KeyError, IndexError or AttributeError if another change took its place."""
+        changed = _replaced(cell, self.path, self.value)
+        assert isinstance(changed, Cell)
+        return changed
+
+
+def is_model_free(cell: Cell) -> bool:
+    """True if no component of the cell loads a model or asks a server."""
+    return not any(hasattr(part, name) for part in parts_of(cell) for name in _MODEL_FIELDS)
+
+
+def is_sound(cell: Cell) -> bool:
+    """True if a configuration of these values would be accepted before anything is loaded."""
+    try:
+        own = [mistake for part in parts_of(cell) for mistake in getattr(part, "check", list)()]
+        return not own and not combination_mistakes(**{name: getattr(cell, name) for name in _TOGETHER})
+    except (TypeError, ValueError, AttributeError):
+        return False
+
+
+def pools_of(cells: Iterable[Cell]) -> dict[str, list[object]]:
+    """All components of some cells, by the type of the fields that hold them: each may stand in another's place."""
+    pools: dict[str, dict[str, object]] = {}
+    for cell in cells:
+        for _, annotation, value in _fields(cell):
+            if dataclasses.is_dataclass(value):
+                pools.setdefault(str(annotation), {}).setdefault(repr(value), value)
+    return {name: list(values.values()) for name, values in pools.items()}
+
+
+def fields_in(cells: Mapping[str, Cell]) -> dict[str, list[tuple[str, Path]]]:
+    """Every field, as classes name it, with the cells that have it, and where; a place that is its own group's first."""
+    found: dict[str, list[tuple[str, Path]]] = {}
+    for option, cell in cells.items():
+        seen = set()
+        for path, _, _ in _fields(cell):
+            name = _name(cell, path)
+            if name not in seen:
+                seen.add(name)
+                places = found.setdefault(name, [])
+                places.insert(0 if option.startswith(f"{path[0]}=") else len(places), (option, path))
+    return found
+
+
+def changes_at(cell: Cell, path: Path, pools: Pools, at_most: int = 3) -> list[Change]:
+    """Other values for the field at a path and for its items, those alone with which the cell is sound."""
+    found: list[Change] = []
+    for place, annotation, value in _fields(cell):
+        if place[: len(path)] == path and _name(cell, place) == _name(cell, path):
+            n_here = 0
+            for other in _others(annotation, value, pools):
+                change = Change(place, other, _name(cell, place))
+                is_new = repr(other) != repr(value) and str(change) not in map(str, found)
+                if n_here < at_most and is_new and is_sound(change.apply(cell)):
+                    n_here += 1
+                    found.append(change)
+    return found
+
+
+def _name(cell: Cell, path: Path) -> str:
+    """The class and field at a path; items of a field are that field."""
+    owner: Any = cell
+    name = ""
+    for step in path:
+        if dataclasses.is_dataclass(owner):
+            name = f"{type(owner).__name__}.{step}"
+        owner = _step(owner, step)
+    return name
+
+
+def _fields(value: object, path: Path = (), annotation: Any = None) -> Iterator[tuple[Path, Any, object]]:
+    if path:
+        yield path, annotation, value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        hints = get_type_hints(type(value))
+        for field in dataclasses.fields(value):
+            if path or field.name not in _NOT_OF_THE_GRAPH:
+                yield from _fields(getattr(value, field.name), (*path, field.name), hints[field.name])
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _fields(item, (*path, name), _item_type(annotation))
+    elif isinstance(value, tuple):
+        for number, item in enumerate(value):
+            yield from _fields(item, (*path, number), _item_type(annotation))
+
+
+def _item_type(annotation: Any) -> Any:
+    arguments = [each for each in get_args(annotation) if each not in (type(None), Ellipsis)]
+    return arguments[-1] if arguments else Any
+
+
+def _others(annotation: Any, value: object, pools: Pools) -> Iterator[object]:
+    if get_origin(annotation) in (typing.Union, types.UnionType) and type(None) in get_args(annotation):
+        if value is None:
+            for kind in get_args(annotation):
+                yield from _of_nothing(kind)
+        else:
+            yield None
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, Enum):
+        yield from type(value)
+    elif isinstance(value, int):
+        yield from (value + 1, value - 1, value * 2, value // 2, 0, 1)
+    elif isinstance(value, float):
+        yield from (value / 2, value + 0.1, value * 2, 0.0, 1.0)
+    elif isinstance(value, str):
+        yield from (f"{value} more", value[: len(value) // 2], "")
+    elif isinstance(value, tuple):
+        yield from (value[:-1], value[::-1], (*value, *value[:1]))
+    elif isinstance(value, Mapping):
+        yield dict(list(value.items())[::-1])
+        yield dict(list(value.items())[:-1])
+    else:
+        yield from pools.get(str(annotation), ())
+
+
+def _of_nothing(kind: Any) -> Iterator[object]:
+    yield from {int: (1, 2), float: (0.5, 0.1), str: ("east",), bool: (True,)}.get(kind, ())
+
+
+def _step(owner: Any, step: str | int) -> Any:
+    if isinstance(owner, Mapping | tuple):
+        return owner[step]  # type: ignore[index]
+    return getattr(owner, str(step))
+
+
+def _replaced(owner: Any, path: Path, value: object) -> Any:
+    if not path:
+        return value
+    step, *rest = path
+    inner = _replaced(_step(owner, step), tuple(rest), value)
+    if isinstance(owner, Mapping):
+        return {**owner, step: inner}
+    if isinstance(owner, tuple):
+        return tuple(inner if number == step else item for number, item in enumerate(owner))
+    return dataclasses.replace(owner, **{str(step): inner})
