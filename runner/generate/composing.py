@@ -13,6 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from components.errors import ConfigError
 from components.json_value import Json
 from components.secrets.given import misplaced_secrets
+from runner.engine.plugins.loading import load_plugins
 from runner.launch.axes import plain_of
 from runner.launch.compose import causes, dotted_names
 from runner.launch.hydra_state import own_hydra
@@ -93,5 +94,6 @@ def _options(group: str) -> list[str]:
 
 def settings_of(config: dict[str, Json]) -> Generation:
     """Typed settings. Raises ConfigError with every mistake found."""
+    load_plugins(plugins_of(config))
     settings: Generation = build_component(config, Generation, "", plugins_of(config))
     return settings

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from components.json_value import Json
+from runner.engine.plugins.loading import ensure_loaded
 
 
 def is_of_plugins(target: Json, plugins: Sequence[str]) -> bool:
@@ -19,6 +20,7 @@ def remedy(target: Json) -> str:
 
 def class_mistakes(target: str, place: str, *bases: type) -> Iterator[str]:
     """Imports a class of a package that `run.plugins` names, and reports one that is none of the `bases`."""
+    ensure_loaded([target])
     module, _, name = target.rpartition(".")
     wanted = " or ".join(f"{base.__module__}.{base.__qualname__}" for base in bases)
     try:

@@ -33,7 +33,6 @@ KNOWN = {
     "runner/engine/executors/ray_cluster_worker.py": {"pickle.loads"},
     "runner/engine/executors/slurm_bootstrap.py": {"pickle.loads"},
     "runner/engine/executors/slurm_worker.py": {"pickle.loads"},
-    "runner/engine/source_code.py": {"import_module"},  # modules of classes that are loaded
     "runner/export/code.py": {"import_module"},  # packages that the reader named
     "runner/launch/axes.py": {"yaml.load"},  # with a safe loader
     "runner/launch/named_code.py": {"import_module"},  # packages that run.plugins names
