@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from components.errors import ComponentError
 from components.fields import runtime_only
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
+from components.openai_server.reading import in_order, numbers_of, objects_in
 from components.openai_server.server import Failed, Server, server_of
 from components.openai_server.session import Session
 from components.protocols import EmbedderState
@@ -127,17 +127,13 @@ class OpenAIEmbeddings:
 
 def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:
     """Of unit length, in the order of the texts, which a server may change. Raises Malformed."""
-    # Nothing about the reply was checked yet: a field may hold anything, or be missing.
-    try:
-        data = sorted(reply["data"], key=itemgetter("index"))
-        indexes = [item["index"] for item in data]
-        vectors = np.array([item["embedding"] for item in data], dtype=np.float32)
-    except (KeyError, OverflowError, TypeError, ValueError) as error:
-        raise Malformed(str(reply)[:200]) from error
-    if indexes != list(range(n_texts)) or vectors.ndim != 2 or not np.isfinite(vectors).all():
-        raise Malformed(
-            f"vectors of shape {vectors.shape} of the texts {indexes} for {n_texts} texts, wanted a finite one for each"
-        )
+    data = in_order(objects_in(reply, "data"), n_texts)
+    vectors = numbers_of([item.get("embedding") for item in data])
+    if vectors.ndim != 2 or not vectors.size:
+        raise Malformed(f"vectors of shape {vectors.shape} for {n_texts} texts, wanted one for each")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():  # squares of large numbers leave 32 bits
+        vectors = vectors / np.abs(vectors).max(axis=1, keepdims=True, initial=1.0)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return unit

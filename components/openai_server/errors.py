@@ -16,6 +16,7 @@ from math import isfinite
 from typing import Any
 
 from components.records import ErrorClass
+from components.text.normalize import whole_characters
 
 _TEMPORARY = (408, 409, 429)
 _FOR_ALL = (401, 402, 403, 404)
@@ -101,6 +102,16 @@ _TOO_LONG = ("context length", "context_length", "context window", "context size
 """What servers say of a prompt that does not fit; only OpenAI's has a code for it."""
 
 
+def shown(value: Any) -> str:
+    """The beginning of a reply, or of a part of one, for a message."""
+    if isinstance(value, bytes):
+        return value[:_SHOWN_CHARACTERS].decode(errors="replace")
+    try:
+        return whole_characters(str(value)[:_SHOWN_CHARACTERS])
+    except (RecursionError, ValueError):  # too deep, or an integer of thousands of digits
+        return f"{type(value).__name__} that cannot be shown"
+
+
 def retry_after_s(error: Exception) -> float | None:
     """Seconds that the server asks us to wait, given as a number or a date (negative if it is past); None if it does
     not say.
@@ -114,7 +125,7 @@ def retry_after_s(error: Exception) -> float | None:
         pass
     try:
         return (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
-    except (TypeError, ValueError):
+    except (IndexError, OverflowError, TypeError, ValueError):
         return None
 
 
@@ -123,7 +134,7 @@ def message_of(error: Exception, secret: str) -> str:
 
     Servers quote the key that they refuse, so `secret` ("" for none) is masked.
     """
-    line = " ".join(_story(error).split())
+    line = " ".join(whole_characters(_story(error)).split())
     return (line.replace(secret, "***") if secret else line)[:_SHOWN_CHARACTERS]
 
 
@@ -144,7 +155,7 @@ def _said(body: Any) -> str:
     """The message in an error's body, which servers put under different names; otherwise the whole body."""
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail") or body
-    return str(body or "without a word")
+    return shown(body or "without a word")
 
 
 def _is_quota_used_up(error: HttpError) -> bool:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO
 from urllib.error import URLError
@@ -102,7 +103,7 @@ def _is_healthy(address: str) -> bool:
         with urlopen(f"{address}/health", timeout=_HEALTH_TIMEOUT_S) as reply:  # noqa: S310 - an address of this machine
             healthy: bool = reply.status == 200
             return healthy
-    except (URLError, OSError, ValueError):
+    except (URLError, HTTPException, OSError, ValueError):
         return False
 
 

@@ -5,7 +5,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
-from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from components.fields import runtime_only
 from components.limits import too_small
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
+from components.openai_server.reading import in_order, numbers_of, objects_in
 from components.openai_server.server import Failed, Server, server_of
 from components.openai_server.session import Session
 from components.records import Passages
@@ -121,17 +121,9 @@ class RerankApi:
 
 def _scores(reply: Any, n_chunks: int) -> NDArray[np.float32]:
     """In the order of the chunks; the server's is that of the scores. Raises Malformed."""
-    # Nothing about the reply was checked yet: a field may hold anything, or be missing.
-    try:
-        results = reply["results"] if isinstance(reply, dict) else reply
-        ordered = sorted(results, key=itemgetter("index"))
-        indexes = [result["index"] for result in ordered]
-        scores = np.array(
-            [result["relevance_score" if "relevance_score" in result else "score"] for result in ordered],
-            dtype=np.float32,
-        )
-    except (KeyError, OverflowError, TypeError, ValueError) as error:
-        raise Malformed(str(reply)[:200]) from error
-    if indexes != list(range(n_chunks)) or scores.shape != (n_chunks,) or not np.isfinite(scores).all():
-        raise Malformed(f"scores of the chunks {indexes} for {n_chunks} chunks, wanted a finite one for each")
+    results = objects_in(reply) if isinstance(reply, list) else objects_in(reply, "results")
+    ordered = in_order(results, n_chunks)
+    scores = numbers_of([result.get("relevance_score", result.get("score")) for result in ordered])
+    if scores.shape != (n_chunks,):
+        raise Malformed(f"scores of shape {scores.shape} for {n_chunks} chunks, wanted one for each")
     return scores
