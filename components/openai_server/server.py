@@ -50,6 +50,8 @@ class Server:
     is_free: bool = False
     if_refused: str = "start the server, or give its address as base_url"
     """What helps where nobody listens at `base_url`."""
+    settings: str = "llm"
+    """The group of the fields in a configuration, for messages that name them."""
 
     @property
     def account(self) -> Account:
