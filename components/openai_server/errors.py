@@ -57,6 +57,11 @@ def is_temporary(error: Exception) -> bool:
     return isinstance(error, Unreachable | Disconnected | Malformed | TimeoutError)
 
 
+def is_too_slow(error: Exception) -> bool:
+    """True if no reply came in time, whoever gave up waiting: this side, the server, or a proxy between them."""
+    return class_of(error) is ErrorClass.TIMEOUT
+
+
 def is_for_all(error: Exception) -> bool:
     """True if every request would fail the same way: a refused key, an unknown model, no money left, no server."""
     if isinstance(error, HttpError):
@@ -97,6 +102,8 @@ _CLASSES = {
     408: ErrorClass.TIMEOUT,
     413: ErrorClass.TOO_LONG,
     429: ErrorClass.RATE_LIMIT,
+    504: ErrorClass.TIMEOUT,
+    524: ErrorClass.TIMEOUT,
 }
 _TOO_LONG = ("context length", "context_length", "context window", "context size", "too many tokens")
 """What servers say of a prompt that does not fit; only OpenAI's has a code for it."""
