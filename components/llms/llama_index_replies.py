@@ -5,8 +5,8 @@ object of its SDK, and the exceptions are those of its SDK too: both are known b
 from collections.abc import Mapping
 from typing import Any
 
-from components.openai_server.counts import as_count
 from components.openai_server.errors import HttpError, Unreachable
+from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState
 from components.secrets.mask import HIDDEN, shortened
 from components.text.thoughts import split_thoughts

@@ -19,6 +19,7 @@ from typing import Any
 
 from components.records import ErrorClass
 from components.secrets.mask import HIDDEN, shortened
+from components.text.normalize import whole_characters
 
 _TEMPORARY = (408, 409, 429)
 _FOR_ALL = (401, 402, 403, 404, 407)
@@ -78,6 +79,11 @@ def is_temporary(error: Exception) -> bool:
     return isinstance(error, Unreachable | Disconnected | Malformed | TimeoutError) and not isinstance(error, TooLarge)
 
 
+def is_too_slow(error: Exception) -> bool:
+    """True if no reply came in time, whoever gave up waiting: this side, the server, or a proxy between them."""
+    return class_of(error) is ErrorClass.TIMEOUT
+
+
 def is_for_all(error: Exception) -> bool:
     """True if every request would fail the same way: a refused key, an unknown model, no money left, no server."""
     if isinstance(error, HttpError):
@@ -119,9 +125,21 @@ _CLASSES = {
     408: ErrorClass.TIMEOUT,
     413: ErrorClass.TOO_LONG,
     429: ErrorClass.RATE_LIMIT,
+    504: ErrorClass.TIMEOUT,
+    524: ErrorClass.TIMEOUT,
 }
 _TOO_LONG = ("context length", "context_length", "context window", "context size", "too many tokens")
 """What servers say of a prompt that does not fit; only OpenAI's has a code for it."""
+
+
+def shown(value: Any) -> str:
+    """The beginning of a reply, or of a part of one, for a message: masked, and then cut."""
+    if isinstance(value, bytes):
+        return shortened(value[:_READ_CHARACTERS].decode(errors="replace"), _SHOWN_CHARACTERS)
+    try:
+        return shortened(whole_characters(str(value)[:_READ_CHARACTERS]), _SHOWN_CHARACTERS)
+    except (RecursionError, ValueError):  # too deep, or an integer of thousands of digits
+        return f"{type(value).__name__} that cannot be shown"
 
 
 def retry_after_s(error: Exception) -> float | None:
@@ -137,7 +155,7 @@ def retry_after_s(error: Exception) -> float | None:
         pass
     try:
         return (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
-    except (TypeError, ValueError):
+    except (IndexError, OverflowError, TypeError, ValueError):
         return None
 
 
@@ -147,7 +165,7 @@ def message_of(error: Exception, secret: str) -> str:
     Servers quote the key that they refuse, and errors quote addresses: all secrets are masked, and `secret` ("" for
     none) however short it is.
     """
-    line = " ".join(_story(error)[:_READ_CHARACTERS].split())
+    line = " ".join(whole_characters(_story(error))[:_READ_CHARACTERS].split())
     return shortened(line.replace(secret, HIDDEN) if secret else line, _SHOWN_CHARACTERS)
 
 
@@ -172,7 +190,7 @@ def _said(body: Any) -> str:
     """The message in an error's body, which servers put under different names; otherwise the whole body."""
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail") or body
-    return str(body or "without a word")
+    return shown(body or "without a word")
 
 
 def _is_quota_used_up(error: HttpError) -> bool:

@@ -11,6 +11,7 @@ from typing import TypeVar
 from components.errors import BudgetReached, ComponentError, DamagedEntryError, RagGridError, StoreError
 from components.loading import seconds_of_loading
 from components.openai_server.gate import Gate, passing
+from components.openai_server.received import keeping_received
 from components.pretrained.load_once import say_needed
 from components.secrets.mask import masked
 from runner.engine import environment
@@ -136,7 +137,7 @@ class Worker:
         say_needed(stage.models)
         started, loaded = time.perf_counter(), seconds_of_loading()
         try:
-            with passing(self._gate):
+            with passing(self._gate), keeping_received(run.received):
                 result = _made(stage, run)
             elapsed = time.perf_counter() - started
             seconds = elapsed - (seconds_of_loading() - loaded)

@@ -59,9 +59,9 @@ _state = _State()
 
 
 def load_plugins(packages: Iterable[str]) -> list[str]:
-    """Takes snapshots of packages as they are now, for a new run. Until `let_edits_in`, files that changed since are not
-    imported. Returns the top-level packages that this process had imported from other files, or may have: their modules
-    are dropped, and imported again where they are needed.
+    """Takes snapshots of packages as they are now, for a new run. Until `let_edits_in`, files that changed since are
+    not imported. Returns the top-level packages that this process had imported from other files, or may have: their
+    modules are dropped, and imported again where they are needed.
 
     Raises ComponentError if the program's own file is among these.
     """
