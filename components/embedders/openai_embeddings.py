@@ -26,8 +26,8 @@ _ROUNDS_PER_BLOCK = 8
 _FIXED = {"model", "input", "encoding_format", "dimensions"}
 """Parameters that fields stand for, or that would make another reply of it."""
 
-Batch = tuple[tuple[int, str], ...]
-"""Texts with their positions."""
+Batch = tuple[tuple[str, str], ...]
+"""Texts with their keys."""
 
 Parameters = Mapping[str, bool | int | float | str]
 
@@ -161,13 +161,12 @@ class OpenAIEmbeddings:
         return vectors
 
     def _ask(self, texts: Sequence[str], side: _Side) -> list[NDArray[np.float32]]:
-        """Vectors of unit length, in the order of the texts, of which those that came before are not asked for again.
-        Raises ComponentError.
+        """Vectors of unit length, in the order of the texts. Equal texts are asked for once, and those whose vectors came
+        before are not asked for. Raises ComponentError.
         """
         keys, received = [side.key_of(text) for text in texts], current_received()
-        kept = received.get_all(keys)
-        vectors = {place: kept[key] for place, key in enumerate(keys) if key in kept}
-        missing = tuple((place, text) for place, text in enumerate(texts) if place not in vectors)
+        vectors = dict(received.get_all(keys))
+        missing = tuple((key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors)
         batches = [missing[first : first + self.batch_size] for first in range(0, len(missing), self.batch_size)]
 
         async def send(session: Session, batch: Batch) -> NDArray[np.float32]:
@@ -178,12 +177,12 @@ class OpenAIEmbeddings:
 
         with closing(results_of_all(side.server, "/embeddings", batches, send, type(self).__name__)) as results:
             for batch, came in results:
-                arrived = dict(zip((place for place, _ in batch), came, strict=True))
-                received.add_all({keys[place]: vector for place, vector in arrived.items()})
+                arrived = dict(zip((key for key, _ in batch), came, strict=True))
+                received.add_all(arrived)
                 vectors |= arrived
         if len({len(vector) for vector in vectors.values()}) > 1:
             raise ComponentError(f"{side.server.model}: vectors of several lengths came, wanted one for all texts")
-        return [vectors[place] for place in range(len(texts))]
+        return [vectors[key] for key in keys]
 
 
 def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
 """What embedders and rerankers behind servers will be asked: counted before it is sent, for the plan."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import ceil
 
 from components.openai_server.gate import n_tokens_at_most
@@ -18,7 +18,9 @@ def to_embed(
     """
     n_requests = n_bytes = 0
     for texts in blocks:
-        sent = [(prefix or "") + text for text in texts if text.strip()]
+        sent: Collection[str] = [(prefix or "") + text for text in texts if text.strip()]
+        if isinstance(embedder, KeysRequests):  # it asks for equal texts once
+            sent = dict.fromkeys(sent).keys()
         n_requests += ceil(ceil(len(sent) * times) / embedder.batch_size)
         n_bytes += sum(map(_n_bytes, sent))
     return ServerRequests(embedder, n_requests, n_tokens_at_most(ceil(n_bytes * times)), times == 1.0)
