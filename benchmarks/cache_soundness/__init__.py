@@ -27,20 +27,20 @@ def measure(settings: Settings) -> list[Measure]:
     space, twin, n_drawn = Space.of(cells), Twin(folder / "stores"), _N_DRAWN[is_full]
     options = compared((Variant(name, cell) for name, cell in cells.items()), twin)
     singles = compared(space.singles(_N_VALUES[is_full]), twin)
-    places = list(PLACES) if is_full else list(PLACES)[1:2]
+    kinds = list(plugins.KINDS) if is_full else list(plugins.KINDS)[:1]
     n_environments = len(environments.ENVIRONMENTS) if is_full else 2
     return [
         _measure("options", options, f"{len(cells)} options of groups; {len(without)} need models, servers or data"),
         _measure("single fields", singles, f"{len(space.fields)} fields, {len(space.unvaried())} with one value"),
         _measure("pairs of fields", compared(space.drawn(2, n_drawn, _SEED), twin), f"drawn, seed {_SEED}"),
         _measure("triples of fields", compared(space.drawn(3, n_drawn, _SEED), twin), f"drawn, seed {_SEED}"),
-        _measure("data", data.edited(folder / "edits", twin, len(data.EDITS)), "edits at one place, and moved"),
+        _measure("data", data.edited(folder / "edits", twin, data.EDITS), "edits at one place, and moved"),
         _measure("file formats", data.formats(folder / "formats", twin), "txt, md, html, json, csv, sqlite"),
         _measure("environments", environments.compared(folder / "environments", n_environments), "a process for each"),
         _measure(
             "users' packages",
-            plugins.compared(folder / "plugins", places, plugins.MOMENTS),
-            f"{len(places)} places, {len(plugins.MOMENTS)} moments, then run again and undone",
+            plugins.compared(folder / "plugins", list(PLACES), plugins.MOMENTS, kinds),
+            f"{len(PLACES)} places, {len(plugins.MOMENTS)} moments, then run again and undone",
         ),
     ]
 

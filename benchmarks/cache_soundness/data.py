@@ -3,7 +3,7 @@
 import csv
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -63,12 +63,12 @@ EDITS: dict[str, Callable[[Records, Records], None]] = {
 }
 
 
-def edited(folder: Path, twin: Twin, n: int) -> Tally:
-    """Every edit of both files, at the same place; then the same bytes at another."""
+def edited(folder: Path, twin: Twin, names: Iterable[str]) -> Tally:
+    """These edits of both files, at the same place; then the same records at another."""
     tally = Tally()
-    for name, edit in list(EDITS.items())[:n]:
+    for name in names:
         documents, questions = tiny.documents(), tiny.questions()
-        edit(documents, questions)
+        EDITS[name](documents, questions)
         tiny.write(folder / "edited", documents, questions)
         twin.compare(f"data: {name}", base_cell(folder / "edited", *_OPTIONS), tally)
     for newline in ("\n", "\r\n"):
