@@ -62,9 +62,9 @@ def forked(steps: Sequence[Mapping[str, Any]], packages: Path | None, variables:
 def test_single_fields(space: Space, twin: Twin) -> None:
     variants = list(space.singles(1))
     assert len(variants) > 100
-    tally = compared(iter(random.Random(SEED).sample(variants, 12)), twin)
-    assert (tally.n_tried, tally.differences) == (12, [])
-    assert tally.n_refused < 6
+    tally = compared(iter(random.Random(SEED).sample(variants, 8)), twin)
+    assert (tally.n_tried, tally.differences) == (8, [])
+    assert tally.n_refused < 4
 
 
 @pytest.mark.parametrize("n_together", [2, 3])
