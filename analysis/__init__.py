@@ -1,25 +1,42 @@
 """From the results of sweeps to tables, pictures and tests."""
 
+import os
 import sys
-from pathlib import Path
 
 # The working directory may hold a `runner` of the user's. Once ours is loaded it finds the rest of us: `own_packages`.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib may be somebody's, too
+sys.path.insert(0, _ROOT)
+import runner  # noqa: F401 - moves the working directory to the end of the path
+
+# isort: split
+from collections.abc import Sequence
+from pathlib import Path
+
 from analysis.frames.sweep import Sweep
+from components.errors import ConfigError
 from runner.loaded import LoadedSweep, load_together
 from runner.results import RESULTS_DIR
+from runner.trusted import trust
 
-del sys.path[0]
+sys.path.remove(_ROOT)
 
 __all__ = ["Sweep", "load"]
 
 
 def load(
-    sweep: str | Path | LoadedSweep, *others: str | Path | LoadedSweep, results_dir: str | Path = RESULTS_DIR
+    sweep: str | Path | LoadedSweep,
+    *others: str | Path | LoadedSweep,
+    results_dir: str | Path = RESULTS_DIR,
+    plugins: Sequence[str] = (),
 ) -> Sweep:
     """The sweep in that folder, or of that id in `results_dir`, or what `runner.run` returned, as pandas frames.
 
     Several sweeps are one, in which an experiment that is in more than one of them is one cell: that of the first sweep
-    in which it did not fail. Raises DataError.
+    in which it did not fail. `plugins` are packages of your own that this process may import from now on: a metric of
+    theirs that has values for a corpus alone needs its code, and results import none that they name. Raises DataError,
+    and ConfigError for plugins that are no names.
     """
+    if isinstance(plugins, str):
+        raise ConfigError([f"plugins: got {plugins!r}, wanted a list of packages, e.g. plugins=[{plugins!r}]"])
+    trust(plugins)
     return Sweep(load_together([sweep, *others], results_dir))

@@ -8,6 +8,7 @@ from importlib import import_module
 
 from components.errors import RagGridError
 from runner.display import say_error
+from runner.trusted import add_option
 
 COMMANDS = {
     "best": ("analysis.best", "the cells that may be the best, for each subset, topic and task"),
@@ -24,6 +25,8 @@ COMMANDS = {
 }
 """Command -> its module, which has `add_arguments(parser)` and `run(options) -> int`; and what it is for."""
 
+_WITHOUT_METRICS = ("notebooks", "testset")
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command; returns its exit code (2 for results that are missing or cannot be used)."""
@@ -34,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
         command = commands.add_parser(name, help=purpose, description=f"Shows {purpose}.")
         if name in arguments[:1]:
             import_module(module).add_arguments(command)
+            if name not in _WITHOUT_METRICS:
+                add_option(command)
     options = parser.parse_args(arguments)
     try:
         code: int = import_module(COMMANDS[options.command][0]).run(options)

@@ -39,6 +39,7 @@ NAMES = (
     "cache_soundness",
     "ray_nodes",
     "store",
+    "secrets",
     "workers",
     "executors",
     "generation",

@@ -10,13 +10,16 @@
     └── StoreError         the store cannot be read or written
         └── DamagedEntryError  an entry does not match its manifest: it is recomputed
 
-A message says where, what came, what was wanted and what to do. `ConfigError` may carry several mistakes at once.
+A message says where, what came, what was wanted and what to do, and hides secrets (`components.secrets.mask`).
+`ConfigError` may carry several mistakes at once.
 """
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
+
+from components.secrets.mask import masked
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -26,7 +29,10 @@ _MOST_SHOWN = 10
 
 
 class RagGridError(Exception):
-    """Root of the tree: catch this to catch everything that the project raises on purpose."""
+    """Root of the tree: catch this to catch everything that the project raises on purpose. Messages hide secrets."""
+
+    def __str__(self) -> str:
+        return masked(super().__str__())
 
 
 class ConfigError(RagGridError):

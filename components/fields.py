@@ -10,16 +10,30 @@ from typing import Any
 
 RUNTIME_ONLY = "runtime_only"
 ADDED_LATER = "added_later"
+RUNS = "runs"
 
 
-def runtime_only(default: Any, reason: str) -> Any:
-    """A dataclass field that changes how fast or where a component works, never what it returns.
+def runtime_only(default: Any, reason: str, *, runs: str = "") -> Any:
+    """A dataclass field that changes how fast or where a component works, never what it returns. `runs` is as in
+    `naming_code`, "" for a field that names no code.
 
     Raises ValueError without a reason.
     """
     if not reason.strip():
         raise ValueError("a runtime-only field needs the reason why it cannot change a result")
-    return field(default=default, metadata={RUNTIME_ONLY: reason})
+    return field(default=default, metadata={RUNTIME_ONLY: reason, **(naming_code(runs) if runs else {})})
+
+
+def naming_code(runs: str) -> dict[str, str]:
+    """The metadata of a dataclass field whose value names code that is not ours, unless it is false or empty. `runs`
+    says what runs: "the program". A folder that somebody else wrote may name anything there.
+    """
+    return {RUNS: runs}
+
+
+def what_runs(a_field: "Field[Any]") -> str:
+    """The code that the field names: `runs` of `naming_code` or `runtime_only`, "" for other fields."""
+    return str(a_field.metadata.get(RUNS, ""))
 
 
 def is_runtime_only(a_field: "Field[Any]") -> bool:

@@ -1,5 +1,18 @@
 """The grid runner: plans a sweep of pipelines, does every distinct piece of work once, keeps it, and reports."""
 
+import os
+import sys
+
+# `python -m` puts the working directory first. It may hold somebody's results with a `pandas.py` among them.
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+    try:
+        here = os.getcwd()  # noqa: PTH109 - pathlib would be looked for there
+    except FileNotFoundError:  # removed, and not on the path
+        here = ""
+    if here in sys.path:
+        sys.path.remove(here)
+        sys.path.append(here)
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,11 +42,12 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None) 
     return run_overrides(overrides, config_dir)
 
 
-def load_pipeline(folder: str | Path) -> "Pipeline":
+def load_pipeline(folder: str | Path, *, trust: bool = False) -> "Pipeline":
     """The pipeline of a cell, from the folder that `python -m runner.export` wrote: `load_pipeline("DIR").answer("?")`.
 
-    Raises RagGridError if the folder cannot be used.
+    A folder may name packages, programs and models with code of their own: these run only with `trust=True`. Raises
+    RagGridError if the folder cannot be used.
     """
     from runner.serving import pipeline
 
-    return pipeline.load_pipeline(folder)
+    return pipeline.load_pipeline(folder, trust=trust)

@@ -7,6 +7,7 @@ import signal
 import sys
 from contextlib import suppress
 
+from components.secrets.output import mask_output
 from components.threads import n_cores
 from runner.engine.endings import ENDINGS, Interrupt
 from runner.output.tracking import load_early
@@ -18,6 +19,7 @@ _INTERRUPTED = 130
 def run() -> None:
     """The command. MLflow, which takes seconds to load, begins with that before anything else is loaded here."""
     _open_missing_streams()
+    mask_output()
     _end_as_with_ctrl_c()
     atexit.register(gc.freeze)  # a last look for garbage takes half a second, and all of it is given back anyway
     try:

@@ -1,5 +1,5 @@
 """How the commands print. What comes from data, models, servers and paths is shown, and never obeyed: no markup in an
-answer makes a report fail, and no escape sequence in a question reaches the terminal.
+answer makes a report fail, and no escape sequence in a question reaches the terminal. Secrets are hidden.
 """
 
 import os
@@ -11,6 +11,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.text import Text
+
+from components.secrets.mask import masked, without_secrets
 
 _NOT_SHOWN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line break
@@ -50,9 +52,9 @@ def about(value: float, n_digits: int = 2) -> str:
 
 
 def say_error(error: object) -> None:
-    """A message on standard error."""
+    """A message on standard error, without secrets."""
     with suppress(OSError):  # of a terminal that was closed: nobody is left to read it
-        sys.stderr.write(f"{printable(str(error))}\n")
+        sys.stderr.write(f"{printable(masked(str(error)))}\n")
 
 
 def make_console() -> Console:
@@ -74,7 +76,8 @@ class SafeConsole(Console):
 
     def render_str(self, text: str, *, style: Any = "", markup: bool | None = None, **options: Any) -> Text:
         is_marked = markup if markup is not None else self._markup
-        parsed = _styled(printable(text)) if is_marked else Text(printable(text))
+        shown = printable(without_secrets(text))
+        parsed = _styled(shown) if is_marked else Text(shown)
         rendered = super().render_str("", style=style, markup=False, **options)
         return rendered.append_text(parsed)
 

@@ -42,7 +42,7 @@ def _require(named: Iterable[tuple[object, Json]], values: Iterable[Json], wante
             inside = f"{where}{name}."
             if isinstance(value, dict):
                 _require(value.items(), value.values(), kind.items, inside)
-            else:
+            elif value is not None:
                 _require(list(enumerate(value)), value, kind.items, inside)
 
 
@@ -57,4 +57,7 @@ def _kind(wanted: Any) -> _Kind:
     if get_origin(wanted) is tuple:
         return _Kind((list,), arguments[0])
     kinds = arguments if get_origin(wanted) in (Union, types.UnionType) else (wanted,)
+    if type(None) in kinds and (others := [kind for kind in kinds if get_origin(kind) in (Mapping, tuple)]):
+        one = _kind(others[0])
+        return _Kind((*(one.types or ()), type(None)), one.items)
     return _Kind((*kinds, int) if float in kinds else kinds)  # a whole number is a number, a truth value is none

@@ -28,13 +28,18 @@ from numpy.typing import NDArray
 from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.protocols import Metric, RankingMetric
+from components.secrets.mask import Mask, current_mask, masked_values
 from runner.json_types import require_types
+from runner.trusted import code_of_fields, foreign_targets, how_to_trust, trusted
 
 T = TypeVar("T")
 
 RESULTS_DIR = Path("results")
 LATEST = "latest"
 """The name of whichever sweep was written to last."""
+
+_MESSAGES = frozenset({"reason", "command", "overrides", "cells"})
+"""Fields that hold what somebody typed, or what went wrong."""
 
 SCHEMA_VERSION = 2
 _N_SWEEPS_LISTED = 10
@@ -48,7 +53,8 @@ class CellResult:
 
     `axes` are None where the experiment does not use them. `metrics` is `{subset: {metric: {value, n, n_excluded,
     ci_low, ci_high, n_clusters, method}}}`; `larger_is_better` is by metric, None where neither is (such a metric ranks
-    nothing). `own_metrics` are those of the user's own packages. `counts` are answers by state, `errors` those that
+    nothing). `own_metrics` are those of the user's own packages, `ranking_metrics` those of rankings alone, None in
+    results of an earlier version. `counts` are answers by state, `errors` those that
     failed by what kind of failure it was. `judges` is `{judge: {n_judged, n_unparsable, commonest}}`: of how many
     samples no reply could be read, and the commonest of these replies; an expander and a reranker that ask a language
     model stand there as "expander" and "reranker", also with `n_failed` and `commonest_error`. `tokens` are those that
@@ -75,6 +81,7 @@ class CellResult:
     metrics: Mapping[str, Mapping[str, Mapping[str, Json]]] = field(default_factory=dict)
     larger_is_better: Mapping[str, bool | None] = field(default_factory=dict)
     own_metrics: tuple[str, ...] = ()
+    ranking_metrics: tuple[str, ...] | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     errors: Mapping[str, int] = field(default_factory=dict)
     judges: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
@@ -283,11 +290,14 @@ def larger_is_better(metric: str, cells: Iterable[CellResult]) -> bool | None:
 def combiner(cell: CellResult, metric: str) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """What makes the metric of sums of its `score_statistics`, float64[..., d], as the cell's own component does.
 
-    Raises DataError if the cell's configuration has no such component (any more).
+    Raises DataError if the cell's configuration has no such component (any more), or if it is of a package that nobody
+    named to this process (see `runner.trusted`).
     """
     component = _component(cell, metric)
     if component is None:
-        raise DataError(f"{cell.cell_id}: its configuration names no component that computes {metric}")
+        foreign = [target for _, target in foreign_targets(_score_nodes(cell), "", trusted())]
+        why = f"; {how_to_trust(foreign)}" if foreign else ""
+        raise DataError(f"{cell.cell_id}: its configuration names no component that computes {metric}{why}")
     return partial(component.combine, metric)
 
 
@@ -295,22 +305,32 @@ def sees_prompts(cell: CellResult, metric: str) -> bool:
     """False for a metric of rankings: how much of what was found is read, and at what price, is nothing to it. True
     where it is not known what computes the metric.
     """
+    if cell.ranking_metrics is not None:
+        return metric not in cell.ranking_metrics
     return not isinstance(_component(cell, metric), RankingMetric)
 
 
 def _component(cell: CellResult, metric: str) -> Metric | None:
-    """The component of a cell's configuration that computes the metric."""
-    from runner.launch.schema import build_component, plugins_of
+    """The component of a cell's configuration that computes the metric: one of ours, or of a trusted package."""
+    from runner.launch.schema import build_component
 
-    plugins = plugins_of(cell.config)
-    for name, node in cell.config.get("metrics", {}).get("scores", {}).items():
+    plugins = trusted()
+    for name, node in _score_nodes(cell).items():
+        if any(code_of_fields(node, name)):
+            continue  # a judge whose model names code: it has a value for each sample, and needs none
         try:
             component: Metric = build_component(node, Metric, f"metrics.scores.{name}", plugins)
         except ConfigError:
-            continue  # of another version of the project, or with an extra that is not installed here
+            continue  # of another version of the project, not trusted, or with an extra that is not installed here
         if metric in component.names:
             return component
     return None
+
+
+def _score_nodes(cell: CellResult) -> Mapping[str, Json]:
+    metrics = cell.config.get("metrics")
+    scores = metrics.get("scores") if isinstance(metrics, Mapping) else None
+    return scores if isinstance(scores, Mapping) else {}
 
 
 def _read(path: Path, kind: type[T]) -> T:
@@ -332,8 +352,19 @@ def _read(path: Path, kind: type[T]) -> T:
 
 def _json(result: CellResult | SweepResult) -> bytes:
     """One field per line. Further indentation would make writing ten times as slow: Python's fast encoder has none."""
-    lines = [f"{_line(each.name)}: {_line(getattr(result, each.name))}" for each in fields(result)]
+    mask = current_mask()
+    lines = [
+        f"{_line(each.name)}: {_safe_line(each.name, getattr(result, each.name), mask)}" for each in fields(result)
+    ]
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode("utf-8")
+
+
+def _safe_line(name: str, value: Json, mask: Mask) -> str:
+    """Without secrets. Most fields hold none, and are searched for the known ones alone, which takes less time."""
+    line = _line(value)
+    if name not in _MESSAGES and not mask.holds_known(line):
+        return line
+    return _line(masked_values(value, mask))
 
 
 def _line(value: Json) -> str:

@@ -26,8 +26,11 @@ _UNABLE = re.compile(
 _OPENED = re.compile(r"[{｛][^{｛]*$")
 """An object up to where the text ends."""
 
-_MOST_LEFT_OPEN = 100
-"""Brackets that a reply does not close; a model that repeats itself opens thousands."""
+_BRACKET = re.compile(r"[\[\]{}]")
+_DEEPEST = 100
+"""Brackets within each other, or not closed at all. A model that repeats itself opens thousands, for each of which the
+repair goes through the rest.
+"""
 
 _WORDS_FOLLOW = re.compile(r"[^\w{\[\n]*\w")
 _TAG = re.compile(r"<[^>]*>")
@@ -85,18 +88,23 @@ def json_values(text: str) -> list[Any]:
     shown = _HALF_ESCAPE.sub("", without_thoughts(text))
     found: list[Any] = []
     for version in (shown, unicodedata.normalize("NFKC", shown)):
-        if _n_left_open(version) > _MOST_LEFT_OPEN:  # for each of which the repair would go through the rest
+        if _depth(version) > _DEEPEST:
             continue
         try:
             value = loads(version)
-        except (RecursionError, ValueError):  # thousands of brackets, of a model that repeats itself
+        except (RecursionError, ValueError):  # a number of thousands of digits
             continue
         found += [value, *reversed(value)] if isinstance(value, list) else [value]
     return [value for value in found if isinstance(value, dict | list)]
 
 
-def _n_left_open(text: str) -> int:
-    return text.count("{") + text.count("[") - text.count("}") - text.count("]")
+def _depth(text: str) -> int:
+    """The most brackets that are open at one place; those in quotes count too."""
+    depth = deepest = 0
+    for bracket in _BRACKET.findall(text):
+        depth = depth + 1 if bracket in "[{" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def without_thoughts(text: str) -> str:

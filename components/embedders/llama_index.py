@@ -1,7 +1,7 @@
 """Any embedding class of llama-index, by its import path."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.embedders.distinct_texts import distinct_texts, unit_vectors, vectors_of_all
 from components.errors import ComponentError
-from components.fields import runtime_only
+from components.fields import naming_code, runtime_only
 from components.pretrained.llama_index_class import LlamaIndexClass
 from components.protocols import EmbedderState
 from components.records import Passages
@@ -29,7 +29,7 @@ class LlamaIndexEmbeddings:
     holds the argument `api_key`, "" for none. Many classes read a variable of their own, such as OPENAI_API_KEY.
     """
 
-    class_path: str
+    class_path: str = field(metadata=naming_code("the class"))
     arguments: Mapping[str, bool | int | float | str]
     api_key_env: str = runtime_only("", "a key gives access, and is secret")
 

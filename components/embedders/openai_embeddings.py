@@ -1,27 +1,48 @@
 """An embedder behind OpenAI's embeddings API, which vLLM, SGLang, llama.cpp, Ollama, TEI and most providers speak."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from operator import itemgetter
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import ComponentError
-from components.fields import runtime_only
+from components.fields import added_later, runtime_only
+from components.limits import too_small
+from components.openai_server.body import MOST_BYTES, MOST_BYTES_PER_VECTOR
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
-from components.openai_server.server import Failed, Server, server_of
+from components.openai_server.reading import in_order, numbers_of, objects_in
+from components.openai_server.received import current_received, results_of_all
+from components.openai_server.server import Server, server_of
 from components.openai_server.session import Session
 from components.protocols import EmbedderState
 from components.records import Passages
 
 _ROUNDS_PER_BLOCK = 8
+_FIXED = {"model", "input", "encoding_format", "dimensions"}
+"""Parameters that fields stand for, or that would make another reply of it."""
 
 Batch = tuple[tuple[int, str], ...]
 """Texts with their positions."""
+
+Parameters = Mapping[str, bool | int | float | str]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """How the texts of one side are asked for."""
+
+    server: Server
+    prefix: str
+    body: Parameters
+
+    def key_of(self, text: str) -> str:
+        """The key of the vector of a text, as it is sent."""
+        return json.dumps([self.server.model, self.body, text], sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -29,10 +50,15 @@ class OpenAIEmbeddings:
     """Asks `model` for the vectors of texts, `batch_size` of them in a request; vectors are scaled to unit length.
 
     `query_prefix` and `passage_prefix` stand before every query and every chunk, as models such as E5 want it.
-    `dimensions` is sent if it is set, for models that can shorten their vectors. Blank texts are not sent: their
-    vectors are zero. The other fields and what is retried are those of `OpenAIChat`. A request that fails for good
-    fails the stage: a corpus of which a part has no vectors would be another one. A text that is longer than the model
-    takes is refused by most servers and cut off by some; choose chunks that fit.
+    `query_body` and `passage_body` are parameters of the requests for queries and for chunks, e.g. `input_type: query`:
+    NIM, Cohere, Voyage, Jina and others tell the two sides apart by a field. `extra_body` is sent with both; a field of
+    a side wins. `query_model` and `passage_model` are the names of the model where a server has one for each side; ""
+    is `model`. `dimensions` is sent if it is set, for models that can shorten their vectors.
+
+    Blank texts are not sent: their vectors are zero. The other fields and what is retried are those of `OpenAIChat`. A
+    request that fails for good fails the stage: a corpus of which a part has no vectors would be another one. Vectors
+    that came until then are kept, and are not asked for again. A text that is longer than the model takes is refused by
+    most servers and cut off by some; choose chunks that fit.
     """
 
     model: str
@@ -48,18 +74,29 @@ class OpenAIEmbeddings:
     concurrency: int = runtime_only(8, "requests do not depend on each other")
     max_requests_per_minute: int | None = runtime_only(None, "waiting changes no vector")
     max_tokens_per_minute: int | None = runtime_only(None, "waiting changes no vector")
+    extra_body: Parameters | None = added_later(None)
+    query_body: Parameters | None = added_later(None)
+    passage_body: Parameters | None = added_later(None)
+    query_model: str = added_later("")
+    passage_model: str = added_later("")
 
     version: ClassVar[int] = 1
     is_pretrained: ClassVar[Literal[True]] = True
     tokenizer: ClassVar[None] = None
 
+    def __hash__(self) -> int:
+        """Of the parameters in any order."""
+        values = (getattr(self, field.name) for field in fields(self))
+        return hash(tuple(frozenset(value.items()) if isinstance(value, Mapping) else value for value in values))
+
     def check(self) -> list[str]:
         """What is wrong with the fields, and a key that is not set."""
-        mistakes = self._server.check()
-        if self.batch_size < 1:
-            mistakes.append(f"batch_size: got {self.batch_size}, wanted at least 1")
+        mistakes = self._server.check() + too_small(self, batch_size=1)
         if self.dimensions is not None and self.dimensions < 1:
             mistakes.append(f"dimensions: got {self.dimensions}, wanted at least 1, or null for the model's own number")
+        for name in ("extra_body", "query_body", "passage_body"):
+            if fixed := (getattr(self, name) or {}).keys() & _FIXED:
+                mistakes.append(f"{name}: holds {sorted(fixed)}, for which there are fields; wanted other parameters")
         return mistakes
 
     def most_dimensions(self) -> int | None:
@@ -68,19 +105,24 @@ class OpenAIEmbeddings:
 
     def fit(self, documents: Passages) -> EmbedderState:
         """`dimensions` float32[1]: how many the vectors have, which the server is asked by one word."""
-        return {"dimensions": np.array([len(self._ask(["a"])[0])], dtype=np.float32)}
+        return {"dimensions": np.array([len(self._ask(["a"], self._passages)[0])], dtype=np.float32)}
 
     def embed_chunks(self, chunks: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """float32[n_chunks, d], unit length. Raises ComponentError if a request fails for good."""
-        return self._embed(chunks.texts, self.passage_prefix, state)
+        return self._embed(chunks.texts, self._passages, state)
 
     def embed_queries(self, queries: Passages, state: EmbedderState) -> NDArray[np.float32]:
         """Like `embed_chunks`."""
-        return self._embed(queries.texts, self.query_prefix, state)
+        return self._embed(queries.texts, self._queries, state)
+
+    def request_keys(self, texts: Sequence[str], *, are_queries: bool) -> list[str]:
+        """The keys of the vectors of texts among what came from the server: see `components.openai_server.received`."""
+        side = self._queries if are_queries else self._passages
+        return [side.key_of(side.prefix + text) for text in texts]
 
     @property
     def n_chunks_per_block(self) -> int:
-        """Enough to keep the server busy; vectors are kept block by block, so that a kill or a budget loses one."""
+        """Enough to keep the server busy; their vectors are one file, once all of them came."""
         return _ROUNDS_PER_BLOCK * self.batch_size * self.concurrency
 
     @property
@@ -90,54 +132,69 @@ class OpenAIEmbeddings:
 
     @property
     def _server(self) -> Server:
-        return server_of(self)
+        return replace(server_of(self), settings="embedder")
 
-    def _embed(self, texts: Sequence[str], prefix: str, state: EmbedderState) -> NDArray[np.float32]:
+    @property
+    def _queries(self) -> _Side:
+        return self._side(self.query_model, self.query_prefix, self.query_body)
+
+    @property
+    def _passages(self) -> _Side:
+        return self._side(self.passage_model, self.passage_prefix, self.passage_body)
+
+    def _side(self, model: str, prefix: str, own: Parameters | None) -> _Side:
+        dimensions = {} if self.dimensions is None else {"dimensions": self.dimensions}
+        body = {**(self.extra_body or {}), **(own or {}), **dimensions}
+        return _Side(replace(self._server, model=model or self.model), prefix, body)
+
+    def _embed(self, texts: Sequence[str], side: _Side, state: EmbedderState) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), int(state["dimensions"][0])), dtype=np.float32)
         rows = [row for row, text in enumerate(texts) if text.strip()]
-        asked = self._ask([prefix + texts[row] for row in rows])
+        asked = self._ask([side.prefix + texts[row] for row in rows], side)
         if asked and len(asked[0]) != vectors.shape[1]:
             raise ComponentError(
-                f"{self.model}: vectors of {len(asked[0])} dimensions came, and of {vectors.shape[1]} when the corpus "
-                "was begun; is it another model under the same name? Wanted one model for chunks and queries"
+                f"{side.server.model}: vectors of {len(asked[0])} dimensions came, and of {vectors.shape[1]} when the "
+                "corpus was begun; is it another model under the same name? Wanted one model for chunks and queries"
             )
         if asked:
             vectors[rows] = asked
         return vectors
 
-    def _ask(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Vectors of unit length, in the order of the texts. Raises ComponentError."""
-        vectors: dict[int, NDArray[np.float32]] = {}
-        numbered = tuple(enumerate(texts))
-        batches = [numbered[first : first + self.batch_size] for first in range(0, len(texts), self.batch_size)]
-        with closing(self._server.call("/embeddings", batches, self._send)) as outcomes:
-            for batch, outcome in outcomes:
-                if isinstance(outcome, Failed):
-                    raise ComponentError(f"{type(self).__name__}: {outcome.message}")
-                vectors |= {position: vector for (position, _), vector in zip(batch, outcome, strict=True)}
-        if len({len(vector) for vector in vectors.values()}) > 1:
-            raise ComponentError(f"{self.model}: vectors of several lengths came, wanted one length for all texts")
-        return [vectors[position] for position in range(len(texts))]
+    def _ask(self, texts: Sequence[str], side: _Side) -> list[NDArray[np.float32]]:
+        """Vectors of unit length, in the order of the texts, of which those that came before are not asked for again.
+        Raises ComponentError.
+        """
+        keys, received = [side.key_of(text) for text in texts], current_received()
+        kept = received.get_all(keys)
+        vectors = {place: kept[key] for place, key in enumerate(keys) if key in kept}
+        missing = tuple((place, text) for place, text in enumerate(texts) if place not in vectors)
+        batches = [missing[first : first + self.batch_size] for first in range(0, len(missing), self.batch_size)]
 
-    async def _send(self, session: Session, batch: Batch) -> NDArray[np.float32]:
-        asked: dict[str, Any] = {"model": self.model, "input": [text for _, text in batch], "encoding_format": "float"}
-        asked |= {} if self.dimensions is None else {"dimensions": self.dimensions}
-        return _unit_vectors((await session.post(asked)).content, len(batch))
+        async def send(session: Session, batch: Batch) -> NDArray[np.float32]:
+            inputs = [text for _, text in batch]
+            body = {"model": side.server.model, "input": inputs, "encoding_format": "float", **side.body}
+            most_bytes = MOST_BYTES + len(batch) * MOST_BYTES_PER_VECTOR
+            return _unit_vectors((await session.post(body, most_bytes=most_bytes)).content, len(batch))
+
+        with closing(results_of_all(side.server, "/embeddings", batches, send, type(self).__name__)) as results:
+            for batch, came in results:
+                arrived = dict(zip((place for place, _ in batch), came, strict=True))
+                received.add_all({keys[place]: vector for place, vector in arrived.items()})
+                vectors |= arrived
+        if len({len(vector) for vector in vectors.values()}) > 1:
+            raise ComponentError(f"{side.server.model}: vectors of several lengths came, wanted one for all texts")
+        return [vectors[place] for place in range(len(texts))]
 
 
 def _unit_vectors(reply: Any, n_texts: int) -> NDArray[np.float32]:
     """Of unit length, in the order of the texts, which a server may change. Raises Malformed."""
-    # Nothing about the reply was checked yet: a field may hold anything, or be missing.
-    try:
-        data = sorted(reply["data"], key=itemgetter("index"))
-        indexes = [item["index"] for item in data]
-        vectors = np.array([item["embedding"] for item in data], dtype=np.float32)
-    except (KeyError, OverflowError, TypeError, ValueError) as error:
-        raise Malformed(str(reply)[:200]) from error
-    if indexes != list(range(n_texts)) or vectors.ndim != 2 or not np.isfinite(vectors).all():
-        raise Malformed(
-            f"vectors of shape {vectors.shape} of the texts {indexes} for {n_texts} texts, wanted a finite one for each"
-        )
+    data = in_order(objects_in(reply, "data"), n_texts)
+    vectors = numbers_of([item.get("embedding") for item in data])
+    if vectors.ndim != 2 or not vectors.size:
+        raise Malformed(f"vectors of shape {vectors.shape} for {n_texts} texts, wanted one for each")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():  # squares of large numbers leave 32 bits
+        vectors = vectors / np.abs(vectors).max(axis=1, keepdims=True, initial=1.0)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return unit

@@ -1,7 +1,7 @@
 """Embedders of the package sentence-transformers: models of the Hugging Face hub, and local folders."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Literal
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from components.embedders.distinct_texts import chunks_per_block, distinct_texts, unit_vectors, vectors_of_all
 from components.errors import ComponentError
-from components.fields import runtime_only
+from components.fields import naming_code, runtime_only
 from components.pretrained.dimensions import text_dimensions
 from components.pretrained.dtype import Dtype
 from components.pretrained.encoder_processes import devices_for, encode_in_processes
@@ -60,7 +60,7 @@ class SentenceTransformers:
     truncation: Truncation = Truncation.CUT
     normalize: bool = True
     dtype: Dtype = Dtype.FLOAT32
-    trust_remote_code: bool = False
+    trust_remote_code: bool = field(default=False, metadata=naming_code("the code in its model's folder"))
     batch_tokens: int | None = runtime_only(None, "texts are padded differently: changes rounding, about 1e-7")
     device: str = runtime_only("auto", "the same sums on another device: changes rounding, about 1e-6")
     n_processes: int = runtime_only(1, "a vector does not depend on which process makes it")

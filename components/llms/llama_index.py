@@ -3,11 +3,11 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from components.errors import ComponentError
-from components.fields import runtime_only
+from components.fields import naming_code, runtime_only
 from components.llms.llama_index_replies import as_server_error, error_line, read_reply
 from components.openai_server.access import key_in
 from components.openai_server.breaker import Breaker
@@ -37,7 +37,7 @@ class LlamaIndexChat:
     the class hands it on. Replies follow no JSON schema: a judge reads what comes.
     """
 
-    class_path: str
+    class_path: str = field(metadata=naming_code("the class"))
     arguments: Mapping[str, bool | int | float | str]
     api_key_env: str = runtime_only("", "a key gives access, and is secret")
     concurrency: int = runtime_only(4, "requests do not depend on each other")

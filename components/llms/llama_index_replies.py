@@ -5,9 +5,10 @@ object of its SDK, and the exceptions are those of its SDK too: both are known b
 from collections.abc import Mapping
 from typing import Any
 
-from components.openai_server.counts import as_count
 from components.openai_server.errors import HttpError, Unreachable
+from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState
+from components.secrets.mask import HIDDEN, shortened
 from components.text.thoughts import split_thoughts
 
 _FINISH = ("finish_reason", "done_reason", "stop_reason")
@@ -62,9 +63,9 @@ def as_server_error(error: Exception) -> Exception:
 
 
 def error_line(error: Exception, secret: str) -> str:
-    """One short line of what was raised. Servers quote the key that they refuse: `secret` ("" for none) is masked."""
+    """Return the exception as one short line, with all secrets masked, `secret` ("" for none) however short it is."""
     line = " ".join(f"{type(error).__name__}: {error}".split())
-    return (line.replace(secret, "***") if secret else line)[:_SHOWN_CHARACTERS]
+    return shortened(line.replace(secret, HIDDEN) if secret else line, _SHOWN_CHARACTERS)
 
 
 def _state(text: str, reason: str) -> AnswerState:

@@ -1,17 +1,17 @@
 """A language model of Ollama, asked through Ollama's own API."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
-from urllib.request import urlopen
 
 from components.fields import runtime_only
 from components.llms.sampling import sampling_mistakes
-from components.openai_server.counts import CountedAt, count_in
-from components.openai_server.errors import Malformed
+from components.openai_server.counts import CountedAt
+from components.openai_server.errors import Malformed, shown
 from components.openai_server.gate import Account
+from components.openai_server.look_up import LookUpFailed, look_up
+from components.openai_server.reading import count_in, objects_in, parsed, part_of, text_in
 from components.openai_server.server import Failed, Server, server_of
 from components.openai_server.session import Session
 from components.protocols import AnswersFrom
@@ -118,10 +118,9 @@ class OllamaChat:
         if not self.digest:
             return []
         try:
-            with urlopen(f"{self.base_url.rstrip('/')}/api/tags", timeout=_LOOK_UP_S) as reply:  # noqa: S310 - checked to be http
-                models = json.load(reply)["models"]
-            found = {model["name"].removesuffix(":latest"): model["digest"] for model in models}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            models = objects_in(parsed(look_up(f"{self.base_url.rstrip('/')}/api/tags", _LOOK_UP_S)), "models")
+            found = {text_in(model, "name").removesuffix(":latest"): text_in(model, "digest") for model in models}
+        except (LookUpFailed, Malformed) as error:
             return [f"digest: {self.base_url} does not say what it holds ({error}); start `ollama serve`, or digest=''"]
         has = found.get(self.model.removesuffix(":latest"))
         if has is None:
@@ -133,13 +132,11 @@ class OllamaChat:
 
 def _read(reply: Any, request_id: str, latency_s: float, num_ctx: int) -> Answer:
     """The answer in a reply that nobody has checked. Raises Malformed for something else."""
-    try:
-        message = reply["message"]
-        thoughts, text = split_thoughts(message["content"])
-        thoughts = thoughts or (message.get("thinking") or "").strip()
-        is_cut = reply.get("done_reason") == "length"
-    except (AttributeError, KeyError, TypeError) as error:
-        raise Malformed(str(reply)) from error
+    if not isinstance(part_of(reply, "message"), dict):
+        raise Malformed(f"{shown(reply)}, wanted an object as message")
+    thoughts, text = split_thoughts(text_in(reply, "message", "content"))
+    thoughts = thoughts or text_in(reply, "message", "thinking").strip()
+    is_cut = reply.get("done_reason") == "length"
     n_prompt = count_in(reply, "prompt_eval_count")
     state = AnswerState.TRUNCATED if is_cut else AnswerState.OK if text else AnswerState.EMPTY
     answer = Answer(

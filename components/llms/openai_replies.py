@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Any
 
-from components.openai_server.counts import count_in
-from components.openai_server.errors import Malformed
+from components.openai_server.errors import Malformed, shown
+from components.openai_server.reading import count_in, objects_in, part_of, text_in
 from components.records import Answer, AnswerState
 from components.text.thoughts import split_thoughts
 
@@ -24,14 +24,10 @@ def read_replies(completion: Any, request_ids: Sequence[str], latency_s: float) 
     of all answers together: the prompt's are the first answer's, since it was read once, and those of the completions
     are shared out by the lengths of the texts, so that their sum is what was paid for.
     """
-    # Nothing about the reply was checked yet: a field may hold anything, or be missing.
-    try:
-        choices = completion["choices"][: len(request_ids)]
-        read = [_read(choice, request_id) for choice, request_id in zip(choices, request_ids, strict=False)]
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise Malformed(str(completion)) from error
+    choices = objects_in(completion, "choices")[: len(request_ids)]
+    read = [_read(choice, request_id) for choice, request_id in zip(choices, request_ids, strict=False)]
     if not read:
-        raise Malformed(str(completion))
+        raise Malformed(shown(completion))
     n_prompt = count_in(completion, "usage", "prompt_tokens")
     n_cached = count_in(completion, "usage", "prompt_tokens_details", "cached_tokens")
     n_completion = count_in(completion, "usage", "completion_tokens")
@@ -58,13 +54,15 @@ def _shares(count: int | None, weights: Sequence[int]) -> list[Any]:
     return [end - start for start, end in pairwise(ends)]
 
 
-def _read(choice: Any, request_id: str) -> Answer:
-    """Raises ValueError for a completion that was broken off, and others for what is none."""
-    message = choice["message"]
-    thoughts, text = split_thoughts(message.get("content") or "")
+def _read(choice: Mapping[str, Any], request_id: str) -> Answer:
+    """Raises Malformed for a completion that was broken off, and for what is none."""
+    message = part_of(choice, "message")
+    if not isinstance(message, dict):
+        raise Malformed(f"{shown(choice)}, wanted an object as message")
+    thoughts, text = split_thoughts(text_in(message, "content"))
     reason = choice.get("finish_reason")
     if reason == "error":
-        raise ValueError(reason)
+        raise Malformed(shown(choice))
     state = _state(text, reason, refusal=message.get("refusal"))
     said = text if state in (AnswerState.OK, AnswerState.TRUNCATED) else ""
     return Answer(request_id, state, said, thoughts=thoughts or _thoughts_beside(message))

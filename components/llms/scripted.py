@@ -30,6 +30,7 @@ class Scripted:
 
     version: ClassVar[int] = 1
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
+    is_stand_in: ClassVar[bool] = True
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
         """One answer per request, in order, `delay_s` apart."""

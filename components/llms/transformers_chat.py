@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from components.errors import ComponentError
-from components.fields import runtime_only
+from components.fields import naming_code, runtime_only
 from components.llms.sampling import sampling_mistakes
 from components.pretrained.causal_model import PACKAGES, CausalModel, Drawing, Prompt, Written
 from components.pretrained.chat_template import in_template, template_mistakes, without_template
@@ -48,7 +48,7 @@ class TransformersChat:
     stop: tuple[str, ...] = ()
     seed: int = 0
     dtype: Dtype = Dtype.BFLOAT16
-    trust_remote_code: bool = False
+    trust_remote_code: bool = field(default=False, metadata=naming_code("the code in its model's folder"))
     batch_tokens: int | None = runtime_only(None, "padded differently: rounding, which may tip a token that ties")
     device: str = runtime_only("auto", "the same sums on another device: rounding, which may tip a token that ties")
 

@@ -43,7 +43,7 @@ class VllmChat:
     stop: tuple[str, ...] = ()
     seed: int | None = 0
     extra_body: str = ""
-    command: str = runtime_only("vllm", "where a program lies changes nothing that it does")
+    command: str = runtime_only("vllm", "where a program lies changes nothing that it does", runs="the program")
     runtime_arguments: str = runtime_only("", "for what changes speed and memory alone")
     log_dir: str = runtime_only("results/servers", "a place for logs")
     start_timeout_s: float = runtime_only(1800.0, "large models take minutes to load")

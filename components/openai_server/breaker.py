@@ -2,9 +2,11 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from components.openai_server.errors import Refused, class_of, is_for_all, is_temporary
+from components.openai_server.retry_report import RetryReport
+from components.openai_server.window import Window
 from components.records import ErrorClass
 
 _MOST_IN_A_ROW = 10
@@ -15,7 +17,8 @@ _LEFT_ALONE_S = 60.0
 @dataclass
 class Health:
     """What came of all calls of one endpoint so far. `down_since` is a time of `time.monotonic`, None for a server that
-    is not known to be down; `reason` says why it is, `error_class` what kind of failure it was.
+    is not known to be down; `reason` says why it is, `error_class` what kind of failure it was. `window` is how many
+    requests it gets at once, `retries` reports those that are asked again.
     """
 
     has_answered: bool = False
@@ -23,6 +26,8 @@ class Health:
     down_since: float | None = None
     reason: str = ""
     error_class: ErrorClass = ErrorClass.OTHER
+    window: Window = field(default_factory=Window)
+    retries: RetryReport = field(default_factory=RetryReport)
 
 
 class Breaker:
@@ -62,6 +67,11 @@ class Breaker:
         return self._health.error_class
 
     @property
+    def health(self) -> Health:
+        """What calls of the endpoint share."""
+        return self._health
+
+    @property
     def _was_down(self) -> bool:
         return self._health.down_since is not None
 
@@ -72,6 +82,7 @@ class Breaker:
     def succeeded(self) -> None:
         """The server answered."""
         self._health.has_answered = True
+        self._health.retries.answered()
         self._is_up()
 
     def failed(self, error: Exception, reason: str) -> None:

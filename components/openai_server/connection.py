@@ -5,18 +5,19 @@ Not the `openai` package: a request through it takes 2.9 ms of a core (measured 
 """
 
 import errno
-import json
 import ssl
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
-from components.openai_server.access import OPENAI, key_in
-from components.openai_server.errors import Disconnected, HttpError, Malformed, Refused, Unreachable
+from components.errors import ComponentError
+from components.openai_server.access import OPENAI, key_in, mistakes_of_proxy, proxy_for
+from components.openai_server.body import ACCEPTED, MOST_BYTES, body_of
+from components.openai_server.errors import Disconnected, HttpError, Malformed, Redirected, Refused, Unreachable
+from components.openai_server.origin import MOST_REDIRECTS, REDIRECTS, next_address
+from components.openai_server.reading import parsed
 
 if TYPE_CHECKING:
-    from aiohttp import ClientSession
+    from aiohttp import ClientResponse, ClientSession
 
 _CONNECT_TIMEOUT_S = 10.0
 
@@ -33,7 +34,9 @@ class Connection:
     async def __aenter__(self) -> "Connection":
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
-        headers = {"Content-Type": "application/json"}
+        if mistakes := mistakes_of_proxy(self.base_url):
+            raise ComponentError("; ".join(mistakes))
+        headers = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         self._http = ClientSession(
@@ -42,7 +45,8 @@ class Connection:
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_S),
             headers=headers,
             cookie_jar=DummyCookieJar(),
-            proxy=_proxy_for(self.base_url),  # `trust_env` would also read .netrc, in another thread, at each request
+            auto_decompress=False,  # `body_of` does, and no further than its limit
+            proxy=proxy_for(self.base_url),  # `trust_env` would also read .netrc, in another thread, at each request
         )
         return self
 
@@ -51,28 +55,38 @@ class Connection:
     ) -> None:
         await self._http.close()
 
-    async def post(self, path: str, body: bytes) -> Any:
-        """What the server sent as JSON, whatever it is. `path` follows the base address, e.g. "/chat/completions".
+    async def post(self, path: str, body: bytes, most_bytes: int = MOST_BYTES) -> Any:
+        """Return what the server sent as JSON, unchecked. `path` follows the base address, e.g. "/chat/completions".
 
-        Raises HttpError for a status of 400 or more, Unreachable (Refused if nobody listens there) or Disconnected for
-        a connection that cannot be made or breaks, and Malformed for what is no JSON.
+        Raises HttpError for a status of 400 or more, Redirected for a redirect to another server, Unreachable (Refused
+        if nobody listens there) or Disconnected for a connection that cannot be made or breaks, TooLarge for a reply
+        of more than `most_bytes`, and Malformed for a reply that is no JSON.
         """
         import aiohttp
 
         try:
-            async with self._http.post(self.base_url + path, data=body) as reply:
-                received = await reply.read()
+            reply, received = await self._replied(path, body, most_bytes)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             kind = Refused if _is_refused(error) else Unreachable
             raise kind(str(error) or type(error).__name__) from error
+        except aiohttp.ClientHttpProxyError as error:
+            raise HttpError(error.status, error.message, {}) from error
         except (aiohttp.ClientError, OSError) as error:
             raise Disconnected(str(error) or type(error).__name__) from error
         if not reply.ok:
             raise HttpError(reply.status, _said(received), dict(reply.headers))
-        try:
-            return json.loads(received)
-        except ValueError as error:
-            raise Malformed(received[:200].decode(errors="replace") or "nothing") from error
+        return parsed(received)
+
+    async def _replied(self, path: str, body: bytes, most_bytes: int) -> "tuple[ClientResponse, bytes]":
+        """The reply behind the server's own redirects, with its body."""
+        address = self.base_url + path
+        for _ in range(MOST_REDIRECTS + 1):
+            async with self._http.post(address, data=body, allow_redirects=False) as reply:
+                location = reply.headers.get("location") if reply.status in REDIRECTS else None
+                if location is None:
+                    return reply, await body_of(reply, most_bytes)
+                address = next_address(address, reply.status, location)
+        raise Redirected(reply.status, f"redirects more than {MOST_REDIRECTS} times; check the path of base_url")
 
 
 def _is_refused(error: Exception) -> bool:
@@ -83,17 +97,10 @@ def _is_refused(error: Exception) -> bool:
 def _said(received: bytes) -> Any:
     """What the body of an error holds: the object under "error", if it has one, or the text that it is."""
     try:
-        body = json.loads(received)
-    except ValueError:
+        body = parsed(received)
+    except Malformed:
         return received.decode(errors="replace")
     return body.get("error", body) if isinstance(body, dict) else body
-
-
-def _proxy_for(url: str) -> str | None:
-    """As HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY say; None for no proxy."""
-    parts = urlsplit(url)
-    proxies = getproxies()
-    return None if proxy_bypass(parts.netloc) else proxies.get(parts.scheme, proxies.get("all"))
 
 
 def _trusted() -> ssl.SSLContext:

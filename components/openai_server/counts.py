@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.openai_server.gate import Tokens
+from components.openai_server.reading import count_in
 
 Path = tuple[str, ...]
 """Names that lead to a number, each within the one before."""
@@ -36,18 +37,3 @@ AS_OPENAI = CountedAt(
     ("usage", "completion_tokens"),
     ("usage", "prompt_tokens_details", "cached_tokens"),
 )
-
-
-def count_in(reply: Any, *path: str) -> int | None:
-    """The number of tokens that a reply has under these names; None where it has none, or something that is no number
-    of tokens: a text, a truth value, a negative number.
-    """
-    value = reply
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return as_count(value)
-
-
-def as_count(value: Any) -> int | None:
-    """A value that is a number of tokens; None for any other."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -97,6 +97,9 @@ class Gate(Protocol):
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
         """An admitted attempt ended. `used` is None if it did so without a word from the server."""
 
+    def withdraw(self, attempt: Attempt) -> None:
+        """An admitted attempt was never sent, since no connection could be made: it does not count."""
+
     def hold(self, account: Account, seconds: float) -> None:
         """The server wants nobody to ask for so long."""
 
@@ -123,6 +126,9 @@ class OwnGate:
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
         self._paces[attempt.account.name].give_back(attempt.account.max_tokens_per_minute, attempt.n_unused(used))
+
+    def withdraw(self, attempt: Attempt) -> None:
+        self.settle(attempt, Tokens())
 
     def hold(self, account: Account, seconds: float) -> None:
         self._paces[account.name].hold(time.time(), seconds)

@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
-from urllib.error import URLError
-from urllib.request import urlopen
 
 from filelock import FileLock
 
 from components.errors import ComponentError
+from components.openai_server.look_up import LookUpFailed, look_up
+from components.secrets.mask import masked
 
 USERS, ADDRESS, LOG = "users", "address", "server.log"
 _LOOK_EVERY_S = 0.2
@@ -99,11 +99,10 @@ def _start(command: Callable[[int], Sequence[str]], folder: Path, start_timeout_
 
 def _is_healthy(address: str) -> bool:
     try:
-        with urlopen(f"{address}/health", timeout=_HEALTH_TIMEOUT_S) as reply:  # noqa: S310 - an address of this machine
-            healthy: bool = reply.status == 200
-            return healthy
-    except (URLError, OSError, ValueError):
+        look_up(f"{address}/health", _HEALTH_TIMEOUT_S, by_proxy=False)
+    except LookUpFailed:
         return False
+    return True
 
 
 def _free_port() -> int:
@@ -115,4 +114,4 @@ def _free_port() -> int:
 
 def _end_of(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_SHOWN_LINES:]
-    return f"Its log, {log}, ends with: {' | '.join(lines) or '(nothing)'}"
+    return masked(f"Its log, {log}, ends with: {' | '.join(lines) or '(nothing)'}")

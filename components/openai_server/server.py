@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from components.errors import BudgetReached
 from components.limits import too_small
-from components.openai_server.access import host_of, key_in, mistakes_of_key, mistakes_of_url
+from components.openai_server.access import OPENAI, host_of, key_in, mistakes_of_key, mistakes_of_proxy, mistakes_of_url
 from components.openai_server.breaker import Breaker
 from components.openai_server.calls import Calls
 from components.openai_server.connection import Connection
@@ -50,6 +50,8 @@ class Server:
     is_free: bool = False
     if_refused: str = "start the server, or give its address as base_url"
     """What helps where nobody listens at `base_url`."""
+    settings: str = "llm"
+    """The group of the fields in a configuration, for messages that name them."""
 
     @property
     def account(self) -> Account:
@@ -73,7 +75,11 @@ class Server:
                 mistakes.append(f"{name}: got {limit}, wanted at least 1, or null for no limit")
         if not self.timeout_s > 0:
             mistakes.append(f"timeout_s: got {self.timeout_s}, wanted more than 0")
-        return [*mistakes, *mistakes_of_url(self.base_url), *mistakes_of_key(self.api_key_env)]
+        mistakes += mistakes_of_url(self.base_url) or [f"base_url: {each}" for each in self._proxy_mistakes()]
+        return [*mistakes, *mistakes_of_key(self.api_key_env)]
+
+    def _proxy_mistakes(self) -> list[str]:
+        return mistakes_of_proxy(self.base_url or OPENAI)
 
     def call(
         self, path: str, items: Sequence[Item], send: Callable[[Session, Item], Awaitable[Result]]
@@ -115,7 +121,7 @@ class Server:
 
     def _session(self, connection: Connection, path: str, gate: Gate) -> Session:
         breaker = Breaker(self.concurrency, gate.health(f"{connection.base_url}{path} {self.account.name}"))
-        return Session(connection, path, self.account, gate, breaker, self.timeout_s, asyncio.Lock())
+        return Session(connection, path, self.account, gate, breaker, self.timeout_s, self.concurrency, asyncio.Lock())
 
     async def _call(
         self, send: Callable[[Session, Item], Awaitable[Result]], session: Session, item: Item
@@ -136,6 +142,7 @@ class Server:
                     text = self._error_text(error, attempt)
                     breaker.failed(error, text)
                     return Failed(text, class_of(error))
+                self._report(error, attempt, breaker)
                 await breaker.wait(self._wait_s(error, attempt, session))
             else:
                 breaker.succeeded()
@@ -151,6 +158,18 @@ class Server:
             session.gate.hold(session.account, wanted_s)
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 - so that callers do not all come back at the same moment
         return min(_LONGEST_WAIT_S, max(self.backoff_s * 2.0 ** (attempt - 1) * jitter, wanted_s))
+
+    def _report(self, error: Exception, attempt: int, breaker: Breaker) -> None:
+        limit = breaker.health.window.limit(self.concurrency)
+        at_once = f"It gets {limit} at once instead of {self.settings}.concurrency={self.concurrency}"
+        breaker.health.retries.asked_again(
+            f"{self.model} at {host_of(self.base_url)}",
+            f"{message_of(error, secret=key_in(self.api_key_env))} (attempt {attempt} of {self.max_retries + 1}, "
+            f"{self.settings}.timeout_s={self.timeout_s:g})",
+            class_of(error),
+            self.settings,
+            at_once if limit < self.concurrency else "",
+        )
 
     def _error_text(self, error: Exception, attempt: int) -> str:
         message = message_of(error, secret=key_in(self.api_key_env))

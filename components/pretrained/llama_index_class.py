@@ -3,18 +3,17 @@
 import importlib
 import inspect
 import json
-import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from components.errors import ComponentError
+from components.openai_server.access import key_in, mistakes_of_key
 from components.pretrained.load_once import load_once
+from components.secrets.names import field_names_secret
 
 _ROOT = "llama_index."
-_SECRET = re.compile(r"(^|_)(key|token|secret|password|credentials?)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -47,11 +46,10 @@ class LlamaIndexClass:
         mistakes = [
             f"arguments.{name}: a secret has no place in a configuration, which is kept; name the environment variable "
             "that holds it, as in api_key_env=MY_KEY"
-            for name in self.arguments
-            if _SECRET.search(name)
+            for name, value in self.arguments.items()
+            if field_names_secret(name, str(value))
         ]
-        if self.api_key_env and self.api_key_env not in os.environ:
-            mistakes.append(f"api_key_env: the environment variable {self.api_key_env} is not set")
+        mistakes += mistakes_of_key(self.api_key_env)
         try:
             known, required = self._parameters()
         except ComponentError as error:
@@ -87,7 +85,7 @@ class LlamaIndexClass:
 
 @load_once
 def _instance(_model: str, revision: str, class_path: str, api_key_env: str, base: str, example: str) -> Any:
-    secret = {"api_key": os.environ[api_key_env]} if api_key_env else {}
+    secret = {"api_key": key_in(api_key_env)} if api_key_env else {}
     _, arguments = json.loads(revision)
     try:
         return _imported(class_path, base, example)(**arguments, **secret)

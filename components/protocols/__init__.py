@@ -42,6 +42,7 @@ from components.protocols.data import (
 from components.protocols.embedding import (
     AsksInBatches,
     Embedder,
+    KeysRequests,
     KnowsDimensions,
     PretrainedEmbedder,
     ReadsTokens,
@@ -138,6 +139,7 @@ __all__ = [
     "JudgePreparation",
     "JudgedMetric",
     "KeptElsewhere",
+    "KeysRequests",
     "KnowsDimensions",
     "LateInteractionArm",
     "ListReranker",

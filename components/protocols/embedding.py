@@ -67,6 +67,14 @@ class AsksInBatches(Component, Protocol):
 
 
 @runtime_checkable
+class KeysRequests(Protocol):
+    """An embedder behind a server whose vectors are kept one by one, until their stage has all of them."""
+
+    def request_keys(self, texts: Sequence[str], *, are_queries: bool) -> list[str]:
+        """A key for the vector of each text."""
+
+
+@runtime_checkable
 class KnowsDimensions(Protocol):
     """An embedder that can tell how long its vectors will be: an index that wants longer ones is then refused before
     any work.

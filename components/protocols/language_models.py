@@ -24,7 +24,8 @@ class LLM(Component, Protocol):
 
     A model behind a server whose attempts pass the gate (see `components.openai_server.gate`) has a property `account`,
     whose limits they count against; requests to other models are counted by whoever asks. One that runs on machines of
-    the user's, where nobody charges for requests, has a class variable `is_free = True`.
+    the user's, where nobody charges for requests, has a class variable `is_free = True`. One that replies by rule, for
+    rehearsals and tests, has a class variable `is_stand_in = True`: its requests count towards no budget.
     """
 
     answers_from: ClassVar[AnswersFrom]

@@ -14,7 +14,7 @@ from components.records import HitOrder, ScoreState
 from components.rerankers.asked import request_about
 from components.text.templates import fill, missing_places
 
-_CHAIN = re.compile(r"\[?\d+\]?(?:\s*[>＞]\s*\[?\d+\]?)+")
+_CHAIN = re.compile(r"(?<!\d)\[?\d++\]?(?:\s*[>＞]\s*\[?\d++\]?)+")
 """[3] > [1] > [2], as models reply that were trained to."""
 
 _SCHEMA: Mapping[str, Any] = {

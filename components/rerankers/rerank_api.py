@@ -1,22 +1,23 @@
 """A reranker behind an endpoint /rerank, as Jina, Cohere, vLLM, TEI and others have it."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
-from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from components.errors import ComponentError
 from components.fields import runtime_only
 from components.limits import too_small
 from components.openai_server.errors import Malformed
 from components.openai_server.gate import Account
-from components.openai_server.server import Failed, Server, server_of
+from components.openai_server.reading import in_order, numbers_of, objects_in
+from components.openai_server.received import current_received, results_of_all
+from components.openai_server.server import Server, server_of
 from components.openai_server.session import Session
 from components.records import Passages
 from components.rerankers.text_pairs import TextPair, distinct_pairs
@@ -52,7 +53,7 @@ class RerankApi:
     itself, as nearly all do, and not one that compares the chunks of a request (Jina's third). Pairs with a blank text
     are not sent, and come behind all others. Chunks that are longer than the model reads are cut off by the server. The
     other fields and what is retried are those of `OpenAIChat`. A request that fails for good fails the stage; what was
-    scored by then is kept, block by block.
+    scored by then is kept.
     """
 
     model: str
@@ -85,12 +86,20 @@ class RerankApi:
             return np.zeros(0, dtype=np.float32)
         texts, row = distinct_pairs(queries, chunks, pairs)
         scores = np.full(len(texts), _OF_BLANK_TEXTS, dtype=np.float32)
-        with closing(self._server.call("/rerank", list(self._batches(texts)), self._send)) as outcomes:
-            for batch, outcome in outcomes:
-                if isinstance(outcome, Failed):
-                    raise ComponentError(f"{type(self).__name__}: {outcome.message}")
-                scores[list(batch.numbers)] = outcome
+        keys, received = [self._key_of(pair) for pair in texts], current_received()
+        kept = received.get_all(keys)
+        is_kept = [key in kept for key in keys]
+        scores[is_kept] = [kept[key][0] for key in keys if key in kept]
+        batches = list(self._batches(texts, is_kept))
+        with closing(results_of_all(self._server, "/rerank", batches, self._send, type(self).__name__)) as results:
+            for batch, came in results:
+                numbers = list(batch.numbers)
+                scores[numbers] = came
+                received.add_all({keys[number]: scores[[number]] for number in numbers})
         return scores[row]
+
+    def _key_of(self, pair: TextPair) -> str:
+        return json.dumps([self.model, self.form, *pair])
 
     @property
     def account(self) -> Account:
@@ -99,11 +108,15 @@ class RerankApi:
 
     @property
     def _server(self) -> Server:
-        return server_of(self)
+        return replace(server_of(self), settings="reranker")
 
-    def _batches(self, texts: Sequence[TextPair]) -> Iterator[_Batch]:
+    def _batches(self, texts: Sequence[TextPair], is_kept: Sequence[bool]) -> Iterator[_Batch]:
         """`texts` are sorted by query."""
-        written = [(pair, number) for number, pair in enumerate(texts) if all(text.strip() for text in pair)]
+        written = [
+            (pair, number)
+            for number, pair in enumerate(texts)
+            if all(text.strip() for text in pair) and not is_kept[number]
+        ]
         for query, group in groupby(written, key=lambda item: item[0][0]):
             own = list(group)
             for first in range(0, len(own), self.batch_size):
@@ -121,17 +134,9 @@ class RerankApi:
 
 def _scores(reply: Any, n_chunks: int) -> NDArray[np.float32]:
     """In the order of the chunks; the server's is that of the scores. Raises Malformed."""
-    # Nothing about the reply was checked yet: a field may hold anything, or be missing.
-    try:
-        results = reply["results"] if isinstance(reply, dict) else reply
-        ordered = sorted(results, key=itemgetter("index"))
-        indexes = [result["index"] for result in ordered]
-        scores = np.array(
-            [result["relevance_score" if "relevance_score" in result else "score"] for result in ordered],
-            dtype=np.float32,
-        )
-    except (KeyError, OverflowError, TypeError, ValueError) as error:
-        raise Malformed(str(reply)[:200]) from error
-    if indexes != list(range(n_chunks)) or scores.shape != (n_chunks,) or not np.isfinite(scores).all():
-        raise Malformed(f"scores of the chunks {indexes} for {n_chunks} chunks, wanted a finite one for each")
+    results = objects_in(reply) if isinstance(reply, list) else objects_in(reply, "results")
+    ordered = in_order(results, n_chunks)
+    scores = numbers_of([result.get("relevance_score", result.get("score")) for result in ordered])
+    if scores.shape != (n_chunks,):
+        raise Malformed(f"scores of shape {scores.shape} for {n_chunks} chunks, wanted one for each")
     return scores

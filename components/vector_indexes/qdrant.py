@@ -17,12 +17,14 @@ from components.errors import ComponentError, DamagedEntryError
 from components.fields import runtime_only
 from components.limits import too_small
 from components.loading import loading
-from components.openai_server.access import key_in, mistakes_of_key, mistakes_of_url
+from components.openai_server.access import key_in, mistakes_of_key, mistakes_of_proxy, mistakes_of_url
 from components.pretrained.model_folder import missing_packages
 from components.protocols import Arrays
 from components.records import Hits
+from components.secrets.mask import HIDDEN, shortened
 from components.text.ranking import empty_hits
 from components.vector_indexes.mapped import row_blocks
+from components.vector_indexes.qdrant_replies import guard
 from components.vector_indexes.similarity import BEYOND, rescored
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ class Qdrant:
         if not self.base_url:
             mistakes.append(f"base_url: is empty, wanted the server's address, such as {_EXAMPLE}")
         elif self.base_url != IN_PROCESS:
-            mistakes += mistakes_of_url(self.base_url, _EXAMPLE)
+            mistakes += mistakes_of_url(self.base_url, _EXAMPLE) or mistakes_of_proxy(self.base_url)
         return [
             *mistakes,
             *mistakes_of_key(self.api_key_env),
@@ -201,7 +203,7 @@ class Qdrant:
                 what, remedy = f"refuses ({_one_line(error)})", "see its log"
             said = f"vector_index.base_url: the Qdrant server at {self.base_url} {what}; {remedy}"
             key = key_in(self.api_key_env)
-            raise ComponentError(said.replace(key, "***") if key else said) from None
+            raise ComponentError(said.replace(key, HIDDEN) if key else said) from None
 
     def _place(self, name: str) -> str:
         return f"the collection {name} at {self.base_url}"
@@ -215,12 +217,17 @@ def _client(base_url: str, api_key_env: str, timeout_s: float, process: int) -> 
     if base_url == IN_PROCESS:
         return QdrantClient(IN_PROCESS)
     return QdrantClient(
-        url=base_url, api_key=key_in(api_key_env) or None, timeout=int(np.ceil(timeout_s)), check_compatibility=False
+        url=base_url,
+        api_key=key_in(api_key_env) or None,
+        timeout=int(np.ceil(timeout_s)),
+        check_compatibility=False,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [guard]},
     )
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:_SHOWN_CHARACTERS]
+    return shortened(" ".join(str(error).split()), _SHOWN_CHARACTERS)
 
 
 def _n_vectors(client: "QdrantClient", name: str) -> int | None:

@@ -18,6 +18,7 @@ from components.errors import ComponentError
 from components.openai_server.gate import Tokens, current_gate
 from components.protocols import LLM, AnswersFrom
 from components.records import Answer, AnswerState, Request
+from runner.engine.answers_without_secrets import without_secrets_in
 from runner.engine.identity import describe, key_of
 from runner.engine.source_code import model_code, package_code
 from runner.engine.spending.admitted import admitted, most_tokens
@@ -118,7 +119,9 @@ class Asker:
         """
         lacking = dict(requests)
         if requests:
-            generated = self._generated([replace(request, id=key) for key, request in requests.items()])
+            generated = without_secrets_in(
+                self._generated([replace(request, id=key) for key, request in requests.items()])
+            )
             # Each by itself if it may have cost money.
             lots = ([answer] for answer in generated) if self.asks_a_language_model else _in_lots(generated)
             for lot in lots:
@@ -132,7 +135,8 @@ class Asker:
             )
 
     def _generated(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        if self.asks_a_language_model and not hasattr(self._llm, "account"):
+        is_stand_in = getattr(self._llm, "is_stand_in", False)
+        if self.asks_a_language_model and not is_stand_in and not hasattr(self._llm, "account"):
             return admitted(self._llm, requests, current_gate())
         return self._llm.generate(requests)
 

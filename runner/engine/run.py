@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from components.errors import DamagedEntryError
 from components.loading import loading
+from components.openai_server.received import Received
 from components.protocols import LLM
 from runner.engine.ask import Asker, Asking, Report, replies_key
 from runner.engine.cache import Cache
@@ -14,6 +15,7 @@ from runner.engine.edited_models import note_code
 from runner.engine.stage import AnyStage, Stage
 from runner.engine.store import Entry, Store
 from runner.engine.store.pair_scores import PairScores
+from runner.engine.store.received import ReceivedNumbers
 
 T = TypeVar("T")
 
@@ -28,6 +30,7 @@ class Run:
         self.report = report
         """Call with (done, all) to move the progress bar within a long stage."""
         self._askers: list[Asker] = []
+        self._received: Received | None = None
 
     def read(self, stage: Stage[T]) -> T:
         """The result of an input. Raises DamagedEntryError if it is damaged or went away: it is then made again."""
@@ -74,6 +77,13 @@ class Run:
     def workspace(self) -> Path:
         """A folder that outlives a kill, and goes when the result is kept."""
         return self._store.workspace(self._key)
+
+    @property
+    def received(self) -> Received:
+        """Results of a server that came for this stage, kept one by one until the stage has them in another form."""
+        if self._received is None:
+            self._received = ReceivedNumbers(self._store.workspace_path(self._key))
+        return self._received
 
     def pair_scores(self, key: str) -> PairScores:
         """Scores that are kept by query and chunk, for whoever scores pairs."""

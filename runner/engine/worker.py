@@ -1,6 +1,7 @@
 """Makes the result of one stage: finds it in the store or computes it, under the lock of its key, and mends damage."""
 
 import logging
+import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -10,7 +11,9 @@ from typing import TypeVar
 from components.errors import BudgetReached, ComponentError, DamagedEntryError, RagGridError, StoreError
 from components.loading import seconds_of_loading
 from components.openai_server.gate import Gate, passing
+from components.openai_server.received import keeping_received
 from components.pretrained.load_once import say_needed
+from components.secrets.mask import masked
 from runner.engine import environment
 from runner.engine.ask import Report
 from runner.engine.cache import Cache
@@ -134,8 +137,8 @@ class Worker:
         say_needed(stage.models)
         started, loaded = time.perf_counter(), seconds_of_loading()
         try:
-            with passing(self._gate):
-                result = stage.make(run)
+            with passing(self._gate), keeping_received(run.received):
+                result = _made(stage, run)
             elapsed = time.perf_counter() - started
             seconds = elapsed - (seconds_of_loading() - loaded)
             parts = stage.codec.encode(result)
@@ -151,10 +154,6 @@ class Worker:
             if made := self._made_by_another(stage):
                 return made
             raise
-        except SystemExit as ended:  # `sys.exit` in somebody's component ends its stage, not the sweep
-            told = ComponentError(f"a component called sys.exit({ended.code!r}), wanted an exception that says why")
-            told.__cause__ = ended
-            raise StageFailed(_failure(stage, told)) from told
         except Exception as error:
             if made := self._made_by_another(stage):
                 return made
@@ -192,6 +191,27 @@ class Worker:
         for before in stage.inputs:
             self._cache.forget(before.key)
             self._ensure(before, no_report, contents=True)
+
+
+def _made(stage: Stage[T], run: Run) -> T:
+    """The result of a stage. A process that its component forked, and that comes back from it, is a copy of this one:
+    it ends here. Raises ComponentError for what is no Exception, which would end the sweep.
+    """
+    process, exit_code = os.getpid(), 1
+    try:
+        result = stage.make(run)
+        exit_code = 0
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as ended:
+        how = f"called sys.exit({ended.code!r})" if isinstance(ended, SystemExit) else f"raised {type(ended).__name__}"
+        raise ComponentError(f"a component {how}, wanted an exception that says why") from ended
+    finally:
+        if os.getpid() != process:
+            if exit_code:
+                traceback.print_exc()
+            os._exit(exit_code)
+    return result
 
 
 def _damages(stage: AnyStage, entry: Entry, *, contents: bool) -> Sequence[str]:
@@ -243,6 +263,5 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
         said = "(and what it says cannot be shown)"
     is_meant = isinstance(error, RagGridError) and said  # it says all that there is to say
     message = said if is_meant else f"{type(error).__name__}: {said}"
-    return StageRun(
-        stage.key, stage.kind, error=f"{stage.title}: {message}", trace="".join(traceback.format_exception(error))
-    )
+    trace = "".join(traceback.format_exception(error))
+    return StageRun(stage.key, stage.kind, error=masked(f"{stage.title}: {message}"), trace=masked(trace))

@@ -9,6 +9,7 @@ from runner.display import make_console, say_error
 from runner.export.cell import ExportedCell, exported_cell
 from runner.export.folder import write_folder
 from runner.loaded import load
+from runner.trusted import add_option
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,14 +32,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("cell", help="its id, or values of its axes, e.g. retriever=bm25,top_k=2")
     parser.add_argument("--out", type=Path, required=True, help="the folder to write; an earlier export is replaced")
     parser.add_argument("--store", type=Path, help="the sweep's store (default: the one that it was run with)")
+    add_option(parser)
     return parser
 
 
 def _say(cell: ExportedCell, out: Path, n_bytes: int) -> None:
     script = out / "pipeline.py"
+    option = " --trust" if cell.code else ""
     lines = [
         f"exported {cell.result.cell_id} to {out} ({n_bytes / 1e6:,.1f} MB)",
-        f'next: python {script} --check     or: python {script} "a question"',
+        f'next: python {script} --check{option}     or: python {script}{option} "a question"',
+        *(f"answering runs {each}" for each in cell.code),
         *(
             f"it asks a server with the key in the environment variable {variable}, which is not part of it"
             for variable in cell.key_variables

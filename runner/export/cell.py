@@ -20,9 +20,11 @@ from runner.pipeline.list_reranking import RERANKER
 from runner.results import OK, CellResult, SweepResult, read_sweep
 from runner.serving.description import Description
 from runner.serving.graph import cell_of, served_graph, served_nodes
+from runner.serving.named_code import code_in
 from runner.serving.nodes import model_paths, without_alarms, without_data_sets
 from runner.serving.pipeline import needed_of_all
 from runner.serving.question import defaults_of
+from runner.trusted import foreign_targets, require_trusted, trusted_among
 
 _ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")
 """Groups of axes that say what is asked, and how answers are judged."""
@@ -57,6 +59,11 @@ class ExportedCell:
         return sorted({variable for part in self.parts if (variable := getattr(part, "api_key_env", ""))})
 
     @property
+    def code(self) -> list[str]:
+        """The code besides ours that answering runs."""
+        return code_in(self.description)
+
+    @property
     def hub_models(self) -> list[str]:
         """Models that are loaded by their names."""
         named = [str(getattr(part, "model", "")) for part in self.parts if hasattr(part, "content_hash")]
@@ -71,10 +78,12 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
         raise DataError(
             f"{result.cell_id}: the cell failed ({result.reason}); export another, or mend the cause and sweep again"
         )
-    folder, plugins = sweep.folder_of(result), plugins_of(result.config)
+    folder, plugins = sweep.folder_of(result), trusted_among(plugins_of(result.config))
+    served = served_nodes(result.config, frozenset(result.config))
+    require_trusted(served, f"cell {result.cell_id}")
     store = ExportStore(result, folder.parent, store_dir)
     data, samples = store.data()
-    nodes = without_alarms(served_nodes(result.config, frozenset(result.config)))
+    nodes = without_alarms(served)
     whole = cell_of(nodes, plugins)
     _require_search(whole)
     pool = store.pool(whole.examples)
@@ -82,6 +91,7 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
     graphs = [served_graph(whole, data, pool, each) for each in (chosen.values() or [None])]
     used = frozenset[str]().union(*(graph.used for graph in graphs))
     nodes = without_data_sets({name: node for name, node in nodes.items() if name in used})
+    foreign = [target for _, target in foreign_targets(nodes, "", ())]
     found = [store.kept(stage) for stage in needed_of_all(graphs)]
     folders = dict(model_paths(nodes))
     names = _names(folders)
@@ -94,7 +104,7 @@ def exported_cell(sweep: LoadedSweep, result: CellResult, store_dir: Path | None
         asdict(defaults_of(samples)),
         tuple(asdict(files) for files, _ in found),
         asdict(pool) if pool else {},
-        plugins,
+        tuple(name for name in plugins if any(f"{target}.".startswith(f"{name}.") for target in foreign)),
         chosen,
         names,
     )

@@ -40,11 +40,11 @@ from runner.serving.command import main  # noqa: E402
 from runner.serving.pipeline import Pipeline  # noqa: E402
 
 
-def load_pipeline(folder: str | Path = FOLDER) -> Pipeline:
-    """The pipeline, for programs: `load_pipeline().answer("a question")`."""
+def load_pipeline(folder: str | Path = FOLDER, *, trust: bool = False) -> Pipeline:
+    """The pipeline, for programs: `load_pipeline().answer("a question")`. README.md says if it wants trust=True."""
     from runner.serving.pipeline import load_pipeline as load
 
-    return load(folder)
+    return load(folder, trust=trust)
 
 
 if __name__ == "__main__":

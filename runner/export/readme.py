@@ -73,7 +73,7 @@ def readme(cell: ExportedCell) -> str:
         axes="\n".join(f"| {_plain(name)} | {_plain(shown(value))} |" for name, value in cell.description.axes.items()),
         metrics="\n".join(_metric_rows(result, cell.sweep.headline)),
         model_folders="| `model/artifacts/pipeline/models/` | pretrained models |\n" if cell.models else "",
-        needs=_needs(cell),
+        needs=_needs(cell) + _code(cell),
     )
 
 
@@ -94,6 +94,15 @@ def _needs(cell: ExportedCell) -> str:
     lines = [f"- the key of a server, in the environment variable `{name}`" for name in cell.key_variables]
     lines += [f"- the model {_plain(model)}, from the Hugging Face hub or its cache" for model in cell.hub_models]
     return "\n".join(["\n## What is not here\n", *lines, ""]) if lines else ""
+
+
+def _code(cell: ExportedCell) -> str:
+    """The code besides ours that answering runs."""
+    if not cell.code:
+        return ""
+    lines = [f"- {_plain(each)}" for each in cell.code]
+    how = "Answering wants `--trust`, or `load_pipeline(trust=True)`, for it runs:"
+    return "\n".join(["\n## What it runs\n", how, "", *lines, ""])
 
 
 def _plain(text: str) -> str:

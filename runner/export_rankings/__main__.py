@@ -10,6 +10,7 @@ from runner.export_rankings.rankings import Format, financerag_lines, read_ranki
 from runner.lines_file import write_lines
 from runner.loaded import LoadedSweep, load
 from runner.results import CellResult
+from runner.trusted import add_option
 
 _DEPTH_OF_SUBMISSIONS = 10  # NDCG@10 is what they are scored by
 
@@ -49,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--depth", type=int, help="documents per question (default: trec all, financerag 10)")
     parser.add_argument("--tag", help="the name of the run in a TREC file (default: the cell's id)")
     parser.add_argument("--output", type=Path, required=True)
+    add_option(parser)
     return parser
 
 

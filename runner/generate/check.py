@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from runner.display import make_console
+from runner.engine.plugins.loading import load_plugins
 from runner.generate.composing import composed
 from runner.launch.schema import build_component, plugins_of
 from runner.lines_file import write_lines
@@ -24,6 +25,7 @@ def check(arguments: Sequence[str]) -> int:
     options = _parser().parse_intermixed_args(arguments)
     config = composed(options.overrides, "check")
     own = {field.name: config[field.name] for field in fields(CheckSettings)}
+    load_plugins(plugins_of({"run": config}))
     settings: CheckSettings = build_component(own, CheckSettings, "", plugins_of({"run": config}))
     report = check_dataset(settings.dataset.load(), settings.gates, settings.near_duplicates)
     if options.out:

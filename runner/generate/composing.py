@@ -12,6 +12,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
 from components.json_value import Json
+from components.secrets.given import misplaced_secrets
+from runner.engine.plugins.loading import load_plugins
 from runner.launch.axes import plain_of
 from runner.launch.compose import causes, dotted_names
 from runner.launch.hydra_state import own_hydra
@@ -34,10 +36,13 @@ def composed(overrides: Sequence[str], name: str = "config") -> dict[str, Json]:
             config = hydra.compose_config(name, long, RunMode.RUN, from_shell=False)
             if OmegaConf.is_missing(config, _CHECKER):
                 OmegaConf.update(config, _CHECKER, "${llm}")
-            return plain_of(config)
+            plain = plain_of(config)
     except (HydraException, OmegaConfBaseException) as error:
         checker = [_long(own) for own in overrides if own.startswith(f"{_CHECKER}=")]
         raise ConfigError(_told(error, name, checker)) from error
+    if mistakes := list(misplaced_secrets(plain)):
+        raise ConfigError(mistakes)
+    return plain
 
 
 def _long(override: str) -> str:
@@ -89,5 +94,6 @@ def _options(group: str) -> list[str]:
 
 def settings_of(config: dict[str, Json]) -> Generation:
     """Typed settings. Raises ConfigError with every mistake found."""
+    load_plugins(plugins_of(config))
     settings: Generation = build_component(config, Generation, "", plugins_of(config))
     return settings

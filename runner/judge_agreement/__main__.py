@@ -21,7 +21,9 @@ from runner.labels.graders import graders_of
 from runner.labels.rating import Rated, rate
 from runner.labels.reading import LabelledItem, read_labels
 from runner.launch.compose import compose_config
+from runner.launch.schema import plugins_of
 from runner.results import find_sweep
+from runner.trusted import add_option, trust
 
 _OVERALL = "all metrics"
 
@@ -34,6 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         items = read_labels(options.labels)
         config = compose_config([f"judge={options.judge}", *options.overrides])
+        trust(plugins_of(config))
         graders = graders_of(config, items)
         store = open_store(config["run"]["store_dir"], config["run"]["cache_dir"])
         rated = [rating for grader in graders.values() for rating in rate(grader, items, store)]
@@ -61,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         "--sweep", help="a sweep whose answers are labelled in part: bias and corrected mean of every cell"
     )
     parser.add_argument("--json", type=Path, help="where the whole report goes, with every disagreement")
+    add_option(parser)
     parser.add_argument(
         "overrides", nargs="*", help="as for python -m runner, e.g. judge.llm.model=qwen2.5-72b-instruct"
     )

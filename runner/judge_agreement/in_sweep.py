@@ -11,9 +11,10 @@ from components.judges.graded import Graded
 from runner.engine.identity import describe
 from runner.judge_agreement.prediction_powered import PredictionPowered, prediction_powered
 from runner.labels.reading import NOT_APPLICABLE, LabelledItem
-from runner.launch.schema import build_component, plugins_of
+from runner.launch.schema import build_component
 from runner.pipeline.settings import JudgeSettings
 from runner.results import CellResult, cell_folders, read_cell, read_samples
+from runner.trusted import require_trusted, trusted
 
 Labels = Mapping[tuple[str, str], float]
 """People's value by sample id and answer."""
@@ -62,8 +63,9 @@ def _labels(items: Sequence[LabelledItem], grader: Graded) -> dict[tuple[str, st
 
 
 def _require_same_judge(cell: CellResult, grader: Graded) -> None:
-    """What another judge says is biased in another way."""
-    settings: JudgeSettings = build_component(cell.config["judge"], JudgeSettings, "judge", plugins_of(cell.config))
+    """What another judge says is biased in another way. Raises ConfigError, for code that nobody named here too."""
+    require_trusted({"judge": cell.config["judge"]}, f"--sweep: cell {cell.cell_id}")
+    settings: JudgeSettings = build_component(cell.config["judge"], JudgeSettings, "judge", trusted())
     own = [score for score in settings.scores.values() if grader.name in score.names]
     if [describe(score) for score in own] != [describe(grader)]:
         raise ConfigError(

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.judges.graded import Graded
+from runner.engine.plugins.loading import load_plugins
 from runner.labels.reading import NOT_APPLICABLE, LabelledItem, metrics_of
 from runner.launch.schema import build_component, plugins_of
 from runner.pipeline.settings import JudgeSettings
@@ -14,6 +15,7 @@ def graders_of(config: Mapping[str, Json], items: Sequence[LabelledItem]) -> dic
     """The judge's graders of the labelled metrics, by name. Raises ConfigError if it has none for one of them,
     DataError for a label that is none of its grades, and for an item that lacks what the judge reads.
     """
+    load_plugins(plugins_of(config))
     settings: JudgeSettings = build_component(config["judge"], JudgeSettings, "judge", plugins_of(config))
     known = {grader.name: grader for grader in settings.scores.values() if isinstance(grader, Graded)}
     wanted = metrics_of(items)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -66,6 +67,18 @@ def _see_working_directory() -> None:
         sys.path.append(folder)
 
 
+def _require_no_rerun(arguments: Sequence[str]) -> None:
+    """Raises ConfigError for the option that has Hydra unpickle a file, which may run any code; short forms count."""
+    found = [argument for argument in arguments if argument.startswith("--e")]  # no other option begins so
+    if found:
+        raise ConfigError(
+            [
+                f"{found[0]}: Hydra would unpickle the file, which may run any code; give the sweep's command again, "
+                "which sweep.json names: what it computed is in the store"
+            ]
+        )
+
+
 def run_hydra() -> None:
     """`main` with its errors as one message and exit code 2: an option or key that Hydra does not find, or a results
     folder that cannot be made. HYDRA_FULL_ERROR=1 in the environment shows the whole trace.
@@ -73,6 +86,7 @@ def run_hydra() -> None:
     try:
         _see_working_directory()
         sys.argv[1:] = readable(multirun_first(sys.argv[1:]))
+        _require_no_rerun(sys.argv[1:])
     except FileNotFoundError:
         say_error("the working directory was removed: cd to one that is there")
         sys.exit(EXIT_NOT_RUN)
@@ -80,7 +94,8 @@ def run_hydra() -> None:
         say_error(error)
         sys.exit(EXIT_NOT_RUN)
     if os.environ.get("HYDRA_FULL_ERROR"):
-        main()
+        with made_in_parts():
+            main()
         return
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra lets exceptions through instead of printing them itself
     try:

@@ -15,7 +15,7 @@ from components.json_value import Json
 from runner.launch import grid_launcher
 from runner.launch.axes import plain_of
 from runner.launch.hydra_state import own_hydra
-from runner.launch.overrides import key_of
+from runner.launch.overrides import key_of, refuse_secrets
 
 _MOST_OPTIONS = 4
 """Of a group, in a message."""
@@ -26,6 +26,7 @@ def compose_config(overrides: Sequence[str]) -> dict[str, Json]:
 
     Options of a user's own are found with the override `hydra.searchpath=[file://my_conf]`.
     """
+    refuse_secrets(overrides)
     grid_launcher.register()
     try:
         with own_hydra() as hydra:

@@ -21,6 +21,7 @@ from omegaconf import DictConfig, OmegaConf, flag_override, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from components.json_value import Json
+from components.secrets.mask import without_secrets
 from runner.launch.axes import axes_of, fill_open, plain_of, plain_part
 from runner.pipeline.planned import Job
 
@@ -170,7 +171,7 @@ def composed_job(config: DictConfig, job: Job, folder: Path) -> ComposedJob:
 def write_sweep_jobs(master: DictConfig, jobs: Sequence[ComposedJob], sweep_dir: Path) -> None:
     """What Hydra would keep of a sweep: its own configuration of it as multirun.yaml, and each job's."""
     write_jobs(jobs, sweep_dir)
-    OmegaConf.save(master, sweep_dir / "multirun.yaml")
+    (sweep_dir / "multirun.yaml").write_text(_safe(OmegaConf.to_yaml(master)), encoding="utf-8")
 
 
 def write_jobs(jobs: Sequence[ComposedJob], sweep_dir: Path) -> None:
@@ -189,8 +190,13 @@ def _yaml(part: dict[str, Json] | list[str], texts: dict[str, str]) -> str:
     """As OmegaConf writes it; `texts` are those of parts that were written before."""
     key = repr(part)
     if key not in texts:
-        texts[key] = OmegaConf.to_yaml(OmegaConf.create(part))
+        texts[key] = _safe(OmegaConf.to_yaml(OmegaConf.create(part)))
     return texts[key]
+
+
+def _safe(text: str) -> str:
+    """A configuration with a secret was refused. This is for what nobody checks, such as settings of Hydra's own."""
+    return without_secrets(text)
 
 
 def _without_hydra(config: DictConfig) -> DictConfig:

@@ -3,7 +3,6 @@
 Hydra's own launchers work too (`hydra/launcher=basic`, `joblib`, ...): they run cell by cell and share the store.
 """
 
-import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from omegaconf import DictConfig
 from components.errors import ConfigError
 from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jobs
 from runner.launch.grid_sweeper import SweeperSettings, expand
+from runner.launch.installed_plugins import load_installed_plugins
 from runner.launch.preset_source import PackageAsGroup, ParsedOnce, PresetSearchPath
 from runner.launch.quick_defaults import make_no_unused_maps
 from runner.launch.request import check_jobs
@@ -175,11 +175,7 @@ def register() -> None:
     """
     make_no_unused_maps()
     name = "hydra_plugins.rag_grid"
-    try:
-        importlib.import_module("hydra_plugins")
-    except ImportError:
-        sys.modules["hydra_plugins"] = ModuleType("hydra_plugins")
-        sys.modules["hydra_plugins"].__path__ = []  # Hydra looks for further plugins in it
+    load_installed_plugins()
     sys.modules[name] = ModuleType(name)
     nodes: dict[type, Any] = {GridLauncher: {"_target_": f"{name}.GridLauncher"}, make_grid_sweeper(): SweeperSettings}
     for of_presets in (PackageAsGroup, ParsedOnce, PresetSearchPath):

@@ -7,6 +7,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from components.errors import ConfigError
+from components.secrets.given import misplaced_in_override
+from components.secrets.mask import current_mask
 
 _PLAIN = re.compile(r"[\w.,:/=+~@%*|-]*", re.ASCII)
 _QUOTED_OR_NESTED = re.compile(r"['\"\[\]{}$\\]")
@@ -16,14 +18,24 @@ def readable(arguments: Sequence[str]) -> list[str]:
     """The arguments, with quotes around values that Hydra's grammar has no place for, such as paths in Chinese or with
     brackets; a comma still separates values. Options and what Hydra can read stay as they are.
 
-    Raises ConfigError for an override without a key.
+    Raises ConfigError for an override without a key, and for one that holds a secret, which is not repeated: whatever
+    comes later may quote the override.
     """
+    refuse_secrets(arguments)
     nameless = [argument for argument in arguments if argument.lstrip("+~").startswith("=")]
     if nameless:
         raise ConfigError(
             [f"{argument}: no key before the =, wanted group=option or key=value" for argument in nameless]
         )
     return [argument if _is_readable(argument) else _quoted(argument) for argument in arguments]
+
+
+def refuse_secrets(arguments: Sequence[str]) -> None:
+    """Raises ConfigError for overrides that hold secrets."""
+    mask = current_mask()
+    mistakes = [mistake for argument in arguments if (mistake := misplaced_in_override(argument, mask))]
+    if mistakes:
+        raise ConfigError(mistakes)
 
 
 def key_of(override: str) -> str:

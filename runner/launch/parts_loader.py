@@ -20,6 +20,9 @@ from hydra.core.default_element import ResultDefault
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, flag_override
 
+from runner.launch.hydra_code import require_known_code
+from runner.launch.search_places import read_as_data
+
 Pickles = dict[tuple[object, ...], bytes]
 
 _OF_PACKAGES = ("group", "once", "pkg", "structured")
@@ -34,6 +37,12 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
     def __init__(self, config_search_path: ConfigSearchPath) -> None:
         super().__init__(config_search_path)
         self.repository = _LoadedOnce(config_search_path)
+
+    def load_configuration(self, *arguments: Any, **options: Any) -> DictConfig:
+        """As Hydra's. Raises HydraException for code that Hydra would run and nobody named: see `hydra_code`."""
+        config: DictConfig = super().load_configuration(*arguments, **options)
+        require_known_code(config)
+        return config
 
     def _compose_config_from_defaults_list(self, defaults: list[ResultDefault], repo: IConfigRepository) -> DictConfig:
         made = repo.delegate.made
@@ -69,7 +78,7 @@ class _LoadedOnce(ConfigRepository):  # type: ignore[misc]
     """Hydra's repository for many compositions, each of which changes what it is given. Keeps what they have made."""
 
     def initialize_sources(self, config_search_path: ConfigSearchPath) -> None:
-        super().initialize_sources(config_search_path)
+        super().initialize_sources(read_as_data(config_search_path))
         places = tuple((source.scheme(), source.provider, source.path) for source in self.sources)
         is_packaged = all(scheme in _OF_PACKAGES for scheme, *_ in places)
         self.made = _made_from(places) if is_packaged else {}

@@ -6,6 +6,9 @@ from functools import cache
 from typing import get_type_hints
 
 from components.errors import ConfigError
+from components.secrets.given import misplaced_secrets, named_variables
+from components.secrets.known import mark_variable
+from components.secrets.mask import current_mask
 from runner.engine.plugins.loading import load_plugins
 from runner.launch.headline import headline_mistakes
 from runner.launch.overrides import key_of
@@ -31,8 +34,22 @@ def _unheeded(cell: Cell, job: Job) -> list[str]:
     return [f"{name}: {why}" for name, why in told.items() if any(f"{name}.".startswith(key) for key in given)]
 
 
+def _refuse_secrets(jobs: Sequence[Job]) -> None:
+    """Before anything else, so that no later mistake repeats a secret. Raises ConfigError. Parts that cells share are
+    searched once. From now on, the variables that the configuration names for keys count as secret.
+    """
+    parts = {id(part): {name: part} for job in jobs for name, part in job.config.items()}
+    for variable in {variable for part in parts.values() for variable in named_variables(part)}:
+        mark_variable(variable)
+    mask = current_mask()
+    mistakes = [mistake for part in parts.values() for mistake in misplaced_secrets(part, mask)]
+    if mistakes:
+        raise ConfigError(list(dict.fromkeys(mistakes)))
+
+
 def check_jobs(jobs: Sequence[Job]) -> list[CellRequest]:
     """Typed cells, of users' code as it is now. Raises ConfigError with the mistakes of all jobs, equal ones once."""
+    _refuse_secrets(jobs)
     for package in load_plugins({package for job in jobs for package in plugins_of(job.config)}):
         log.warning("%s: loaded again, as its files are or may be newer than the code that was imported", package)
     requests: list[CellRequest] = []

@@ -1,9 +1,9 @@
 """From a resolved configuration to typed components: checks everything first, and reports all mistakes at once.
 
-The only file that knows `_target_`, which names a component, an executor or a class of a package that `run.plugins`
-names: a configuration runs no other code. A node is compared with the dataclass that its `_target_` names, both ways:
-a key that is no field and a field that has neither key nor default are mistakes; values are coerced to the field's
-type.
+`_target_` names a component, an executor or a class of a package that `run.plugins` names: a configuration runs no
+other code. `hydra_code` says the same of Hydra's own nodes. A node is compared with the dataclass that its `_target_`
+names, both ways: a key that is no field and a field that has neither key nor default are mistakes; values are coerced
+to the field's type.
 """
 
 import dataclasses

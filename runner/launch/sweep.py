@@ -39,6 +39,7 @@ from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
 from runner.ranking import common_to_all, ranked, ranked_part
 from runner.results import FAILED, INTERRUPTED, OK, RUNNING, CellResult, SweepResult
+from runner.trusted import trust
 
 _LOGGING_AFTER_INTERRUPT_S = 30
 
@@ -96,7 +97,9 @@ def start_sweep(
     `is_part`: other processes run other cells of the sweep, and spend from one budget with this one.
     """
     try:
-        return Sweep(check_jobs(jobs), sweep_id, overrides, make_console(), keep, is_part=is_part).run()
+        requests = check_jobs(jobs)
+        trust(requests[0].cell.run.plugins)
+        return Sweep(requests, sweep_id, overrides, make_console(), keep, is_part=is_part).run()
     finally:
         let_edits_in()
 

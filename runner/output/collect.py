@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from components.json_value import Json
+from components.protocols import RankingMetric
 from components.records import AnswerState, ErrorClass, ScoreState
 from components.subsets import OVERALL
 from runner.engine import environment
@@ -55,6 +56,7 @@ def collect_cell(
         "host": environment.host(),
         "larger_is_better": _directions(cell),
         "own_metrics": _own_metrics(cell),
+        "ranking_metrics": _ranking_metrics(cell),
         "signatures": _signatures(cell),
         **_stage_facts(cell, runs, store),
     }
@@ -113,6 +115,12 @@ def _own_metrics(cell: PlannedCell) -> tuple[str, ...]:
     """Metrics of the user's own packages."""
     metrics = cell.request.cell.computed_metrics
     return tuple(name for name in metrics if not type(metrics[name]).__module__.startswith("components."))
+
+
+def _ranking_metrics(cell: PlannedCell) -> tuple[str, ...]:
+    """Metrics that read nothing but rankings."""
+    metrics = cell.request.cell.computed_metrics
+    return tuple(name for name, metric in metrics.items() if isinstance(metric, RankingMetric))
 
 
 def _signatures(cell: PlannedCell) -> dict[str, str]:

@@ -21,6 +21,8 @@ from queue import SimpleQueue
 from threading import Event, Thread
 
 from components.errors import RagGridError
+from components.secrets.mask import masked
+from components.secrets.output import mask_output
 from runner.output.mlflow_runs import CELLS_TOGETHER, Tracker
 
 Order = list[str]
@@ -29,6 +31,7 @@ _GONE: Order = ["gone"]
 
 def main() -> int:
     """Logs what it is told to; returns 0 if it could say how that went."""
+    mask_output()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the sweep decides what Ctrl-C means
     with os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8") as answer:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the answer alone goes there, nothing of MLflow
@@ -69,7 +72,7 @@ def n_traces(text: str) -> int | None:
 def told(error: Exception) -> str:
     """Its first line, with its type unless it is one of ours, which say all."""
     line = (str(error).splitlines() or [""])[0]
-    return line if isinstance(error, RagGridError) else f"{type(error).__name__}: {line}"
+    return masked(line if isinstance(error, RagGridError) else f"{type(error).__name__}: {line}")
 
 
 def _orders() -> Iterator[Order]:

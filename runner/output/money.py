@@ -60,7 +60,7 @@ def money_lines(cells: Sequence[CellResult], spent: Spent, prices: Prices) -> li
     costs = [cell.cost for cell in cells if cell.usage]
     lines = [f"spent:    {spent_text(spent, prices)}"] if spent.n_requests else []
     if costs and not lines:
-        lines = ["spent:    nothing, every reply was kept"]
+        lines = ["spent:    nothing, no request was sent"]
     known = sorted(cost for cost in costs if cost is not None)
     if known and len(known) == len(costs) and known[-1]:  # nothing is said of what nobody charges for
         ends = dict.fromkeys(money(cost, prices.currency) for cost in (known[0], known[-1]))

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
+from components.secrets.mask import masked
 from runner.output.own_process import own_environment
 
 if TYPE_CHECKING:  # the process is started before the pipeline is loaded
@@ -170,7 +171,7 @@ def _told(answer: str, code: int, said: IO[str]) -> dict[str, str]:
         return told
     said.seek(0)
     last = ([line.strip() for line in said if line.strip()] or [""])[-1]
-    return {"error": f"its process ended with exit code {code}" + (f": {last}" if last else "")}
+    return {"error": masked(f"its process ended with exit code {code}" + (f": {last}" if last else ""))}
 
 
 def _end(process: "subprocess.Popen[str]", said: IO[str]) -> None:

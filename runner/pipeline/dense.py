@@ -44,7 +44,7 @@ from runner.pipeline.passages import (
     query_terms,
 )
 from runner.pipeline.searching import Search
-from runner.pipeline.server_requests import to_embed
+from runner.pipeline.server_requests import not_received, to_embed
 from runner.pipeline.sub_corpora import ALL, Rows, SearchedCorpora, SubCorpora, SubCorpus
 
 Vectors = NDArray[np.float32]
@@ -122,6 +122,7 @@ class ChunkVectors(Stage[Vectors]):
             if block is None:
                 made = self.embedder.embed_chunks(sub_corpora.rows(chunks, rows), state)
                 path = write_block(run.workspace, name, _checked(made, rows.stop - rows.start, self.embedder))
+                run.received.drop()  # the block has them all
                 block = read_part(path)  # from the disk: the memory is for the next one
             blocks.append(block)
             run.report(rows.stop, len(chunks))
@@ -135,7 +136,8 @@ class ChunkVectors(Stage[Vectors]):
         if some.times > 1:
             return to_embed(self.embedder, [some.texts], prefix, some.times)
         missing = (rows for rows, name in self._blocks(len(some.texts)) if not has_block(run.workspace, name))
-        return to_embed(self.embedder, (some.texts[rows] for rows in missing), prefix)
+        blocks = (not_received(self.embedder, some.texts[rows], run.received, are_queries=False) for rows in missing)
+        return to_embed(self.embedder, blocks, prefix)
 
     @property
     def _block_size(self) -> int:
@@ -208,7 +210,8 @@ class QueryVectors(Stage[Vectors]):
         """For all queries."""
         if not isinstance(self.embedder, AsksInBatches):
             return None
-        return to_embed(self.embedder, [self.queries.read(run).texts], getattr(self.embedder, "query_prefix", ""))
+        texts = not_received(self.embedder, self.queries.read(run).texts, run.received, are_queries=True)
+        return to_embed(self.embedder, [texts], getattr(self.embedder, "query_prefix", ""))
 
     def make(self, run: Run) -> Vectors:
         """Embeds all queries."""

@@ -100,6 +100,7 @@ class RerankedHits(Stage[Hits]):
             for block in self._blocks(len(new)):
                 new_scores[block] = self._new_scores(run, queries, chunks, new[block])
                 kept.add(queries.texts, new[block], new_scores[block])
+                run.received.drop()  # they are kept by pair now
                 run.report(block.stop, len(new))
             scores[missing] = new_scores[row]
         return scores

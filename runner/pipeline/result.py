@@ -13,6 +13,8 @@ from components.clusters import clusters_of
 from components.fields import added_later
 from components.json_value import Json
 from components.records import Answer, AnswerState, ErrorClass, Sample, ScoreState
+from components.secrets.mask import current_mask
+from runner.engine.answers_without_secrets import safe_answer
 from runner.engine.ask import total
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
@@ -202,6 +204,8 @@ def _answer_columns(answers: Sequence[Answer]) -> dict[str, pa.Array]:
         "n_cached_tokens": pa.int64(),
         "latency_s": pa.float64(),
     }
+    mask = current_mask()  # a reply of an older store may hold a key
+    answers = [safe_answer(answer, mask) for answer in answers]
     names = {"text": "answer", "request_id": ""}
     columns = {
         names.get(field.name, field.name): pa.array(

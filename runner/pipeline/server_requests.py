@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from math import ceil
 
 from components.openai_server.gate import n_tokens_at_most
-from components.protocols import AsksInBatches
+from components.openai_server.received import Received
+from components.protocols import AsksInBatches, KeysRequests
 from runner.engine.stage import ServerRequests
 
 
@@ -21,6 +22,17 @@ def to_embed(
         n_requests += ceil(ceil(len(sent) * times) / embedder.batch_size)
         n_bytes += sum(map(_n_bytes, sent))
     return ServerRequests(embedder, n_requests, n_tokens_at_most(ceil(n_bytes * times)), times == 1.0)
+
+
+def not_received(
+    embedder: AsksInBatches, texts: Sequence[str], received: Received, *, are_queries: bool
+) -> Sequence[str]:
+    """The texts whose vectors did not come yet for a stage that was broken off."""
+    if not isinstance(embedder, KeysRequests):
+        return texts
+    keys = embedder.request_keys(texts, are_queries=are_queries)
+    kept = received.get_all(keys)
+    return [text for text, key in zip(texts, keys, strict=True) if key not in kept] if kept else texts
 
 
 def to_rerank(reranker: AsksInBatches, blocks: Iterable[Iterable[tuple[str, str]]]) -> ServerRequests:

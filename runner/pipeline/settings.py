@@ -21,14 +21,12 @@ from components.protocols import (
     RankingMetric,
     Tokenizer,
 )
+from components.secrets.names import names_secret
 from runner.engine.spending import Budget
 from runner.engine.store.bucket.address import address_mistakes
 from runner.pipeline.partition import DOCUMENTS_PER_BLOCK
 
 M = TypeVar("M", bound=Metric)
-
-_SECRET = ("user", "pass", "pwd", "token", "secret", "key")
-"""Parts of the names of parameters in an address that hold credentials."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +139,8 @@ class TrackingSettings:
 
     def _password(self) -> list[str]:
         parts = urlsplit(self.uri)
-        names = [name.lower() for name, _ in parse_qsl(f"{parts.query}&{parts.fragment}", keep_blank_values=True)]
-        if "@" not in parts.netloc and not any(word in name for name in names for word in _SECRET):
+        names = [name for name, _ in parse_qsl(f"{parts.query}&{parts.fragment}", keep_blank_values=True)]
+        if "@" not in parts.netloc and not any(names_secret(name) or "user" in name.lower() for name in names):
             return []
         return ["uri: holds a user name or password; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead"]
 

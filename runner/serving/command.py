@@ -33,7 +33,7 @@ def main(folder: Path, arguments: list[str] | None = None) -> int:
             raise DataError('wanted a question, as in `python pipeline.py "..."`, or --check')
         if options.limit is not None and options.limit < 1:
             raise DataError(f"--limit: got {options.limit}, wanted at least 1 question")
-        pipeline = load_pipeline(folder)
+        pipeline = load_pipeline(folder, trust=options.trust)
         if options.check:
             return _show_check(pipeline, check(pipeline, folder / CHECK, options.limit))
         _answer(pipeline, options)
@@ -51,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("question", nargs="?")
     parser.add_argument("--check", action="store_true", help="answer the sweep's own questions anew, and compare")
+    parser.add_argument(
+        "--trust", action="store_true", help="run the programs and packages that the folder names, besides ours"
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="check so many questions, from all over the benchmark")
     parser.add_argument("--search", action="store_true", help="show what is found, and ask no language model")
     parser.add_argument("--n", type=int, help="passages to show of a search (default: as many as a prompt holds)")

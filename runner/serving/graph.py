@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, get_type_hints
 
 from components.datasets.left_behind import LeftBehind
+from components.errors import ConfigError
 from components.histories.gold import GoldHistory
 from components.json_value import Json
 from components.metrics.interval import Intervals
@@ -73,6 +74,8 @@ def cell_of(nodes: Mapping[str, Json], plugins: Sequence[str]) -> Cell:
     """A cell of these nodes of a configuration, by field; what it lacks is not used. Raises ConfigError."""
     types = get_type_hints(Cell)
     values: dict[str, Any] = {field.name: None for field in fields(Cell)}
+    if unknown := sorted(set(nodes) - set(values)):
+        raise ConfigError([f"{unknown[0]}: unknown; wanted some of {', '.join(values)}"])
     values |= {name: build_component(node, types[name], name, plugins) for name, node in nodes.items()}
     return unevaluated(Cell(**values))
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.errors import StoreError
+from components.openai_server.received import NotKept, Received
 from components.protocols import LLM
 from components.records import Answer
 from runner.engine.ask import Asker, Asking
@@ -63,6 +64,11 @@ class QuestionRun(Run):
         if self._workspace is None:
             self._workspace = TemporaryDirectory()
         return Path(self._workspace.name)
+
+    @property
+    def received(self) -> Received:
+        """Nothing is kept."""
+        return NotKept()
 
     def pair_scores(self, key: str) -> PairScores:
         """None are kept."""

@@ -18,6 +18,7 @@ from runner.serving.found import Passage, found_passages, prompt_passages
 from runner.serving.graph import ServedGraph, cell_of, served_graph
 from runner.serving.in_memory import QuestionRun
 from runner.serving.kept import KeptStages, needed_stages
+from runner.serving.named_code import require_trust
 from runner.serving.nodes import with_model_folders
 from runner.serving.question import Choices, Question, as_sample
 
@@ -46,8 +47,11 @@ class PipelineAnswer:
 class Pipeline:
     """Answers one question at a time, whatever the number of threads that ask."""
 
-    def __init__(self, folder: Path, description: Description) -> None:
-        """`folder` holds the kept stages. Raises RagGridError for one that cannot be used as it is."""
+    def __init__(self, folder: Path, description: Description, *, trust: bool = False) -> None:
+        """`folder` holds the kept stages. Raises RagGridError for one that cannot be used as it is, and without `trust`
+        for one that runs other code than ours.
+        """
+        require_trust(description, str(folder), trust=trust)
         self.description = description
         nodes = with_model_folders(description.components, description.model_folders, folder)
         data, pool = data_facts(description.data), description.pool
@@ -119,10 +123,12 @@ class Pipeline:
 _OPTIONS = ", ".join(name for name in Question.__dataclass_fields__ if name != "text")
 
 
-def load_pipeline(folder: str | Path) -> Pipeline:
-    """The pipeline that `python -m runner.export` wrote into a folder. Raises RagGridError if it cannot be used."""
+def load_pipeline(folder: str | Path, *, trust: bool = False) -> Pipeline:
+    """The pipeline that `python -m runner.export` wrote into a folder. Without `trust` no program and no package that
+    the folder names is run. Raises RagGridError if it cannot be used.
+    """
     root = Path(folder) / PIPELINE
-    return Pipeline(root, read_description(root))
+    return Pipeline(root, read_description(root), trust=trust)
 
 
 def _answered(graph: ServedGraph, run: QuestionRun) -> PipelineAnswer:

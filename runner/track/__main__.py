@@ -10,6 +10,7 @@ from runner.display import say_error
 from runner.output.logging_process import n_traces, told
 from runner.output.mlflow_runs import Tracker
 from runner.output.tracking import default_uri, samples_line, where_to_look
+from runner.trusted import add_option
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,6 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         help="samples that are logged step by step, the same ones of the best cell, of the first one and of up to two "
         "that may be as good as the best: a number, e.g. 100, or all (default: none)",
     )
+    add_option(parser)
     options = parser.parse_args(arguments)
     try:
         folder = results.find_sweep(options.sweep)

@@ -13,6 +13,7 @@ from components.embedders.hashing import Hashing
 from components.embedders.openai_embeddings import OpenAIEmbeddings
 from components.errors import ComponentError
 from components.records import Passages
+from runner.engine.identity import describe
 from tests.contracts.embedder_contract import CORPUS, EmbedderContract
 from tests.llms.chat_server import ChatServer, Reply, chat_server
 from tests.runner.sweeping import FEW_METRICS, cells_in, run_small
@@ -110,6 +111,11 @@ def test_another_model_under_the_same_name_is_an_error() -> None:
         ({"base_url": "localhost"}, "base_url: got"),
         ({"api_key_env": "NOT_SET_ANYWHERE"}, "api_key_env: the environment variable NOT_SET_ANYWHERE is not set"),
         ({"concurrency": 0}, "concurrency: got 0"),
+        (
+            {"query_body": {"model": "x", "input_type": "query"}},
+            "query_body: holds ['model'], for which there are fields",
+        ),
+        ({"extra_body": {"dimensions": 8}}, "extra_body: holds ['dimensions']"),
     ],
 )
 def test_mistakes(fields: dict[str, Any], mistake: str) -> None:
@@ -135,3 +141,77 @@ def test_the_corpus_of_the_contract_is_embedded_in_several_requests(server: Chat
     embedder = embedder_at(server.url, batch_size=3)
     embedder.embed_chunks(Passages(CORPUS), {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)})
     assert len(server.requests) - before == 2
+
+
+def by_side(request: dict[str, Any], attempt: int) -> Reply:
+    """Vectors that depend on the side, as those of asymmetric models do."""
+    side = f"{request.get('input_type', '')} {request['model']}"
+    return embeddings(vectors_of([f"{side} {text}" for text in request["input"]]))
+
+
+STATE = {"dimensions": np.array([N_DIMENSIONS], dtype=np.float32)}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"query_body": {"input_type": "query"}, "passage_body": {"input_type": "passage"}},
+        {"query_body": {"input_type": "query"}},
+        {"extra_body": {"input_type": "passage"}, "query_body": {"input_type": "query"}},
+        {"query_model": "m-query", "passage_model": "m-passage"},
+        {"query_model": "m-query"},
+    ],
+    ids=str,
+)
+def test_each_side_has_its_own_parameters_and_model(fields: dict[str, Any]) -> None:
+    with chat_server(by_side) as server:
+        embedder = embedder_at(server.url, **fields)
+        queries, chunks = [f(Passages(["a text"]), STATE) for f in (embedder.embed_queries, embedder.embed_chunks)]
+        plain = embedder_at(server.url)
+        alike = [f(Passages(["a text"]), STATE) for f in (plain.embed_queries, plain.embed_chunks)]
+    assert not np.allclose(queries, chunks)
+    assert np.array_equal(*alike)
+
+
+def test_parameters_of_a_side_win_and_reach_the_server() -> None:
+    with chat_server(by_side) as server:
+        own = {"extra_body": {"truncate": "END", "input_type": "passage"}, "query_body": {"input_type": "query"}}
+        embedder = embedder_at(server.url, **own)
+        embedder.embed_queries(Passages(["q"]), STATE)
+        embedder.fit(Passages([]))
+    assert [(sent["truncate"], sent["input_type"]) for sent in server.requests] == [
+        ("END", "query"),
+        ("END", "passage"),
+    ]
+
+
+def test_keys_are_equal_without_the_later_fields_and_differ_with_them() -> None:
+    plain = OpenAIEmbeddings("m")
+    names = {name.removeprefix("field ") for name in describe(plain) if name.startswith("field ")}
+    assert names == {"model", "dimensions", "query_prefix", "passage_prefix"}
+    body = {"input_type": "query"}
+    others: list[dict[str, Any]] = [{"extra_body": body}, {"query_body": body}, {"passage_body": body}]
+    others += [{"query_model": "q"}, {"passage_model": "p"}]
+    described = [json.dumps(describe(OpenAIEmbeddings("m", **fields))) for fields in [{}, *others]]
+    assert len(set(described)) == len(described)
+    assert hash(OpenAIEmbeddings("m", query_body=body)) == hash(OpenAIEmbeddings("m", query_body=dict(body)))
+
+
+def test_a_sweep_of_an_asymmetric_model(tmp_path: Path) -> None:
+    own = [
+        "retriever=dense",
+        "embedder=openai",
+        "embedder.model=m",
+        "embedder.api_key_env=''",
+        "llm=none",
+        *FEW_METRICS,
+    ]
+    sides = ["embedder.query_body={input_type: query}", "embedder.passage_body={input_type: passage}"]
+    with chat_server(by_side) as server:
+        own.append(f"embedder.base_url={server.url}")
+        assert run_small(tmp_path, own, [*own, *sides]) == 0
+        sent = {request.get("input_type") for request in server.requests}
+    assert sent == {None, "query", "passage"}
+    plain, asymmetric = cells_in(tmp_path)
+    assert not asymmetric.reused["vectors"]
+    assert plain.cell_id != asymmetric.cell_id

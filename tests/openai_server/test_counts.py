@@ -2,8 +2,9 @@ from typing import Any
 
 import pytest
 
-from components.openai_server.counts import AS_OPENAI, count_in
+from components.openai_server.counts import AS_OPENAI
 from components.openai_server.gate import Tokens
+from components.openai_server.reading import count_in
 
 MOST = Tokens(100, 50)
 
@@ -13,7 +14,7 @@ def test_numbers_are_found_by_their_names() -> None:
     assert (count_in(reply, "usage", "prompt_tokens"), count_in(reply, "usage", "details", "cached_tokens")) == (0, 5)
 
 
-@pytest.mark.parametrize("value", [-1, "7", True, 2.5, None, {}, [3]])
+@pytest.mark.parametrize("value", [-1, "7", True, 2.5, None, {}, [3], 10**9 + 1, 2**63, 10**400])
 def test_what_is_no_number_of_tokens_is_not_known(value: Any) -> None:
     assert count_in({"usage": {"prompt_tokens": value}}, "usage", "prompt_tokens") is None
     assert count_in({"usage": value}, "usage", "prompt_tokens") is None

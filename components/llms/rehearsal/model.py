@@ -31,6 +31,7 @@ class Rehearsal:
     version: ClassVar[int] = 1
     answers_from: ClassVar[AnswersFrom] = AnswersFrom.MESSAGES
     is_free: ClassVar[bool] = True
+    is_stand_in: ClassVar[bool] = True
 
     def check(self) -> list[str]:
         """A share out of range."""

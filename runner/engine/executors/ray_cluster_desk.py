@@ -43,6 +43,14 @@ class Desk:
             return error
         return None
 
+    async def withdraw(self, attempt: Attempt) -> RagGridError | None:
+        """As that of the gate; what that would raise is returned."""
+        try:
+            self._gate.withdraw(attempt)
+        except RagGridError as error:
+            return error
+        return None
+
     async def hold(self, account: Account, seconds: float) -> RagGridError | None:
         """As that of the gate; what that would raise is returned."""
         try:
@@ -95,6 +103,9 @@ class DeskGate:
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
         result_of(self.desk.settle.remote(attempt, used))
+
+    def withdraw(self, attempt: Attempt) -> None:
+        result_of(self.desk.withdraw.remote(attempt))
 
     def hold(self, account: Account, seconds: float) -> None:
         result_of(self.desk.hold.remote(account, seconds))

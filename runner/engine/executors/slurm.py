@@ -11,11 +11,11 @@ from pathlib import Path
 
 from components.errors import MissingExtraError
 from components.openai_server.gate import Gate
+from components.secrets.given import secret_in
 from runner.engine.executors.contexts import say_if_crowded
 from runner.engine.executors.local import ThisProcess
 from runner.engine.executors.protocol import Executor, Stages, Watch, Workers, defines_in_main
 from runner.engine.executors.resources import unknown_kinds
-from runner.engine.executors.slurm_secrets import secret_in
 from runner.engine.stage import Resources
 from runner.engine.store import Store
 

@@ -23,6 +23,7 @@ from components.errors import StoreError
 from components.json_value import Json
 from components.openai_server.gate import Gate
 from components.processes import end_with_parent
+from components.secrets.output import mask_output
 from components.threads import allot_threads, n_cores
 from runner.engine.environment import versions_of_results
 from runner.engine.executors.acceptance import differences
@@ -77,6 +78,7 @@ def supervise(assignment: Assignment) -> None:
     """Works until the driver ends or is silent, or until the job is told to end. Does not return: whoever started it
     would write down what it returned, beside a queue that may be gone.
     """
+    mask_output()
     with suppress(FileNotFoundError):  # the queue is gone: the driver has ended
         _Supervisor(assignment).run()
     sys.stdout.flush()

@@ -38,7 +38,7 @@ class _State:
         self.packages: frozenset[str] = frozenset()
         """Top-level packages that the snapshots cover."""
         self.by_class: WeakKeyDictionary[type, Snapshot] = WeakKeyDictionary()
-        self.are_edits_refused = True
+        self.are_edits_refused = False
 
     def set(self, snapshots: Mapping[str, Snapshot]) -> None:
         """Of two that differ in what both cover the later one counts."""
@@ -59,12 +59,14 @@ _state = _State()
 
 
 def load_plugins(packages: Iterable[str]) -> list[str]:
-    """Takes snapshots of packages as they are now, for a new run. Returns the top-level packages that this process had
-    imported from other files, or may have: their modules are dropped, and imported again where they are needed.
+    """Takes snapshots of packages as they are now, for a new run. Until `let_edits_in`, files that changed since are
+    not imported. Returns the top-level packages that this process had imported from other files, or may have: their
+    modules are dropped, and imported again where they are needed.
 
     Raises ComponentError if the program's own file is among these.
     """
     tops = _tops(packages)
+    _state.are_edits_refused = True
     return _take([take_snapshot(top, tops) for top in tops])
 
 
@@ -76,7 +78,6 @@ def ensure_loaded(packages: Iterable[str]) -> None:
 
 
 def _take(snapshots: Sequence[Snapshot]) -> list[str]:
-    _state.are_edits_refused = True
     changed = [each for each in snapshots if not _is_loaded_as(each)]
     covered = {name for each in changed for name in each.packages}
     stale = {name for name in covered if _is_imported(name) and not _is_as_started(name)}

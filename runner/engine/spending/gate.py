@@ -50,13 +50,22 @@ class SharedGate:
 
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
         account = attempt.account
+        self._give_back(account, attempt.n_unused(used))
+        if self._ledger:
+            self._ledger.settle(attempt.most, used, self.prices.of(account.model, account.priced_at))
+
+    def withdraw(self, attempt: Attempt) -> None:
+        account = attempt.account
+        self._give_back(account, attempt.most.n_all)
+        if self._ledger:
+            self._ledger.withdraw(attempt.most, self.prices.of(account.model, account.priced_at))
+
+    def _give_back(self, account: Account, n_tokens: int) -> None:
         if account.max_tokens_per_minute:
             with self._pace(account).changed() as numbers:
                 pace = Pace(*numbers)
-                pace.give_back(account.max_tokens_per_minute, attempt.n_unused(used))
+                pace.give_back(account.max_tokens_per_minute, n_tokens)
                 numbers[:] = vars(pace).values()
-        if self._ledger:
-            self._ledger.settle(attempt.most, used, self.prices.of(account.model, account.priced_at))
 
     @property
     def spent(self) -> Spent:

@@ -16,7 +16,8 @@ _GRACE_S = 10.0
 
 @dataclass
 class Spent:
-    """Since the sweep began. `n_requests` were sent, attempts that failed among them; `cost` is that of those whose
+    """Since the sweep began. `n_requests` were sent, attempts that failed among them, but not those for which no
+    connection could be made; `cost` is that of those whose
     model is in a price list, `n_unpriced` are the others that were answered. `n_unanswered` ended without a word, by
     timeouts or lost connections: nobody knows what the provider charges for them.
     """
@@ -41,6 +42,7 @@ class _Pages(Spent):
 
     tokens_under_way: float = 0
     cost_under_way: float = 0.0
+    requests_under_way: float = 0
     changed_at: float = 0.0
 
 
@@ -72,14 +74,16 @@ class Ledger:
         with self._numbers.changed() as numbers:
             pages = _Pages(*numbers)
             now = time.time()
-            if reached := self._reached(pages, most.n_all, cost):
+            # An attempt under way may still turn out to be never sent: its request is given back then.
+            if reached := self._reached(pages, 1 - pages.requests_under_way, most.n_all, cost):
                 raise BudgetReached(reached)
-            is_waiting = bool(self._reached(pages, most.n_all + pages.tokens_under_way, cost + pages.cost_under_way))
+            is_waiting = bool(self._reached(pages, 1, most.n_all + pages.tokens_under_way, cost + pages.cost_under_way))
             if is_waiting and now - pages.changed_at < timeout_s + _GRACE_S:
                 return _WAIT_S
             if is_waiting:
                 raise BudgetReached(f"{self._limits()}, of which a process that died had set aside the rest")
             pages.n_requests += 1
+            pages.requests_under_way += 1
             pages.tokens_under_way += most.n_all
             pages.cost_under_way += cost
             pages.changed_at = now
@@ -90,9 +94,7 @@ class Ledger:
         """An admitted attempt ended, and took what was `used`; None if it ended without a word."""
         with self._numbers.changed() as numbers:
             pages = _Pages(*numbers)
-            pages.tokens_under_way -= most.n_all
-            pages.cost_under_way -= price.of(most.n_prompt, most.n_completion) if price else 0.0
-            pages.changed_at = time.time()
+            _end(pages, most, price)
             if used is None:
                 pages.n_unanswered += 1
             else:
@@ -103,10 +105,18 @@ class Ledger:
                 pages.n_unpriced += price is None and used != Tokens()
             numbers[:] = vars(pages).values()
 
-    def _reached(self, spent: Spent, n_tokens: float, cost: float) -> str:
+    def withdraw(self, most: Tokens, price: Price | None) -> None:
+        """An admitted attempt was never sent."""
+        with self._numbers.changed() as numbers:
+            pages = _Pages(*numbers)
+            _end(pages, most, price)
+            pages.n_requests -= 1
+            numbers[:] = vars(pages).values()
+
+    def _reached(self, spent: Spent, n_requests: float, n_tokens: float, cost: float) -> str:
         """The budget that so much more would overdraw; "" if it fits."""
         budget = self._budget
-        if budget.max_requests is not None and spent.n_requests + 1 > budget.max_requests:
+        if budget.max_requests is not None and spent.n_requests + n_requests > budget.max_requests:
             return f"run.max_requests={budget.max_requests}"
         if budget.max_tokens is not None and spent.n_tokens + n_tokens > budget.max_tokens:
             return f"run.max_tokens={budget.max_tokens}"
@@ -117,3 +127,11 @@ class Ledger:
     def _limits(self) -> str:
         names = [field.name for field in fields(self._budget) if getattr(self._budget, field.name) is not None]
         return ", ".join(f"run.{name}={getattr(self._budget, name):g}" for name in names)
+
+
+def _end(pages: _Pages, most: Tokens, price: Price | None) -> None:
+    """An attempt is under way no more."""
+    pages.requests_under_way -= 1
+    pages.tokens_under_way -= most.n_all
+    pages.cost_under_way -= price.of(most.n_prompt, most.n_completion) if price else 0.0
+    pages.changed_at = time.time()

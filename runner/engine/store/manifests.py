@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from components.json_value import Json
+from components.secrets.mask import current_mask, masked_values
 
 MANIFEST = "manifest.json"
 
@@ -80,7 +81,11 @@ class Manifests:
 def write_manifest(folder: Path, manifest: Manifest, made_from: Json) -> Path:
     """Writes it, and returns where it lies. Raises OSError."""
     path = folder / MANIFEST
-    path.write_text(json.dumps({**vars(manifest), "made_from": made_from}, ensure_ascii=False), encoding="utf-8")
+    text = json.dumps({**vars(manifest), "made_from": made_from}, ensure_ascii=False)
+    mask = current_mask()
+    if mask.holds_known(text):
+        text = json.dumps({**vars(manifest), "made_from": masked_values(made_from, mask)}, ensure_ascii=False)
+    path.write_text(text, encoding="utf-8")
     return path
 
 

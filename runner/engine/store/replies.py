@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 from zlib import crc32
 
+from components.openai_server.reading import as_count
 from components.records import Answer, AnswerState
 from components.text.normalize import whole_characters
 from runner.engine.store.claims import Claims
@@ -201,8 +202,19 @@ class Replies:
 
 
 def as_read(reply: Answer) -> Answer:
-    """A reply as it is read once it was kept: halves of characters, which no file can hold, are replaced."""
-    return replace(reply, text=whole_characters(reply.text), error=whole_characters(reply.error))
+    """A reply as it is read once it was kept: halves of characters, which no file can hold, are replaced, and counts
+    that no column can hold are not known. Raises AttributeError or TypeError for texts that are none.
+    """
+    return replace(
+        reply,
+        text=whole_characters(reply.text),
+        error=whole_characters(reply.error),
+        thoughts=whole_characters(reply.thoughts),
+        n_prompt_tokens=as_count(reply.n_prompt_tokens),
+        n_completion_tokens=as_count(reply.n_completion_tokens),
+        n_reasoning_tokens=as_count(reply.n_reasoning_tokens),
+        n_cached_tokens=as_count(reply.n_cached_tokens) or 0,
+    )
 
 
 def merged_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -245,7 +257,7 @@ def _reply(line: bytes) -> Answer | None:
     body = _body(line) if line.startswith(_CHECKSUM[:11]) else line
     try:
         raw = json.loads(body or b"")
-        reply = Answer(**{**raw, "state": AnswerState(raw["state"])})
-    except (ValueError, KeyError, TypeError):
+        reply = as_read(Answer(**{**raw, "state": AnswerState(raw["state"])}))
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return None
     return reply if isinstance(reply.request_id, str) and reply.state is not AnswerState.ERROR else None

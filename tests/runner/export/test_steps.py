@@ -163,13 +163,13 @@ def test_examples_came_along(folder: Path) -> None:
 
 def test_code_of_ones_own_came_along(folder: Path, tmp_path: Path) -> None:
     moved = shutil.copytree(folder / "plugin", tmp_path / "moved")
-    done = subprocess.run(
-        [sys.executable, str(moved / "pipeline.py"), "--check"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+    command = [sys.executable, str(moved / "pipeline.py"), "--check"]
+    refused, done = (
+        subprocess.run([*command, *trust], cwd=tmp_path, capture_output=True, text=True, check=False)
+        for trust in ([], ["--trust"])
     )
+    assert refused.returncode == 2
+    assert "answering runs my_words.expander.Shouts (expander._target_); if you trust" in refused.stderr
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("12 of 12 answers equal, 12 of 12 rankings equal (")
 

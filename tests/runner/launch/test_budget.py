@@ -100,7 +100,7 @@ def test_what_was_spent_and_what_a_cell_costs_are_two_things(
     shown = capsys.readouterr().out
     assert "at most about" in shown
     assert f"spent:    {N} requests, {9 * N} tokens, 0.0960 USD" in shown
-    assert "spent:    nothing, every reply was kept" in shown
+    assert "spent:    nothing, no request was sent" in shown
     assert "a cell costs 0.0960 USD when nothing is kept" in shown
 
 
@@ -129,3 +129,35 @@ def test_what_no_list_prices_is_not_known_and_never_nothing(
 def test_a_budget_of_nothing_is_a_mistake(tmp_path: Path, budget: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_small(tmp_path, (budget,)) == 2
     assert f"{budget.partition('=')[0]}: got" in capsys.readouterr().err
+
+
+def test_requests_that_no_server_received_are_not_spent(
+    tmp_path: Path, server: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nobody = "llm.base_url=http://127.0.0.1:1/v1"
+    assert run_small(tmp_path, asking(server, nobody, "run.max_requests=2", "llm.max_retries=0")) == 1
+    assert sweep_in(tmp_path).spent["n_requests"] == 0
+    shown = capsys.readouterr().out
+    assert "nobody listens there" in shown
+    assert "spent:    nothing, no request was sent" in shown
+    assert "Stopped before exceeding" not in shown
+
+
+def test_stand_ins_for_models_spend_nothing(tmp_path: Path, server: ChatServer) -> None:
+    assert run_small(tmp_path, (*FEW_METRICS, "llm=scripted", "run.max_requests=2")) == 0
+    spent = sweep_in(tmp_path).spent
+    assert {name: spent[name] for name in ("n_requests", "n_prompt_tokens", "n_unpriced")} == {
+        "n_requests": 0,
+        "n_prompt_tokens": 0,
+        "n_unpriced": 0,
+    }
+
+
+def test_requests_without_an_answer_are_spent(tmp_path: Path, server: ChatServer) -> None:
+    """They were sent: time-outs, broken connections, and a gateway that gave up."""
+    kinds = [Reply(delay_s=0.5), Reply(cut=True, text="a reply"), Reply(status=504), Reply(status=500)]
+    server.script = lambda request, attempt: kinds[len(server.requests) % len(kinds)]
+    assert run_small(tmp_path, asking(server, "llm.max_retries=0", "llm.timeout_s=0.2", "llm.concurrency=12")) == 1
+    spent = sweep_in(tmp_path).spent
+    assert spent["n_requests"] == len(server.requests) == N
+    assert spent["n_unanswered"] == 9

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.errors import ConfigError
+from components.errors import ConfigError, DataError
 from components.records import Kind, Passage, Sample
 from runner.launch.compose import compose_config
 from runner.launch.schema import build_cell
@@ -152,7 +152,9 @@ class TestClasses:
         monkeypatch.setattr(module, "__file__", None)
         assert "wanted a class in a file" in mistake("users_code.parts.Answered", "run.plugins=[users_code]")
 
-    def test_are_rebuilt_from_a_result(self, importable: Path) -> None:
+    def test_are_rebuilt_from_a_result_if_the_reader_names_their_package(
+        self, importable: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         mine = "+metrics.scores.mine={_target_: users_code.parts.Answered}"
         config = compose_config([mine, "run.plugins=[users_code]"])
 
@@ -160,6 +162,9 @@ class TestClasses:
             cell_id = "x"
 
         Cell.config = config  # type: ignore[attr-defined]
+        with pytest.raises(DataError, match=r"results import no code that they name themselves.*users_code"):
+            combiner(Cell, "answered")  # type: ignore[arg-type]
+        monkeypatch.setenv("RAG_GRID_PLUGINS", "users_code")
         combine = combiner(Cell, "answered")  # type: ignore[arg-type]
         assert combine(np.array([[1.0, 2.0]])).tolist() == [0.5]
 

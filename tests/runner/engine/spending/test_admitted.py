@@ -39,6 +39,9 @@ class OpenGate:
     def settle(self, attempt: Attempt, used: Tokens | None) -> None:
         self.used.append(used)
 
+    def withdraw(self, attempt: Attempt) -> None:
+        raise AssertionError("what passes no server is never withdrawn")
+
     def hold(self, account: object, seconds: float) -> None:
         raise AssertionError("nobody asks to wait")
 

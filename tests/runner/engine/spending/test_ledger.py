@@ -101,3 +101,28 @@ def test_processes_count_together(path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         pool.starmap(spend, [(path, 500), (path, 500)])
     assert (Ledger(path, Budget()).spent.n_requests, Ledger(path, Budget()).spent.n_tokens) == (1000, 2000)
+
+
+def test_what_was_never_sent_is_given_back(path: Path) -> None:
+    ledger = Ledger(path, Budget(max_requests=2, max_tokens=300))
+    for _ in range(5):
+        assert admitted(ledger)
+        ledger.withdraw(MOST, PRICE)
+    assert ledger.spent == Spent()
+    for _ in range(2):
+        assert admitted(ledger)
+        ledger.settle(MOST, Tokens(10, 5), PRICE)
+    with pytest.raises(BudgetReached, match="max_requests=2"):
+        ledger.admit(MOST, PRICE, 60.0)
+
+
+def test_the_last_request_of_a_budget_is_waited_for_while_it_may_never_be_sent(path: Path) -> None:
+    ledger = Ledger(path, Budget(max_requests=1))
+    assert admitted(ledger)
+    assert not admitted(ledger), "the budget is not reached before the first one was sent"
+    ledger.withdraw(MOST, PRICE)
+    assert admitted(ledger)
+    ledger.settle(MOST, None, PRICE)
+    with pytest.raises(BudgetReached):
+        ledger.admit(MOST, PRICE, 60.0)
+    assert ledger.spent.n_requests == 1

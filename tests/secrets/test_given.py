@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.engine.executors.slurm_secrets import secret_in
+from components.secrets.given import secret_in
 
 NEVER = "x7Qm2f9LkT4vWz8RbN3c"
 

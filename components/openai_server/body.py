@@ -1,0 +1,82 @@
+"""Reads the body of a reply, compressed or not, up to a limit: a server must not fill the memory of who asks it."""
+
+import zlib
+from typing import TYPE_CHECKING
+
+from components.openai_server.errors import Malformed, TooLarge
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
+
+MOST_BYTES = 64 << 20
+"""Of a reply. The longest completions are below 1 MiB."""
+
+MOST_BYTES_PER_VECTOR = 256 << 10
+"""Beyond `MOST_BYTES`, for each vector that was asked for: 8,192 numbers of 32 characters."""
+
+MOST_BYTES_OF_ERROR = 64 << 10
+"""Of a reply that is an error. The rest is not read."""
+
+ACCEPTED = "gzip, deflate"
+_PLAIN = ("", "identity")
+_GZIP_OR_ZLIB, _RAW_DEFLATE = 47, -15
+
+
+async def body_of(reply: "ClientResponse", most_bytes: int) -> bytes:
+    """Return the decoded body; of an error its first `MOST_BYTES_OF_ERROR`.
+
+    Raises TooLarge as soon as more than `most_bytes` have come, and Malformed for an encoding that was not accepted.
+    """
+    is_error = not reply.ok
+    limit = MOST_BYTES_OF_ERROR if is_error else most_bytes
+    decoder = _decoder(reply.headers.get("content-encoding", "").strip().lower())
+    received = bytearray()
+    async for chunk in reply.content.iter_any():
+        try:
+            received += decoder.decode(chunk, limit + 1 - len(received)) if decoder else chunk
+        except zlib.error as error:
+            raise Malformed(f"a body that cannot be decompressed: {error}") from error
+        if len(received) > limit:
+            reply.close()  # what is left of it is not read
+            if is_error:
+                return bytes(received[:limit])
+            raise TooLarge(f"more than {limit >> 20} MiB")
+    return bytes(received)
+
+
+class _Decoder:
+    """Decompresses gzip, whose members may follow each other, zlib and raw deflate, never more than is wanted."""
+
+    def __init__(self) -> None:
+        self._zlib = zlib.decompressobj(_GZIP_OR_ZLIB)
+        self._has_begun = False
+
+    def decode(self, chunk: bytes, most: int) -> bytes:
+        """Return at most `most` bytes; the caller stops when there are as many. Raises zlib.error."""
+        decoded = bytearray()
+        while chunk and len(decoded) < most:
+            if self._zlib.eof:
+                self._zlib = zlib.decompressobj(_GZIP_OR_ZLIB)
+            decoded += self._some(chunk, most - len(decoded))
+            chunk = self._zlib.unconsumed_tail or self._zlib.unused_data
+        return bytes(decoded)
+
+    def _some(self, chunk: bytes, most: int) -> bytes:
+        try:
+            return self._zlib.decompress(chunk, most)
+        except zlib.error:
+            if self._has_begun:
+                raise
+            self._zlib = zlib.decompressobj(_RAW_DEFLATE)
+            return self._zlib.decompress(chunk, most)
+        finally:
+            self._has_begun = True
+
+
+def _decoder(encoding: str) -> _Decoder | None:
+    """None for a body that is not compressed."""
+    if encoding in _PLAIN:
+        return None
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        return _Decoder()
+    raise Malformed(f"a body with the encoding {encoding!r}, accepted were {ACCEPTED}")

@@ -1,0 +1,42 @@
+"""Small questions to a server before the work: is it healthy, what does it have. One request each, within limits."""
+
+from http.client import HTTPException, HTTPMessage
+from typing import IO
+from urllib.error import URLError
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+
+from components.openai_server.errors import Redirected
+from components.openai_server.origin import next_address
+from components.secrets.mask import masked
+
+_MOST_BYTES = 16 << 20
+
+
+class LookUpFailed(Exception):
+    """The server did not answer, or not with status 200. The message is masked."""
+
+
+class _OwnRedirects(HTTPRedirectHandler):
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        next_address(req.full_url, 302 if code == 303 else code, newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def look_up(address: str, timeout_s: float, *, by_proxy: bool = True) -> bytes:
+    """Return the body at an http address, at most 16 MiB. Raises LookUpFailed, also for a redirect to another server.
+
+    `by_proxy` is False for a server of this machine, to which no proxy leads.
+    """
+    proxies = [] if by_proxy else [ProxyHandler({})]
+    try:
+        with build_opener(_OwnRedirects, *proxies).open(address, timeout=timeout_s) as reply:
+            body: bytes = reply.read(_MOST_BYTES + 1)
+    except Redirected as error:
+        raise LookUpFailed(str(error.body)) from None
+    except (URLError, OSError, HTTPException, ValueError) as error:
+        raise LookUpFailed(masked(str(error)) or type(error).__name__) from None
+    if len(body) > _MOST_BYTES:
+        raise LookUpFailed(f"sent more than {_MOST_BYTES >> 20} MiB")
+    return body

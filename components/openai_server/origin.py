@@ -1,0 +1,43 @@
+"""Redirects: a server may send us on to another path of its own, and to no other server."""
+
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from components.openai_server.errors import Redirected
+from components.secrets.mask import masked
+
+REDIRECTS = (301, 302, 303, 307, 308)
+MOST_REDIRECTS = 5
+
+_PORTS = {"http": 80, "https": 443}
+_ASKS_FOR_A_PAGE = 303
+
+
+def next_address(address: str, status: int, location: str) -> str:
+    """Return the address to ask next. Raises Redirected if it is of another origin (scheme, host or port), if it
+    cannot be read, or if the server does not want the request to be sent again.
+    """
+    try:
+        target = urljoin(address, location.strip())
+        here, there = _origin(urlsplit(address)), _origin(urlsplit(target))
+    except ValueError:  # a port that is no number, a bracket that is not closed
+        raise Redirected(status, "sends us to an address that cannot be read") from None
+    if here != there:
+        raise Redirected(
+            status,
+            masked(
+                f"{here} redirects to {there}, another server, which got neither the request nor the key; if it is the "
+                "one that you mean, give its address as base_url"
+            ),
+        )
+    if status == _ASKS_FOR_A_PAGE:
+        raise Redirected(status, f"{here} redirects to a page, wanted an answer; check the path of base_url")
+    return target
+
+
+def _origin(parts: SplitResult) -> str:
+    """Raises ValueError."""
+    host = parts.hostname or ""
+    if parts.scheme not in _PORTS or not host:
+        return f"{parts.scheme}:"
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}:{parts.port or _PORTS[parts.scheme]}"

@@ -1,0 +1,61 @@
+"""Reports requests that are asked again: the first one immediately, then once a minute with counts."""
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from components.records import ErrorClass
+
+log = logging.getLogger(__name__)
+
+_EVERY_S = 60.0
+
+_ADVICE = {
+    ErrorClass.TIMEOUT: "If the server is slow, raise {0}.timeout_s or lower {0}.concurrency",
+    ErrorClass.RATE_LIMIT: "Set {0}.max_requests_per_minute or {0}.max_tokens_per_minute to the account's limits, or "
+    "lower {0}.concurrency",
+    ErrorClass.CONNECTION: "If the server is overloaded, lower {0}.concurrency; if it is elsewhere, set {0}.base_url",
+}
+_OTHERWISE = "If this goes on, see the server's log; {0}.max_retries and {0}.backoff_s say how often it is asked again"
+
+
+class RetryReport:
+    """What was asked again of one endpoint. Safe in several threads."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._reported_at: float | None = None
+        self._again: Counter[ErrorClass] = Counter()
+        self._n_answered = 0
+        self._lock = threading.Lock()
+
+    def answered(self) -> None:
+        """A request was answered."""
+        self._n_answered += 1
+
+    def asked_again(self, endpoint: str, reason: str, error_class: ErrorClass, settings: str, n_at_once: str) -> None:
+        """A request failed for this reason, and is asked again. `settings` is the group of the server's fields in the
+        configuration, `n_at_once` how many requests the server gets at once, "" if as many as it was to get.
+        """
+        with self._lock:
+            self._again[error_class] += 1
+            now = self._clock()
+            is_first = self._reported_at is None
+            if self._reported_at is not None and now - self._reported_at < _EVERY_S:
+                return
+            seconds = now - (self._reported_at or now)
+            line = [f"{endpoint}: {reason}; asking again" if is_first else f"{endpoint}: {self._counts(seconds)}"]
+            advice = _ADVICE.get(self._again.most_common(1)[0][0], _OTHERWISE).format(settings)
+            log.warning("%s", ". ".join([*line, *([n_at_once] if n_at_once else []), advice]))
+            self._reported_at, self._n_answered = now, 0
+            self._again.clear()
+
+    def _counts(self, seconds: float) -> str:
+        kinds = ", ".join(f"{n} {kind.value}" for kind, n in self._again.most_common())
+        n = self._again.total()
+        return (
+            f"{n} {'request was' if n == 1 else 'requests were'} asked again in the last {seconds:.0f} s ({kinds}), "
+            f"{self._n_answered} answered"
+        )

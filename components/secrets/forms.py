@@ -1,0 +1,74 @@
+"""The encodings in which a secret may appear in a text: in an address, in JSON, in Python's notation, in a header."""
+
+import html
+import json
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator
+from urllib.parse import quote, quote_plus, unquote
+
+_MIN_LENGTH = 8
+_BASE64_GROUP = 3
+_PERCENT = re.compile("%[0-9A-F]{2}")
+
+
+def forms_of(secret: str) -> frozenset[str]:
+    """Return the secret in all its encodings, itself among them. "" and very short secrets have none.
+
+    The base64 forms are those of any text that contains the secret, without the characters that its neighbours share.
+    """
+    plain = {secret, unquote(secret), " ".join(secret.split())}
+    found = {form for each in plain for form in _escaped(each)}
+    found |= {form for each in plain for form in _in_bytes(each)}
+    return frozenset(form for form in found if len(form) >= _MIN_LENGTH)
+
+
+def _escaped(text: str) -> Iterator[str]:
+    yield text
+    for percent in (quote(text, safe=""), quote(text), quote_plus(text)):
+        yield percent
+        yield _PERCENT.sub(lambda found: found[0].lower(), percent)
+    for in_json in (_json(text, ascii_only=True), _json(text, ascii_only=False)):
+        yield in_json
+        yield in_json.replace("/", "\\/")
+        yield _json(in_json, ascii_only=True)
+    yield repr(text)[1:-1]
+    yield repr(text + "'" + '"')[1:-4]  # in single quotes, as where the text around it has quotes of its own
+    yield ascii(text)[1:-1]
+    yield html.escape(text)
+    yield html.escape(text, quote=False)
+    yield (
+        text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;").replace('"', "&#34;")
+    )
+    yield text.replace("'", "''")
+    yield text.replace('"', '""')
+    yield text.replace("'", "'\"'\"'")
+
+
+def _in_bytes(text: str) -> Iterator[str]:
+    for encoding in ("utf-8", "latin-1"):
+        try:
+            raw = text.encode(encoding)
+        except UnicodeEncodeError:
+            continue
+        yield raw.hex()
+        yield repr(raw)[2:-1]
+        for offset in range(_BASE64_GROUP):
+            yield from _in_base64(raw, offset)
+
+
+def _in_base64(raw: bytes, offset: int) -> Iterator[str]:
+    """The characters that depend on `raw` alone where it follows `offset` bytes of a group."""
+    n_shared = 0 if offset == 0 else offset + 1
+    n_whole = (offset + len(raw)) * 8 // 6
+    for encode in (b64encode, urlsafe_b64encode):
+        yield encode(b"\0" * offset + raw).decode("ascii")[n_shared:n_whole]
+
+
+def escapes(text: str) -> str:
+    """Return the text as JSON holds it, without its quotes."""
+    return _json(text, ascii_only=False)
+
+
+def _json(text: str, *, ascii_only: bool) -> str:
+    return json.dumps(text, ensure_ascii=ascii_only)[1:-1]

@@ -1,0 +1,152 @@
+"""Secrets that somebody wrote into a configuration, a command or the script of a job, where they would be kept.
+
+A line may fetch one where it runs, `HF_TOKEN=$(cat ~/.hf)` or `$MY_TOKEN`. We recognize a secret that is written out by
+the name to which it is given, by the shape that keys of well-known providers have, or by its place in an address or a
+header. This finds what somebody typed without a thought. It does not stop somebody who hides a secret.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from components.secrets.known import variable_of
+from components.secrets.mask import Mask, current_mask
+from components.secrets.names import (
+    KEY_SHAPE,
+    PLAIN,
+    USERINFO,
+    field_names_secret,
+    is_variable_name,
+    may_be_secret,
+    names_secret,
+)
+
+_INSTEAD = "name the environment variable that holds it, as api_key_env=MY_KEY does"
+_INSTEAD_OF = {
+    "uri": "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead",
+    "store_dir": "set the environment variables of the service instead (for s3: AWS_ACCESS_KEY_ID, "
+    "AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL)",
+    "documents": "give a folder of this machine",
+}
+"""By the name of a field."""
+
+_GIVEN = re.compile(
+    r"""(?:  (?P<set>[A-Za-z_]\w*)["']?\s*\+?=                                  # export NAME=value
+          |  --(?P<option>[A-Za-z][\w-]*)(?:=|\s+)                             # --name value
+          |  \b(?:setenv|printf\s+-v|set\s+-\w+)\s+(?P<told>\w+)\s+             # setenv NAME value
+          |  \bread\s+(?:-\w+\s+)*(?P<read>\w+)\s*<<<\s*)                       # read NAME <<< value
+        (?P<value>\$?"[^"]*"|\$?'[^']*'|[^\s;&|,]+)""",
+    re.VERBOSE,
+)
+
+_FETCHED = re.compile(r"\$\w+|\$\{\w+\}|\$\((?!\s*(?:echo|printf)\b).*|`(?!\s*(?:echo|printf)\b).*|--?[a-z].*")
+"""Read from elsewhere where the line runs; or the next option."""
+
+_FETCHES = re.compile(r"[$`]")
+"""In a line of a script, which `secret_in` reads with more care."""
+
+_IN_ADDRESS = re.compile(r"://[^/\s:@]*:(?!\$)[^/\s@]+@")
+_IN_HEADER = re.compile(r"""\b(?:Bearer|Basic|(?:X-)?API-?Key:)\s+(?!["'$])[^\s"']+""", re.IGNORECASE)
+
+
+def secret_in(text: str) -> str:
+    """Return how a line of a script holds a secret, in words that do not repeat it; "" if it seems to hold none."""
+    for given in _GIVEN.finditer(text):
+        name = given["set"] or given["option"] or given["told"] or given["read"]
+        if names_secret(name) and _is_written_out(given["value"]):
+            return f"sets {name}"
+    if KEY_SHAPE.search(text):
+        return "holds what looks like a key"
+    if _IN_ADDRESS.search(text):
+        return "holds an address with a password"
+    return "holds what a server is shown as a secret" if _IN_HEADER.search(text) else ""
+
+
+def misplaced_secrets(config: Any, mask: Mask | None = None, path: str = "") -> Iterator[str]:
+    """Yield the mistakes of a configuration that holds secrets, one for each place. None repeats its secret.
+
+    A secret is the value of a field with a telling name, anything that `masked` would hide, or a key where the name of
+    an environment variable is expected. Strings that hold JSON are searched too.
+    """
+    mask = mask or current_mask()
+    if isinstance(config, Mapping):
+        for name, value in config.items():
+            if mask.message(str(name)) != name:
+                yield f"{path or 'a field'}: the name of a field holds a secret; {_INSTEAD}"
+            else:
+                yield from _misplaced_in_field(str(name), value, mask, f"{path}.{name}" if path else str(name))
+    elif isinstance(config, list | tuple):
+        for number, value in enumerate(config):
+            yield from _misplaced_in_field("", value, mask, f"{path}.{number}")
+
+
+def _misplaced_in_field(name: str, value: Any, mask: Mask, path: str) -> Iterator[str]:
+    """Of a string that is JSON, the mistakes in it, whose places say more than that of the string."""
+    within = list(misplaced_secrets(_opened(value), mask, path))
+    yield from within
+    if not within and isinstance(value, str) and (mistake := _mistake(name, value, mask)):
+        yield f"{path}: {mistake}"
+
+
+def named_variables(config: Any) -> Iterator[str]:
+    """Yield the environment variables that fields such as `api_key_env` name, at any depth."""
+    if isinstance(config, Mapping):
+        for name, value in config.items():
+            if isinstance(value, str):
+                yield from [value] if value and str(name).endswith("_env") else ()
+            else:
+                yield from named_variables(value)
+    elif isinstance(config, list | tuple):
+        for value in config:
+            yield from named_variables(value)
+
+
+def misplaced_in_override(override: str, mask: Mask | None = None) -> str:
+    """Return the mistake of an override that holds a secret, "" for none. The secret is not repeated."""
+    key, _, value = override.partition("=")
+    key = key.lstrip("+~")
+    bare = value.strip("'\"")
+    mask = mask or current_mask()
+    if mask.message(key) != key:
+        return f"an override holds a secret; {_INSTEAD}"
+    name = key.rpartition(".")[2]
+    return next(_misplaced_in_field(name, bare, mask, key), "")
+
+
+def _mistake(name: str, value: str, mask: Mask) -> str:
+    """What is wrong with a string that a field holds."""
+    if mask.holds_known(value) and not USERINFO.search(value):
+        return f"holds the secret of the environment variable {variable_of(value)}; {_INSTEAD}"
+    if name.lower().endswith("_env") and value and not is_variable_name(value) and may_be_secret(value):
+        return "holds what looks like a key, wanted the name of the environment variable that holds the key"
+    if field_names_secret(name, value) and _is_written_out(value):
+        return f"a secret has no place in a configuration, which is stored with the results; {_INSTEAD}"
+    is_shaped = (not _FETCHES.search(value) and mask.message(value) != value) or mask.holds_known(value)
+    if is_shaped or _names_option(value):
+        instead = _INSTEAD_OF.get(name, _INSTEAD)
+        return f"holds a user name or password, a key or a token, and is stored with the results; {instead}"
+    return ""
+
+
+def _names_option(value: str) -> bool:
+    """The arguments of a command, with a secret among them: `--api-key abc`."""
+    given = _GIVEN.finditer(value) if "--" in value else ()
+    return any(names_secret(each["option"] or "") and _is_written_out(each["value"]) for each in given)
+
+
+def _opened(value: Any) -> Any:
+    """The JSON in a string, if it is an object or a list."""
+    if not (isinstance(value, str) and value.lstrip().startswith(("{", "["))):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _is_written_out(value: str) -> bool:
+    is_verbatim = value.startswith(("'", "$'"))
+    bare = value.removeprefix("$") if value.startswith(("$'", '$"')) else value
+    bare = bare.strip("'\"")
+    return not PLAIN.fullmatch(bare) and (is_verbatim or not _FETCHED.fullmatch(bare))

@@ -1,0 +1,100 @@
+"""The secrets in the environment of this process: values of variables with a telling name, and what addresses hold."""
+
+import os
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from components.secrets.forms import forms_of
+from components.secrets.names import may_be_secret, names_secret
+
+_ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://\S+")
+_MIN_PAIR = 8
+
+_marked: set[str] = set()
+"""Variables that a configuration names as those of a key, whatever they are called."""
+
+
+def mark_variable(name: str) -> None:
+    """Treat the value of this environment variable as a secret from now on."""
+    _marked.add(name)
+
+
+def marked_variables() -> frozenset[str]:
+    """Return the variables that were marked."""
+    return frozenset(_marked)
+
+
+def secret_forms(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return all encodings of all secrets in an environment, the longest first."""
+    found: set[str] = set()
+    for name, value in environment.items():
+        for secret in _secrets_in(name, value):
+            found |= forms_of(secret)
+    return tuple(sorted(found, key=lambda form: (-len(form), form)))
+
+
+def variable_of(text: str) -> str:
+    """Return the name of the variable whose secret a text contains, "" for none."""
+    for name, value in os.environ.items():
+        if any(form in text for secret in _secrets_in(name, value) for form in forms_of(secret)):
+            return name
+    return ""
+
+
+def _secrets_in(name: str, value: str) -> Iterator[str]:
+    value = value.strip()
+    is_named = name in _marked or names_secret(name)
+    if is_named and "://" not in value and may_be_secret(value) and not _is_file(value):
+        yield value
+    if "://" in value:
+        for address in _ADDRESS.findall(value):
+            yield from _secrets_in_address(address)
+
+
+def _secrets_in_address(address: str) -> Iterator[str]:
+    """The password, which may hold any sign unescaped; the pair with the user, which a header holds as base64."""
+    for userinfo in _userinfos(address.partition("://")[2]):
+        user, colon, password = userinfo.partition(":")
+        secret = password if colon else user
+        for each in dict.fromkeys((secret, unquote(secret))):
+            if may_be_secret(each):
+                yield each
+        if colon:
+            yield from _pairs(user, password)
+    for name, value in _parameters(address):
+        if names_secret(name) and may_be_secret(value):
+            yield value
+
+
+def _userinfos(rest: str) -> set[str]:
+    """What may stand for user and password in an address without its scheme, "" for none: what is before the @ of the
+    host, or before a later @ if the password seems to hold a slash.
+    """
+    authority = rest.partition("/")[0]
+    return {authority.rpartition("@")[0], rest.rpartition("@")[0] if ":" in authority else ""} - {""}
+
+
+def _pairs(user: str, password: str) -> Iterator[str]:
+    for pair in dict.fromkeys((f"{user}:{password}", f"{unquote(user)}:{unquote(password)}")):
+        if len(pair) >= _MIN_PAIR:
+            yield pair
+        yield b64encode(pair.encode("utf-8", "replace")).decode("ascii")
+
+
+def _parameters(address: str) -> list[tuple[str, str]]:
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # a bracket that is not closed
+        return []
+    return parse_qsl(f"{parts.query}&{parts.fragment}", keep_blank_values=True)
+
+
+def _is_file(value: str) -> bool:
+    """The path of a file with a key is no key."""
+    try:
+        return value.startswith(("/", "~", ".")) and Path(value).expanduser().exists()
+    except (OSError, RuntimeError, ValueError):  # no path: too long, an unknown user, a null byte
+        return False

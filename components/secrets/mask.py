@@ -1,0 +1,145 @@
+"""The one mask for messages, answers and files.
+
+`masked` is for messages: it hides the secrets of the environment in all their encodings, and whatever looks like a
+secret (passwords and keys in addresses, headers, keys of well-known providers, assignments to telling names).
+`without_secrets` is for answers and data: it hides the secrets of the environment and nothing else, so that a text
+without one stays as it is.
+"""
+
+import os
+import re
+from base64 import b64decode
+from binascii import Error as NoBase64
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from components.secrets.known import marked_variables, secret_forms
+from components.secrets.names import (
+    KEY_SHAPE,
+    USERINFO,
+    field_names_secret,
+    is_variable_name,
+    may_be_secret,
+    names_secret,
+)
+
+HIDDEN = "***"
+
+_PARAMETER = re.compile(r"""(?<=[?&#;])([\w.%-]+)=([^\s&#;"'<>]+)""")
+_BEARER = re.compile(r"\bBearer[ +]+(?=[^\s\"',}]{0,200}\d)[\w.~+/=-]{8,}")
+_BASIC = re.compile(r"\bBasic +([\w+/=-]{4,})")
+_FIELD = re.compile(  # "name": "value", name=value, Name: value
+    r"""(?<![\w.-])([\w.-]++)(\\?["']\s*:\s*\\?["']|\s*=\s*\\?["']?|:\s+(?=\S{16}))
+        ([^\s"'\\,;&{}\[\]()]+)""",
+    re.VERBOSE,
+)
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+_SIGNS = re.compile(r"://|[=:]|Bearer|Basic|BEGIN|[-_]\w{16}|A[KS]IA|AIza|eyJ")
+"""A text without any of them holds nothing that looks like a secret."""
+
+
+class Mask:
+    """Hides secrets in texts."""
+
+    def __init__(self, forms: tuple[str, ...]) -> None:
+        """`forms` are the known secrets in all encodings, the longest first."""
+        self._forms = forms
+
+    def known(self, text: str) -> str:
+        """Return the text without the known secrets; the text itself if it holds none."""
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, HIDDEN)
+        return text
+
+    def message(self, text: str) -> str:
+        """Return the text without the known secrets and without whatever looks like one."""
+        text = self.known(text)
+        return _without_shapes(text) if _SIGNS.search(text) else text
+
+    def holds_known(self, text: str) -> bool:
+        """Return True if the text holds a known secret."""
+        return any(form in text for form in self._forms)
+
+
+def current_mask() -> Mask:
+    """Return the mask for the environment as it is now. Take it once for many texts."""
+    return _mask_for(frozenset(os.environ.items()), marked_variables())
+
+
+@lru_cache(4)
+def _mask_for(environment: frozenset[tuple[str, str]], _marked: frozenset[str]) -> Mask:
+    return Mask(secret_forms(dict(environment)))
+
+
+def masked(text: str) -> str:
+    """Return a message without secrets."""
+    return current_mask().message(text)
+
+
+def without_secrets(text: str) -> str:
+    """Return an answer or a datum without the secrets of the environment."""
+    return current_mask().known(text)
+
+
+def shortened(text: str, n_characters: int) -> str:
+    """Return the message masked first and then cut: a secret at the cut would lose its end and pass the mask."""
+    return masked(text)[:n_characters]
+
+
+def masked_values(value: Any, mask: Mask | None = None) -> Any:
+    """Return a JSON value in which every string, the names included, is masked as a message."""
+    mask = mask or current_mask()
+    if isinstance(value, str):
+        return mask.message(value)
+    if isinstance(value, Mapping):
+        return {masked_values(name, mask): _field(str(name), each, mask) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked_values(each, mask) for each in value]
+    return value
+
+
+def _field(name: str, value: Any, mask: Mask) -> Any:
+    is_secret = isinstance(value, str) and field_names_secret(name, value) and may_be_secret(value)
+    return HIDDEN if is_secret else masked_values(value, mask)
+
+
+def _without_shapes(text: str) -> str:
+    if "://" in text:
+        text = USERINFO.sub(f"{HIDDEN}@", text)
+        text = _PARAMETER.sub(_hidden_parameter, text)
+    if "Bearer" in text:
+        text = _BEARER.sub(f"Bearer {HIDDEN}", text)
+    if "Basic" in text:
+        text = _BASIC.sub(_hidden_pair, text)
+    if "PRIVATE KEY" in text:
+        text = _PRIVATE_KEY.sub(HIDDEN, text)
+    text = KEY_SHAPE.sub(_hidden_key, text)
+    return _FIELD.sub(_hidden_field, text)
+
+
+def _hidden_parameter(found: re.Match[str]) -> str:
+    return f"{found[1]}={HIDDEN}" if names_secret(found[1]) else found[0]
+
+
+def _hidden_pair(found: re.Match[str]) -> str:
+    """Hide what follows only if it is base64 of a pair: "Basic understanding" is no header."""
+    try:
+        is_pair = b":" in b64decode(found[1] + "=" * (-len(found[1]) % 4), altchars=b"-_" if "-" in found[1] else None)
+    except (NoBase64, ValueError):
+        is_pair = False
+    return f"Basic {HIDDEN}" if is_pair else found[0]
+
+
+def _hidden_key(found: re.Match[str]) -> str:
+    return found[0] if found[0] == HIDDEN or not may_be_secret(found[0]) else HIDDEN
+
+
+def _hidden_field(found: re.Match[str]) -> str:
+    name, between, value = found.groups()
+    last = name.rpartition(".")[2]
+    is_misplaced = last.lower().endswith("_env") and not is_variable_name(value)  # a key where a name is expected
+    is_written_out = may_be_secret(value) and not value.startswith(("$", "`"))
+    is_secret = is_written_out and (is_misplaced or field_names_secret(last, value))
+    return f"{name}{between}{HIDDEN}" if is_secret else found[0]

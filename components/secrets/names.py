@@ -1,0 +1,90 @@
+"""Names that announce a secret, values that may be one, and the shapes of well-known providers' keys."""
+
+import re
+from functools import lru_cache
+
+_SAYS_SO = re.compile(
+    r"""(KEYS?|TOKENS?|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)(_|$)   # AWS_ACCESS_KEY_ID, PGPASSWORD
+      | (^|_)(PASS|PW|PAT)$ | _PWD$ | (^|_)(AUTH|AUTHORIZATION|COOKIE|SAS|SIG|SIGNATURE)$""",
+    re.VERBOSE,
+)
+"""In a name, in capitals and with underscores."""
+
+_SAYS_WHERE = re.compile(r"_(FILE|PATH|DIR|ENV|NAME)$|^GOOGLE_APPLICATION_CREDENTIALS$")
+"""The value of such a name is not itself the secret."""
+
+_COUNTS = re.compile(r"^TOKEN_|(^|_)TOKENS$|TOKENS_PER_")
+"""Names of fields that speak of a text's tokens."""
+
+_VAGUE = frozenset({"KEY", "KEYS", "TOKEN", "PASS", "PW", "PAT", "AUTH", "SIG", "SAS", "COOKIE"})
+"""Alone, such a word may be any field of somebody's data: the value decides."""
+
+PLAIN = re.compile(r"\d{1,6}|true|false|yes|no|on|off|none|null|", re.IGNORECASE)
+"""No secret: `MAX_TOKENS=512`."""
+
+KEY_SHAPE = re.compile(
+    r"""\b(?: (?:sk|pk|rk|glpat|nvapi|pplx|xai|xox[abeprs])-[\w-]{16,} | (?:hf|gsk|r8|gh[pousr]|github_pat)_\w{16,}
+            | A[KS]IA[0-9A-Z]{16} | AIza[\w-]{30,}
+            | eyJ[\w-]{8,2000}\.[\w-]{8,4000}\.[\w-]* )
+      | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY""",
+    re.VERBOSE,
+)
+"""As providers of models, of code and of clouds give them out; a signed token; a private key."""
+
+USERINFO = re.compile(
+    r"""(?<=://)(?:[^\s/?#"'<>@]*@                                   # user:password@
+                | [^\s/?#"':@<>]*:(?!\d{1,5}(?:[/?#\s]|$))[^\s"'<>]{0,1000}@)  # a password with a slash in it""",
+    re.VERBOSE,
+)
+"""User and password in an address, with the sign behind them. A colon before digits and a slash is that of a port."""
+
+_PLACEHOLDERS = frozenset(
+    "changeme dummy-key fake-key my-api-key no-key-needed no-key-required not-needed not-required not-used "
+    "placeholder sk-no-key-required token-abc123 your-api-key your-key-here".split()
+)
+"""Written where a server wants no key."""
+
+_MIN_LENGTH, _SURE_LENGTH = 8, 16
+_MIN_DISTINCT = 4
+_VARIABLE = re.compile(r"(?=.{1,64}$)[A-Z_][A-Z0-9_]*")
+_MOST_DIGITS = 4
+
+
+@lru_cache(4096)
+def names_secret(name: str) -> bool:
+    """Return True if a variable, option, parameter or header of this name holds a secret."""
+    plain = _in_capitals(name)
+    return bool(_SAYS_SO.search(plain)) and not _SAYS_WHERE.search(plain)
+
+
+@lru_cache(4096)
+def field_names_secret(name: str, value: str) -> bool:
+    """Return True if a field of a configuration or a document that has this name and value holds a secret. Names
+    such as `max_tokens` do not. A vague name, such as `key`, does if the value may be a secret.
+    """
+    plain = _in_capitals(name)
+    if not names_secret(name) or _COUNTS.search(plain) or PLAIN.fullmatch(value):
+        return False
+    return plain not in _VAGUE or may_be_secret(value)
+
+
+def may_be_secret(value: str) -> bool:
+    """Return True for a value that is long and odd enough to be a secret, and not a word that any text may contain:
+    16 characters, or 8 with a digit, a capital behind the first letter or a sign other than `-`, `_`, `.` and space.
+    """
+    value = value.strip()
+    if len(value) < _MIN_LENGTH or len(set(value)) < _MIN_DISTINCT or value.lower() in _PLACEHOLDERS:
+        return False
+    if re.fullmatch(r"[\d.,+-]+", value) and len(value) < _SURE_LENGTH:
+        return False
+    return len(value) >= _SURE_LENGTH or bool(re.search(r"\d|.[A-Z]|[^\w\s.-]", value, re.DOTALL))
+
+
+def is_variable_name(text: str) -> bool:
+    """Return True for the usual name of an environment variable, in capitals. A key given in its place is none."""
+    is_name = _VARIABLE.fullmatch(text) and sum(map(str.isdigit, text)) <= _MOST_DIGITS
+    return bool(is_name) and not KEY_SHAPE.search(text)
+
+
+def _in_capitals(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]", "_", name.strip()).upper()

@@ -1,0 +1,53 @@
+"""Guards for the replies of a Qdrant server, which its client reads whole: no redirect, no compression, a limit."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from components.errors import ComponentError
+from components.openai_server.errors import Redirected
+from components.openai_server.origin import REDIRECTS, next_address
+
+if TYPE_CHECKING:
+    from httpx import Response, SyncByteStream
+
+MOST_BYTES = 256 << 20
+"""Of a reply. Hits of 64 queries to depth 100,000 as JSON take that."""
+
+
+def guard(response: "Response") -> None:
+    """A hook of httpx, called before the body is read. Raises ComponentError."""
+    if response.status_code in REDIRECTS:
+        raise ComponentError(_redirect(response))
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise ComponentError("sent a compressed reply, which was not accepted")
+    response.stream = _limited(response.stream)
+
+
+def _redirect(response: "Response") -> str:
+    try:
+        next_address(str(response.url), response.status_code, response.headers.get("location", ""))
+    except Redirected as error:
+        return str(error.body)
+    return "redirects to another path; give that address as vector_index.base_url"
+
+
+def _limited(stream: object) -> "SyncByteStream":
+    """The same stream, which raises ComponentError behind its first `MOST_BYTES`."""
+    from httpx import SyncByteStream
+
+    assert isinstance(stream, SyncByteStream)  # the client is not asynchronous
+    whole = stream
+
+    class Limited(SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            n_bytes = 0
+            for part in whole:
+                n_bytes += len(part)
+                if n_bytes > MOST_BYTES:
+                    raise ComponentError(f"sent a reply of more than {MOST_BYTES >> 20} MiB, which is not read")
+                yield part
+
+        def close(self) -> None:
+            whole.close()
+
+    return Limited()

@@ -1,0 +1,196 @@
+"""Refuses code that Hydra's own nodes name, before Hydra imports it.
+
+Hydra builds callbacks, launchers and sweepers from `_target_`, and handlers of logs from `class` and `()`. A
+configuration may name ours, those that Hydra ships, and classes of packages that `run.plugins` names.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hydra.errors import HydraException
+from omegaconf import DictConfig, ListConfig, OmegaConf, flag_override
+from omegaconf.errors import OmegaConfBaseException
+
+from components.errors import ConfigError
+from components.json_value import Json
+from runner.launch.log_code import log_mistakes
+from runner.launch.named_code import class_mistakes, is_of_plugins, remedy
+
+SHIPPED: Mapping[str, frozenset[str]] = {
+    "launcher": frozenset(
+        {
+            "hydra_plugins.rag_grid.GridLauncher",
+            "hydra._internal.core_plugins.basic_launcher.BasicLauncher",
+            "hydra_plugins.hydra_joblib_launcher.joblib_launcher.JoblibLauncher",
+        }
+    ),
+    "sweeper": frozenset(
+        {
+            "hydra_plugins.rag_grid.GridSweeper",
+            "hydra._internal.core_plugins.basic_sweeper.BasicSweeper",
+        }
+    ),
+    "callbacks": frozenset({"hydra.experimental.callbacks.LogJobReturnCallback"}),
+}
+"""Classes that a configuration may name without `run.plugins`, by Hydra's node."""
+
+LOGS = ("hydra_logging", "job_logging")
+_GUARDED = (*SHIPPED, *LOGS)
+
+_LATE = "${hydra.runtime.output_dir}"
+"""The one value that Hydra sets after composition and that its own logging refers to: an absolute path."""
+
+_DEEPEST = 50
+
+
+def require_known_code(config: DictConfig) -> None:
+    """Checks the node `hydra` of a composed configuration. Values of the checked nodes that are interpolations are
+    replaced by what they resolve to, so that Hydra builds what was checked. Raises HydraException with every mistake.
+    """
+    plugins = _plugins_of(config)
+    mistakes = [mistake for name in _GUARDED for mistake in _mistakes_of(config, name, plugins)]
+    mistakes += _variable_mistakes(config)
+    if "_target_" in config.hydra:
+        mistakes.append("hydra._target_: Hydra builds nothing here; remove it")
+    for name in config.hydra:
+        if name not in _GUARDED:
+            mistakes += _stray_targets(config.hydra._get_node(name), f"hydra.{name}")
+    if mistakes:
+        raise HydraException(str(ConfigError(mistakes)))
+
+
+def _plugins_of(config: DictConfig) -> tuple[str, ...]:
+    """The packages that the configuration names; none if it does not name them as it should, which building reports."""
+    try:
+        found = OmegaConf.select(config, "run.plugins" if "run" in config else "plugins")
+    except OmegaConfBaseException:
+        return ()
+    return tuple(name for name in found if isinstance(name, str)) if isinstance(found, ListConfig) else ()
+
+
+def _mistakes_of(config: DictConfig, name: str, plugins: Sequence[str]) -> Iterator[str]:
+    reader = _Reader()
+    place = f"hydra.{name}"
+    plain = reader.plain(config.hydra._get_node(name), place)
+    yield from reader.mistakes
+    if reader.mistakes:
+        return
+    if reader.has_resolved:
+        with flag_override(config.hydra, ["struct", "readonly"], False):
+            config.hydra[name] = plain
+    if name in LOGS:
+        yield from log_mistakes(plain, place, plugins)
+        return
+    is_of_several = name == "callbacks" and isinstance(plain, Mapping)
+    nodes = {f"{place}.{key}": node for key, node in plain.items()} if is_of_several else {place: plain}
+    for own, node in nodes.items():
+        yield from _target_mistakes(node, own, SHIPPED[name], plugins, of_callback=name == "callbacks")
+
+
+class _Reader:
+    """Reads nodes as plain values, with interpolations resolved, and collects mistakes."""
+
+    def __init__(self) -> None:
+        self.mistakes: list[str] = []
+        self.has_resolved = False
+
+    def plain(self, node: Any, place: str, depth: int = 0) -> Json:
+        """The value; None for one that is missing or was refused."""
+        if node is None or node._is_none() or node._is_missing():
+            return None
+        if depth > _DEEPEST:
+            self._refuse(place, "refers to itself; write the value")
+            return None
+        if node._is_interpolation():
+            return self._resolved(node, place, depth)
+        if isinstance(node, DictConfig):
+            return {str(key): self.plain(node._get_node(key), _below(place, key), depth + 1) for key in node}
+        if isinstance(node, ListConfig):
+            return [self.plain(node._get_node(i), f"{place}[{i}]", depth + 1) for i in range(len(node))]
+        return node._value()
+
+    def _resolved(self, node: Any, place: str, depth: int) -> Json:
+        self.has_resolved = True
+        text = str(node._value())
+        try:
+            found = node._dereference_node()
+        except (OmegaConfBaseException, RecursionError):
+            if not text.replace("${hydra:", "${hydra.").startswith(_LATE):
+                self._refuse(place, f"got {text!r}, which cannot be resolved before Hydra builds it; write the value")
+            return text
+        value = self.plain(found, place, depth + 1)
+        if isinstance(value, str) and "${" in value:
+            self._refuse(place, f"got {text!r}, which resolves to another interpolation; write the value")
+        return value
+
+    def _refuse(self, place: str, why: str) -> None:
+        self.mistakes.append(f"{place}: {why}")
+
+
+def _below(place: str, key: object) -> str:
+    """Keys of YAML may be numbers."""
+    return f"{place}.{key}"
+
+
+def _target_mistakes(
+    node: Json, place: str, shipped: frozenset[str], plugins: Sequence[str], *, of_callback: bool
+) -> Iterator[str]:
+    if node is None:
+        return
+    if not isinstance(node, Mapping):
+        yield f"{place}: got {node!r}, wanted a mapping with a _target_"
+        return
+    for key, value in node.items():
+        yield from _nested_targets(value, f"{place}.{key}")
+    target = node.get("_target_")
+    if target is None or target in shipped:
+        return
+    if not is_of_plugins(target, plugins):
+        known = f"{', '.join(sorted(shipped))}, or a class of a package that run.plugins names"
+        yield f"{place}._target_: got {target!r}, wanted {known}{remedy(target)}"
+    elif of_callback:
+        from hydra.experimental.callback import Callback
+
+        yield from class_mistakes(target, f"{place}._target_", Callback)
+
+
+def _nested_targets(value: Json, place: str) -> Iterator[str]:
+    for key, below in _items(value):
+        if key == "_target_":
+            yield f"{place}._target_: got {below!r}; within this node Hydra builds nothing else: remove it"
+        yield from _nested_targets(below, f"{place}.{key}")
+
+
+def _items(value: Json) -> Iterator[tuple[object, Json]]:
+    if isinstance(value, Mapping):
+        yield from value.items()
+    elif isinstance(value, list | tuple):
+        yield from enumerate(value)
+
+
+def _stray_targets(node: Any, place: str) -> Iterator[str]:
+    """Other nodes of Hydra build nothing: a `_target_` there is a mistake."""
+    if node is None or node._is_none() or node._is_missing() or node._is_interpolation():
+        return
+    if isinstance(node, DictConfig):
+        if "_target_" in node:
+            yield f"{place}._target_: Hydra builds nothing here; remove it"
+        for key in node:
+            yield from _stray_targets(node._get_node(key), _below(place, key))
+    elif isinstance(node, ListConfig):
+        for number in range(len(node)):
+            yield from _stray_targets(node._get_node(number), f"{place}[{number}]")
+
+
+def _variable_mistakes(config: DictConfig) -> Iterator[str]:
+    """PATH and PYTHONPATH decide which programs run. Variables that `env_copy` names keep their values."""
+    reader = _Reader()
+    found = reader.plain(config.hydra.job._get_node("env_set"), "hydra.job.env_set")
+    yield from reader.mistakes
+    for name, value in (found or {}).items():
+        if os.environ.get(name) != value:
+            yield (
+                f"hydra.job.env_set.{name}: a configuration sets no environment variables, which decide what programs "
+                f"and libraries run; set {name} in the shell that starts the command"
+            )

@@ -1,0 +1,87 @@
+"""Checks what a configuration of Python's logging names: handlers, formatters and filters may be any callable."""
+
+import logging
+import logging.handlers
+from collections.abc import Iterator, Mapping, Sequence
+
+from components.json_value import Json
+from runner.launch.named_code import class_mistakes, is_of_plugins, remedy
+
+SHIPPED: Mapping[str, frozenset[str]] = {
+    "handlers": frozenset(
+        {
+            "logging.FileHandler",
+            "logging.NullHandler",
+            "logging.StreamHandler",
+            "logging.handlers.RotatingFileHandler",
+            "logging.handlers.TimedRotatingFileHandler",
+        }
+    ),
+    "formatters": frozenset({"logging.Formatter", "colorlog.ColoredFormatter"}),
+    "filters": frozenset({"logging.Filter"}),
+}
+"""Classes that a configuration may name without `run.plugins`, by section. Handlers that send records elsewhere are not
+among them.
+"""
+
+_BASES: Mapping[str, type] = {
+    "handlers": logging.Handler,
+    "formatters": logging.Formatter,
+    "filters": logging.Filter,
+}
+_STREAMS = ("ext://sys.stdout", "ext://sys.stderr")
+_MAKERS = ("()", "class")
+"""Keys that name a class: the first may name any callable."""
+
+_REFUSED = ("_target_", ".")
+"""The second sets attributes of what was built, a file's name among them."""
+
+_FILE = "filename"
+_SUFFIX = ".log"
+"""No shell and no interpreter runs such a file."""
+
+
+def log_mistakes(settings: Json, place: str, plugins: Sequence[str]) -> Iterator[str]:
+    """Mistakes of a node such as `hydra.job_logging`, resolved; none of one that sets up nothing."""
+    yield from _value_mistakes(settings, place, 0)
+    if not isinstance(settings, Mapping):
+        return
+    for section, shipped in SHIPPED.items():
+        nodes = settings.get(section)
+        for name, node in nodes.items() if isinstance(nodes, Mapping) else ():
+            own = f"{place}.{section}.{name}"
+            for key in _MAKERS:
+                if isinstance(node, Mapping) and key in node:
+                    yield from _maker_mistakes(node[key], f"{own}.{key}", section, shipped, plugins)
+            if isinstance(node, Mapping) and not str(node.get(_FILE, _SUFFIX)).endswith(_SUFFIX):
+                yield f"{own}.{_FILE}: got {node[_FILE]!r}, wanted a name that ends in {_SUFFIX}"
+
+
+def _maker_mistakes(
+    target: Json, place: str, section: str, shipped: frozenset[str], plugins: Sequence[str]
+) -> Iterator[str]:
+    if target in shipped:
+        return
+    if is_of_plugins(target, plugins):
+        yield from class_mistakes(target, place, _BASES[section])
+        return
+    known = ", ".join(sorted(shipped))
+    yield f"{place}: got {target!r}, wanted {known}, or a class of a package that run.plugins names{remedy(target)}"
+
+
+def _value_mistakes(value: Json, place: str, depth: int) -> Iterator[str]:
+    """Names of objects (`ext://`, `cfg://`), and keys that name a class where no section has them."""
+    if isinstance(value, str) and value.startswith(("ext://", "cfg://")) and value not in _STREAMS:
+        yield f"{place}: got {value!r}, wanted {' or '.join(_STREAMS)}"
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            if key in _REFUSED or (key in _MAKERS and depth != _DEPTH_OF_NODES):
+                yield f"{place}.{key}: logging builds nothing here; remove it"
+            yield from _value_mistakes(below, f"{place}.{key}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for number, below in enumerate(value):
+            yield from _value_mistakes(below, f"{place}[{number}]", depth + 1)
+
+
+_DEPTH_OF_NODES = 2
+"""Of `handlers.console`, below the node that is checked."""

@@ -1,0 +1,145 @@
+"""Packages whose code this process may import because somebody named them to it.
+
+Results, stores and exported folders name packages too, and may come from anybody: that is no reason to import them.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+
+from components.errors import ConfigError
+from components.fields import what_runs
+from components.json_value import Json
+
+VARIABLE = "RAG_GRID_PLUGINS"
+"""An environment variable with such packages, separated by commas, for all commands of a project."""
+
+OPTION = "--plugins"
+OURS = ("components", "runner.engine.executors")
+"""Where our own components are."""
+
+_OUR_PREFIXES = tuple(f"{root}." for root in OURS)
+_SCRIPT = "rag-grid-analysis"
+_ROOT = Path(__file__).resolve().parents[1]
+_named: dict[str, None] = {}
+
+
+def trust(packages: Iterable[str]) -> None:
+    """Allows this process to import the packages when results name them. Raises ConfigError for what is no name."""
+    for name in packages:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise ConfigError([f"{OPTION}: got {name!r}, wanted names of packages, e.g. {OPTION} my_package"])
+        _named[name] = None
+
+
+def trusted() -> tuple[str, ...]:
+    """The packages that were named to this process, by `trust` and by the environment."""
+    of_environment = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
+    return tuple(dict.fromkeys((*_named, *filter(None, of_environment))))
+
+
+def trusted_among(names: Iterable[str]) -> tuple[str, ...]:
+    """The packages among those that a stored configuration names, each trusted itself or within a trusted one."""
+    known = trusted()
+    return tuple(name for name in names if any(f"{name}.".startswith(f"{each}.") for each in known))
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--plugins` to a command that reads results; the packages are trusted as soon as it is parsed."""
+    parser.add_argument(
+        OPTION,
+        action=_Trust,
+        metavar="PACKAGE",
+        help=f"packages of your own that may be imported, separated by commas (default: ${VARIABLE})",
+    )
+
+
+class _Trust(argparse.Action):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        option_string: str | None = None,
+    ) -> None:
+        try:
+            trust(name.strip() for name in str(values).split(","))
+        except ConfigError as error:
+            parser.error(str(error))
+
+
+def foreign_targets(node: Json, place: str, plugins: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The places of a configuration that name code of packages that are neither ours nor among `plugins`, with what
+    they name. Imports nothing.
+    """
+    if isinstance(node, Mapping):
+        target = node.get("_target_")
+        if target is not None and not str(target).startswith(tuple(f"{root}." for root in (*OURS, *plugins))):
+            yield f"{place}._target_".lstrip("."), str(target)
+        for name, value in node.items():
+            yield from foreign_targets(value, f"{place}.{name}".lstrip("."), plugins)
+    elif isinstance(node, list | tuple):
+        for number, value in enumerate(node):
+            yield from foreign_targets(value, f"{place}[{number}]", plugins)
+
+
+def code_of_fields(node: Json, place: str) -> Iterator[str]:
+    """The code that fields of our components name in a configuration, each with its place: see
+    `components.fields.naming_code`. Imports our own components alone.
+    """
+    if isinstance(node, Mapping):
+        yield from _named_by(node, place)
+        for name, value in node.items():
+            yield from code_of_fields(value, f"{place}.{name}".lstrip("."))
+    elif isinstance(node, list | tuple):
+        for number, value in enumerate(node):
+            yield from code_of_fields(value, f"{place}[{number}]")
+
+
+def _named_by(node: Mapping[str, Json], place: str) -> Iterator[str]:
+    target = node.get("_target_")
+    if not isinstance(target, str) or not target.startswith(_OUR_PREFIXES):
+        return
+    module, _, name = target.rpartition(".")
+    try:
+        cls = getattr(import_module(module), name)
+    except (ImportError, AttributeError):  # building it says so
+        return
+    for field in fields(cls) if is_dataclass(cls) else ():
+        value = node.get(field.name, field.default)
+        if (runs := what_runs(field)) and value:
+            what = f"{runs} {value}" if isinstance(value, str) else runs
+            yield f"{what} ({place}.{field.name})"
+
+
+def require_trusted(nodes: Mapping[str, Json], where: str) -> None:
+    """Raises ConfigError if the nodes of a stored configuration name code that nobody named to this process."""
+    found = list(foreign_targets(nodes, "", trusted()))
+    if found:
+        raise ConfigError([f"{where}: {place} names {target}; {how_to_trust([target])}" for place, target in found])
+
+
+def how_to_trust(targets: Iterable[str]) -> str:
+    """What to do about code that results name."""
+    packages = ",".join(dict.fromkeys(target.partition(".")[0] for target in targets))
+    command = _command()
+    again = f"{command} {OPTION} {packages}" if command else f"analysis.load(..., plugins={packages.split(',')})"
+    return (
+        f"results import no code that they name themselves. If you trust it, name its package: {again}, or set "
+        f"{VARIABLE}={packages}"
+    )
+
+
+def _command() -> str:
+    """The command that this process is, "" for another program."""
+    program = Path(sys.argv[0] if sys.argv else "")
+    if program.name == _SCRIPT:
+        return shlex.join([_SCRIPT, *sys.argv[1:]])
+    if program.name != "__main__.py" or not program.parent.is_relative_to(_ROOT):
+        return ""
+    return shlex.join(["python", "-m", ".".join(program.parent.relative_to(_ROOT).parts), *sys.argv[1:]])

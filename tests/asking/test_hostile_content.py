@@ -1,0 +1,95 @@
+"""Whatever a model writes is read or cannot be read: no reader raises, and none takes minutes."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from components.asking.reply import flag, json_values, read_object, whole_number
+from components.judges.quest_eval_inquiries import read_answers, read_questions
+from components.judges.verdicts import read_applicability, read_verdict
+from components.rerankers.listwise import read_ranking
+
+GOOD = '{"reason": "because", "grade": 2, "questions": ["a", "b"], "answers": ["x"], "ranking": [1, 2, 3]}'
+NAMES = ("grade", "applicable", "questions", "answers", "ranking")
+VALUES = ("null", "[null]", "[[1]]", '{"a": 1}', '"x"', "[{}]", "[5]", "NaN", "-Infinity", "1e999", '[{"answer": [1]}]')
+SIGNS = [
+    "{",
+    "}",
+    "[",
+    "]",
+    '"',
+    ",",
+    ":",
+    "\\",
+    "\n",
+    "'",
+    "0",
+    "-",
+    ".",
+    "null",
+    "#",
+    "`",
+    "\0",
+    "\\ud83d",
+    "｛",
+    "<think>",
+]
+LONGEST_S = 20.0
+"""On a machine that is busy with other things; the worst takes less than 2 s."""
+
+READERS: dict[str, Callable[[str], object]] = {
+    "values": json_values,
+    "object": lambda text: read_object(text, "grade"),
+    "numbers": lambda text: [whole_number(value.get("grade")) for value in objects(text)],
+    "flags": lambda text: [flag(value.get("grade")) for value in objects(text)],
+    "verdict": lambda text: read_verdict(text, (0, 1, 2)),
+    "applicability": read_applicability,
+    "questions": read_questions,
+    "answers": lambda text: read_answers(text, 2),
+    "ranking": lambda text: read_ranking(text, 3),
+}
+
+
+def objects(text: str) -> list[dict[str, object]]:
+    return [value for value in json_values(text) if isinstance(value, dict)]
+
+
+def hostile_texts() -> Iterator[str]:
+    for opener, closer in (("[", "]"), ("{", "}"), ('{"a":', "}"), ('{"grade":[', "]}")):
+        for n in (99, 101, 900, 10_000):
+            yield from (opener * n, opener * n + closer * n, f'{{"grade": {opener * n}{closer * n}}}')
+            yield closer * n + opener * n
+        yield (opener + closer) * 500
+    for long in (
+        "9" * 10_000,
+        '"' * 10_000,
+        "{'grade': '" * 3_000,
+        "\\" * 10_000,
+        "grade: " * 1_000,
+        "{" + "," * 5_000,
+    ):
+        yield from (long, f'{{"grade": {long}}}')
+    for name in NAMES:
+        yield from (f'{{"{name}": {value}}}' for value in VALUES)
+    drawn = random.Random(1)
+    for _ in range(100):
+        text = list(GOOD)
+        for _ in range(drawn.randint(1, 8)):
+            place = drawn.randrange(len(text))
+            text[place : place + drawn.randint(0, 2)] = [drawn.choice(SIGNS)]
+        yield "".join(text)
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_no_reader_raises_or_hangs(read: Callable[[str], object]) -> None:
+    for text in hostile_texts():
+        started = time.monotonic()
+        read(text)
+        assert time.monotonic() - started < LONGEST_S, text[:50]
+
+
+def test_a_draft_with_one_deep_place_is_not_read() -> None:
+    assert read_object('{"grade": 2, "x": ' + "[" * 101 + "]" * 101 + "}", "grade") is None
+    assert read_object('{"grade": 2, "x": ' + "[" * 99 + "]" * 99 + "}", "grade") is not None

@@ -1,0 +1,205 @@
+"""Results that somebody else wrote: every command reads them, and none imports what they name."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import analysis
+import runner.export.__main__
+import runner.export_rankings.__main__
+import runner.track.__main__
+from analysis.__main__ import main
+from components.errors import ConfigError, DataError
+from runner import trusted
+from runner.judge_agreement.in_sweep import held_against_labels
+from runner.loaded import load
+from runner.results import combiner, sees_prompts
+from tests.conftest import MakeOnce
+from tests.hostile.planting import Planted
+from tests.runner.sweeping import FEW_METRICS, QUIET, SMALL, environment, only_sweep, run_command
+
+NAME = "given_package"
+METRICS = [word for word in FEW_METRICS if "bleu" not in word]
+
+
+@pytest.fixture(scope="session")
+def folder(make_once: MakeOnce) -> Path:
+    """A sweep with a metric of a package in `planted`, and another whose cells name the package everywhere."""
+
+    def fill(folder: Path) -> None:
+        planted = Planted(folder / "planted", NAME)
+        planted.plant()
+        mine = ("run.plugins=[given_package]", f"+metrics.scores.doubled._target_={NAME}.Doubled")
+        done = run_command(planted.folder, "-m", *SMALL, *METRICS, *QUIET, "top_k=2,4", *mine)
+        assert done.returncode == 0, done.stderr
+        only_sweep(planted.folder).rename(folder / "sweep")
+        planted.forget()
+        copy_poisoned(folder / "sweep", folder / "poisoned")
+
+    return make_once("given-results", fill)
+
+
+def copy_poisoned(sweep: Path, copy: Path) -> None:
+    for path in sweep.rglob("*"):
+        if path.is_file():
+            (copy / path.relative_to(sweep)).parent.mkdir(parents=True, exist_ok=True)
+            (copy / path.relative_to(sweep)).write_bytes(path.read_bytes())
+    for path in copy.glob("*/cell.json"):
+        cell = json.loads(path.read_text(encoding="utf-8"))
+        cell["config"] = poisoned(cell["config"])
+        cell["config"]["run"]["plugins"] = [NAME, "os"]
+        del cell["ranking_metrics"]  # as results of earlier versions
+        path.write_text(json.dumps(cell), encoding="utf-8")
+
+
+def poisoned(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {name: f"{NAME}.run" if name == "_target_" else poisoned(value) for name, value in node.items()}
+    return [poisoned(value) for value in node] if isinstance(node, list) else node
+
+
+@pytest.fixture
+def given(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Planted]:
+    planted = Planted(folder / "planted", NAME)
+    monkeypatch.syspath_prepend(planted.folder)
+    yield planted
+    assert not planted.has_run
+
+
+COMMANDS = {
+    "best": ("--metric", "rouge_l"),
+    "compare": ("--metric", "rouge_l"),
+    "effects": ("--metric", "rouge_l"),
+    "pareto": ("--metric", "rouge_l"),
+    "plot": ("--metric", "rouge_l", "--axis", "top_k"),
+    "repeats": ("--metric", "rouge_l"),
+    "report": ("--out", "OUT"),
+    "samples": ("best",),
+    "table": (),
+}
+
+
+@pytest.mark.parametrize("metric", ["rouge_l", "bleu", "doubled", "ndcg@10"])
+@pytest.mark.parametrize("which", ["sweep", "poisoned"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_analysis_imports_nothing(
+    command: str, which: str, metric: str, folder: Path, given: Planted, tmp_path: Path
+) -> None:
+    options = [word.replace("OUT", str(tmp_path)).replace("rouge_l", metric) for word in COMMANDS[command]]
+    place = ["crud_rag_3", str(folder / which)] if command == "table" else [str(folder / which)]
+    assert main([command, *place, *options]) in (0, 2)
+
+
+def test_all_commands_of_the_analysis_are_tried() -> None:
+    from analysis.__main__ import COMMANDS as ALL
+
+    assert {*COMMANDS, "notebooks", "testset"} == set(ALL)
+
+
+@pytest.mark.parametrize("metric", ["rouge_l", "bleu", "ndcg@10"])
+def test_metrics_of_ours_need_no_option(
+    metric: str, folder: Path, given: Planted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(folder / "sweep"), "--metric", metric]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_results_without_ranking_metrics_are_read(folder: Path, given: Planted, tmp_path: Path) -> None:
+    for cell in load(folder / "sweep").cells:
+        assert cell.ranking_metrics is not None
+        assert "ndcg@10" in cell.ranking_metrics
+        assert [sees_prompts(cell, metric) for metric in ("ndcg@10", "rouge_l", "doubled")] == [False, True, True]
+    for cell in load(folder / "poisoned").cells:
+        assert cell.ranking_metrics is None
+        assert sees_prompts(cell, "ndcg@10"), "nothing is known of it"
+
+
+def test_a_metric_of_theirs_is_refused_with_the_command(folder: Path, given: Planted) -> None:
+    command = [sys.executable, "-m", "analysis", "compare", str(folder / "sweep"), "--metric", "doubled"]
+    done = subprocess.run(command, cwd=given.folder, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    wanted = f"python -m analysis compare {folder / 'sweep'} --metric doubled --plugins given_package, or set "
+    assert f"{wanted}RAG_GRID_PLUGINS=given_package" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("by", ["option", "environment", "python"])
+def test_a_metric_of_theirs_is_read_once_its_package_is_named(by: str, folder: Path, tmp_path: Path) -> None:
+    planted = Planted(tmp_path / "planted", NAME)
+    planted.plant()
+    sweep = str(folder / "sweep")
+    command = ["-m", "analysis", "compare", sweep, "--metric", "doubled"]
+    if by == "option":
+        command += ["--plugins", NAME]
+    if by == "python":
+        text = "import analysis; print(analysis.load({!r}, plugins=[{!r}]).compare('doubled'))"
+        command = ["-c", text.format(sweep, NAME)]
+    variables = {**environment(), **({"RAG_GRID_PLUGINS": NAME} if by == "environment" else {})}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=planted.folder, env=variables, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert planted.mark.exists(), "the reader named it"
+
+
+@pytest.mark.parametrize("which", ["sweep", "poisoned"])
+def test_programs_import_nothing(which: str, folder: Path, given: Planted) -> None:
+    sweep = analysis.load(folder / which)
+    assert len(sweep.cells) == 2
+    with pytest.raises(DataError, match=r"results import no code that they name themselves.*given_package"):
+        combiner(load(folder / which).cells[0], "doubled")
+
+
+@pytest.mark.parametrize("plugins", ["given_package", ["not a name"], ["a;b"]])
+def test_plugins_are_a_list_of_names(plugins: Any, folder: Path, given: Planted) -> None:
+    with pytest.raises(ConfigError, match=r"got '.*', wanted"):
+        analysis.load(folder / "sweep", plugins=plugins)
+
+
+def test_an_export_imports_nothing(folder: Path, given: Planted, tmp_path: Path) -> None:
+    store = folder / "planted" / "results" / "store"
+    arguments = [str(folder / "poisoned"), "best:rouge_l", "--out", str(tmp_path / "out"), "--store", str(store)]
+    assert runner.export.__main__.main(arguments) == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_export_says_how_to_trust(folder: Path, given: Planted, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [str(folder / "poisoned"), "best:rouge_l", "--out", "nowhere"]
+    assert runner.export.__main__.main(arguments) == 2
+    said = capsys.readouterr().err
+    assert "names given_package.run; results import no code that they name themselves" in said
+    assert "RAG_GRID_PLUGINS=given_package" in said
+
+
+def test_rankings_are_exported_without_imports(folder: Path, given: Planted, tmp_path: Path) -> None:
+    arguments = [str(folder / "poisoned"), "--cell", "top_k=2", "--format", "trec", "--output", str(tmp_path / "run")]
+    assert runner.export_rankings.__main__.main(arguments) == 0
+
+
+def test_a_judge_of_theirs_is_not_built(folder: Path, given: Planted, tmp_path: Path) -> None:
+    grader: Any = SimpleNamespace(name="rouge_l", reads_answers=True, grades=(0, 1))
+    shutil.copytree(folder / "poisoned", tmp_path / "judged")
+    for path in (tmp_path / "judged").glob("*/cell.json"):
+        cell = json.loads(path.read_text(encoding="utf-8"))
+        cell["config"]["judge"] = {"llm": {"_target_": f"{NAME}.run"}, "scores": {}}
+        path.write_text(json.dumps(cell), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"cell .* judge\.llm\._target_ names given_package\.run"):
+        held_against_labels(tmp_path / "judged", {"rouge_l": grader}, [])
+
+
+def test_tracking_imports_nothing(folder: Path, given: Planted, tmp_path: Path) -> None:
+    code = runner.track.__main__.main([str(folder / "poisoned"), "--uri", f"sqlite:///{tmp_path / 'mlflow.db'}"])
+    assert code == 0
+
+
+def test_packages_of_the_environment_are_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trusted, "_named", {"mine": None})
+    monkeypatch.setenv("RAG_GRID_PLUGINS", "one, two,,mine")
+    assert trusted.trusted() == ("mine", "one", "two")
+    assert trusted.trusted_among(["mine.part", "minestrone", "two"]) == ("mine.part", "two")

@@ -1,0 +1,65 @@
+"""A command that is given in somebody's folder imports no module that lies there."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.runner.sweeping import REPOSITORY
+
+MODULES = ("json", "pandas", "pathlib", "typing", "dataclasses", "argparse", "numpy", "rich", "yaml", "hydra", "mlflow")
+COMMANDS = sorted(
+    ".".join(path.parent.relative_to(REPOSITORY).parts)
+    for package in ("runner", "analysis")
+    for path in (REPOSITORY / package).rglob("__main__.py")
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("given")
+    mark = f"open({str(folder / 'it-ran')!r}, 'w').close()\n"
+    for name in MODULES:
+        (folder / f"{name}.py").write_text(mark)
+    for name in ("hydra_plugins", "hydra_plugins/mine"):
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").write_text(mark)
+    (folder / "hydra_plugins" / "other.py").write_text(mark)
+    return folder
+
+
+@pytest.mark.parametrize("module", COMMANDS)
+def test_no_module_there_is_imported(module: str, folder: Path) -> None:
+    arguments = (
+        ["--cfg", "job"] if module == "runner" else ["report", "nowhere"] if module == "analysis" else ["--help"]
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == (2 if module == "analysis" else 0), done.stderr
+    assert not (folder / "it-ran").exists()
+
+
+def test_all_commands_are_tried() -> None:
+    assert {"runner", "runner.export", "runner.store", "runner.generate", "analysis"} <= set(COMMANDS)
+
+
+def test_packages_of_ones_own_are_still_found_there(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("print('imported')\n")
+    text = "import runner, mine"
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "imported\n")

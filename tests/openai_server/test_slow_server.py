@@ -1,0 +1,150 @@
+"""A server that is too slow for as many requests as it gets: fewer are sent, and the log says why nothing comes."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
+from typing import Any
+
+import pytest
+
+from components.llms.openai_chat import OpenAIChat
+from components.openai_server.gate import passing
+from components.openai_server.retry_report import RetryReport
+from components.openai_server.window import Window
+from components.records import Answer, AnswerState, ErrorClass, Message, Request
+from runner.engine.spending import SharedGate
+from tests.contracts.llm_contract import request
+from tests.llms.chat_server import ChatServer, Reply, chat_server
+
+SERVES = 2
+TIMEOUT_S = 0.6
+
+
+@contextmanager
+def slow_server() -> Iterator[ChatServer]:
+    """Answers in 0.1 s while it has `SERVES` requests at most; with more it answers none of them within `TIMEOUT_S`."""
+    at_once, lock = 0, threading.Lock()
+
+    def script(asked: dict[str, Any], attempt: int) -> Reply:
+        nonlocal at_once
+        with lock:
+            at_once += 1
+        try:
+            ready_at, begun = time.monotonic() + 0.1, time.monotonic()
+            while time.monotonic() < ready_at:
+                time.sleep(0.01)
+                if at_once > SERVES:
+                    ready_at = time.monotonic() + 0.1
+                if time.monotonic() - begun > 1.0 * TIMEOUT_S:  # the client has gone
+                    break
+            return Reply("so")
+        finally:
+            with lock:
+                at_once -= 1
+
+    with chat_server(script) as server:
+        yield server
+
+
+def ask(server: ChatServer, n: int, **fields: Any) -> list[Answer]:
+    settings = {"concurrency": 8, "timeout_s": TIMEOUT_S, "max_retries": 5, "backoff_s": 0.05, **fields}
+    llm = OpenAIChat("m", base_url=server.url, api_key_env="", **settings)
+    sample = request("q").sample
+    return list(llm.generate([Request(str(i), (Message("user", str(i)),), sample, ()) for i in range(n)]))
+
+
+def test_fewer_requests_at_once_get_all_answers_and_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds, states = [], []
+    for is_limited in (True, False):
+        if not is_limited:
+            monkeypatch.setattr(Window, "timed_out", lambda *_: None)
+        started = time.monotonic()
+        with slow_server() as server:
+            states.append([answer.state for answer in ask(server, 24)])
+        seconds.append(time.monotonic() - started)
+    assert states[0] == [AnswerState.OK] * 24
+    assert states[1].count(AnswerState.OK) < 24
+    assert seconds[0] < seconds[1]
+
+
+def test_a_whole_process_learns_it_once(tmp_path: Any) -> None:
+    """Calls of one endpoint share what was found out, as they share that a server is down."""
+    with slow_server() as server, passing(SharedGate(tmp_path)):
+        ask(server, 8)
+        n_before = len(server.requests)
+        assert {answer.state for answer in ask(server, 8)} == {AnswerState.OK}
+        assert len(server.requests) - n_before < 8 + 6, "not all eight time out again"
+
+
+def test_time_outs_are_reported_at_once_with_the_settings_that_help(caplog: pytest.LogCaptureFixture) -> None:
+    with slow_server() as server:
+        ask(server, 8)
+    (first, *others) = [record.getMessage() for record in caplog.records]
+    assert first.startswith("m at 127.0.0.1:")
+    assert "no reply within timeout_s (attempt 1 of 6, llm.timeout_s=0.6); asking again" in first
+    assert "It gets 4 at once instead of llm.concurrency=8" in first
+    assert "raise llm.timeout_s or lower llm.concurrency" in first
+    assert not others, "once a minute"
+
+
+class TestReport:
+    def test_the_first_at_once_then_once_a_minute_with_counts(self, caplog: pytest.LogCaptureFixture) -> None:
+        now = 1000.0
+        report = RetryReport(lambda: now)
+        for seconds in range(130):
+            now = 1000.0 + seconds
+            kind = ErrorClass.RATE_LIMIT if seconds % 3 else ErrorClass.TIMEOUT
+            report.asked_again("m at host", "why", kind, "judge.llm", "")
+            report.answered()
+        lines = [record.getMessage() for record in caplog.records]
+        assert len(lines) == 3
+        assert lines[0].startswith("m at host: why; asking again. If the server is slow, raise judge.llm.timeout_s")
+        assert lines[1].startswith(
+            "m at host: 60 requests were asked again in the last 60 s (40 rate_limit, 20 timeout), 60 answered"
+        )
+        assert "judge.llm.max_requests_per_minute" in lines[1]
+        assert all(record.levelno == logging.WARNING for record in caplog.records)
+
+
+class TestWindow:
+    def test_limits_nothing_until_a_request_times_out(self) -> None:
+        window = Window()
+        for _ in range(100):
+            assert window.has_room(8)
+            window.enter()
+        assert window.limit(8) == 8
+
+    def test_is_cut_once_for_all_that_were_sent_together(self) -> None:
+        window, sent_at = Window(), time.monotonic()
+        for _ in range(8):
+            window.timed_out(8, sent_at)
+        assert window.limit(8) == 4
+        window.timed_out(8, time.monotonic())
+        assert window.limit(8) == 2
+
+    def test_never_closes(self) -> None:
+        window = Window()
+        for _ in range(20):
+            window.timed_out(8, time.monotonic())
+        assert window.limit(8) == 1
+        assert window.has_room(8)
+        window.enter()
+        assert not window.has_room(8)
+        window.leave()
+        assert window.has_room(8)
+
+    def test_opens_by_one_with_each_round_and_slowly_where_it_was_too_many(self) -> None:
+        window = Window()
+        window.timed_out(16, time.monotonic())
+        rounds = []
+        while window.limit(16) < 16 and len(rounds) < 200:
+            n = window.limit(16)
+            rounds.append(n)
+            for _ in range(n):
+                window.answered(16)
+        assert rounds[:4] == [8, 8, 9, 10] or rounds[:4] == [8, 9, 10, 11]
+        assert 10 < len(rounds) - rounds.index(14) < 40, "near 16 each further one takes ten rounds"
+        assert window._limit == inf

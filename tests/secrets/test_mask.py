@@ -1,0 +1,161 @@
+"""The mask hides every secret in every encoding, and changes nothing else."""
+
+import base64
+import html
+import json
+import random
+import string
+import time
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from components.secrets.known import mark_variable
+from components.secrets.mask import current_mask, masked, masked_values, shortened, without_secrets
+from components.secrets.names import may_be_secret
+
+_LETTERS = string.ascii_letters + string.digits + "-_.~+/=:@#?%&'\"\\!$é好 ^<>()[]{},;"
+_N = 300
+
+ENCODINGS = {
+    "plain": lambda secret: secret,
+    "percent": lambda secret: quote(secret, safe=""),
+    "percent in small letters": lambda secret: quote(secret, safe="").lower() if secret.islower() else secret,
+    "plus": quote_plus,
+    "JSON": json.dumps,
+    "JSON in JSON": lambda secret: json.dumps({"a": json.dumps({"b": secret})}),
+    "JSON with all letters": lambda secret: json.dumps(secret, ensure_ascii=False),
+    "repr": lambda secret: repr({"key": secret}),
+    "repr of bytes": lambda secret: repr(secret.encode()),
+    "HTML": html.escape,
+    "hexadecimal": lambda secret: secret.encode().hex(),
+    "base64": lambda secret: base64.b64encode(secret.encode()).decode(),
+    "a pair in base64": lambda secret: base64.b64encode(f"user:{secret}".encode()).decode(),
+    "a longer text in base64": lambda secret: base64.b64encode(f"xy {secret} and more".encode()).decode(),
+    "base64 for addresses": lambda secret: base64.urlsafe_b64encode(f"u:{secret}".encode()).decode(),
+}
+
+
+def random_secret(chance: random.Random) -> str:
+    while not may_be_secret(secret := "".join(chance.choices(_LETTERS, k=chance.randint(12, 48))).strip()):
+        pass
+    return secret
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_secret_of_the_environment_is_hidden_however_it_is_encoded(
+    encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(encoding)
+    for _ in range(_N):
+        secret = random_secret(chance)
+        if "://" in secret:
+            continue
+        monkeypatch.setenv("MY_API_KEY", secret)
+        text = f"before {ENCODINGS[encoding](secret)} behind"
+        for safe in (masked(text), without_secrets(text)):
+            assert "***" in safe, (secret, safe)
+            assert secret not in safe
+            assert ENCODINGS[encoding](secret) not in safe
+            assert safe.startswith("before ")
+            assert safe.endswith("behind")
+
+
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "AWS_ENDPOINT_URL", "MLFLOW_TRACKING_URI", "ANY_NAME"])
+def test_the_password_in_an_address_of_the_environment_is_hidden(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(name)
+    for _ in range(_N):
+        password = random_secret(chance).replace(" ", "x")
+        for written in (quote(password, safe=""), password):
+            address = f"http://me:{written}@proxy:3128"
+            monkeypatch.setenv(name, address)
+            pair = base64.b64encode(f"me:{password}".encode()).decode()
+            safe = masked(f"407 for {address} and {password} and Basic {pair} and {quote(password, safe='')}")
+            assert password not in safe
+            assert pair not in safe
+            assert quote(password, safe="") not in safe
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("at http://u:p@host/x", "at http://***@host/x"),
+        ("at http://token@host/x", "at http://***@host/x"),
+        ("at http://u:pa/ss@host:80/", "at http://***@host:80/"),
+        ("http://h/x?api_key=abc&n=1#token=q", "http://h/x?api_key=***&n=1#token=***"),
+        ("{'Authorization': 'Bearer abc123def456'}", "{'Authorization': 'Bearer ***'}"),
+        ("Authorization: Basic bWU6cHc=", "Authorization: Basic ***"),
+        ("got sk-1234567890abcdefghij", "got ***"),
+        ('llm.extra_body={"api_key":"abcd1234efgh"}', 'llm.extra_body={"api_key":"***"}'),
+        ("llm.api_key_env=Abcdefgh1!", "llm.api_key_env=***"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIabc\n-----END RSA PRIVATE KEY-----\nx", "***\nx"),
+    ],
+)
+def test_what_looks_like_a_secret_is_hidden_in_messages_and_left_in_answers(text: str, safe: str) -> None:
+    assert masked(text) == safe
+    assert masked(safe) == safe
+    assert without_secrets(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://localhost:8000/v1 refuses: me@example.org",
+        "see https://medium.com/@user/post and https://host:8443/a?b=c#d",
+        "max_new_tokens=1024 batch_tokens=16384 tokens_per_minute=2000000",
+        "llm.api_key_env=OPENAI_API_KEY api_key: is empty; Basic understanding of tokens: none",
+        "export HF_TOKEN=$MY_TOKEN_1234567890",
+        '{"key": "id", "token": "word"}',
+        "the keyboard, a monkey and the key: 12345678",
+    ],
+)
+def test_messages_without_a_secret_stay_as_they_are(text: str) -> None:
+    assert masked(text) == text
+
+
+def test_answers_without_a_secret_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever words, addresses or keys an answer holds, it is changed only by a secret of the environment."""
+    for name, value in {
+        "OPENAI_API_KEY": "EMPTY", "VLLM_API_KEY": "token-abc123", "A_KEY": "not-needed", "B_KEY": "12345678",
+        "C_TOKEN": "password", "D_SECRET": "true", "MY_PASSWORD": "aaaaaaaaaaaa", "SSH_KEY_DIR": "/home/me/Keys1",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    mask = current_mask()
+    chance = random.Random(5)
+    words = ["EMPTY", "token-abc123", "not-needed", "12345678", "password", "true", "aaaaaaaaaaaa", "/home/me/Keys1",
+             "https://u:p@h/?key=x", "Bearer abc12345678", "api_key='hunter2hunter2'", "答案", "is"]  # fmt: skip
+    for _ in range(2000):
+        text = " ".join(chance.choices(words, k=20))
+        assert mask.known(text) == text
+
+
+def test_a_variable_without_a_telling_name_is_secret_once_it_is_named_as_that_of_a_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MY_MODEL_ACCESS", "Quite-Secret-77")
+    assert masked("got Quite-Secret-77") == "got Quite-Secret-77"
+    mark_variable("MY_MODEL_ACCESS")
+    assert masked("got Quite-Secret-77") == "got ***"
+
+
+def test_a_text_is_masked_before_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "Abcdefgh12345678")
+    assert shortened("12345 Abcdefgh12345678", 15) == "12345 ***"
+
+
+def test_json_is_masked_at_every_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", 'Abc"defgh12345678')
+    value = {"a": [{"b": 'x Abc"defgh12345678'}, 3, None], 'Abc"defgh12345678': True}
+    assert masked_values(value) == {"a": [{"b": "x ***"}, 3, None], "***": True}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 10**6 + "=", "http://" * 10**5, "http://u:p/" * 50_000, "eyJ-" * 16_000, "=sk-" * 10**5, '"' * 10**6],
+    ids=["one word", "schemes", "addresses", "tokens", "keys", "quotes"],
+)
+def test_the_time_grows_with_the_length_alone(text: str) -> None:
+    masked("warm")
+    began = time.process_time()
+    masked(text)
+    assert time.process_time() - began < 20

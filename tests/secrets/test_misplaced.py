@@ -1,0 +1,146 @@
+"""Secrets in a configuration are found, and not repeated."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.openai_server.access import mistakes_of_key, mistakes_of_proxy, mistakes_of_url
+from components.secrets.given import misplaced_in_override, misplaced_secrets, named_variables
+from components.secrets.names import field_names_secret, is_variable_name, names_secret
+from tests.secrets.test_mask import random_secret
+
+NEVER = "x7Qm2f9LkT4vWz8RbN3c"
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("config", "place"),
+    [
+        ({"llm": {"extra_body": f'{{"api_key": "{NEVER}"}}'}}, "llm.extra_body.api_key"),
+        ({"llm": {"extra_body": f'{{"a": [{{"Authorization": "{NEVER}"}}]}}'}}, "llm.extra_body.a.0.Authorization"),
+        ({"llm": {"extra_headers": {"x-api-key": NEVER}}}, "llm.extra_headers.x-api-key"),
+        ({"llm": {"arguments": {"openaiApiKey": NEVER}}}, "llm.arguments.openaiApiKey"),
+        ({"llm": {"options": {"Cookie": NEVER}}}, "llm.options.Cookie"),
+        ({"llm": {"api_key_env": NEVER}}, "llm.api_key_env"),
+        ({"dataset": {"documents": f"https://me:{NEVER}@host/x"}}, "dataset.documents"),
+        ({"dataset": {"path": f"https://host/x?sig={NEVER}"}}, "dataset.path"),
+        ({"run": {"store_dir": f"s3://me:{NEVER}@bucket"}}, "run.store_dir"),
+        ({"llm": {"runtime_arguments": f"--tp 2 --api-key {NEVER}"}}, "llm.runtime_arguments"),
+        ({"a": {"b": f"hf_{NEVER}"}}, "a.b"),
+        ({"a": {f"hf_{NEVER}": 1}}, "a"),
+    ],
+)
+def test_are_named_by_their_place(config: Any, place: str) -> None:
+    (mistake,) = misplaced_secrets(config)
+    assert mistake.startswith(f"{place}: ")
+    assert NEVER not in mistake
+
+
+def test_the_value_of_a_secret_variable_is_refused_in_every_field(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(1)
+    for _ in range(200):
+        secret = random_secret(chance)
+        if "://" in secret:
+            continue
+        monkeypatch.setenv("MY_API_KEY", secret)
+        (mistake,) = misplaced_secrets({"experiment": {"name": f"run {secret}"}})
+        assert mistake.startswith("experiment.name: holds the secret of the environment variable MY_API_KEY; ")
+        assert secret not in mistake
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        f"+llm.api_key={NEVER}",
+        f"llm.api_key_env={NEVER}",
+        f'llm.extra_body={{"api_key": "{NEVER}"}}',
+        f'llm.extra_body=\'{{"api_key":"{NEVER}"}}',
+        f"+hydra.job.env_set.OPENAI_API_KEY={NEVER}",
+        f"tracking.uri=https://me:{NEVER}@host",
+        f"~sk-{NEVER}",
+    ],
+)
+def test_overrides_are_refused_without_their_secret(override: str) -> None:
+    mistake = misplaced_in_override(override)
+    assert mistake
+    assert NEVER not in mistake
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "llm.api_key_env=OPENAI_API_KEY", "llm.api_key_env=''", "llm.api_key_env=", "context.max_tokens=8192",
+        "llm.extra_body='{\"reasoning_effort\":\"low\"}'", "judge.llm.max_tokens_per_minute=200000", "top_k=2,8", "-m",
+        "retriever.token_index={_target_: components.sparse_indexes.token_weights.TokenWeights}", "dataset.key=id",
+        "executor.setup=['export HF_TOKEN=$(cat ~/.hf)']", "llm.base_url=http://localhost:8000/v1",
+    ],
+)  # fmt: skip
+def test_usual_overrides_hold_none(override: str) -> None:
+    assert misplaced_in_override(override) == ""
+
+
+def test_no_choice_and_no_preset_of_ours_holds_one() -> None:
+    files = [
+        file for folder in ("conf", "sweeps", "runner/generate/conf") for file in (REPOSITORY / folder).rglob("*.yaml")
+    ]
+    assert len(files) > 200
+    found = [(file, *misplaced_secrets(yaml.safe_load(file.read_text(encoding="utf-8")))) for file in files]
+    assert [each for each in found if each[1:]] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_secret"),
+    [
+        ("OPENAI_API_KEY", True), ("apiKey", True), ("x-api-key", True), ("Authorization", True), ("PGPASSWORD", True),
+        ("AWS_SECRET_ACCESS_KEY", True), ("client_secret", True), ("HF_TOKEN", True), ("X-Amz-Signature", True),
+        ("api_key_env", False), ("TOKEN_FILE", False), ("TOKENIZERS_PARALLELISM", False), ("keyboard", False),
+        ("author", False), ("PWD", False), ("SSH_AUTH_SOCK", False),
+    ],
+)  # fmt: skip
+def test_names(name: str, is_secret: bool) -> None:
+    assert names_secret(name) is is_secret
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "token_index", "max_tokens_per_minute", "key", "pass"])
+def test_fields_that_speak_of_other_things(name: str) -> None:
+    assert not field_names_secret(name, "a-plain-word")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_name"),
+    [("OPENAI_API_KEY", True), ("KEY_2", True), ("sk-abc", False), (NEVER, False), ("hf_" + NEVER, False),
+     ("AKIAABCDEFGHIJKLMNOP", False), ("A1B2C3D4E5F6", False), ("", False)],
+)  # fmt: skip
+def test_names_of_variables(text: str, is_name: bool) -> None:
+    assert is_variable_name(text) is is_name
+
+
+def test_variables_that_fields_name_are_found_at_any_depth() -> None:
+    config = {"llm": {"api_key_env": "A_KEY"}, "judge": [{"token_env": "B"}, {"x": {"other_env": ""}}], "n": 1}
+    assert sorted(named_variables(config)) == ["A_KEY", "B"]
+
+
+def test_a_key_in_the_place_of_a_name_is_not_repeated() -> None:
+    chance = random.Random(2)
+    for _ in range(200):
+        secret = random_secret(chance)
+        (mistake,) = mistakes_of_key(secret)
+        assert secret not in mistake
+
+
+@pytest.mark.parametrize("proxy", ["me:{}@host:3128", "http://me:{}/x@host:3128", "socks5://me:{}@host", "http://:x{}"])
+def test_an_unusable_proxy_is_refused_and_not_repeated(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", proxy.format(NEVER))
+    monkeypatch.setenv("no_proxy", "")
+    (mistake,) = mistakes_of_proxy("http://model.invalid/v1")
+    assert NEVER not in mistake
+    monkeypatch.setenv("http_proxy", f"http://me:{NEVER}@host:3128")
+    assert mistakes_of_proxy("http://model.invalid/v1") == []
+
+
+def test_an_unusable_address_is_repeated_without_its_secret() -> None:
+    (mistake,) = mistakes_of_url(f"ftp://hf_{NEVER}/v1")
+    assert NEVER not in mistake

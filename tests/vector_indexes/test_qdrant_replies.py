@@ -1,0 +1,55 @@
+"""Replies of a Qdrant server that its client must not read."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from components.errors import ComponentError
+from components.vector_indexes import qdrant_replies
+from tests.extras import skip_without
+
+skip_without("qdrant_client", extra="qdrant")
+
+import httpx  # noqa: E402
+
+
+class Parts(httpx.SyncByteStream):
+    def __init__(self, part: bytes) -> None:
+        self.part = part
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            yield self.part
+
+
+def replied(make: Callable[[], httpx.Response]) -> httpx.Response:
+    transport = httpx.MockTransport(lambda _: make())
+    with httpx.Client(transport=transport, event_hooks={"response": [qdrant_replies.guard]}) as client:
+        return client.get("http://host:6333/collections")
+
+
+def test_usual_replies_are_read() -> None:
+    assert replied(lambda: httpx.Response(200, json={"a": 1})).json() == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        ("http://stranger:6333/collections", "redirects to http://stranger:6333, another server"),
+        ("/other", "give that address as vector_index.base_url"),
+    ],
+)
+def test_a_redirect_is_refused(location: str, said: str) -> None:
+    with pytest.raises(ComponentError, match=said):
+        replied(lambda: httpx.Response(307, headers={"location": location}))
+
+
+def test_a_reply_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qdrant_replies, "MOST_BYTES", 1 << 20)
+    with pytest.raises(ComponentError, match="more than 1 MiB"):
+        replied(lambda: httpx.Response(200, stream=Parts(b"x" * 65_536)))
+
+
+def test_a_compressed_reply_is_refused() -> None:
+    with pytest.raises(ComponentError, match="compressed"):
+        replied(lambda: httpx.Response(200, headers={"content-encoding": "gzip"}, stream=Parts(b"x")))
