@@ -36,6 +36,7 @@ NAMES = (
     "decisions",
     "asking",
     "chaos",
+    "cache_soundness",
     "ray_nodes",
     "store",
     "secrets",

@@ -71,7 +71,7 @@ def pools_of(cells: Iterable[Cell]) -> dict[str, list[object]]:
 
 
 def fields_in(cells: Mapping[str, Cell]) -> dict[str, list[tuple[str, Path]]]:
-    """Every field, as classes name it, with the cells that have it, and where; a place that is its own group's first."""
+    """Every field, as classes name it, with the cells that have it, and where; those of its own group come first."""
     found: dict[str, list[tuple[str, Path]]] = {}
     for option, cell in cells.items():
         seen = set()
@@ -133,28 +133,33 @@ def _item_type(annotation: Any) -> Any:
 
 def _others(annotation: Any, value: object, pools: Pools) -> Iterator[object]:
     if get_origin(annotation) in (typing.Union, types.UnionType) and type(None) in get_args(annotation):
-        if value is None:
-            for kind in get_args(annotation):
-                yield from _of_nothing(kind)
-        else:
-            yield None
-    if isinstance(value, bool):
-        yield not value
-    elif isinstance(value, Enum):
-        yield from type(value)
-    elif isinstance(value, int):
-        yield from (value + 1, value - 1, value * 2, value // 2, 0, 1)
-    elif isinstance(value, float):
-        yield from (value / 2, value + 0.1, value * 2, 0.0, 1.0)
-    elif isinstance(value, str):
-        yield from (f"{value} more", value[: len(value) // 2], "")
-    elif isinstance(value, tuple):
-        yield from (value[:-1], value[::-1], (*value, *value[:1]))
-    elif isinstance(value, Mapping):
-        yield dict(list(value.items())[::-1])
-        yield dict(list(value.items())[:-1])
-    else:
-        yield from pools.get(str(annotation), ())
+        yield from (
+            [None] if value is not None else [each for kind in get_args(annotation) for each in _of_nothing(kind)]
+        )
+    yield from _like(value) if isinstance(value, _LIKE) else pools.get(str(annotation), ())
+
+
+_LIKE = (bool, Enum, int, float, str, tuple, Mapping)
+
+
+def _like(value: object) -> Iterator[object]:
+    """Other values of its type; a bool is an int too, and an Enum may be a str."""
+    match value:
+        case bool():
+            yield not value
+        case Enum():
+            yield from type(value)
+        case int():
+            yield from (value + 1, value - 1, value * 2, value // 2, 0, 1)
+        case float():
+            yield from (value / 2, value + 0.1, value * 2, 0.0, 1.0)
+        case str():
+            yield from (f"{value} more", value[: len(value) // 2], "")
+        case tuple():
+            yield from (value[:-1], value[::-1], (*value, *value[:1]))
+        case Mapping():
+            yield dict(list(value.items())[::-1])
+            yield dict(list(value.items())[:-1])
 
 
 def _of_nothing(kind: Any) -> Iterator[object]:

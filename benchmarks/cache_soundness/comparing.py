@@ -3,7 +3,7 @@
 import json
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -23,13 +23,20 @@ from runner.pipeline.planned import CellRequest, Job, plan_sweep
 
 _TIMES = frozenset({"latency_s", "seconds"})
 
-Results = Mapping[str, str]
-"""A digest of all that each stage keeps, by the number and kind of the stage; or the one error that a cell ended in."""
+_BY_BLOCK = frozenset(
+    {"partition", "segments", "block_chunks", "chunks_of_block", "block_terms", "vectors", "sparse_index", "source"}
+)
+"""Stages of a block of documents. A corpus that grew is parted along the blocks that are kept, so that these differ by
+design; what is joined of them must not.
+"""
+
+Results = Mapping[str, Sequence[str]]
+"""Digests of all that the stages of each kind keep; or the one error that a cell ended in."""
 
 
 @dataclass
 class Tally:
-    """How many configurations of one dimension were run twice, how many of them were refused alike, and what differed."""
+    """How many configurations of a dimension were run twice, how many of them were refused alike, and what differed."""
 
     n_tried: int = 0
     n_refused: int = 0
@@ -79,10 +86,14 @@ def results_of(cell: Cell, store_dir: Path) -> Results:
         order = make_plan([(planned.graph.result, 1)], store).order
         failed = [run.error.strip() for run in run_stages(order, store, Local()) if run.failed]
         if failed:
-            return {"error": _last_line(failed[0], store_dir)}
-        return {f"{number} {stage.kind}": _digest(stage, store) for number, stage in enumerate(stages)}
+            return {"error": [_last_line(failed[0], store_dir)]}
+        found: dict[str, list[str]] = {}
+        for stage in stages:
+            if stage.kind not in _BY_BLOCK:
+                found.setdefault(stage.kind, []).append(_digest(stage, store))
+        return found
     except (RagGridError, ValueError, TypeError, ArithmeticError, LookupError) as error:
-        return {"error": f"{type(error).__name__}: {_last_line(str(error), store_dir)}"}
+        return {"error": [f"{type(error).__name__}: {_last_line(str(error), store_dir)}"]}
 
 
 def _last_line(text: str, store_dir: Path) -> str:

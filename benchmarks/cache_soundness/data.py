@@ -3,7 +3,7 @@
 import csv
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,10 @@ def _added(documents: Records, _: Records) -> None:
     documents.insert(2, {**documents[0], "id": "west/new", "title": "New", "text": "A new bridge opened in 1999."})
 
 
+def _removed(records: Records) -> None:
+    del records[2]
+
+
 EDITS: dict[str, Callable[[Records, Records], None]] = {
     "as it was": lambda documents, questions: None,
     "a document's text": _set(0, "text", "The bridge was opened in 1933. It crosses the river in the east."),
@@ -38,7 +42,7 @@ EDITS: dict[str, Callable[[Records, Records], None]] = {
     "the order of metadata": _set(4, "metadata", {"year": 1904, "place": "west"}),
     "a document's id": lambda documents, _: documents[2].update(id="east/another"),
     "a document is added": _added,
-    "a document is removed": lambda documents, _: documents.pop(2) and None,
+    "a document is removed": lambda documents, _: _removed(documents),
     "documents in another order": lambda documents, _: documents.reverse(),
     "a question": _set(0, "question", "In which year was the bridge opened?"),
     "a reference": _set(1, "references", ["By hand, in 1870"]),
@@ -54,17 +58,17 @@ EDITS: dict[str, Callable[[Records, Records], None]] = {
     "conditions": _set(0, "conditions", {"year": {"at_least": 1905}}),
     "whether it can be answered": _set(0, "answerable", False),
     "a question is added": lambda _, questions: questions.append({**questions[0], "id": "q9"}),
-    "a question is removed": lambda _, questions: questions.pop() and None,
+    "a question is removed": lambda _, questions: _removed(questions),
     "questions in another order": lambda _, questions: questions.reverse(),
 }
 
 
-def edited(folder: Path, twin: Twin, n: int) -> Tally:
-    """Every edit of both files, at the same place; then the same bytes at another."""
+def edited(folder: Path, twin: Twin, names: Iterable[str]) -> Tally:
+    """These edits of both files, at the same place; then the same records at another."""
     tally = Tally()
-    for name, edit in list(EDITS.items())[:n]:
+    for name in names:
         documents, questions = tiny.documents(), tiny.questions()
-        edit(documents, questions)
+        EDITS[name](documents, questions)
         tiny.write(folder / "edited", documents, questions)
         twin.compare(f"data: {name}", base_cell(folder / "edited", *_OPTIONS), tally)
     for newline in ("\n", "\r\n"):

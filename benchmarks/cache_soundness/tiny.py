@@ -10,7 +10,7 @@ Record = Mapping[str, Any]
 _TEXTS = {
     "east/bridge": "# The bridge\n\nThe bridge was opened in 1932. It crosses the river in the east.\n\n"
     "## Trains\n\nTrains still use it every day, and ships pass below it.",
-    "east/harbour": "# The harbour\n\nThe harbour is deep. Ships from the north land there. It was dug by hand in 1870.",
+    "east/harbour": "# The harbour\n\nThe harbour is deep. Ships land there. It was dug by hand in 1870.",
     "east/copy": "# The bridge\n\nThe bridge was opened in 1932. It crosses the river in the east.",
     "west/mill": "The mill ground corn until 1901. Its wheel is kept in a museum near the river.",
     "west/tower": "The tower was built of red bricks. From its top one sees the bridge and the harbour.",

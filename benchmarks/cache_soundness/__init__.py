@@ -1,0 +1,52 @@
+"""No store gives another result than a fresh one: every configuration runs with a store that has seen all others, and
+with one that has seen nothing.
+
+Components that load models or ask servers are left out. What is varied: every field of every other component, alone
+and together; the data, its files, the environment, and a user's package while it is used.
+"""
+
+from benchmarks.cache_soundness import data, environments, plugins, tiny
+from benchmarks.cache_soundness.bases import bases
+from benchmarks.cache_soundness.comparing import Tally, Twin
+from benchmarks.cache_soundness.fields import Space, Variant, compared
+from benchmarks.cache_soundness.plugin_code import PLACES
+from benchmarks.measure import Bound, Measure
+from benchmarks.settings import Settings
+
+_SEED = 0
+_N_VALUES = {True: 2, False: 1}
+_N_DRAWN = {True: 300, False: 20}
+_N_SHOWN = 5
+
+
+def measure(settings: Settings) -> list[Measure]:
+    """Differences by dimension: none may be found."""
+    folder, is_full = settings.scratch, settings.scale.n_rounds > 1
+    tiny.write(folder / "data", tiny.documents(), tiny.questions())
+    cells, without = bases(folder / "data")
+    space, twin, n_drawn = Space.of(cells), Twin(folder / "stores"), _N_DRAWN[is_full]
+    options = compared((Variant(name, cell) for name, cell in cells.items()), twin)
+    singles = compared(space.singles(_N_VALUES[is_full]), twin)
+    kinds = list(plugins.KINDS) if is_full else list(plugins.KINDS)[:1]
+    n_environments = len(environments.ENVIRONMENTS) if is_full else 2
+    return [
+        _measure("options", options, f"{len(cells)} options of groups; {len(without)} need models, servers or data"),
+        _measure("single fields", singles, f"{len(space.fields)} fields, {len(space.unvaried())} with one value"),
+        _measure("pairs of fields", compared(space.drawn(2, n_drawn, _SEED), twin), f"drawn, seed {_SEED}"),
+        _measure("triples of fields", compared(space.drawn(3, n_drawn, _SEED), twin), f"drawn, seed {_SEED}"),
+        _measure("data", data.edited(folder / "edits", twin, data.EDITS), "edits at one place, and moved"),
+        _measure("file formats", data.formats(folder / "formats", twin), "txt, md, html, json, csv, sqlite"),
+        _measure("environments", environments.compared(folder / "environments", n_environments), "a process for each"),
+        _measure(
+            "users' packages",
+            plugins.compared(folder / "plugins", list(PLACES), plugins.MOMENTS, kinds),
+            f"{len(PLACES)} places, {len(plugins.MOMENTS)} moments, then run again and undone",
+        ),
+    ]
+
+
+def _measure(what: str, tally: Tally, of: str) -> Measure:
+    """How many differ; all that differ are in the detail's end, up to a few."""
+    shown = "".join(f"; {difference}" for difference in tally.differences[:_N_SHOWN])
+    detail = f"{tally.n_tried:,} tried, {tally.n_refused:,} of them refused alike; {of}{shown}"
+    return Measure(f"{what}: results that differ", len(tally.differences), "", detail, Bound(0))

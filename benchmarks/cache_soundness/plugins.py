@@ -1,0 +1,149 @@
+"""A user's package edited before, while and after a sweep: no result of old code stands under new code.
+
+Right is what a fresh store gives for the code that ran, or one error instead of a result. After each edit the next
+process must give what a fresh store gives for the code of that moment, and so again once the edit is undone.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cache_soundness import tiny
+from benchmarks.cache_soundness.comparing import Tally
+from benchmarks.cache_soundness.plugin_code import edit_of, variable, write
+from benchmarks.cache_soundness.processes import Found, RunSteps, in_new_process, step
+
+_HOOKED = "while stages run"
+"""A chunker of another package makes the edit."""
+
+MOMENTS = ("before", "while loading", _HOOKED, "after, in one process")
+KINDS = {"model": "plug.parts.Llm", "baseline": "plug.parts.Baseline"}
+_EXECUTORS = ("executor=local", "executor=processes")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One package in a folder of its own, with one edit."""
+
+    folder: Path
+    place: str
+    kind: str
+    executor: str
+
+    def overrides(self, *, hooked_chunker: bool) -> list[str]:
+        """A cell made of the package's parts."""
+        return [
+            f"hydra.searchpath=[file://{self.folder / 'conf'}]",
+            "run.plugins=[plug,hook]",
+            "dataset=own",
+            "language=en",
+            "retriever=bm25",
+            f"chunk={'hooked' if hooked_chunker else 'own'}",
+            "reranker=own",
+            f"llm={self.kind}",
+            "+metrics.scores.total={_target_: plug.parts.Metric}",
+            "metrics.interval.n_resamples=100",
+            self.executor,
+            "run.workers=1",
+        ]
+
+    def write(self) -> None:
+        """Writes the package, the data, and the options that name both."""
+        data = self.folder / "data"
+        tiny.write(data, tiny.documents(), tiny.questions())
+        write(self.folder / "code")
+        options = {
+            "dataset/own": f"hook.parts.Data\ndocuments: {data}/documents.jsonl\nsamples: {data}/samples.jsonl",
+            "chunk/own": "plug.parts.Chunker",
+            "chunk/hooked": "hook.parts.Chunker",
+            "reranker/own": "plug.parts.Reranker\ndepth: 20",
+            **{f"llm/{kind}": target for kind, target in KINDS.items()},
+        }
+        for name, target in options.items():
+            file = self.folder / "conf" / f"{name}.yaml"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"_target_: {target}\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """The sweeps of one case, which all use one cell, with stores by name."""
+
+    case: Case
+    is_hooked: bool
+    run_steps: RunSteps
+
+    def step(self, store: str, edit: Mapping[Path, str] | None = None) -> dict[str, Any]:
+        place = self.case.folder / f"stores-{self.is_hooked}" / store
+        return step(place, self.case.overrides(hooked_chunker=self.is_hooked), edit)
+
+    def run(self, *steps: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> list[Found]:
+        return self.run_steps(steps, self.case.folder / "code", environment or {})
+
+    def problems(self, moments: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Every check by its name, with "" or what is wrong."""
+        self.case.write()
+        edit = edit_of(self.case.folder / "code", self.case.place)
+        undone = {file: file.read_text(encoding="utf-8") for file in edit}
+        (old,) = self.run(self.step("fresh-old"))
+        _apply(edit)
+        (new,) = self.run(self.step("fresh-new"))
+        if old == new or "refused" in old:
+            raise RuntimeError(f"{self.case.place}: an edit must change what comes, and the code must run: {old}")
+        for moment in moments:
+            _apply(undone)
+            store = moment.replace(",", "").replace(" ", "-")
+            yield moment, self._at(moment, store, edit, old, new)
+            _apply(edit)
+            yield f"{moment}, and run again", _problem(self.run(self.step(store))[0], new)
+            _apply(undone)
+            yield f"{moment}, and undone", _problem(self.run(self.step(store))[0], old)
+
+    def _at(self, moment: str, store: str, edit: Mapping[Path, str], old: Found, new: Found) -> str:
+        if moment == "before":
+            self.run(self.step(store))
+            _apply(edit)
+            return _problem(self.run(self.step(store))[0], new)
+        if moment == "after, in one process":
+            first, second = self.run(self.step(store), self.step(store, edit))
+            return _problem(first, old) or _problem(second, new, may_refuse=True)
+        environment = {"EDIT_AT_CHUNK" if self.is_hooked else "EDIT_AT_LOAD": variable(edit)}
+        (found,) = self.run(self.step(store), environment=environment)
+        return _problem(found, old, new, may_refuse=True)
+
+
+def compared(
+    folder: Path,
+    places: Sequence[str],
+    moments: Sequence[str],
+    kinds: Sequence[str] = tuple(KINDS),
+    run_steps: RunSteps = in_new_process,
+) -> Tally:
+    """Every place at every moment, in the parts of a cell with a model of the user's, and in one with a baseline."""
+    tally = Tally()
+    for number, (place, kind) in enumerate((place, kind) for place in places for kind in kinds):
+        case = Case(folder / f"case-{number}", place, kind, _EXECUTORS[number % len(_EXECUTORS)])
+        for is_hooked in (False, True):
+            own = [moment for moment in moments if (moment == _HOOKED) == is_hooked]
+            for name, problem in _Trial(case, is_hooked, run_steps).problems(own) if own else ():
+                tally.n_tried += 1
+                if problem:
+                    tally.differences.append(f"{place}, edited {name} ({kind}, {case.executor}): {problem}")
+        shutil.rmtree(case.folder, ignore_errors=True)
+    return tally
+
+
+def _apply(edit: Mapping[Path, str]) -> None:
+    for file, text in edit.items():
+        file.write_text(text, encoding="utf-8")
+
+
+def _problem(found: Found, *right: Found, may_refuse: bool = False) -> str:
+    """Return "" if it is right."""
+    if found in right or (may_refuse and "refused" in found):
+        return ""
+    if "refused" in found:
+        return f"refused: {str(found['refused']).strip().splitlines()[-1][:200]}"
+    return f"other results than with a fresh store: {found['metrics'].get('total', '')}"

@@ -1,0 +1,56 @@
+"""Sweeps in processes of their own, for what a process has only once: its imports and its environment."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+Found = Mapping[str, Any]
+"""Metrics and columns of a cell, or why it was refused."""
+
+
+def step(store: Path, overrides: Sequence[str], edit: Mapping[Path, str] | None = None) -> dict[str, Any]:
+    """One sweep, after some edits, as `benchmarks.cache_soundness.child` takes it."""
+    edits = {str(file): text for file, text in (edit or {}).items()}
+    return {"store": str(store), "overrides": list(overrides), "edit": edits}
+
+
+class RunSteps(Protocol):
+    """A way to run sweeps in a new process that finds users' packages in a folder."""
+
+    def __call__(
+        self, steps: Sequence[Mapping[str, Any]], packages: Path | None, environment: Mapping[str, str]
+    ) -> list[Found]:
+        """What came of each, in their order. Raises RuntimeError if the process ends otherwise."""
+
+
+def order_of(steps: Sequence[Mapping[str, Any]], packages: Path | None) -> str:
+    """The argument of `benchmarks.cache_soundness.child`."""
+    return json.dumps({"packages": str(packages or ""), "steps": steps})
+
+
+def in_new_process(
+    steps: Sequence[Mapping[str, Any]],
+    packages: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> list[Found]:
+    """A way to run sweeps: with `subprocess`, in the folder. See `RunSteps`."""
+    command = [sys.executable, "-m", "benchmarks.cache_soundness.child", order_of(steps, packages)]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{command}: exit code {done.returncode}: {done.stderr[-2000:]}")
+    found: list[Found] = json.loads(done.stdout)
+    return found

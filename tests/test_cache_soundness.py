@@ -1,0 +1,101 @@
+"""The fuzzer of `benchmarks.cache_soundness` in short form, and that it finds what is wrong."""
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.cache_soundness import data, plugins, tiny
+from benchmarks.cache_soundness.bases import base_cell
+from benchmarks.cache_soundness.comparing import Tally, Twin
+from benchmarks.cache_soundness.fields import Space, Variant, compared
+from benchmarks.cache_soundness.processes import Found, order_of
+from runner.engine import identity
+from tests.forked import run_forked
+from tests.runner.sweeping import environment
+
+OPTIONS = (
+    (
+        "retriever=hybrid_rerank",
+        "chunk=structure",
+        "header=section",
+        "embedder=lsa",
+        "llm=extractive",
+        "metrics=default",
+    ),
+    ("retriever=arms", "chunk=parents", "diversity=near_duplicates", "generator=split_fuse", "refiner=headings"),
+    ("retriever=given", "expander=all_turns", "history=own", "filter=metadata", "context.window=1"),
+)
+SEED = 3
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("soundness")
+    tiny.write(folder / "data", tiny.documents(), tiny.questions())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def space(folder: Path) -> Space:
+    """The fields of cells with many components."""
+    return Space.of({options[0]: base_cell(folder / "data", *options) for options in OPTIONS})
+
+
+@pytest.fixture
+def twin(tmp_path: Path) -> Twin:
+    return Twin(tmp_path / "stores")
+
+
+def forked(steps: Sequence[Mapping[str, Any]], packages: Path | None, variables: Mapping[str, str]) -> list[Found]:
+    """As `in_new_process`, without the seconds that imports take."""
+    module = "benchmarks.cache_soundness.child"
+    done = run_forked(module, [order_of(steps, packages)], Path.cwd(), {**environment(), **variables}, 120)
+    assert done.returncode == 0, done.stderr
+    found: list[Found] = json.loads(done.stdout)
+    return found
+
+
+def test_single_fields(space: Space, twin: Twin) -> None:
+    variants = list(space.singles(1))
+    assert len(variants) > 100
+    tally = compared(iter(random.Random(SEED).sample(variants, 8)), twin)
+    assert (tally.n_tried, tally.differences) == (8, [])
+    assert tally.n_refused < 4
+
+
+@pytest.mark.parametrize("n_together", [2, 3])
+def test_fields_together(n_together: int, space: Space, twin: Twin) -> None:
+    tally = compared(space.drawn(n_together, 3, SEED), twin)
+    assert (tally.n_tried, tally.differences) == (3, [])
+
+
+def test_edits_of_the_data(folder: Path, twin: Twin) -> None:
+    names = ["as it was", *random.Random(SEED).sample(list(data.EDITS)[1:], 10)]
+    tally = data.edited(folder, twin, names)
+    assert (tally.n_tried, tally.differences) == (13, [])
+    assert tally.n_refused <= 2
+
+
+def test_a_users_package_is_edited(tmp_path: Path) -> None:
+    tally = plugins.compared(tmp_path, ["a parent class"], plugins.MOMENTS[1:], ["model"], forked)
+    assert (tally.n_tried, tally.differences) == (9, [])
+
+
+def test_a_field_that_is_in_no_key_is_found(space: Space, twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = identity._meaningful_fields
+    monkeypatch.setattr(
+        identity, "_meaningful_fields", lambda part: (name for name in before(part) if name != "window")
+    )
+    tally = Tally()
+    cell = space.cells[OPTIONS[0][0]]
+    for variant in [
+        Variant("as it is", cell),
+        *(each for each in space.singles(1) if "PackedContext.window" in each.name),
+    ]:
+        twin.compare(variant.name, variant.cell, tally)
+    (difference,) = tally.differences
+    assert "PackedContext.window" in difference
