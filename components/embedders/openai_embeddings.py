@@ -161,8 +161,8 @@ class OpenAIEmbeddings:
         return vectors
 
     def _ask(self, texts: Sequence[str], side: _Side) -> list[NDArray[np.float32]]:
-        """Vectors of unit length, in the order of the texts. Equal texts are asked for once, and those whose vectors came
-        before are not asked for. Raises ComponentError.
+        """Vectors of unit length, in the order of the texts. Asks once for equal texts, and not for those whose vectors
+        came before. Raises ComponentError.
         """
         keys, received = [side.key_of(text) for text in texts], current_received()
         vectors = dict(received.get_all(keys))

@@ -20,10 +20,10 @@ from runner.pipeline.list_reranking import RERANKER
 from runner.results import OK, CellResult, SweepResult, read_sweep
 from runner.serving.description import Description
 from runner.serving.graph import cell_of, served_graph, served_nodes
-from runner.serving.named_code import code_in
 from runner.serving.nodes import model_paths, without_alarms, without_data_sets
 from runner.serving.pipeline import needed_of_all
 from runner.serving.question import defaults_of
+from runner.serving.trust import code_in
 from runner.trusted import foreign_targets, require_trusted, trusted_among
 
 _ABOUT_THE_SWEEP = ("dataset", "metrics", "judge", "judge_repeat")

@@ -18,9 +18,9 @@ from runner.serving.found import Passage, found_passages, prompt_passages
 from runner.serving.graph import ServedGraph, cell_of, served_graph
 from runner.serving.in_memory import QuestionRun
 from runner.serving.kept import KeptStages, needed_stages
-from runner.serving.named_code import require_trust
 from runner.serving.nodes import with_model_folders
 from runner.serving.question import Choices, Question, as_sample
+from runner.serving.trust import require_trust
 
 
 @dataclass(frozen=True)
