@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 _DYNAMIC = frozenset(
     {
@@ -74,6 +75,7 @@ def may_import_by_name(text: bytes) -> bool:
     return bool(_COMPUTED.search(text))
 
 
+@lru_cache(4096)
 def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
     """The imports of a module, those inside functions included. A text that is not Python counts as dynamic."""
     try:
@@ -84,7 +86,8 @@ def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
     bound: dict[str, str] = {}
     nodes = list(ast.walk(tree))
     for node in nodes:
-        is_dynamic = is_dynamic or not _DYNAMIC.isdisjoint(_identifiers(node))
+        if isinstance(node, ast.Name | ast.Attribute | ast.alias):
+            is_dynamic = is_dynamic or not _DYNAMIC.isdisjoint(_identifiers(node))
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
             bound |= {
@@ -100,7 +103,9 @@ def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
             names |= _named_in(node.value)
         elif isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
             names.add(str(node.values[0].value).partition(".")[0])
-    names |= {dotted for node in nodes if (dotted := _through_attributes(node, bound))}
+    names |= {
+        dotted for node in nodes if isinstance(node, ast.Attribute) and (dotted := _through_attributes(node, bound))
+    }
     return Imports(frozenset(names), frozenset(starred), is_dynamic, _does_nothing(tree))
 
 
