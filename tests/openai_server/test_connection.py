@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import re
 import socket
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -33,6 +35,35 @@ def test_what_the_server_sent_is_returned_as_it_is() -> None:
 def test_what_was_asked_arrives() -> None:
     with chat_server(lambda request, _: Reply(body=json.dumps(request["input"]).encode())) as server:
         assert post(server.url, {"input": ["长", '"']}) == ["长", '"']
+
+
+def test_an_answer_sent_twice_is_no_answer_to_the_next_request() -> None:
+    """The second copy arrives while the connection waits for its next request."""
+
+    async def answer_twice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                length = re.search(rb"(?i)content-length: (\d+)", head)
+                assert length
+                body = await reader.readexactly(int(length.group(1)))
+                answer = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+                writer.write(answer)
+                await writer.drain()
+                await asyncio.sleep(0.02)
+                writer.write(answer)
+        writer.close()
+
+    async def ask_in_turn() -> list[Any]:
+        async with await asyncio.start_server(answer_twice, "127.0.0.1") as server:
+            port = server.sockets[0].getsockname()[1]
+            async with Connection(f"http://127.0.0.1:{port}", "") as connection:
+                answers = []
+                for number in range(5):
+                    answers.append(await connection.post("/", b"%d" % number))
+                    await asyncio.sleep(0.1)
+                return answers
+
+    assert asyncio.run(ask_in_turn()) == [0, 1, 2, 3, 4]
 
 
 def test_an_error_says_what_the_server_said() -> None:
