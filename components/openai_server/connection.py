@@ -32,7 +32,9 @@ class Connection:
         self._http: ClientSession
 
     async def __aenter__(self) -> "Connection":
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
+
+        from components.openai_server.connector import CleanConnector
 
         if mistakes := mistakes_of_proxy(self.base_url):
             raise ComponentError("; ".join(mistakes))
@@ -41,7 +43,7 @@ class Connection:
             headers["Authorization"] = f"Bearer {self._key}"
         self._http = ClientSession(
             # As many connections as the caller has requests under way, who also keeps the time of each.
-            connector=TCPConnector(limit=0, ssl=_trusted() if self.base_url.startswith("https") else True),
+            connector=CleanConnector(limit=0, ssl=_trusted() if self.base_url.startswith("https") else True),
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_S),
             headers=headers,
             cookie_jar=DummyCookieJar(),
