@@ -34,8 +34,6 @@ _MENTIONED = re.compile(rf"\b(?:from|import){_GAP}+((?:[\w.,]|{_GAP})+)")
 _LOADED = re.compile(r"""\b(?:import_module|__import__)\s*\(\s*(?:name\s*=\s*)?f?["'](\w+)""")
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 _COMPUTED = re.compile(rb"\b(?:import_module|__import__|import_string|resolve_name|locate|exec_module|load_module)\b")
-
-
 _LONGEST_NAME = 200
 
 
@@ -50,10 +48,6 @@ class Imports:
     of_packages: frozenset[str] = frozenset()
     is_dynamic: bool = False
     does_nothing: bool = False
-
-
-EMPTY = Imports(does_nothing=True)
-"""Those of a file that does nothing."""
 
 
 def mentioned_packages(text: bytes) -> set[str]:

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from components.errors import ComponentError
-from runner.engine.plugins.imports import EMPTY, Imports, imports_of, may_import_by_name, mentioned_packages
+from runner.engine.plugins.imports import Imports, imports_of, may_import_by_name, mentioned_packages
 
 OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
 """This project's packages, whose versions a test guards."""
@@ -92,7 +92,11 @@ class Snapshot:
 
     def _without_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
         """Without files that do nothing, but for the class's own."""
-        return {name: self.files[name] for name in names if name == module or self.files[name].imports(name) != EMPTY}
+        return {
+            name: self.files[name]
+            for name in names
+            if name == module or not self.files[name].imports(name).does_nothing
+        }
 
     def _reached(self, modules: Collection[str]) -> set[str]:
         reached, waiting = set[str](), [name for module in modules for name in _with_parents(module)]
