@@ -14,7 +14,7 @@ from components.errors import DataError
 
 _HEADER = b"SQLite format 3\0"
 _MOST_MILLIONS_OF_STEPS = 1_000
-_LONGEST_VALUE = 100_000_000
+_LONGEST_VALUE = 500_000_000
 _UNWRITTEN = ("-wal", "-journal")
 """Files beside a database, in which a program keeps changes until they are in the database itself."""
 

@@ -81,7 +81,7 @@ class Manifests:
 
 def _without_waiting(path: str, flags: int) -> int:
     """Opens a FIFO that nobody writes to as an empty file."""
-    return os.open(path, flags | os.O_NONBLOCK)
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def write_manifest(folder: Path, manifest: Manifest, made_from: Json) -> Path:
