@@ -13,7 +13,7 @@ from hashlib import sha256
 from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -297,7 +297,7 @@ class _Finder(MetaPathFinder):
 
 def _importer() -> str:
     """The top-level package of the code that imports at this moment; "" for none."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and (
         frame.f_globals.get("__name__") == __name__ or _top(str(frame.f_globals.get("__name__"))) == "importlib"
     ):
