@@ -12,37 +12,38 @@ from asyncio import BaseTransport
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from aiohttp import ClientRequest, ClientTimeout, TCPConnector
-from aiohttp.client_proto import ResponseHandler
-
 if TYPE_CHECKING:
     from ssl import SSLContext
 
+    from aiohttp import ClientRequest, ClientTimeout, TCPConnector
+    from aiohttp.client_proto import ResponseHandler
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
 
-class CleanConnector(TCPConnector):
-    """Closes a kept connection on which something arrived between two requests, its end included, and opens another."""
+def clean_connector(ssl: "bool | SSLContext") -> "TCPConnector":
+    """Return a connector without a limit of connections. It closes a kept connection on which something arrived between
+    two requests, its end included, and opens another.
+    """
+    from aiohttp import TCPConnector
 
-    def __init__(self, *, limit: int, ssl: "bool | SSLContext") -> None:
-        """See `aiohttp.TCPConnector`."""
-        super().__init__(limit=limit, ssl=ssl)
-        self._used: WeakSet[ResponseHandler] = WeakSet()
+    used: WeakSet[ResponseHandler] = WeakSet()
 
-    async def connect(self, req: ClientRequest, traces: "list[Trace]", timeout: ClientTimeout) -> "Connection":
-        """See `aiohttp.BaseConnector.connect`."""
-        while True:
-            connection = await super().connect(req, traces, timeout)
-            protocol = connection.protocol
-            if protocol is None or protocol not in self._used:
-                break
-            if not protocol.should_close and not _has_unread_bytes(protocol.transport):
-                break
-            connection.close()
-        if protocol is not None:
-            self._used.add(protocol)
-        return connection
+    class CleanConnector(TCPConnector):
+        async def connect(self, req: "ClientRequest", traces: "list[Trace]", timeout: "ClientTimeout") -> "Connection":
+            while True:
+                connection = await super().connect(req, traces, timeout)
+                protocol = connection.protocol
+                if protocol is None or protocol not in used:
+                    break
+                if not protocol.should_close and not _has_unread_bytes(protocol.transport):
+                    break
+                connection.close()
+            if protocol is not None:
+                used.add(protocol)
+            return connection
+
+    return CleanConnector(limit=0, ssl=ssl)
 
 
 def _has_unread_bytes(transport: BaseTransport | None) -> bool:
