@@ -12,11 +12,13 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
+import yaml
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import ConfigRepository, IConfigRepository
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.default_element import ResultDefault
+from hydra.errors import HydraException
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, flag_override
 
@@ -90,7 +92,11 @@ class _LoadedOnce(ConfigRepository):  # type: ignore[misc]
     def load_config(self, config_path: str) -> ConfigResult | None:
         key = ("file", config_path)
         if key not in self.made:
-            self.made[key] = pickle.dumps(super().load_config(config_path))
+            try:
+                self.made[key] = pickle.dumps(super().load_config(config_path))
+            except (yaml.YAMLError, UnicodeDecodeError) as error:
+                what = " ".join(str(error).split())
+                raise HydraException(f"{config_path}: is not YAML that can be read ({what}); mend the file") from error
         return pickle.loads(self.made[key])  # noqa: S301 - this process made it
 
 

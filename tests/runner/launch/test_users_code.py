@@ -155,6 +155,7 @@ class TestClasses:
     def test_are_rebuilt_from_a_result_if_the_reader_names_their_package(
         self, importable: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr("runner.trusted._named", {})  # by earlier sweeps of this process
         mine = "+metrics.scores.mine={_target_: users_code.parts.Answered}"
         config = compose_config([mine, "run.plugins=[users_code]"])
 
@@ -275,6 +276,11 @@ class TestFiles:
     def test_for_the_other_commands(self, conf: Path) -> None:
         config = compose_config([f"hydra.searchpath=[file://{conf}]", "retriever=mine"])
         assert config["retriever"]["depth"] == 7
+
+    def test_a_file_that_is_no_yaml_is_one_error(self, conf: Path) -> None:
+        write(conf / "retriever" / "torn.yaml", "depth: [7, {\n")
+        with pytest.raises(ConfigError, match=r"retriever/torn.*: is not YAML that can be read"):
+            compose_config([f"hydra.searchpath=[file://{conf}]", "retriever=torn"])
 
     def test_an_unknown_preset_is_answered_with_all(self, conf: Path) -> None:
         done = run_command(conf.parent, "-m", "--config-dir", "my_conf", *self.PLAN, "+sweeps=smok")

@@ -5,7 +5,9 @@ import logging
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from components.llms.scripted import Scripted
 from runner.engine.run import Run
@@ -63,10 +65,17 @@ def warn(stage: Sum, run: Run) -> int:
     return note_slowly(stage, run)
 
 
+@dataclass(frozen=True)
+class Paid(Scripted):
+    """Counts towards budgets, as models that cost money do."""
+
+    is_stand_in: ClassVar[bool] = False
+
+
 def ask(stage: Sum, run: Run) -> int:
     """Asks a language model one question of its own."""
     assert stage.component is not None
-    run.ask(Scripted(), "answers")([request(f"question {stage.component.amount}")])
+    run.ask(Paid(), "answers")([request(f"question {stage.component.amount}")])
     return add(stage, run)
 
 
