@@ -270,6 +270,8 @@ def open_parquet(path: Path, wanted: str) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     try:
+        if path.exists() and not path.is_file():  # reading a FIFO would wait for a writer
+            raise OSError("it is no file")
         with pq.ParquetFile(path, pre_buffer=False) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
@@ -346,7 +348,12 @@ def _read(path: Path, kind: type[T]) -> T:
         return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})
     except FileNotFoundError as error:
         raise DataError(f"{path}: not there; wanted the folder of a sweep, e.g. results/<sweep id>") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror}); make it readable as the user who owns it, or give the sweep's "
+            "command again with another run.results_dir"
+        ) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path}: not a result file ({error})") from error
 
 

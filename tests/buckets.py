@@ -15,6 +15,9 @@ BUCKET = "rag-grid-tests"
 _LOADED_ONCE = ["moto.moto_server.werkzeug_app", "moto.s3.responses"]
 """By the process from which those that serve buckets are forked."""
 
+_CONDITIONS = frozenset({"HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"})
+"""A service decides about a request with one of these, and carries it out, in one step."""
+
 
 class Bucket:
     """One that is served, at `endpoint`."""
@@ -96,6 +99,7 @@ class _Service:
         from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
         self._moto = DomainDispatcherApplication(create_backend_app)
+        self._conditional = threading.Lock()
         self.put_in_order()
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
@@ -104,6 +108,9 @@ class _Service:
         if len(self._requests) > self._n_most:
             start_response("503 Service Unavailable", [])
             return [b""]
+        if environ.keys() & _CONDITIONS:
+            with self._conditional:  # moto looks and puts in two steps: several of its threads may find nothing there
+                return self._moto(environ, start_response)
         return self._moto(environ, start_response)
 
     def put_in_order(self) -> None:

@@ -1,6 +1,7 @@
 """CSV files: each row a document."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def read_csv(file: Path, options: ReadingOptions) -> FileContent:
     _, columns = next(rows, (0, []))
     if not columns:
         return FileContent([], {"n_tables_without_rows": 1})
-    if repeated := next((column for column in columns if columns.count(column) > 1), None):
+    if repeated := next((column for column, n in Counter(columns).items() if n > 1), None):
         raise DataError(f"{file}: two columns are named {repeated!r}. Wanted: {_EXPECTED}. Rename one.")
     if lacks_text(columns, options):
         return FileContent([], {"n_tables_without_text_columns": 1})

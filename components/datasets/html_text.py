@@ -1,6 +1,7 @@
 """The text of an HTML page as a reader sees it: one line per block, words unbroken."""
 
 import re
+from codecs import lookup
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,9 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _WHITE_SPACE = re.compile(r"[ \t\n\r\f\u00a0]+")
 _WEB_NAMES = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "ascii": "cp1252", "us-ascii": "cp1252", "gb2312": "gb18030"}
 """What browsers read instead of a declared encoding, following the WHATWG's encoding standard."""
+_SHOWN = 60
+_PYTHON_ONLY = frozenset(("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"))
+"""Python's encodings that no browser reads: some take quadratic time, some yield lone surrogates."""
 
 
 class HtmlPage(NamedTuple):
@@ -133,11 +137,14 @@ def _decoded(content: bytes, place: str) -> str:
     encoding = _WEB_NAMES.get((declared or "").lower(), declared) or "utf-8"
     why = f"which it declares as {declared}" if declared else "and it declares no other"
     try:
+        if lookup(encoding).name.replace("_", "-") in _PYTHON_ONLY:
+            raise LookupError(encoding)
         return content.decode(encoding)
     except UnicodeDecodeError as error:
         raise DataError(
             f"{place}: byte 0x{content[error.start]:02x} at byte offset {error.start} is not {encoding}, {why}. "
             "Wanted: a page in UTF-8, or in the encoding that it declares. Convert the file, or mend its declaration."
         ) from error
-    except (LookupError, UnicodeError) as error:  # Python also has "encodings" that are none of text
-        raise DataError(f"{place}: declares an unknown encoding, {declared!r}. Convert it to UTF-8.") from error
+    except (LookupError, ValueError) as error:  # no encoding of texts, or a name with a NUL
+        shown = repr((declared or "")[:_SHOWN])
+        raise DataError(f"{place}: declares an unknown encoding, {shown}. Convert it to UTF-8.") from error

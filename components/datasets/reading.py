@@ -16,6 +16,8 @@ from components.errors import DataError
 BYTE_ORDER_MARK = "\ufeff"
 
 _N_NAMES_SHOWN = 8
+_LONGEST_LINE = 1 << 28
+"""Bytes: a longer line is no text, and would fill the memory."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -43,11 +45,16 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
     r"""Yields (line number from 1, line without "\n" or "\r\n"), including blank lines; nothing for an empty file. A
     leading byte order mark is dropped.
 
-    Raises DataError with the line and the byte offset where the file is not UTF-8.
+    Raises DataError with the line and the byte offset where the file is not UTF-8, and for a line beyond 256 MiB.
     """
     offset = 0
     with _opened(file, expected) as stream:
-        for number, line in enumerate(stream, start=1):
+        for number, line in enumerate(iter(lambda: stream.readline(_LONGEST_LINE + 1), b""), start=1):
+            if len(line) > _LONGEST_LINE:
+                raise DataError(
+                    f"{file}, line {number}: is longer than {_LONGEST_LINE:,} bytes. Wanted: {expected}. "
+                    "Mend or split it."
+                )
             try:
                 text = line.decode("utf-8")
             except UnicodeDecodeError as error:

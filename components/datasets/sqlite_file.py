@@ -4,6 +4,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,6 +13,8 @@ from components.datasets.table_rows import bounded, lacks_text, row_document
 from components.errors import DataError
 
 _HEADER = b"SQLite format 3\0"
+_MOST_MILLIONS_OF_STEPS = 1_000
+_LONGEST_VALUE = 500_000_000
 _UNWRITTEN = ("-wal", "-journal")
 """Files beside a database, in which a program keeps changes until they are in the database itself."""
 
@@ -30,7 +33,7 @@ def read_database(file: Path, options: ReadingOptions) -> FileContent:
 
     Views are left out and counted unless they are named. So are binary values, and tables without the columns that are
     to become the text. The file is never written to. Raises DataError for a damaged file, changes that are not yet in
-    it, and tables that it does not have.
+    it, tables that it does not have, and views that take too long.
     """
     for suffix in _UNWRITTEN:
         beside = file.with_name(file.name + suffix)
@@ -42,11 +45,23 @@ def read_database(file: Path, options: ReadingOptions) -> FileContent:
     try:
         with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro&immutable=1", uri=True)) as database:
             database.execute("PRAGMA trusted_schema = OFF")  # what a view calls must be harmless
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+            steps = count(1)
+            database.set_progress_handler(lambda: next(steps) > _MOST_MILLIONS_OF_STEPS, 1_000_000)
             return _read_tables(database, file, options)
-    except sqlite3.Error as error:
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
+            raise _unreadable(file, error) from error
         raise DataError(
-            f"{file}: cannot be read as a SQLite database ({error}). Mend the file, or remove it."
+            f"{file}: its rows take more than {_MOST_MILLIONS_OF_STEPS:,} million steps of SQLite to compute, so "
+            "that a view may never end. Name other `tables`, or store the rows of the view as a table."
         ) from error
+    except sqlite3.Error as error:
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(file: Path, error: sqlite3.Error) -> DataError:
+    return DataError(f"{file}: cannot be read as a SQLite database ({error}). Mend the file, or remove it.")
 
 
 def _read_tables(database: sqlite3.Connection, file: Path, options: ReadingOptions) -> FileContent:

@@ -16,11 +16,12 @@ def row_document(part: str, values: Mapping[str, str], options: ReadingOptions) 
     """
     title = next((value for column, value in values.items() if column.lower() == _TITLE), "")
     chosen = options.text_columns or tuple(values)
+    of_text = frozenset(chosen)
     if len(options.text_columns) == 1:
         text = values.get(chosen[0], "")
     else:
         text = "\n".join(f"{column}: {values[column]}" for column in chosen if column in values)
-    others = {column: value for column, value in values.items() if column not in chosen and column.lower() != _TITLE}
+    others = {column: value for column, value in values.items() if column not in of_text and column.lower() != _TITLE}
     return Entry(part, title, text, others)
 
 

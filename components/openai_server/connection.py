@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from components.errors import ComponentError
 from components.openai_server.access import OPENAI, key_in, mistakes_of_proxy, proxy_for
 from components.openai_server.body import ACCEPTED, MOST_BYTES, body_of
+from components.openai_server.connector import clean_connector
 from components.openai_server.errors import Disconnected, HttpError, Malformed, Redirected, Refused, Unreachable
 from components.openai_server.origin import MOST_REDIRECTS, REDIRECTS, next_address
 from components.openai_server.reading import parsed
@@ -32,7 +33,7 @@ class Connection:
         self._http: ClientSession
 
     async def __aenter__(self) -> "Connection":
-        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+        from aiohttp import ClientSession, ClientTimeout, DummyCookieJar
 
         if mistakes := mistakes_of_proxy(self.base_url):
             raise ComponentError("; ".join(mistakes))
@@ -41,7 +42,7 @@ class Connection:
             headers["Authorization"] = f"Bearer {self._key}"
         self._http = ClientSession(
             # As many connections as the caller has requests under way, who also keeps the time of each.
-            connector=TCPConnector(limit=0, ssl=_trusted() if self.base_url.startswith("https") else True),
+            connector=clean_connector(_trusted() if self.base_url.startswith("https") else True),
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT_S),
             headers=headers,
             cookie_jar=DummyCookieJar(),

@@ -16,6 +16,12 @@ _SAYS_WHERE = re.compile(r"_(FILE|PATH|DIR|ENV|NAME)$|^GOOGLE_APPLICATION_CREDEN
 _COUNTS = re.compile(r"^TOKEN_|(^|_)TOKENS$|TOKENS_PER_")
 """Names of fields that speak of a text's tokens."""
 
+_ORDINARY = re.compile(
+    r"^(ID|TEXT|TITLE|LABEL|GROUP|SORT|PRIMARY|FOREIGN|COLUMN|FIELD|PAD|SEP|BOS|EOS|UNK|CLS|MASK|STOP|START|END)"
+    r"_(KEY|TOKEN)$"
+)
+"""Keys of records and tokens of a vocabulary."""
+
 _VAGUE = frozenset({"KEY", "KEYS", "TOKEN", "PASS", "PW", "PAT", "AUTH", "SIG", "SAS", "COOKIE"})
 """Alone, such a word may be any field of somebody's data: the value decides."""
 
@@ -23,7 +29,8 @@ PLAIN = re.compile(r"\d{1,6}|true|false|yes|no|on|off|none|null|", re.IGNORECASE
 """No secret: `MAX_TOKENS=512`."""
 
 KEY_SHAPE = re.compile(
-    r"""\b(?: (?:sk|pk|rk|glpat|nvapi|pplx|xai|xox[abeprs])-[\w-]{16,} | (?:hf|gsk|r8|gh[pousr]|github_pat)_\w{16,}
+    r"""\b(?: (?:sk|pk|rk|glpat|nvapi|pplx|xai|xox[abeprs])-[\w-]{16,} | (?:hf|gsk|r8|gh[pousr])_[A-Za-z0-9]{16,}
+            | github_pat_\w{16,}
             | A[KS]IA[0-9A-Z]{16} | AIza[\w-]{30,}
             | eyJ[\w-]{8,2000}\.[\w-]{8,4000}\.[\w-]* )
       | -----BEGIN[ ][A-Z ]*PRIVATE[ ]KEY""",
@@ -63,7 +70,7 @@ def field_names_secret(name: str, value: str) -> bool:
     such as `max_tokens` do not. A vague name, such as `key`, does if the value may be a secret.
     """
     plain = _in_capitals(name)
-    if not names_secret(name) or _COUNTS.search(plain) or PLAIN.fullmatch(value):
+    if not names_secret(name) or _COUNTS.search(plain) or _ORDINARY.search(plain) or PLAIN.fullmatch(value):
         return False
     return plain not in _VAGUE or may_be_secret(value)
 

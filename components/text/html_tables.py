@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from html import unescape
 from html.parser import HTMLParser
 from typing import NamedTuple
 
@@ -31,8 +32,10 @@ def html_tables(text: str) -> list[Table]:
     if "<table" not in text.lower():
         return []
     reader = _TableReader(text)
-    reader.feed(text)
+    end = text.rfind(">") + 1  # no tag can end behind it, and the parser would look for the end of each
+    reader.feed(text[:end])
     reader.close()
+    reader.handle_data(unescape(text[end:]))
     reader.end_table(len(text))
     return reader.tables
 

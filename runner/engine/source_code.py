@@ -33,7 +33,11 @@ def model_modules(cls: type) -> Mapping[str, str]:
 
 
 def has_code(cls: type) -> bool:
-    """False for a class without a file, as one typed into a notebook: its edits would not be noticed."""
+    """False for a class without a file, as one typed into a notebook, and for one that Python's own code made, as
+    `make_dataclass` does: their edits would not be noticed.
+    """
+    if cls.__module__.partition(".")[0] in sys.stdlib_module_names:
+        return False
     return is_ours(cls) or Path(getattr(sys.modules.get(cls.__module__), "__file__", None) or "").is_file()
 
 

@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import re
 import socket
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from components.openai_server.connection import Connection
+from components.openai_server.connector import _has_unread_bytes
 from components.openai_server.errors import Disconnected, HttpError, Malformed, Refused
 from tests.llms.chat_server import Reply, chat_server
 
@@ -33,6 +36,61 @@ def test_what_the_server_sent_is_returned_as_it_is() -> None:
 def test_what_was_asked_arrives() -> None:
     with chat_server(lambda request, _: Reply(body=json.dumps(request["input"]).encode())) as server:
         assert post(server.url, {"input": ["长", '"']}) == ["长", '"']
+
+
+def asked_in_turn(*, closes: bool) -> list[Any]:
+    """The answers of a server that sends back what it is asked, twice, or closes the connection behind each answer."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                length = re.search(rb"(?i)content-length: (\d+)", head)
+                assert length
+                body = await reader.readexactly(int(length.group(1)))
+                whole = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+                writer.write(whole)
+                await writer.drain()
+                await asyncio.sleep(0.02)
+                if closes:
+                    break
+                writer.write(whole)
+        writer.close()
+
+    async def ask() -> list[Any]:
+        async with await asyncio.start_server(answer, "127.0.0.1") as server:
+            port = server.sockets[0].getsockname()[1]
+            async with Connection(f"http://127.0.0.1:{port}", "") as connection:
+                answers = []
+                for number in range(5):
+                    answers.append(await connection.post("/", b"%d" % number))
+                    await asyncio.sleep(0.1)
+                return answers
+
+    return asyncio.run(ask())
+
+
+def test_an_answer_sent_twice_is_no_answer_to_the_next_request() -> None:
+    """The second copy arrives while the connection waits for its next request."""
+    assert asked_in_turn(closes=False) == [0, 1, 2, 3, 4]
+
+
+def test_a_server_may_close_connections_between_requests() -> None:
+    assert asked_in_turn(closes=True) == [0, 1, 2, 3, 4]
+
+
+def test_bytes_that_nobody_has_read_yet_are_seen() -> None:
+    async def look() -> list[bool]:
+        ours, theirs = socket.socketpair()
+        transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=ours)
+        seen = [_has_unread_bytes(transport)]
+        theirs.send(b"x")
+        seen.append(_has_unread_bytes(transport))
+        theirs.close()
+        transport.close()
+        await asyncio.sleep(0)
+        return [*seen, _has_unread_bytes(transport), _has_unread_bytes(None)]
+
+    assert asyncio.run(look()) == [False, True, False, False]
 
 
 def test_an_error_says_what_the_server_said() -> None:

@@ -1,4 +1,5 @@
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -12,6 +13,7 @@ from runner.results import (
     SweepResult,
     combiner,
     larger_is_better,
+    open_samples,
     read_cell,
     read_cells,
     read_sweep,
@@ -188,3 +190,21 @@ class TestCombiner:
     def test_a_metric_that_nothing_computes_is_an_error(self) -> None:
         with pytest.raises(DataError, match="c: its configuration names no component that computes rouge_l"):
             combiner(self.cell(bleu=self.BLEU), "rouge_l")
+
+
+def test_samples_that_are_a_fifo_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "samples.parquet")
+    with pytest.raises(DataError, match=r"samples\.parquet: cannot be read \(it is no file\)"), open_samples(tmp_path):
+        pass
+
+
+def test_a_result_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cell.json").symlink_to("cell.json")
+    with pytest.raises(DataError, match=r"cell\.json: cannot be read"):
+        read_cell(tmp_path)
+
+
+def test_a_result_file_that_is_too_deep_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cell.json").write_text("[" * 100_000)
+    with pytest.raises(DataError, match=r"cell\.json: not a result file"):
+        read_cell(tmp_path)

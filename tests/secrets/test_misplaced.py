@@ -144,3 +144,20 @@ def test_an_unusable_proxy_is_refused_and_not_repeated(proxy: str, monkeypatch: 
 def test_an_unusable_address_is_repeated_without_its_secret() -> None:
     (mistake,) = mistakes_of_url(f"ftp://hf_{NEVER}/v1")
     assert NEVER not in mistake
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "dataset.text_key=body",
+        "dataset.group_key=document_identifier",
+        "prompt.sep_token='[SEP]'",
+        "llm.pad_token='</s>'",
+    ],
+)
+def test_keys_of_records_and_tokens_of_a_vocabulary_are_accepted(override: str) -> None:
+    assert misplaced_in_override(override) == ""
+
+
+def test_a_name_that_only_begins_as_a_key_is_accepted() -> None:
+    assert misplaced_in_override("llm.model=hf_multilingual_embedder_large") == ""

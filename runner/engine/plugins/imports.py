@@ -2,8 +2,9 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 _DYNAMIC = frozenset(
     {
@@ -12,17 +13,28 @@ _DYNAMIC = frozenset(
         "exec",
         "exec_module",
         "import_module",
+        "import_string",
         "load_module",
+        "locate",  # of pydoc
         "modules",  # as in sys.modules
         "pkgutil",
         "reload",
+        "resolve_name",
         "runpy",
         "spec_from_file_location",
+        "subprocess",  # may run another file of the package
     }
 )
 """Names whose use means that a file may import any module of its package."""
 
-_MENTIONED = re.compile(rb"\b(?:from|import)\s+([\w., \t]+)")
+_GAP = r"(?:[^\S\r\n]|\\\r?\n)"
+_MENTIONED = re.compile(rf"\b(?:from|import){_GAP}+((?:[\w.,]|{_GAP})+)")
+"""A statement ends with its line: behind a comment that ends in "import" comes another one."""
+
+_LOADED = re.compile(r"""\b(?:import_module|__import__)\s*\(\s*(?:name\s*=\s*)?f?["'](\w+)""")
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
+_COMPUTED = re.compile(rb"\b(?:import_module|__import__|import_string|resolve_name|locate|exec_module|load_module)\b")
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -38,23 +50,26 @@ class Imports:
     does_nothing: bool = False
 
 
-EMPTY = Imports(does_nothing=True)
-"""Those of a file that does nothing."""
-
-
 def mentioned_packages(text: bytes) -> set[str]:
-    """Top-level names behind `import` and `from` anywhere in a text: all that it imports by name, and some that it does
-    not.
+    """Return the top-level names behind `import` and `from` anywhere in a text, and those that a literal argument of
+    `import_module` names: everything that the text imports by name, and perhaps more.
     """
-    found = set()
-    for match in _MENTIONED.finditer(text):
-        for each in match[1].decode().split(","):
+    decoded = text.decode("utf-8", "replace")
+    found = set(_LOADED.findall(decoded))
+    for match in _MENTIONED.finditer(decoded):
+        for each in match[1].replace("\\", " ").split(","):
             words = each.split()
             if words and (top := words[0].partition(".")[0]).isidentifier():
                 found.add(top)
     return found
 
 
+def may_import_by_name(text: bytes) -> bool:
+    """Return True for a text that calls a function which imports a module by a name that may be computed."""
+    return bool(_COMPUTED.search(text))
+
+
+@lru_cache(4096)
 def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
     """The imports of a module, those inside functions included. A text that is not Python counts as dynamic."""
     try:
@@ -62,15 +77,52 @@ def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Imports(is_dynamic=True)
     names, starred, is_dynamic = set[str](), set[str](), False
-    for node in ast.walk(tree):
-        is_dynamic = is_dynamic or not _DYNAMIC.isdisjoint(_identifiers(node))
+    bound: dict[str, str] = {}
+    nodes = list(ast.walk(tree))
+    for node in nodes:
+        if isinstance(node, ast.Name | ast.Attribute | ast.alias):
+            is_dynamic = is_dynamic or not _DYNAMIC.isdisjoint(_identifiers(node))
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
+            bound |= {
+                alias.asname or _top(alias.name): alias.name if alias.asname else _top(alias.name)
+                for alias in node.names
+            }
         elif isinstance(node, ast.ImportFrom):
             base = _base_of(node, module, is_package=is_package)
             names |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
             starred |= {base for alias in node.names if alias.name == "*"}
+            bound |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Constant):
+            names |= _named_in(node.value)
+        elif isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
+            names.add(str(node.values[0].value).partition(".")[0])
+    names |= {
+        dotted for node in nodes if isinstance(node, ast.Attribute) and (dotted := _through_attributes(node, bound))
+    }
     return Imports(frozenset(names), frozenset(starred), is_dynamic, _does_nothing(tree))
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _named_in(value: object) -> set[str]:
+    """A string that may name a module, as `locate("my_package.words")` does."""
+    if not isinstance(value, str) or len(value) > _LONGEST_NAME:
+        return set()
+    return {value.replace(":", ".")} if _DOTTED.fullmatch(value.replace(":", ".")) or value.isidentifier() else set()
+
+
+def _through_attributes(node: ast.AST, bound: Mapping[str, str]) -> str:
+    """The dotted name of `package.module.NAME`, whose module another file may have imported; "" for others."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not parts or not isinstance(node, ast.Name) or node.id not in bound:
+        return ""
+    return ".".join([bound[node.id], *reversed(parts)])
 
 
 def _identifiers(node: ast.AST) -> Iterator[str]:

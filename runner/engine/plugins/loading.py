@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from components.errors import ComponentError
-from runner.engine.plugins.snapshot import OURS, SUFFIXES, Snapshot, SourceFile, take_snapshot
+from runner.engine.plugins.snapshot import OURS, SUFFIXES, Snapshot, SourceFile, is_users, take_snapshot
 
 _STARTUP_S = 0.01
 """No process imports a module sooner after its start."""
@@ -37,6 +37,8 @@ class _State:
         """Of all of them, by module."""
         self.packages: frozenset[str] = frozenset()
         """Top-level packages that the snapshots cover."""
+        self.imported: dict[str, str] = {}
+        """The digests of the files that modules of these packages were imported from, as far as we imported them."""
         self.by_class: WeakKeyDictionary[type, Snapshot] = WeakKeyDictionary()
         self.are_edits_refused = False
 
@@ -45,6 +47,7 @@ class _State:
         self.snapshots = dict(snapshots)
         self.files = {name: file for known in snapshots.values() for name, file in known.files.items()}
         self.packages = frozenset(name for known in snapshots.values() for name in known.packages)
+        self.imported = {name: each for name, each in self.imported.items() if _top(name) in self.packages}
 
     def add(self, snapshots: Iterable[Snapshot]) -> None:
         new = {each.name: each for each in snapshots}
@@ -67,22 +70,37 @@ def load_plugins(packages: Iterable[str]) -> list[str]:
     """
     tops = _tops(packages)
     _state.are_edits_refused = True
-    return _take([take_snapshot(top, tops) for top in tops])
+    return _take(_snapshots(tops, {}))
 
 
 def ensure_loaded(packages: Iterable[str]) -> None:
     """As `load_plugins`, but only for packages without a snapshot in this process."""
     tops = _tops(packages)
-    if new := [top for top in tops if top not in _state.snapshots]:
-        _take([take_snapshot(top, tops) for top in new])
+    if any(top not in _state.snapshots for top in tops):
+        read: dict[str, Mapping[str, SourceFile]] = {}
+        for package in _state.packages:  # what is loaded already stays as it is
+            read[package] = {name: file for name, file in _state.files.items() if _top(name) == package}
+        _take([each for each in _snapshots(tops, read) if each.name not in _state.snapshots])
+
+
+def _snapshots(tops: Sequence[str], read: dict[str, Mapping[str, SourceFile]]) -> list[Snapshot]:
+    """Snapshots of packages and of all user code that they import: a class may come from any of it."""
+    named = [take_snapshot(top, tops, read) for top in tops]
+    others = {name for each in named for name in each.packages}.difference(tops)
+    return [*named, *(take_snapshot(name, tops, read) for name in sorted(others))]
 
 
 def _take(snapshots: Sequence[Snapshot]) -> list[str]:
     changed = [each for each in snapshots if not _is_loaded_as(each)]
     covered = {name for each in changed for name in each.packages}
-    stale = {name for name in covered if _is_imported(name) and not _is_as_started(name)}
+    files = {name: file for each in snapshots for name, file in each.files.items()}
+    stale = {name for name in covered if _is_imported(name) and not _is_imported_from(name, files)}
+    stale = {name for name in _with_dependents(stale, snapshots) if _is_imported(name)}
     if "__main__" in stale:
-        raise ComponentError("__main__: the program's file changed since it was started. Start it again")
+        raise ComponentError(
+            "__main__: the program's file, or one that it imports, changed since it was started. Start it again"
+        )
+    _require_no_compiled(stale, files)
     _state.add(changed)
     for name in [name for top in stale for name in _modules_of(top)]:
         del sys.modules[name]
@@ -90,6 +108,21 @@ def _take(snapshots: Sequence[Snapshot]) -> list[str]:
         _note_classes(sys.modules[name])
     _find_plugins_first()
     return sorted(stale)
+
+
+def _with_dependents(stale: set[str], snapshots: Iterable[Snapshot]) -> set[str]:
+    """Packages and all that import them, which hold names of the code before."""
+    known = {**_state.snapshots, **{each.name: each for each in snapshots}}
+    return stale | {name for name, each in known.items() if not stale.isdisjoint(each.packages)}
+
+
+def _require_no_compiled(packages: set[str], files: Mapping[str, SourceFile]) -> None:
+    """Raises ComponentError for a changed extension module: Python gives back the old one until it ends."""
+    for name in [name for package in packages for name in _modules_of(package)]:
+        path = str(getattr(sys.modules[name], "__file__", None) or "")
+        now = files.get(name)
+        if path.endswith(tuple(EXTENSION_SUFFIXES)) and not (now and _state.imported.get(name) == now.digest):
+            raise ComponentError(f"{path}: compiled code that changed is loaded by a new process alone. Start it again")
 
 
 def let_edits_in() -> None:
@@ -137,8 +170,13 @@ def _hand_over(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
         if path and not (_digest(path) == file.digest and _is_as_started(name.partition(".")[0])):
             raise ComponentError(_changed(name, path))
     _state.add(new)
+    _state.are_edits_refused = _state.are_edits_refused or bool(snapshots)
     _find_plugins_first()
     return CodeOfUsers(())
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
 
 
 def _tops(packages: Iterable[str]) -> list[str]:
@@ -161,6 +199,15 @@ def _files_of(package: str) -> list[str]:
 
 def _is_imported(package: str) -> bool:
     return bool(_files_of(package))
+
+
+def _is_imported_from(package: str, files: Mapping[str, SourceFile]) -> bool:
+    """True if its modules were imported from these files, as far as we can tell."""
+    modules = [name for name in _modules_of(package) if getattr(sys.modules[name], "__file__", None)]
+    known = [name for name in modules if name in _state.imported]
+    if any(name not in files or files[name].digest != _state.imported[name] for name in known):
+        return False
+    return len(known) == len(modules) or _is_as_started(package)
 
 
 def _is_as_started(package: str) -> bool:
@@ -215,14 +262,23 @@ def _new(module: str, path: str) -> str:
     )
 
 
+def _unknown(package: str, path: str, importer: str) -> str:
+    return (
+        f"{path}: {importer} imports it, but it was not found when the code of {importer} was read for this run: "
+        f"{importer} changes sys.path, or computes the name. An edit would not be noticed. Import it as a module of "
+        f"{importer}, or put its folder on PYTHONPATH and {package} into run.plugins"
+    )
+
+
 class _Finder(MetaPathFinder):
     """Answers for the modules of the packages that runs have named, as the other finders would."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None for all other modules."""
-        if fullname.partition(".")[0] not in _state.packages:
+        """None for all other modules. Raises ComponentError for code of the user's that no snapshot covers."""
+        if _top(fullname) not in _state.packages:
+            self._require_known(fullname, path)
             return None
         spec = next(_specs(self, fullname, path, target), None)
         if spec and type(spec.loader) is SourceFileLoader:
@@ -230,6 +286,23 @@ class _Finder(MetaPathFinder):
         elif spec and spec.origin and spec.origin.endswith(SUFFIXES) and Path(spec.origin).is_file():
             _check(fullname, spec.origin, _digest(spec.origin))
         return spec
+
+    def _require_known(self, package: str, path: Sequence[str] | None) -> None:
+        if path is not None or not _state.are_edits_refused or _importer() not in _state.packages:
+            return
+        spec = next(_specs(self, package, None, None), None)
+        if spec and spec.origin and spec.origin.endswith(SUFFIXES) and is_users(package):
+            raise ComponentError(_unknown(package, spec.origin, _importer()))
+
+
+def _importer() -> str:
+    """The top-level package of the code that imports at this moment; "" for none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (
+        frame.f_globals.get("__name__") == __name__ or _top(str(frame.f_globals.get("__name__"))) == "importlib"
+    ):
+        frame = frame.f_back
+    return _top(str(frame.f_globals.get("__name__", ""))) if frame else ""
 
 
 def _specs(finder: _Finder, fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> Iterator[Any]:
@@ -267,6 +340,7 @@ def _note_classes(module: ModuleType) -> None:
 def _check(module: str, path: str, digest: str) -> None:
     file = _state.files.get(module)
     if file and file.digest == digest:
+        _state.imported[module] = digest
         return
     if _state.are_edits_refused:
         raise ComponentError(_changed(module, path) if file else _new(module, path))

@@ -15,7 +15,8 @@ from importlib.machinery import SOURCE_SUFFIXES, all_suffixes
 from importlib.util import find_spec
 from pathlib import Path
 
-from runner.engine.plugins.imports import EMPTY, Imports, imports_of, mentioned_packages
+from components.errors import ComponentError
+from runner.engine.plugins.imports import Imports, imports_of, may_import_by_name, mentioned_packages
 
 OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
 """This project's packages, whose versions a test guards."""
@@ -91,7 +92,11 @@ class Snapshot:
 
     def _without_empty(self, names: Collection[str], module: str) -> dict[str, SourceFile]:
         """Without files that do nothing, but for the class's own."""
-        return {name: self.files[name] for name in names if name == module or self.files[name].imports(name) != EMPTY}
+        return {
+            name: self.files[name]
+            for name in names
+            if name == module or not self.files[name].imports(name).does_nothing
+        }
 
     def _reached(self, modules: Collection[str]) -> set[str]:
         reached, waiting = set[str](), [name for module in modules for name in _with_parents(module)]
@@ -132,17 +137,24 @@ def installed_digest(package: str) -> str:
     return _digest(_files_of(package, _places_of(package)))
 
 
-def take_snapshot(package: str, plugins: Collection[str] = ()) -> Snapshot:
-    """The code of a top-level package as it is on the disk now. `plugins` are top-level packages that count as user
-    code although they are installed. Nothing is imported.
+def take_snapshot(
+    package: str, plugins: Collection[str] = (), read: dict[str, Mapping[str, SourceFile]] | None = None
+) -> Snapshot:
+    """Return the code of a top-level package as it is on the disk now. `plugins` are top-level packages that count as
+    user code although they are installed; code that imports by computed names may import all of them. Nothing is
+    imported. `read` holds the files of packages that were read before, and is added to: snapshots that share it agree.
+
+    Raises ComponentError for a file that cannot be read.
     """
+    read = {} if read is None else read
     files: dict[str, SourceFile] = {}
     seen, waiting = {package}, [package]
     while waiting:
         name = waiting.pop()
-        own = _files_of(name, _places_of(name))
-        files |= own
-        needed = _users_packages(own, plugins, known=seen)
+        if name not in read:
+            read[name] = _files_of(name, _places_of(name))
+        files |= read[name]
+        needed = _users_packages(read[name], plugins, known=seen)
         seen |= needed
         waiting += sorted(needed)
     return Snapshot(package, files)
@@ -152,12 +164,15 @@ def _users_packages(files: Mapping[str, SourceFile], plugins: Collection[str], k
     """Top-level packages of user code that files import, without `known` ones."""
     mentioned = {name: mentioned_packages(file.text) for name, file in files.items() if file.text}
     new = set[str]().union(*mentioned.values()).difference(known)
-    users = {top for top in new if top in plugins or _is_users(top)}
+    users = {top for top in new if top in plugins or is_users(top)}
     parsed = (files[name].imports(name).names for name, tops in mentioned.items() if tops & users)
-    return {_top(imported) for names in parsed for imported in names} & users
+    found = {_top(imported) for names in parsed for imported in names} & users
+    is_computed = any(file.text and may_import_by_name(file.text) for file in files.values())
+    return found | (set(plugins).difference(known) if is_computed else set())
 
 
-def _is_users(package: str) -> bool:
+def is_users(package: str) -> bool:
+    """True for code that is neither ours, nor Python's, nor of an installed distribution."""
     if package in OURS or package in sys.stdlib_module_names or package == "__main__":
         return False
     places = _places_of(package)
@@ -197,18 +212,24 @@ def _paths_below(folder: Path, parents: tuple[str, ...]) -> Iterator[Path]:
         if path.is_dir():
             if path.name != "__pycache__" and not path.name.startswith("."):
                 yield from _paths_below(path, (*parents, real))
-        elif path.name.endswith(SUFFIXES):
+        elif path.name.endswith(SUFFIXES) and path.is_file():  # a link that leads nowhere is the lock of an editor
             yield path
 
 
 def _module_of(package: str, path: Path) -> str:
-    stem = path.name.partition(".")[0]
+    stem = path.name.removesuffix(max(filter(path.name.endswith, SUFFIXES), key=len))  # "a.old" of a.old.py
     names = [package, *path.parent.parts, *([] if stem == "__init__" else [stem])]
     return ".".join(names) if all(map(str.isidentifier, names)) else f"{package}/{path.as_posix()}"
 
 
 def _read(path: Path) -> SourceFile:
-    content = path.read_bytes()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ComponentError(
+            f"{path}: cannot be read ({error.strerror}), but the code of its package counts for the results; make it "
+            "readable, or move it out of the package"
+        ) from error
     is_source = path.name.endswith(tuple(SOURCE_SUFFIXES))
     return SourceFile(
         sha256(content).hexdigest(), content if is_source else None, is_package=path.name.startswith("__init__.")

@@ -38,11 +38,13 @@ class Spent:
 
 @dataclass
 class _Pages(Spent):
-    """With what attempts under way may still take, and the time of the last entry."""
+    """With what attempts under way and unanswered ones may have taken, and the time of the last entry."""
 
     tokens_under_way: float = 0
     cost_under_way: float = 0.0
     requests_under_way: float = 0
+    tokens_unanswered: float = 0
+    cost_unanswered: float = 0.0
     changed_at: float = 0.0
 
 
@@ -50,7 +52,8 @@ class Ledger:
     """What was spent, and whether a further attempt fits into the budget.
 
     What an attempt may take at most is set aside until it ends, so that no budget is overdrawn, as far as lengths of
-    texts tell. What a process that was killed had set aside counts as spent, as it may have been charged.
+    texts tell. What a process that was killed had set aside counts against the budget, as it may have been charged. So
+    does what an attempt without an answer had set aside.
     """
 
     def __init__(self, path: Path, budget: Budget) -> None:
@@ -70,14 +73,17 @@ class Ledger:
         """0.0 if an attempt fits, which is set aside; else seconds to wait for others to end. Raises BudgetReached if
         it does not fit, whatever becomes of those under way.
         """
-        cost = price.of(most.n_prompt, most.n_completion) if price else 0.0
+        cost = _cost(most, price)
         with self._numbers.changed() as numbers:
             pages = _Pages(*numbers)
             now = time.time()
             # An attempt under way may still turn out to be never sent: its request is given back then.
-            if reached := self._reached(pages, 1 - pages.requests_under_way, most.n_all, cost):
+            n_tokens, cost_in_all = most.n_all + pages.tokens_unanswered, cost + pages.cost_unanswered
+            if reached := self._reached(pages, 1 - pages.requests_under_way, n_tokens, cost_in_all):
                 raise BudgetReached(reached)
-            is_waiting = bool(self._reached(pages, 1, most.n_all + pages.tokens_under_way, cost + pages.cost_under_way))
+            is_waiting = bool(
+                self._reached(pages, 1, n_tokens + pages.tokens_under_way, cost_in_all + pages.cost_under_way)
+            )
             if is_waiting and now - pages.changed_at < timeout_s + _GRACE_S:
                 return _WAIT_S
             if is_waiting:
@@ -97,6 +103,8 @@ class Ledger:
             _end(pages, most, price)
             if used is None:
                 pages.n_unanswered += 1
+                pages.tokens_unanswered += most.n_all
+                pages.cost_unanswered += _cost(most, price)
             else:
                 pages.n_prompt_tokens += used.n_prompt
                 pages.n_cached_tokens += used.n_cached
@@ -133,5 +141,9 @@ def _end(pages: _Pages, most: Tokens, price: Price | None) -> None:
     """An attempt is under way no more."""
     pages.requests_under_way -= 1
     pages.tokens_under_way -= most.n_all
-    pages.cost_under_way -= price.of(most.n_prompt, most.n_completion) if price else 0.0
+    pages.cost_under_way -= _cost(most, price)
     pages.changed_at = time.time()
+
+
+def _cost(most: Tokens, price: Price | None) -> float:
+    return price.of(most.n_prompt, most.n_completion) if price else 0.0

@@ -232,6 +232,11 @@ def merged_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
             yield line
 
 
+def is_sound(lines: Iterable[bytes]) -> bool:
+    """False if any of the lines was cut off or damaged, so that `merged_lines` would leave it out."""
+    return all(line.endswith(b"\n") and (line == b"\n" or _body(line) or _reply(line)) for line in lines)
+
+
 def _lines(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         yield from file

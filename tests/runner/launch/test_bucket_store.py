@@ -85,7 +85,7 @@ def test_a_bucket_that_goes_away_in_the_middle(
 
 
 def test_a_key_in_the_address_is_a_mistake_and_not_repeated(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"run\.store_dir: holds a user name, a key or a query") as raised:
+    with pytest.raises(ConfigError, match=r"run\.store_dir: holds a user name or password, a key or a token") as raised:
         check_jobs([small_job(tmp_path, "run.store_dir='s3://key:secret@bucket/prefix'")])
     assert "secret" not in str(raised.value)
 

@@ -115,7 +115,7 @@ class TestCellFile:
             >= {"data", "chunks", "sparse_hits", "baseline_answers", "result"}
         )
         assert not any(cell["reused"].values())
-        assert {"python", "numpy", "bm25s"} <= set(cell["versions"])
+        assert {"python", "numpy", "rjieba"} <= set(cell["versions"])
         assert cell["host"]["n_cores"] >= 1
 
 

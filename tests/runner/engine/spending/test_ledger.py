@@ -65,6 +65,19 @@ def test_no_budget_is_overdrawn(path: Path, budget: Budget, reached: str) -> Non
     assert ledger.spent.n_requests == 2
 
 
+@pytest.mark.parametrize("budget", [Budget(max_tokens=400), Budget(max_cost=0.0018)])
+def test_attempts_without_an_answer_overdraw_no_budget(path: Path, budget: Budget) -> None:
+    """The server may have charged each of them in full."""
+    ledger = Ledger(path, budget)
+    for _ in range(2):
+        assert admitted(ledger)
+        ledger.settle(MOST, None, PRICE)
+    with pytest.raises(BudgetReached):
+        ledger.admit(MOST, PRICE, 60.0)
+    spent = ledger.spent
+    assert (spent.n_requests, spent.n_tokens, spent.cost, spent.n_unanswered) == (2, 0, 0.0, 2), "nobody knows"
+
+
 def test_what_those_under_way_may_take_is_set_aside_until_they_end(path: Path) -> None:
     ledger = Ledger(path, Budget(max_tokens=200))
     assert admitted(ledger)

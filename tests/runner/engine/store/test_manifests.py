@@ -1,6 +1,9 @@
+import os
+from pathlib import Path
+
 import pytest
 
-from runner.engine.store.manifests import NOT_A_MANIFEST, named_files
+from runner.engine.store.manifests import MANIFEST, NOT_A_MANIFEST, Manifests, named_files
 
 SUM = "0" * 64
 
@@ -25,3 +28,11 @@ def test_a_manifest_names_files_with_checksum_and_size() -> None:
 def test_a_manifest_that_names_anything_else_is_none(files: object) -> None:
     with pytest.raises(NOT_A_MANIFEST):
         named_files({"files": files})
+
+
+@pytest.mark.timeout(20)
+def test_a_manifest_that_is_a_fifo_counts_as_damaged(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / MANIFEST)
+    manifests = Manifests()
+    assert manifests.read(tmp_path, tmp_path) is None
+    assert manifests.is_damaged(tmp_path)

@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from components.records import Answer, AnswerState
 from runner.engine.store import Store, open_store
 from runner.engine.store.bucket import mirrors
 from runner.engine.store.bucket.merging import merge, mergeable
-from runner.engine.store.bucket.objects import Listed, Objects
+from runner.engine.store.bucket.objects import Listed, Object, Objects
 from tests.buckets import Bucket
 
 KEY = "cd" * 32
@@ -175,3 +176,54 @@ class TestMerged:
                 merge_all(objects)
         assert [each.exception() for each in writing] == [None, None]
         assert found(host("c")) == [*range(25), *range(100, 125)]
+
+
+class Garbling(Objects):
+    """Damages what comes of an object: the first time, or each time."""
+
+    how: Callable[[bytes], bytes] = staticmethod(bytes)
+    n_left = 1
+
+    def get(self, path: str) -> Object | None:
+        found = super().get(path)
+        if found is None or not self.n_left:
+            return found
+        self.n_left -= 1
+        return replace(found, contents=self.how(found.contents))
+
+
+def flipped(contents: bytes) -> bytes:
+    return contents[:30] + bytes([contents[30] ^ 4]) + contents[31:]
+
+
+def cut_in_two(contents: bytes) -> bytes:
+    return contents[: len(contents) // 2]
+
+
+def cut_behind_a_line(contents: bytes) -> bytes:
+    return contents[: contents.index(b"}\n") + 2]
+
+
+@pytest.mark.parametrize("how", [flipped, cut_in_two, cut_behind_a_line])
+def test_replies_that_are_damaged_on_their_way_are_not_merged(
+    host: Host, address: str, objects: Objects, how: Callable[[bytes], bytes]
+) -> None:
+    for number in range(3):
+        add(host(f"host {number}"), number, 10 + number)
+    garbling = Garbling(address)
+    garbling.how = how
+    merge_all(garbling)
+    assert len(objects.listed(FOLDER)) == 2, "the merged one, and the one that stays as it is"
+    assert found(host("another")) == [0, 1, 2, 10, 11, 12]
+
+
+def test_lines_that_are_damaged_in_the_bucket_stop_no_merging(host: Host, objects: Objects) -> None:
+    for number in range(2):
+        add(host(f"host {number}"), number, 10 + number)
+    first = objects.listed(FOLDER)[0].path
+    contents = objects.get(first)
+    assert contents
+    objects.put(first, flipped(contents.contents))
+    merge_all(objects)
+    assert len(objects.listed(FOLDER)) == 1
+    assert len(found(host("another"))) == 3

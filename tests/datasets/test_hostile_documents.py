@@ -1,0 +1,67 @@
+"""Documents that are made to exhaust whoever reads them end in an error or quickly."""
+
+import sqlite3
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+from components.datasets import reading, sqlite_file
+from components.datasets.csv_file import read_csv
+from components.datasets.file_content import ReadingOptions
+from components.datasets.html_text import read_html
+from components.datasets.sqlite_file import read_database
+from components.errors import DataError
+from components.text.html_tables import html_tables
+
+_ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r WHERE n < 0"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [b"a\0b", b"punycode", b"idna", b"unicode_escape", b"unicode-escape", b"raw_unicode_escape", b"utf-7", b"utf7"],
+)
+def test_encodings_that_no_browser_reads_are_refused(name: bytes) -> None:
+    with pytest.raises(DataError, match="unknown encoding"):
+        read_html(b"<meta charset='" + name + b"'><p>\\ud800</p>", "a.html")
+
+
+@pytest.mark.parametrize("piece", ["<a x=\"'", "<p a='", "<a =", "<!--", "<table <"])
+def test_unclosed_tags_take_linear_time(piece: str) -> None:
+    text = "<table><tr><td>x" + piece * 20_000
+    before = process_time()
+    (table,) = html_tables(text)
+    assert process_time() - before < 2
+    assert table.end == len(text)
+    assert table.rows[0].cells[0].startswith("x")
+
+
+def test_a_wide_csv_file_takes_linear_time(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    columns = [f"c{i}" for i in range(50_000)]
+    file.write_text(",".join(columns) + "\n" + ",".join("x" * len(columns)) + "\n")
+    before = process_time()
+    (row,) = read_csv(file, ReadingOptions()).entries
+    assert process_time() - before < 5
+    assert row.text.endswith("c49999: x")
+
+
+@pytest.mark.parametrize("view", [_ENDLESS, "SELECT hex(zeroblob(400000000)) AS x"])
+def test_views_without_end_or_measure_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, view: str) -> None:
+    monkeypatch.setattr(sqlite_file, "_MOST_MILLIONS_OF_STEPS", 3)
+    file = tmp_path / "a.db"
+    database = sqlite3.connect(file)
+    database.execute(f"CREATE VIEW v AS {view}")
+    database.close()
+    with pytest.raises(DataError, match=r"a\.db: (its rows take more than 3 million steps|cannot be read .*too big)"):
+        read_database(file, ReadingOptions(tables=("v",)))
+
+
+def test_a_line_that_would_fill_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_LONGEST_LINE", 10)
+    file = tmp_path / "a.txt"
+    file.write_bytes(b"123456789\n")
+    assert list(reading.read_lines(file, "a text")) == [(1, "123456789")]
+    file.write_bytes(b"short\n" + b"x" * 11)
+    with pytest.raises(DataError, match=r"a\.txt, line 2: is longer than 10 bytes"):
+        list(reading.read_lines(file, "a text"))

@@ -1,0 +1,176 @@
+"""Snapshots cover all code that a plugin reaches, however it names it; edits in between are reloaded or refused."""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from components.errors import ComponentError
+from runner.engine.plugins import loading
+from runner.engine.plugins.loading import CodeOfUsers, let_edits_in, load_plugins
+from runner.engine.plugins.snapshot import take_snapshot
+from runner.engine.source_code import has_code
+from tests.runner.sweeping import REPOSITORY
+
+TOPS = ("reaching", "reached", "文本")
+MODEL = "class Model:\n    pass\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(tmp_path)
+    write(tmp_path, "reaching/__init__.py", "")
+    yield tmp_path
+    for name in [name for name in sys.modules if name.partition(".")[0] in TOPS]:
+        del sys.modules[name]
+    loading._state.set({})
+    let_edits_in()
+
+
+def write(place: Path, name: str, text: str) -> None:
+    path = place / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("reached", "# names that we import\nimport reached"),
+        ("reached", "# taken from\nimport reached"),
+        ("reached", "import os, \\\n    reached"),
+        ("reached", "from \\\n    reached import WORD"),
+        ("文本", "import 文本"),
+        ("reached", "import importlib\nimportlib.import_module('reached')"),
+        ("reached", "__import__('reached')"),
+    ],
+)
+def test_a_snapshot_covers_other_packages_that_a_file_imports(name: str, text: str, place: Path) -> None:
+    write(place, "reaching/model.py", text)
+    write(place, f"{name}.py", "WORD = 1\n")
+    assert name in take_snapshot("reaching").packages
+
+
+def test_code_that_computes_names_counts_all_named_plugins(place: Path) -> None:
+    write(place, "reaching/model.py", "import importlib\nNAME = 'rea' + 'ched'\nimportlib.import_module(NAME)\n")
+    write(place, "reached.py", "")
+    assert take_snapshot("reaching", ["reaching", "reached"]).packages == ["reached", "reaching"]
+    assert take_snapshot("reaching", ["reaching"]).packages == ["reaching"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pydoc\nprint(pydoc.locate('reaching.words.WORD'))\n",
+        "from hydra.utils import get_object\nprint(get_object('reaching.words.WORD'))\n",
+        "import reaching\n\ndef word():\n    return reaching.words.WORD\n",
+        "import reaching as own\n\ndef word():\n    return own.words.WORD\n",
+        "import subprocess, sys\nsubprocess.run([sys.executable, 'words.py'])\n",
+    ],
+)
+def test_a_models_code_counts_modules_that_no_import_names(text: str, place: Path) -> None:
+    write(place, "reaching/model.py", text + MODEL)
+    write(place, "reaching/words.py", "WORD = 1\n")
+    model = type("Model", (), {"__module__": "reaching.model"})
+    assert "reaching.words" in take_snapshot("reaching").model_code(model).modules
+
+
+@pytest.mark.parametrize("name", ["words.old.py", "words.v2.bak.py"])
+def test_a_copy_of_a_file_beside_it_does_not_stand_for_it(name: str, place: Path) -> None:
+    write(place, "reaching/words.py", "WORD = 1\n")
+    write(place, f"reaching/{name}", "WORD = 2\n")
+    load_plugins(["reaching"])
+    from reaching import words  # type: ignore[import-not-found]
+
+    assert words.WORD == 1
+
+
+def test_the_lock_of_an_editor_is_no_code(place: Path) -> None:
+    before = take_snapshot("reaching").digest
+    (place / "reaching" / ".#model.py").symlink_to("me@host.123:456")
+    assert take_snapshot("reaching").digest == before
+
+
+def test_a_package_that_holds_names_of_an_edited_one_is_loaded_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody touched its own files since the process began."""
+    write(place, "reaching/model.py", "from reached import WORD\n")
+    write(place, "reached.py", "WORD = 'before'\n")
+    load_plugins(["reaching"])
+    from reaching import model
+
+    assert model.WORD == "before"
+    let_edits_in()
+    monkeypatch.setattr(loading, "_STARTED", (place / "reached.py").stat().st_ctime + 1)
+    write(place, "reached.py", "WORD = 'after!!'\n")
+    assert load_plugins(["reaching"]) == ["reached", "reaching"]
+    from reaching import model as model_now
+
+    assert model_now.WORD == "after!!"
+
+
+def test_nothing_is_loaded_again_for_a_file_that_came_or_a_package_that_was_named_later(place: Path) -> None:
+    write(place, "reaching/model.py", "from reached import WORD\n")
+    write(place, "reached.py", "WORD = 1\n")
+    load_plugins(["reached"])
+    import reached  # type: ignore[import-not-found]
+
+    assert load_plugins(["reaching"]) == []
+    import_module("reaching.model")
+    write(place, "reaching/later.py", "")
+    assert load_plugins(["reaching", "reached"]) == []
+    assert sys.modules["reached"] is reached
+
+
+def test_code_that_is_found_through_sys_path_alone_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    write(place, "lib/reached.py", "WORD = 1\n")
+    write(place, "reaching/model.py", f"import sys\nsys.path.append({str(place / 'lib')!r})\nimport reached\n")
+    load_plugins(["reaching"])
+    with pytest.raises(ComponentError, match=r"reached\.py: reaching imports it, .* PYTHONPATH"):
+        import_module("reaching.model")
+
+
+def test_a_worker_refuses_a_file_that_was_edited_before_a_call_imports_it(place: Path) -> None:
+    write(place, "reaching/words.py", "WORD = 'before'\n")
+    write(
+        place,
+        "reaching/model.py",
+        "class Model:\n    def word(self):\n        from reaching.words import WORD\n        return WORD\n",
+    )
+    load_plugins(["reaching"])
+    from reaching.model import Model  # type: ignore[import-not-found]
+
+    (place / "work").write_bytes(pickle.dumps((CodeOfUsers([Model()]), Model())))
+    write(place, "reaching/words.py", "WORD = 'after!'\n")
+    call = f"import pickle; print(pickle.load(open({str(place / 'work')!r}, 'rb'))[1].word())"
+    path = os.pathsep.join([str(place), str(REPOSITORY)])
+    ended = subprocess.run(
+        [sys.executable, "-c", call], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert ended.returncode == 1
+    assert "words.py: changed after the code of reaching was read for this run" in ended.stderr
+
+
+def test_the_class_of_another_package_has_the_code_that_was_loaded(place: Path) -> None:
+    write(place, "reaching/model.py", "from reached import Model\n")
+    write(place, "reached.py", MODEL)
+    load_plugins(["reaching"])
+    from reaching.model import Model
+
+    write(place, "reached.py", MODEL + "EDITED = 1\n")
+    assert loading.snapshot_of(Model).digest != take_snapshot("reached").digest
+
+
+def test_a_class_that_make_dataclass_made_has_no_code(place: Path) -> None:
+    write(place, "reaching/made.py", "from dataclasses import make_dataclass\nMade = make_dataclass('Made', [])\n")
+    load_plugins(["reaching"])
+    from reaching.made import Made  # type: ignore[import-not-found]
+
+    assert not has_code(Made)
