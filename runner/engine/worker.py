@@ -18,6 +18,7 @@ from runner.engine import environment
 from runner.engine.ask import Report
 from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
+from runner.engine.identity import key_of
 from runner.engine.outcome import StageRun
 from runner.engine.run import Run
 from runner.engine.spending import SharedGate
@@ -195,7 +196,8 @@ class Worker:
 
 def _made(stage: Stage[T], run: Run) -> T:
     """The result of a stage. A process that its component forked, and that comes back from it, is a copy of this one:
-    it ends here. Raises ComponentError for what is no Exception, which would end the sweep.
+    it ends here. Raises ComponentError for what is no Exception, which would end the sweep, and if a file whose content
+    is part of the key has changed.
     """
     process, exit_code = os.getpid(), 1
     try:
@@ -211,6 +213,11 @@ def _made(stage: Stage[T], run: Run) -> T:
             if exit_code:
                 traceback.print_exc()
             os._exit(exit_code)
+    if any(hasattr(part, "content_hash") for part in stage.components()) and key_of(stage.description) != stage.key:
+        raise ComponentError(
+            "a file that one of its components reads changed while the sweep ran: the result belongs to neither "
+            "content. Give the same command again; everything else that was computed is kept"
+        )
     return result
 
 

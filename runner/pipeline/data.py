@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from components.errors import DataError
 from components.fields import runtime_only
 from components.json_value import Json
 from components.protocols import Dataset, DatasetOverSource, Source
@@ -151,8 +152,10 @@ class ReadSource(Stage[SourceDocuments]):
     fingerprint: str
 
     def make(self, run: Run) -> SourceDocuments:
-        """Reads them. Raises DataError."""
-        return SourceDocuments(*self.source.read())
+        """Reads them. Raises DataError, also for files that change meanwhile."""
+        read = SourceDocuments(*self.source.read())
+        _require_unchanged(self.source, self.fingerprint)
+        return read
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,12 +172,26 @@ class LoadedBenchmark(Stage[Benchmark]):
     sources: tuple[ReadSource, ...] = ()
 
     def make(self, run: Run) -> Benchmark:
-        """Loads it. Raises DataError."""
+        """Loads it. Raises DataError, also for files that change meanwhile."""
+        loaded = self._loaded(run)
+        _require_unchanged(self.dataset, self.fingerprint)
+        return loaded
+
+    def _loaded(self, run: Run) -> Benchmark:
         for stage in self.sources:  # one at most
             if isinstance(self.dataset, DatasetOverSource):
                 read = run.read(stage)
                 return self.dataset.load_over(read.documents, read.counts)
         return self.dataset.load()
+
+
+def _require_unchanged(files: Dataset | Source, fingerprint: str) -> None:
+    """Raises DataError if the files are others than those that `fingerprint` is the hash of."""
+    if files.fingerprint() != fingerprint:
+        raise DataError(
+            f"{type(files).__name__}: its files changed while they were read. Give the same command again once nobody "
+            "writes to them"
+        )
 
 
 _BY_CONTENT = "the hash of the content stands for it, wherever it was loaded from"

@@ -3,11 +3,16 @@
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
+from runner.engine.codecs import Codec, Single
 from runner.engine.run import Run
+from runner.engine.stage import Stage
 from runner.engine.store import Store
 from runner.engine.worker import Worker
 from tests.runner.engine.fake_stages import Adder, Source, Sum
@@ -68,3 +73,53 @@ def test_a_forked_child_that_comes_back_ends(
     entry = store.find(stage.kind, stage.key)
     assert entry is not None
     assert entry.part("number") == 0, "the parent's"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Reads a file that its key holds by content; another component may write into it meanwhile."""
+
+    path: str
+    written: str = ""
+
+    version: ClassVar[int] = 1
+
+    def content_hash(self) -> str:
+        return sha256(Path(self.path).read_bytes()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Read(Stage[int]):
+    kind: ClassVar[str] = "read"
+    version: ClassVar[int] = 1
+    codec: ClassVar[Codec[int]] = Single("number")
+
+    component: Reading
+
+    def make(self, run: Run) -> int:
+        if self.component.written:
+            Path(self.component.path).write_text(self.component.written)
+        return int(Path(self.component.path).read_text())
+
+
+def test_a_file_that_changes_before_it_is_read_keeps_no_result(tmp_path: Path) -> None:
+    """Undone, the change would be answered with a result of the other content."""
+    file, store = tmp_path / "table.txt", Store(tmp_path / "store", "this run")
+    file.write_text("1")
+    stage = Read(Reading(str(file)))
+    assert stage.key
+    file.write_text("5")
+    run = Worker(store).run(stage)
+    assert "read: a file that one of its components reads changed while the sweep ran" in run.error
+    file.write_text("1")
+    assert Worker(store).run(Read(Reading(str(file)))).error == ""
+    entry = store.find(stage.kind, stage.key)
+    assert entry is not None
+    assert entry.part("number") == 1
+
+
+def test_a_file_that_its_own_component_changes_keeps_no_result(tmp_path: Path) -> None:
+    file = tmp_path / "table.txt"
+    file.write_text("1")
+    run = Worker(Store(tmp_path / "store", "this run")).run(Read(Reading(str(file), written="5")))
+    assert "changed while the sweep ran" in run.error

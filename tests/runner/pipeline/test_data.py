@@ -1,11 +1,18 @@
 """The content that stands for a corpus: equal only for documents that every stage reads alike."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from components.datasets.jsonl import Jsonl
+from components.errors import DataError
+from components.json_value import Json
 from components.records import Benchmark, Documents
-from runner.pipeline.data import BenchmarkCodec, CorpusCodec
+from runner.engine.store import Store
+from runner.pipeline.data import BenchmarkCodec, CorpusCodec, load_data
+from tests.runner.sweeping import own_data
 
 
 def documents(metadata: Sequence[Mapping[str, str]] = ()) -> Documents:
@@ -28,3 +35,22 @@ def test_the_order_of_metadata_counts_since_prompts_show_it() -> None:
 def test_no_metadata_is_one_corpus_however_it_came(metadata: Sequence[Mapping[str, str]]) -> None:
     assert content(documents(metadata)) == content(documents())
     assert CorpusCodec().decode(CorpusCodec().encode(documents(metadata))) == documents()
+
+
+@dataclass(frozen=True)
+class Growing(Jsonl):
+    """Somebody adds a question while the files are read."""
+
+    def load_over(self, documents: Documents, counts: Mapping[str, Json]) -> Benchmark:
+        with Path(self.samples).open("a", encoding="utf-8") as file:
+            file.write('{"id": "2", "question": "Which other text?"}\n')
+        return super().load_over(documents, counts)
+
+
+def test_files_that_change_while_they_are_read_are_not_kept(tmp_path: Path) -> None:
+    own_data(tmp_path, {"a": "one text"}, [{"id": "1", "question": "Which text?"}])
+    store = Store(tmp_path / "store", "this run")
+    places = {"documents": str(tmp_path / "documents.jsonl"), "samples": str(tmp_path / "samples.jsonl")}
+    with pytest.raises(DataError, match="Growing: its files changed while they were read"):
+        load_data(Growing(**places), store)
+    assert load_data(Jsonl(**places), store).n_samples == 2
