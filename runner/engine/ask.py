@@ -110,7 +110,12 @@ class Asker:
     def _wait_for_others(self, n_waits: int, n_missing: int) -> None:
         if n_waits == _SAID_AFTER_WAITS:
             model = getattr(self._llm, "model", type(self._llm).__name__)
-            log.warning("waiting for %d replies of %s, for which another process is asking", n_missing, model)
+            log.warning(
+                "waiting for %d replies of %s, for which another process is asking; if that one was stopped (Ctrl-Z), "
+                "let it go on, or end it: its requests are then asked for here",
+                n_missing,
+                model,
+            )
         time.sleep(_WAIT_S)
 
     def _asked(self, requests: Mapping[str, Request]) -> Iterator[Answer]:
