@@ -38,8 +38,8 @@ RESULTS_DIR = Path("results")
 LATEST = "latest"
 """The name of whichever sweep was written to last."""
 
-_MESSAGES = frozenset({"reason", "command", "overrides", "cells"})
-"""Fields that hold what somebody typed, or what went wrong."""
+_MESSAGES = frozenset({"reason", "command", "overrides", "same_as"})
+"""Fields that hold what somebody typed, or what went wrong; those of the cells in a sweep's file among them."""
 
 SCHEMA_VERSION = 2
 _N_SWEEPS_LISTED = 10
@@ -368,10 +368,16 @@ def _json(result: CellResult | SweepResult) -> bytes:
 
 def _safe_line(name: str, value: Json, mask: Mask) -> str:
     """Without secrets. Most fields hold none, and are searched for the known ones alone, which takes less time."""
+    if name == "cells":
+        value = [_without_secrets(cell, mask) for cell in value]
     line = _line(value)
     if name not in _MESSAGES and not mask.holds_known(line):
         return line
     return _line(masked_values(value, mask))
+
+
+def _without_secrets(cell: Mapping[str, Json], mask: Mask) -> dict[str, Json]:
+    return {name: masked_values(value, mask) if name in _MESSAGES else value for name, value in cell.items()}
 
 
 def _line(value: Json) -> str:

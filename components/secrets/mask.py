@@ -141,5 +141,6 @@ def _hidden_field(found: re.Match[str]) -> str:
     last = name.rpartition(".")[2]
     is_misplaced = last.lower().endswith("_env") and not is_variable_name(value)  # a key where a name is expected
     is_written_out = may_be_secret(value) and not value.startswith(("$", "`"))
-    is_secret = is_written_out and (is_misplaced or field_names_secret(last, value))
+    is_named = field_names_secret(last, value) and (last == name or names_secret(name))
+    is_secret = is_written_out and (is_misplaced or is_named)
     return f"{name}{between}{HIDDEN}" if is_secret else found[0]

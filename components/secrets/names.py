@@ -22,6 +22,9 @@ _ORDINARY = re.compile(
 )
 """Keys of records and tokens of a vocabulary."""
 
+_OF_RESULTS = frozenset({"DATASET_KEY"})
+"""Names in our own results: the key of a data set is a hash of its content."""
+
 _VAGUE = frozenset({"KEY", "KEYS", "TOKEN", "PASS", "PW", "PAT", "AUTH", "SIG", "SAS", "COOKIE"})
 """Alone, such a word may be any field of somebody's data: the value decides."""
 
@@ -61,7 +64,7 @@ _MOST_DIGITS = 4
 def names_secret(name: str) -> bool:
     """Return True if a variable, option, parameter or header of this name holds a secret."""
     plain = _in_capitals(name)
-    return bool(_SAYS_SO.search(plain)) and not _SAYS_WHERE.search(plain)
+    return bool(_SAYS_SO.search(plain)) and not _SAYS_WHERE.search(plain) and plain not in _OF_RESULTS
 
 
 @lru_cache(4096)

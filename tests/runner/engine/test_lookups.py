@@ -1,7 +1,6 @@
 """How often the store is looked into for a result: each look is a round trip where it lies on a network."""
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ from runner.engine.executors.local import Local
 from runner.engine.plan import make_plan
 from runner.engine.run import Run
 from runner.engine.schedule import run_stages
-from runner.engine.store import Store
-from runner.engine.store.manifests import MANIFEST
+from runner.engine.store import Store, manifests
 from runner.engine.worker import Worker
 from tests.runner.engine.fake_stages import Adder, Left, Right, Source, Sum, Top, add_some
 from tests.runner.sweeping import flip_a_byte
@@ -26,14 +24,13 @@ def store(tmp_path: Path) -> Store:
 def looks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often manifests were looked for, by kind."""
     counts: Counter[str] = Counter()
-    read: Callable[..., str] = Path.read_text
+    opened = manifests._without_waiting
 
-    def counted(path: Path, *arguments: str, **named: str) -> str:
-        if path.name == MANIFEST:
-            counts[path.parents[2].name] += 1
-        return read(path, *arguments, **named)
+    def counted(path: str, flags: int) -> int:
+        counts[Path(path).parents[2].name] += 1
+        return opened(path, flags)
 
-    monkeypatch.setattr(Path, "read_text", counted)
+    monkeypatch.setattr(manifests, "_without_waiting", counted)
     return counts
 
 

@@ -49,12 +49,19 @@ def test_a_way_out_that_is_no_error_fails_the_stage(
     assert run.error == f"source: {told}, wanted an exception that says why"
 
 
+_children: list[int] = []
+
+
 def fork(stage: Sum, run: Run) -> int:
-    return 0 if os.fork() else 1
+    if child := os.fork():
+        _children.append(child)
+        return 0
+    return 1
 
 
 def fork_and_fail(stage: Sum, run: Run) -> int:
-    if os.fork():
+    if child := os.fork():
+        _children.append(child)
         return 0
     raise ValueError("in the child")
 
@@ -69,7 +76,8 @@ def test_a_forked_child_that_comes_back_ends(
     store = Store(tmp_path, "this run")
     stage = Source(Adder(1), compute=compute)
     run = Worker(store).run(stage)
-    assert (run.error, os.waitstatus_to_exitcode(os.wait()[1])) == ("", exit_code)
+    _, status = os.waitpid(_children.pop(), 0)
+    assert (run.error, os.waitstatus_to_exitcode(status)) == ("", exit_code)
     entry = store.find(stage.kind, stage.key)
     assert entry is not None
     assert entry.part("number") == 0, "the parent's"
