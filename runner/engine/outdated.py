@@ -35,13 +35,18 @@ def outdated(stages: Iterable[AnyStage], kinds: Collection[str], store: Store) -
     """Stages whose kept results are to be made again: those of the named kinds that other versions made, and all that
     was made from them. `stages` come after their inputs, as do those that are returned.
     """
-    found: dict[str, AnyStage] = {}
+    if not kinds:
+        return []
+    kept, reached = list[AnyStage](), set[str]()
     for stage in stages:
-        made_with = store.made_with(stage.kind, stage.key)
-        is_named = stage.kind in kinds or ALL in kinds
-        if (is_named and other_versions(made_with)) or any(before.key in found for before in stage.inputs):
-            found[stage.key] = stage
-    return list(found.values())
+        is_kept = store.is_kept(stage.kind, stage.key)
+        is_named = is_kept and (stage.kind in kinds or ALL in kinds)
+        if any(before.key in reached for before in stage.inputs) or (
+            is_named and other_versions(store.made_with(stage.kind, stage.key))
+        ):
+            reached.add(stage.key)
+            kept += [stage] if is_kept else []
+    return kept
 
 
 def discard(stages: Sequence[AnyStage], store: Store) -> None:

@@ -50,12 +50,13 @@ class _CountingRun(Run):
 
     def __init__(self, stage: AnyStage, store: Store, cache: Cache) -> None:
         super().__init__(stage, store, cache, lambda done, total: None)
-        self._counted: list[tuple[LLM, str, CountingAsker]] = []
+        self._counted: list[tuple[LLM, str, str, CountingAsker]] = []
 
     def ask(self, llm: LLM, purpose: str) -> Asking:
         """Counts instead."""
-        asker = CountingAsker(llm, self._store.replies(replies_key(llm, purpose)))
-        self._counted.append((llm, purpose, asker))
+        replies = replies_key(llm, purpose)
+        asker = CountingAsker(llm, self._store.replies(replies))
+        self._counted.append((llm, purpose, replies, asker))
         return asker
 
     @property
@@ -67,8 +68,8 @@ class _CountingRun(Run):
     def missing(self) -> _Missing:
         """Distinct requests that are not kept."""
         return {
-            (purpose, replies_key(llm, purpose), key): (llm, tokens)
-            for llm, purpose, asker in self._counted
+            (purpose, replies, key): (llm, tokens)
+            for llm, purpose, replies, asker in self._counted
             for key, tokens in asker.missing.items()
         }
 

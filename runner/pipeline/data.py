@@ -288,9 +288,7 @@ def load_data(
     source = dataset.source if isinstance(dataset, DatasetOverSource) else None
     sources = (ReadSource(source, source.fingerprint()),) if source else ()
     loaded = LoadedBenchmark(dataset, dataset.fingerprint(), sources)
-    if fresh:
-        are_kept = all(store.is_kept(stage.kind, stage.key) for stage in (*sources, loaded))
-        discard(outdated((*sources, loaded), fresh, store) if are_kept else (), store)
+    discard(outdated((*sources, loaded), fresh, store), store)
     if store.find(loaded.kind, loaded.key) is None:
         announce(f"loading {dataset.name} ...")
     content, notes = read_kept(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))

@@ -37,6 +37,11 @@ _COMPUTED = re.compile(rb"\b(?:import_module|__import__|import_string|resolve_na
 _LONGEST_NAME = 200
 
 
+def top_level(module: str) -> str:
+    """Return the top-level package of a module, or of a file that is listed under its path."""
+    return module.partition(".")[0].partition("/")[0]
+
+
 @dataclass(frozen=True)
 class Imports:
     """Dotted names that a module may import, absolute; names in them need not be modules. `of_packages` are packages of
@@ -59,7 +64,7 @@ def mentioned_packages(text: bytes) -> set[str]:
     for match in _MENTIONED.finditer(decoded):
         for each in match[1].replace("\\", " ").split(","):
             words = each.split()
-            if words and (top := words[0].partition(".")[0]).isidentifier():
+            if words and (top := top_level(words[0])).isidentifier():
                 found.add(top)
     return found
 
@@ -85,7 +90,7 @@ def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
             bound |= {
-                alias.asname or _top(alias.name): alias.name if alias.asname else _top(alias.name)
+                alias.asname or top_level(alias.name): alias.name if alias.asname else top_level(alias.name)
                 for alias in node.names
             }
         elif isinstance(node, ast.ImportFrom):
@@ -101,10 +106,6 @@ def imports_of(text: bytes, module: str, *, is_package: bool) -> Imports:
         dotted for node in nodes if isinstance(node, ast.Attribute) and (dotted := _through_attributes(node, bound))
     }
     return Imports(frozenset(names), frozenset(starred), is_dynamic, _does_nothing(tree))
-
-
-def _top(module: str) -> str:
-    return module.partition(".")[0]
 
 
 def _named_in(value: object) -> set[str]:

@@ -18,6 +18,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from components.errors import ComponentError
+from runner.engine.plugins.imports import top_level
 from runner.engine.plugins.snapshot import OURS, SUFFIXES, Snapshot, SourceFile, is_users, take_snapshot
 
 _STARTUP_S = 0.01
@@ -47,7 +48,7 @@ class _State:
         self.snapshots = dict(snapshots)
         self.files = {name: file for known in snapshots.values() for name, file in known.files.items()}
         self.packages = frozenset(name for known in snapshots.values() for name in known.packages)
-        self.imported = {name: each for name, each in self.imported.items() if _top(name) in self.packages}
+        self.imported = {name: each for name, each in self.imported.items() if top_level(name) in self.packages}
 
     def add(self, snapshots: Iterable[Snapshot]) -> None:
         new = {each.name: each for each in snapshots}
@@ -79,7 +80,7 @@ def ensure_loaded(packages: Iterable[str]) -> None:
     if any(top not in _state.snapshots for top in tops):
         read: dict[str, Mapping[str, SourceFile]] = {}
         for package in _state.packages:  # what is loaded already stays as it is
-            read[package] = {name: file for name, file in _state.files.items() if _top(name) == package}
+            read[package] = {name: file for name, file in _state.files.items() if top_level(name) == package}
         _take([each for each in _snapshots(tops, read) if each.name not in _state.snapshots])
 
 
@@ -134,7 +135,7 @@ def snapshot_of(cls: type) -> Snapshot:
     """The code that a class was made of. For a class of a package that no run has named: as it is on the disk now."""
     found = _state.by_class.get(cls)
     if found is None:
-        top = cls.__module__.partition(".")[0]
+        top = top_level(cls.__module__)
         found = _state.snapshots.get(top) or take_snapshot(top)
         _state.by_class[cls] = found
     return found
@@ -153,7 +154,7 @@ class CodeOfUsers:
 
     def __init__(self, components: Iterable[object]) -> None:
         classes = {type(component): component for component in components}
-        found = {cls: known for cls in classes if (known := _state.snapshots.get(cls.__module__.partition(".")[0]))}
+        found = {cls: known for cls in classes if (known := _state.snapshots.get(top_level(cls.__module__)))}
         for cls, known in found.items():
             if hasattr(classes[cls], "answers_from"):
                 known.model_code(cls)  # a worker has no texts to find it in
@@ -167,7 +168,7 @@ def _hand_over(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
     new = [snapshot for snapshot in snapshots if not _is_loaded_as(snapshot)]
     for name, file in ((name, file) for snapshot in new for name, file in snapshot.files.items()):
         path = getattr(sys.modules.get(name), "__file__", None)
-        if path and not (_digest(path) == file.digest and _is_as_started(name.partition(".")[0])):
+        if path and not (_digest(path) == file.digest and _is_as_started(top_level(name))):
             raise ComponentError(_changed(name, path))
     _state.add(new)
     _state.are_edits_refused = _state.are_edits_refused or bool(snapshots)
@@ -175,12 +176,8 @@ def _hand_over(snapshots: Sequence[Snapshot]) -> CodeOfUsers:
     return CodeOfUsers(())
 
 
-def _top(module: str) -> str:
-    return module.partition(".")[0]
-
-
 def _tops(packages: Iterable[str]) -> list[str]:
-    return sorted({package.partition(".")[0] for package in packages} - OURS)
+    return sorted({top_level(package) for package in packages} - OURS)
 
 
 def _is_loaded_as(snapshot: Snapshot) -> bool:
@@ -189,7 +186,7 @@ def _is_loaded_as(snapshot: Snapshot) -> bool:
 
 
 def _modules_of(package: str) -> list[str]:
-    return [name for name in sys.modules if name.partition(".")[0] == package]
+    return [name for name in sys.modules if top_level(name) == package]
 
 
 def _files_of(package: str) -> list[str]:
@@ -250,14 +247,14 @@ def _digest(path: str) -> str:
 
 def _changed(module: str, path: str) -> str:
     return (
-        f"{path}: changed after the code of {module.partition('.')[0]} was read for this run, and before it was "
+        f"{path}: changed after the code of {top_level(module)} was read for this run, and before it was "
         "imported: results would be of neither version. Give the same command again; everything computed is kept"
     )
 
 
 def _new(module: str, path: str) -> str:
     return (
-        f"{path}: was not among the files of {module.partition('.')[0]} when its code was read for this run. It is "
+        f"{path}: was not among the files of {top_level(module)} when its code was read for this run. It is "
         "new, or outside the package's folder. Move it there if so, and give the same command again"
     )
 
@@ -277,7 +274,7 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """None for all other modules. Raises ComponentError for code of the user's that no snapshot covers."""
-        if _top(fullname) not in _state.packages:
+        if top_level(fullname) not in _state.packages:
             self._require_known(fullname, path)
             return None
         spec = next(_specs(self, fullname, path, target), None)
@@ -288,21 +285,21 @@ class _Finder(MetaPathFinder):
         return spec
 
     def _require_known(self, package: str, path: Sequence[str] | None) -> None:
-        if path is not None or not _state.are_edits_refused or _importer() not in _state.packages:
+        if path is not None or not _state.are_edits_refused or (importer := _importer()) not in _state.packages:
             return
         spec = next(_specs(self, package, None, None), None)
         if spec and spec.origin and spec.origin.endswith(SUFFIXES) and is_users(package):
-            raise ComponentError(_unknown(package, spec.origin, _importer()))
+            raise ComponentError(_unknown(package, spec.origin, importer))
 
 
 def _importer() -> str:
     """The top-level package of the code that imports at this moment; "" for none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (
-        frame.f_globals.get("__name__") == __name__ or _top(str(frame.f_globals.get("__name__"))) == "importlib"
+        frame.f_globals.get("__name__") == __name__ or top_level(str(frame.f_globals.get("__name__"))) == "importlib"
     ):
         frame = frame.f_back
-    return _top(str(frame.f_globals.get("__name__", ""))) if frame else ""
+    return top_level(str(frame.f_globals.get("__name__", ""))) if frame else ""
 
 
 def _specs(finder: _Finder, fullname: str, path: Sequence[str] | None, target: ModuleType | None) -> Iterator[Any]:
@@ -331,7 +328,7 @@ class _PluginLoader(SourceFileLoader):
 
 
 def _note_classes(module: ModuleType) -> None:
-    if snapshot := _state.snapshots.get(module.__name__.partition(".")[0]):
+    if snapshot := _state.snapshots.get(top_level(module.__name__)):
         for value in list(vars(module).values()):
             if isinstance(value, type) and value.__module__ == module.__name__:
                 _state.by_class[value] = snapshot
@@ -344,4 +341,4 @@ def _check(module: str, path: str, digest: str) -> None:
         return
     if _state.are_edits_refused:
         raise ComponentError(_changed(module, path) if file else _new(module, path))
-    _state.drop(module.partition(".")[0])
+    _state.drop(top_level(module))

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from components.errors import ComponentError
-from runner.engine.plugins.imports import Imports, imports_of, may_import_by_name, mentioned_packages
+from runner.engine.plugins.imports import Imports, imports_of, may_import_by_name, mentioned_packages, top_level
 
 OURS = frozenset({"analysis", "components", "conf", "runner", "sweeps"})
 """This project's packages, whose versions a test guards."""
@@ -68,14 +68,14 @@ class Snapshot:
         """SHA-256 (hex) of all files and their names, wherever they lie; "" without any."""
         return _digest(self.files)
 
-    @property
+    @cached_property
     def packages(self) -> list[str]:
         """The top-level packages that it covers, sorted."""
-        return sorted({_top(name) for name in self.files})
+        return sorted({top_level(name) for name in self.files})
 
     def digest_of(self, package: str) -> str:
         """As `digest`, of one of `packages` alone."""
-        return _digest({name: file for name, file in self.files.items() if _top(name) == package})
+        return _digest({name: file for name, file in self.files.items() if top_level(name) == package})
 
     def model_code(self, cls: type) -> ModelCode:
         """The modules that define a class and its parents, and all modules that these import, transitively. All of the
@@ -128,10 +128,6 @@ def _with_parents(module: str) -> Iterator[str]:
         module = module.rpartition(".")[0]
 
 
-def _top(module: str) -> str:
-    return module.partition(".")[0].partition("/")[0]
-
-
 def installed_digest(package: str) -> str:
     """SHA-256 (hex) over the files of a top-level package as they are on the disk now; "" without any."""
     return _digest(_files_of(package, _places_of(package)))
@@ -166,7 +162,7 @@ def _users_packages(files: Mapping[str, SourceFile], plugins: Collection[str], k
     new = set[str]().union(*mentioned.values()).difference(known)
     users = {top for top in new if top in plugins or is_users(top)}
     parsed = (files[name].imports(name).names for name, tops in mentioned.items() if tops & users)
-    found = {_top(imported) for names in parsed for imported in names} & users
+    found = {top_level(imported) for names in parsed for imported in names} & users
     is_computed = any(file.text and may_import_by_name(file.text) for file in files.values())
     return found | (set(plugins).difference(known) if is_computed else set())
 

@@ -79,8 +79,9 @@ class TestPlans:
     def test_go_on_after_a_kill_between_discarding_and_making(self, top: Top, tmp_path: Path, calls: Path) -> None:
         store = Store(tmp_path / "store", "killed run")
         discard(make_plan([(top, 1)], store, ["right"]).outdated[1:], store)
-        run(top, tmp_path, "right")
+        plan = run(top, tmp_path, "right")
         assert made(calls) == ["right", "top"]
+        assert [stage.kind for stage in plan.outdated] == ["right"], "what was discarded is kept no more"
 
     def test_refuse_unknown_kinds(self, top: Top, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=r"run\.fresh: got chunkz, wanted kinds of stages of this sweep \(left, "):
