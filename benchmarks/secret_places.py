@@ -128,7 +128,7 @@ ENVIRONMENT = (
         (Failure.UNUSABLE,),
     ),
 )
-"""Where a secret belongs: it must work, and be seen nowhere."""
+"""A place where a secret belongs: it must work, and appear nowhere."""
 
 CONFIGURATION = (
     Place("userinfo of llm.base_url", (*_ASKED, *_NO_KEY, "llm.base_url=http://me:{quoted}@127.0.0.1:1/v1")),

@@ -23,7 +23,6 @@ OPTION = "--plugins"
 OURS = ("components", "runner.engine.executors")
 """Where our own components are."""
 
-_OUR_PREFIXES = tuple(f"{root}." for root in OURS)
 _SCRIPT = "rag-grid-analysis"
 _ROOT = Path(__file__).resolve().parents[1]
 _named: dict[str, None] = {}
@@ -46,7 +45,12 @@ def trusted() -> tuple[str, ...]:
 def trusted_among(names: Iterable[str]) -> tuple[str, ...]:
     """The packages among those that a stored configuration names, each trusted itself or within a trusted one."""
     known = trusted()
-    return tuple(name for name in names if any(f"{name}.".startswith(f"{each}.") for each in known))
+    return tuple(name for name in names if is_within(f"{name}.", known))
+
+
+def is_within(target: object, packages: Iterable[str]) -> bool:
+    """Return True for the dotted path of something in one of the packages."""
+    return isinstance(target, str) and target.startswith(tuple(f"{name}." for name in packages))
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +83,7 @@ def foreign_targets(node: Json, place: str, plugins: Sequence[str]) -> Iterator[
     """
     if isinstance(node, Mapping):
         target = node.get("_target_")
-        if target is not None and not str(target).startswith(tuple(f"{root}." for root in (*OURS, *plugins))):
+        if target is not None and not is_within(target, (*OURS, *plugins)):
             yield f"{place}._target_".lstrip("."), str(target)
         for name, value in node.items():
             yield from foreign_targets(value, f"{place}.{name}".lstrip("."), plugins)
@@ -103,7 +107,7 @@ def code_of_fields(node: Json, place: str) -> Iterator[str]:
 
 def _named_by(node: Mapping[str, Json], place: str) -> Iterator[str]:
     target = node.get("_target_")
-    if not isinstance(target, str) or not target.startswith(_OUR_PREFIXES):
+    if not isinstance(target, str) or not is_within(target, OURS):
         return
     module, _, name = target.rpartition(".")
     try:

@@ -58,7 +58,7 @@ def base_cell(folder: Path, *overrides: str) -> Cell:
 
 @cache
 def _composer() -> JobComposer:
-    """One for all: composing a hundred cells anew takes minutes."""
+    """One composer for all: composing a hundred cells again takes minutes."""
     grid_launcher.register()
     with own_hydra() as hydra:
         loader = hydra.config_loader

@@ -16,7 +16,7 @@ _PLAIN = ("executor=local",)
 
 @dataclass(frozen=True)
 class Environment:
-    """What is other than usual."""
+    """Differences from the usual environment."""
 
     name: str
     variables: Mapping[str, str] = field(default_factory=dict)

@@ -26,7 +26,7 @@ class RunSteps(Protocol):
     def __call__(
         self, steps: Sequence[Mapping[str, Any]], packages: Path | None, environment: Mapping[str, str]
     ) -> list[Found]:
-        """What came of each, in their order. Raises RuntimeError if the process ends otherwise."""
+        """Return the outcome of each step, in order. Raises RuntimeError if the process ends otherwise."""
 
 
 def order_of(steps: Sequence[Mapping[str, Any]], packages: Path | None) -> str:

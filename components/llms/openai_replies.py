@@ -55,7 +55,7 @@ def _shares(count: int | None, weights: Sequence[int]) -> list[Any]:
 
 
 def _read(choice: Mapping[str, Any], request_id: str) -> Answer:
-    """Raises Malformed for a completion that was broken off, and for what is none."""
+    """Raise Malformed for a completion that was broken off, and for anything that is not a completion."""
     message = part_of(choice, "message")
     if not isinstance(message, dict):
         raise Malformed(f"{shown(choice)}, wanted an object as message")

@@ -15,7 +15,8 @@ from omegaconf.errors import OmegaConfBaseException
 from components.errors import ConfigError
 from components.json_value import Json
 from runner.launch.log_code import log_mistakes
-from runner.launch.named_code import class_mistakes, is_of_plugins, remedy
+from runner.launch.named_code import class_mistakes, remedy
+from runner.trusted import is_within
 
 SHIPPED: Mapping[str, frozenset[str]] = {
     "launcher": frozenset(
@@ -146,7 +147,7 @@ def _target_mistakes(
     target = node.get("_target_")
     if target is None or target in shipped:
         return
-    if not is_of_plugins(target, plugins):
+    if not is_within(target, plugins):
         known = f"{', '.join(sorted(shipped))}, or a class of a package that run.plugins names"
         yield f"{place}._target_: got {target!r}, wanted {known}{remedy(target)}"
     elif of_callback:

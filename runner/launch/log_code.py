@@ -5,7 +5,8 @@ import logging.handlers
 from collections.abc import Iterator, Mapping, Sequence
 
 from components.json_value import Json
-from runner.launch.named_code import class_mistakes, is_of_plugins, remedy
+from runner.launch.named_code import class_mistakes, remedy
+from runner.trusted import is_within
 
 SHIPPED: Mapping[str, frozenset[str]] = {
     "handlers": frozenset(
@@ -62,7 +63,7 @@ def _maker_mistakes(
 ) -> Iterator[str]:
     if target in shipped:
         return
-    if is_of_plugins(target, plugins):
+    if is_within(target, plugins):
         yield from class_mistakes(target, place, _BASES[section])
         return
     known = ", ".join(sorted(shipped))

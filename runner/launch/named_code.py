@@ -1,21 +1,20 @@
 """Code of the packages that `run.plugins` names, where a configuration names it for Hydra."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import import_module
 
 from components.json_value import Json
 from runner.engine.plugins.loading import ensure_loaded
 
 
-def is_of_plugins(target: Json, plugins: Sequence[str]) -> bool:
-    """True for the dotted path of something in one of the packages."""
-    return isinstance(target, str) and target.startswith(tuple(f"{name}." for name in plugins))
+def package_of(target: Json) -> str:
+    """Return the top-level package of a dotted path, "" for anything else."""
+    return target.partition(".")[0] if isinstance(target, str) and "." in target else ""
 
 
 def remedy(target: Json) -> str:
-    """What to do about a class of another package."""
-    package = target.partition(".")[0] if isinstance(target, str) and "." in target else "my_package"
-    return f"; for your own code name its package: run.plugins=[{package}]"
+    """Say what to do about a class of another package."""
+    return f"; for your own code name its package: run.plugins=[{package_of(target) or 'my_package'}]"
 
 
 def class_mistakes(target: str, place: str, *bases: type) -> Iterator[str]:

@@ -23,8 +23,10 @@ from components.json_value import Json
 from runner.engine.executors.protocol import Executor
 from runner.engine.plugins.loading import ensure_loaded
 from runner.engine.source_code import has_code
+from runner.launch.named_code import package_of, remedy
 from runner.pipeline.cell import Cell
 from runner.pipeline.combination_mistakes import combination_mistakes
+from runner.trusted import is_within
 
 _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
@@ -204,7 +206,7 @@ class _Builder:
     def _class(self, node: Mapping[str, Json], wanted: type, path: str) -> type:
         target = node.get("_target_")
         roots = (_ROOTS_OF.get(wanted, _ROOT), *self._plugins)
-        if not isinstance(target, str) or not target.startswith(tuple(f"{root}." for root in roots)):
+        if not isinstance(target, str) or not is_within(target, roots):
             raise self._stranger(target, roots, path)
         module, _, name = target.rpartition(".")
         try:
@@ -224,13 +226,12 @@ class _Builder:
 
     def _stranger(self, target: Json, allowed: Sequence[str], path: str) -> _Invalid:
         """Once for each package: its other classes have the same cause and the same remedy."""
-        package = target.partition(".")[0] if isinstance(target, str) and "." in target else ""
+        package = package_of(target)
         if package in self._packages_refused:
             return _Invalid()
         self._packages_refused |= {package} if package else set()
         roots = ", ".join(f"{root}.*" for root in allowed)
-        remedy = f"for your own code name its package: run.plugins=[{package or 'my_package'}]"
-        return self._refuse(f"{path}._target_", target, f"the dotted path of a class under {roots}; {remedy}")
+        return self._refuse(f"{path}._target_", target, f"the dotted path of a class under {roots}{remedy(target)}")
 
     def _construct(self, cls: type, node: Mapping[str, Json], path: str) -> Built:
         n_before = len(self.mistakes)
