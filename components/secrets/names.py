@@ -91,7 +91,7 @@ def may_be_secret(value: str) -> bool:
 
 
 def is_variable_name(text: str) -> bool:
-    """Return True for the usual name of an environment variable, in capitals. A key given in its place does not count."""
+    """Return True for the usual name of an environment variable, in capitals. A key in its place returns False."""
     is_name = _VARIABLE.fullmatch(text) and sum(map(str.isdigit, text)) <= _MOST_DIGITS
     return bool(is_name) and not KEY_SHAPE.search(text)
 
