@@ -6,6 +6,7 @@ All errors are DataError. `source` says where the data came from, for the error 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
+from unicodedata import normalize
 
 from components.datasets.sampling import limit_samples
 from components.datasets.smaller_corpus import limit_documents
@@ -82,11 +83,14 @@ def require_gold_in_corpus(benchmark: Benchmark, source: str, not_read: str = ""
     """
     ids = benchmark.documents.ids
     known, by_stem = set(ids), {_stem(an_id): an_id for an_id in reversed(ids)}
+    composed = {normalize("NFC", an_id) for an_id in ids}
     left_out = f" Not read, for want of a reader: {not_read}." if not_read else ""
 
     def mistake(sample: Sample, unit: Evidence) -> str:
         alike = by_stem.get(_stem(unit.document_id))
         hint = f"did you mean '{alike}'?" if alike else f"its ids are like '{ids[0]}'."
+        if normalize("NFC", unit.document_id) in composed:
+            hint = "one that looks the same is written in another Unicode normalization form (NFC or NFD)."
         return (
             f"{source}: the gold of sample '{sample.id}' points nowhere: the corpus has no document "
             f"'{unit.document_id}' with text; {hint}{left_out} Mend the id, or add the document."

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components.datasets.file_content import Entry, FileContent, ReadingOptions
-from components.datasets.reading import read_lines
+from components.datasets.reading import LONGEST_LINE, read_lines
 from components.datasets.table_rows import bounded, lacks_text, row_document
 from components.errors import DataError
 
@@ -44,6 +44,7 @@ def _documents(
 
 def _rows(file: Path) -> Iterator[tuple[int, list[str]]]:
     """Rows that are not blank, with the number of the line on which each ends."""
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # the default refuses articles of 128 Ki characters
     lines = (f"{line}\n" for _, line in read_lines(file, _EXPECTED))
     reader = csv.reader(lines, delimiter="\t" if file.suffix.lower() == ".tsv" else ",", strict=True)
     try:

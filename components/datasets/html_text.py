@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from components.datasets.markdown_rows import MarkdownRows
+from components.datasets.parsing_time import page_time_limited
 from components.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def read_html(content: bytes, place: str, *, keep_structure: bool = False) -> Ht
     """Blocks (paragraphs, list items, table rows) become lines, the cells of a row are separated by a space, and inline
     elements (links, bold text) by nothing. With `keep_structure` headings and tables are written as in Markdown, save
     tables that only lay a page out: with tables in them, or a single column. Raises DataError if the bytes are not in
-    the encoding that the page declares (UTF-8 if none), and MissingExtraError.
+    the encoding that the page declares (UTF-8 if none) or if it takes a minute to parse, and MissingExtraError.
     """
     try:
         from bs4 import BeautifulSoup
@@ -49,7 +50,8 @@ def read_html(content: bytes, place: str, *, keep_structure: bool = False) -> Ht
     except ImportError as error:
         raise MissingExtraError("bs4", "readers", place) from error
     try:
-        soup = BeautifulSoup(_without_open_comment(_decoded(content, place)), "html.parser")
+        with page_time_limited(place):  # the parser takes quadratic time for tags that are never closed
+            soup = BeautifulSoup(_without_open_comment(_decoded(content, place)), "html.parser")
     except ParserRejectedMarkup as error:
         cause = str(error).splitlines()[-1].strip()  # what the parser said; before it the library's advice
         raise DataError(f"{place}: cannot be read as HTML ({cause}). Mend the page, or remove it.") from error

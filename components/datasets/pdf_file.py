@@ -1,17 +1,22 @@
 """The text of PDF files, by pypdf."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from components.datasets.file_content import Entry, FileContent, ReadingOptions
+from components.datasets.parsing_time import page_time_limited
 from components.errors import DataError, MissingExtraError
 from components.text.normalize import whole_characters
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
 
 _PAGE_END = "\n\f\n"
 
 
 def read_pdf(file: Path, options: ReadingOptions) -> FileContent:
     """The text of all pages; those that are pictures have none, and are counted. Raises DataError for a file that is
-    damaged, or cannot be opened without a password.
+    damaged, cannot be opened without a password, or has a page that takes a minute to read.
     """
     try:
         from pypdf import PdfReader
@@ -19,9 +24,13 @@ def read_pdf(file: Path, options: ReadingOptions) -> FileContent:
     except ImportError as error:
         raise MissingExtraError("pypdf", "readers", str(file)) from error
     try:
-        reader = PdfReader(file)
-        pages = [whole_characters(page.extract_text()) for page in reader.pages]
+        with page_time_limited(str(file)):
+            reader = PdfReader(file)
+            n_pages = len(reader.pages)
+        pages = [_page_text(reader, number, file) for number in range(n_pages)]
         title = whole_characters(str((reader.metadata and reader.metadata.title) or file.stem))
+    except DataError:
+        raise
     except FileNotDecryptedError as error:
         raise DataError(f"{file}: is protected by a password. Save it without one, or remove the file.") from error
     except Exception as error:  # a damaged file can raise anything, from deep inside the parser
@@ -29,3 +38,8 @@ def read_pdf(file: Path, options: ReadingOptions) -> FileContent:
     text = (_PAGE_END if options.keep_structure else "\n").join(pages)
     n_empty = sum(not page.strip() for page in pages)
     return FileContent([Entry("", title, text)], {"n_pdf_pages_without_text": n_empty})
+
+
+def _page_text(reader: "PdfReader", number: int, file: Path) -> str:
+    with page_time_limited(f"{file}, page {number + 1}"):
+        return whole_characters(reader.pages[number].extract_text())

@@ -16,8 +16,10 @@ from components.errors import DataError
 BYTE_ORDER_MARK = "\ufeff"
 
 _N_NAMES_SHOWN = 8
-_LONGEST_LINE = 1 << 28
+LONGEST_LINE = 1 << 28
 """Bytes: a longer line is no text, and would fill the memory."""
+LARGEST_WHOLE_FILE = 1 << 30
+"""Bytes of a file that is parsed as a whole, which takes several times its size in memory."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -36,9 +38,20 @@ def require_file(file: Path, expected: str) -> Path:
 
 
 def read_bytes(file: Path, expected: str) -> bytes:
-    """The whole content of a file."""
+    """The whole content of a file. Raises DataError for one that `require_whole_size` refuses."""
+    require_whole_size(file, expected)
     with _opened(file, expected) as stream:
         return stream.read()
+
+
+def require_whole_size(file: Path, expected: str) -> None:
+    """Raises DataError for a missing file, and for one of more than 1 GiB, which cannot be read as a whole."""
+    n_bytes = require_file(file, expected).stat().st_size
+    if n_bytes > LARGEST_WHOLE_FILE:
+        raise DataError(
+            f"{file}: has {n_bytes:,} bytes; wanted at most {LARGEST_WHOLE_FILE:,}, as the file is read as a whole. "
+            "Split it, or convert records and lines to JSON Lines."
+        )
 
 
 def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
@@ -49,10 +62,10 @@ def read_lines(file: Path, expected: str) -> Iterator[tuple[int, str]]:
     """
     offset = 0
     with _opened(file, expected) as stream:
-        for number, line in enumerate(iter(lambda: stream.readline(_LONGEST_LINE + 1), b""), start=1):
-            if len(line) > _LONGEST_LINE:
+        for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), start=1):
+            if len(line) > LONGEST_LINE:
                 raise DataError(
-                    f"{file}, line {number}: is longer than {_LONGEST_LINE:,} bytes. Wanted: {expected}. "
+                    f"{file}, line {number}: is longer than {LONGEST_LINE:,} bytes. Wanted: {expected}. "
                     "Mend or split it."
                 )
             try:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import yaml
 
 from components.datasets.file_content import Entry, FileContent, ReadingOptions
-from components.datasets.reading import read_lines
+from components.datasets.reading import read_lines, require_whole_size
 
 _EXPECTED = "a text file in UTF-8"
 _FENCE = "---"
@@ -24,6 +24,8 @@ class FrontMatter(NamedTuple):
 
 def read_text(file: Path, options: ReadingOptions) -> FileContent:
     """The whole text, or one document per line that is not blank: with six digits, ids sort as lines do."""
+    if not options.one_per_line:
+        require_whole_size(file, _EXPECTED)
     lines = [line for _, line in read_lines(file, _EXPECTED)]
     if not options.one_per_line:
         return FileContent([Entry("", file.stem, "\n".join(lines))])
@@ -35,6 +37,7 @@ def read_markdown(file: Path, options: ReadingOptions) -> FileContent:
     """The text below the front matter, if there is any: its first character is the document's first. `title` becomes
     the title, all other facts metadata.
     """
+    require_whole_size(file, _EXPECTED)
     lines = [line for _, line in read_lines(file, _EXPECTED)]
     matter = front_matter(lines)
     facts = {name: fact for name, fact in matter.facts.items() if name != "title"}

@@ -99,6 +99,13 @@ def test_gold_that_must_be_in_the_corpus() -> None:
         require_gold_in_corpus(assembled(DOCUMENTS, replace(SAMPLE, gold=(Evidence("nowhere"),))), "the source")
 
 
+def test_gold_in_another_unicode_form_is_reported_as_such() -> None:
+    composed, decomposed = "caf\u00e9.txt", "cafe\u0301.txt"
+    documents = Documents([composed], [""], ["text"])
+    with pytest.raises(DataError, match="looks the same is written in another Unicode normalization form"):
+        require_gold_in_corpus(assembled(documents, replace(SAMPLE, gold=(Evidence(decomposed),))), "the source")
+
+
 def test_all_gold_that_is_not_in_the_corpus_is_told_at_once() -> None:
     lost = [replace(SAMPLE, id=f"s{n}", gold=(Evidence(f"nowhere{n}"),)) for n in range(12)]
     with pytest.raises(DataError) as raised:

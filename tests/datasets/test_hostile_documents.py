@@ -5,11 +5,14 @@ from pathlib import Path
 from time import process_time
 
 import pytest
+from pypdf import PageObject, PdfWriter
 
-from components.datasets import reading, sqlite_file
+from components.datasets import parsing_time, reading, sqlite_file
 from components.datasets.csv_file import read_csv
+from components.datasets.document_files import read_documents
 from components.datasets.file_content import ReadingOptions
 from components.datasets.html_text import read_html
+from components.datasets.pdf_file import read_pdf
 from components.datasets.sqlite_file import read_database
 from components.errors import DataError
 from components.text.html_tables import html_tables
@@ -58,10 +61,52 @@ def test_views_without_end_or_measure_are_refused(tmp_path: Path, monkeypatch: p
 
 
 def test_a_line_that_would_fill_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_LONGEST_LINE", 10)
+    monkeypatch.setattr(reading, "LONGEST_LINE", 10)
     file = tmp_path / "a.txt"
     file.write_bytes(b"123456789\n")
     assert list(reading.read_lines(file, "a text")) == [(1, "123456789")]
     file.write_bytes(b"short\n" + b"x" * 11)
     with pytest.raises(DataError, match=r"a\.txt, line 2: is longer than 10 bytes"):
         list(reading.read_lines(file, "a text"))
+
+
+def test_a_page_that_takes_too_long_to_parse_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing_time, "LONGEST_PAGE_S", 0.1)
+    with pytest.raises(DataError, match=r"slow\.html: takes more than 0\.1 s to parse"):
+        read_html(b"<p " + b"a=1 <p " * 20_000, "slow.html")
+    assert read_html(b"<p>green", "quick.html").text == "green"
+
+
+def test_a_pdf_page_that_takes_too_long_to_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def extract_text(page: PageObject) -> str:
+        while True:
+            pass
+
+    file = tmp_path / "slow.pdf"
+    writer = PdfWriter()
+    writer.add_blank_page(width=72, height=72)
+    writer.write(file)
+    monkeypatch.setattr(parsing_time, "LONGEST_PAGE_S", 0.1)
+    monkeypatch.setattr(PageObject, "extract_text", extract_text)
+    with pytest.raises(DataError, match=r"slow\.pdf, page 1: takes more than 0\.1 s to parse"):
+        read_pdf(file, ReadingOptions())
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.json"])
+def test_a_file_that_is_too_large_to_be_read_as_a_whole_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(reading, "LARGEST_WHOLE_FILE", 20)
+    (tmp_path / name).write_bytes(b'[{"text": "x"}]')
+    assert len(read_documents(tmp_path)[0]) == 1
+    (tmp_path / name).write_bytes(b'[{"text": "xxxxxx"}]\n')
+    with pytest.raises(DataError, match=rf"{name}: has 21 bytes; wanted at most 20"):
+        read_documents(tmp_path)
+
+
+def test_a_long_article_in_a_csv_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    article = "word " * 40_000
+    file.write_text(f'id,body\n1,"{article}"\n', encoding="utf-8")
+    (row,) = read_csv(file, ReadingOptions(text_columns=("body",))).entries
+    assert row.text == article

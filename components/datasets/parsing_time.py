@@ -1,0 +1,37 @@
+"""A limit on the time that a parser may take for one page."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from components.errors import DataError
+
+LONGEST_PAGE_S = 60.0
+_REPEATED_EVERY_S = 1.0
+"""Seconds until the error is raised again: a parser may swallow it."""
+
+
+@contextmanager
+def page_time_limited(place: str) -> Iterator[None]:
+    """Raises DataError, which names `place`, once the context has computed for a minute of CPU time. There is no limit
+    outside the main thread, and on systems without interval timers (Windows).
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise DataError(
+            f"{place}: takes more than {LONGEST_PAGE_S:g} s to parse; wanted a page of ordinary markup. "
+            "Mend the file, convert it to text, or remove it."
+        )
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST_PAGE_S, _REPEATED_EVERY_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, before)
