@@ -11,13 +11,13 @@ from components.errors import DataError, StoreError
 from runner.engine.exchanging import exchange
 from runner.engine.linking import link_or_copy
 from runner.engine.store import Store
-from runner.engine.store.files import read_table
 from runner.engine.store.half_exports import HalfExport, of_others
 from runner.export.cell import ExportedCell
 from runner.export.code import copy_code
 from runner.export.mlflow_model import write_model
 from runner.export.readme import readme
 from runner.export.requirements import requirements
+from runner.results import open_samples
 from runner.serving.check import write_check
 from runner.serving.description import CHECK, CODE, PIPELINE, is_export, write_description
 
@@ -105,6 +105,8 @@ def _take_place(half: HalfExport) -> None:
 
 
 def _write(cell: ExportedCell, folder: Path) -> None:
+    with open_samples(cell.folder) as file:
+        kept_samples = file.read(use_threads=False)
     pipeline = folder / PIPELINE
     pipeline.mkdir(parents=True)
     for files, entry in zip(cell.description.kept, cell.entries, strict=True):
@@ -119,6 +121,6 @@ def _write(cell: ExportedCell, folder: Path) -> None:
     needed = requirements(cell.parts, folder / CODE)
     (folder / "requirements.txt").write_text(needed.text, encoding="utf-8")
     write_model(folder, needed, cell.sweep.finished)
-    write_check(folder / CHECK, cell.samples, read_table(cell.folder / "samples.parquet"), cell.earlier)
+    write_check(folder / CHECK, cell.samples, kept_samples, cell.earlier)
     (folder / "pipeline.py").write_text(_SCRIPT.format(code=CODE.as_posix()), encoding="utf-8")
     (folder / "README.md").write_text(readme(cell), encoding="utf-8")

@@ -71,7 +71,8 @@ class Writers:
             return False
         path = self._folder / name
         try:
-            file = os.open(path, os.O_RDONLY)  # network file systems look anew when a file is opened
+            # Network file systems look anew when a file is opened. A FIFO must not wait for a writer.
+            file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         except FileNotFoundError:
             return True
         try:

@@ -1,6 +1,7 @@
 """`python -m runner.export`: what is in the folder, what it does, and what is refused."""
 
 import json
+import os
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -295,6 +296,20 @@ def test_stages_that_are_gone_or_damaged(sweep: Path, tmp_path: Path, capsys: py
     shutil.rmtree(store.root)
     assert export(tmp_path, BM25, tmp_path / "out", "--store", str(store.root)) == 2
     assert "no store is there; name the sweep's by --store" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_fifo", [False, True])
+def test_damaged_samples_of_a_cell_are_named(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], is_fifo: bool
+) -> None:
+    shutil.copytree(sweep / "results", tmp_path / "results", copy_function=shutil.copyfile)
+    cell = load(tmp_path / "results" / SWEEP_ID).cell(BM25)
+    file = tmp_path / "results" / SWEEP_ID / cell.cell_id / "samples.parquet"
+    file.unlink()
+    os.mkfifo(file) if is_fifo else file.write_bytes(b"PAR1")
+    assert export(tmp_path, cell.cell_id, tmp_path / "out", "--store", str(store_of(tmp_path).root)) == 2
+    assert f"{file}: cannot be read" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_is_damaged_or_of_another_version(folder: Path, tmp_path: Path) -> None:

@@ -147,3 +147,12 @@ def test_files_go_with_those_who_want_them(tmp_path: Path) -> None:
     own.end()
     assert not list(tmp_path.glob("*/*"))
     assert own.n_threads == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no FIFOs")
+def test_a_fifo_in_the_place_of_a_sign_of_life_is_not_waited_for(writers: Writers) -> None:
+    path = writers.own_path.with_name("other-1-fifo")
+    os.mkfifo(path)
+    assert not writers.is_gone(path.name)
+    os.utime(path, (0, 0))
+    assert writers.is_gone(path.name)
