@@ -21,6 +21,7 @@ from runner.pipeline.blocks import (
     document_blocks,
     joined_spans,
 )
+from runner.pipeline.checked_spans import checked_spans, text_lengths
 from runner.pipeline.data import Data
 
 _N_DOCUMENTS = 200
@@ -92,8 +93,10 @@ class BlockChunks(Stage[Spans]):
     segments: BlockSegments
 
     def make(self, run: Run) -> Spans:
-        """Cuts along the segments."""
-        return self.chunker.chunk(self.documents.read(run), run.read(self.segments))
+        """Cuts along the segments. Raises ComponentError for chunks that break the contract."""
+        documents = self.documents.read(run)
+        spans = self.chunker.chunk(documents, run.read(self.segments))
+        return checked_spans(spans, text_lengths(documents.texts), self.chunker)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage
 from runner.pipeline.blocks import DocumentsBelow
+from runner.pipeline.checked_spans import checked_spans, text_lengths
 from runner.pipeline.chunking import BlockSegments, cut_in_blocks
 from runner.pipeline.data import Data
 from runner.pipeline.dense import Vectors, chunk_vectors
@@ -41,8 +42,10 @@ class ChunksByVectors(Stage[Spans]):
     vectors: Stage[Vectors]
 
     def make(self, run: Run) -> Spans:
-        """Cuts where the vectors say."""
-        return self.chunker.chunk_by_vectors(run.read(self.corpus), run.read(self.segments), run.read(self.vectors))
+        """Cuts where the vectors say. Raises ComponentError for chunks that break the contract."""
+        corpus = run.read(self.corpus)
+        spans = self.chunker.chunk_by_vectors(corpus, run.read(self.segments), run.read(self.vectors))
+        return checked_spans(spans, text_lengths(corpus.texts), self.chunker)
 
 
 def cut_corpus(chunker: AnyChunker, data: Data) -> CutCorpus:

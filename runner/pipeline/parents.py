@@ -13,6 +13,7 @@ from components.text.tables import segments_of
 from runner.engine.codecs import Codec, Columns
 from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
+from runner.pipeline.checked_spans import checked_spans
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,9 @@ class ChildChunks(Stage[Spans]):
     parents: Stage[Spans]
 
     def make(self, run: Run) -> Spans:
-        """Cuts the parents along the segments of their documents."""
+        """Cuts the parents along the segments of their documents. Raises ComponentError for chunks that break the
+        contract.
+        """
         documents, parents = run.read(self.corpus), run.read(self.parents)
         texts = SpanTexts(documents.texts, parents)
         ids = [
@@ -39,6 +42,7 @@ class ChildChunks(Stage[Spans]):
         found = self.chunker.chunk(
             Documents(ids, [""] * len(ids), texts), segments_of(run.read(self.segments), parents)
         )
+        found = checked_spans(found, parents.end - parents.start, self.chunker)
         shift = parents.start[found.document]
         rows = np.stack([parents.document[found.document], found.start + shift, found.end + shift], axis=1)
         document, start, end = np.unique(rows, axis=0).astype(np.int32).reshape(-1, 3).T
