@@ -23,6 +23,7 @@ from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
 from runner.engine.store import Entry, Store
 from runner.engine.worker import read_kept
+from runner.pipeline.dataset_errors import named_errors
 from runner.pipeline.documents import documents_of, documents_part
 from runner.pipeline.partition import DOCUMENTS_PER_BLOCK, CorpusPartition, CorpusParts
 from runner.pipeline.sample_codec import decode_samples, encode_samples
@@ -283,7 +284,7 @@ def load_data(
     its blocks, of at most so many documents. What is kept of kinds in `fresh` is read again if other versions of
     libraries read it.
 
-    Raises DataError.
+    Raises DataError, and ComponentError if a data set of another package than ours raises or returns something else.
     """
     source = dataset.source if isinstance(dataset, DatasetOverSource) else None
     sources = (ReadSource(source, source.fingerprint()),) if source else ()
@@ -291,7 +292,8 @@ def load_data(
     discard(outdated((*sources, loaded), fresh, store), store)
     if store.find(loaded.kind, loaded.key) is None:
         announce(f"loading {dataset.name} ...")
-    content, notes = read_kept(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))
+    with named_errors(dataset):
+        content, notes = read_kept(loaded, store, lambda entry: (entry.parts()["content"], entry.parts()["notes"]))
     corpus = Corpus(content["documents"], loaded)
     prefixes = tuple(content["corpus_prefixes"])
     partition = CorpusPartition(corpus.content, documents_per_block, prefixes, loaded)

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from components.datasets.jsonl import Jsonl
-from components.errors import DataError
+from components.errors import ComponentError, DataError
 from components.json_value import Json
 from components.records import Benchmark, Documents
 from runner.engine.store import Store
@@ -54,3 +55,24 @@ def test_files_that_change_while_they_are_read_are_not_kept(tmp_path: Path) -> N
     with pytest.raises(DataError, match="Growing: its files changed while they were read"):
         load_data(Growing(**places), store)
     assert load_data(Jsonl(**places), store).n_samples == 2
+
+
+@dataclass(frozen=True)
+class Broken(Jsonl):
+    """Returns no benchmark, or raises."""
+
+    name: str = "none"
+
+    def load_over(self, documents: Documents, counts: Mapping[str, Json]) -> Benchmark:
+        if self.name == "raises":
+            raise KeyError("column")
+        nothing: Any = None
+        return cast(Benchmark, nothing)
+
+
+@pytest.mark.parametrize(("name", "message"), [("none", "AttributeError: "), ("raises", r"KeyError: 'column'; .*line")])
+def test_errors_of_a_users_data_set_name_its_class(tmp_path: Path, name: str, message: str) -> None:
+    own_data(tmp_path, {"a": "one text"}, [{"id": "1", "question": "Which text?"}])
+    places = {"documents": str(tmp_path / "documents.jsonl"), "samples": str(tmp_path / "samples.jsonl")}
+    with pytest.raises(ComponentError, match=rf"test_data\.Broken: the data set cannot be loaded .*{message}"):
+        load_data(Broken(**places, name=name), Store(tmp_path / "store", "this run"))
