@@ -24,7 +24,7 @@ def checked_spans(spans: Spans, lengths: NDArray[np.integer], chunker: object) -
     return spans
 
 
-def _mistake(spans: Spans, lengths: NDArray[np.integer]) -> str:
+def _mistake(spans: object, lengths: NDArray[np.integer]) -> str:
     """A contract violation in words; "" for none."""
     if not isinstance(spans, Spans):
         return f"returned {type(spans).__name__}, wanted Spans"

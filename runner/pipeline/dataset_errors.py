@@ -6,8 +6,6 @@ from contextlib import contextmanager
 
 from components.errors import ComponentError, RagGridError
 from components.protocols import Dataset
-from runner.own_packages import NAMES
-from runner.trusted import is_within
 
 
 @contextmanager
@@ -21,7 +19,7 @@ def named_errors(dataset: Dataset) -> Iterator[None]:
         raise
     except Exception as error:
         kind = type(dataset)
-        if is_within(f"{kind.__module__}.", NAMES):
+        if kind.__module__.startswith("components."):
             raise
         place = traceback.extract_tb(error.__traceback__)[-1]
         raise ComponentError(
