@@ -19,7 +19,8 @@ _NOT_SHOWN = re.compile(
     "\u202a-\u202e\u2066-\u2069"  # what turns the direction of writing round, and with it what a line seems to say
     "\ud800-\udfff]"  # halves of characters, which no file can hold
 )
-_FORMULA = ("=", "+", "-", "@", "\t")
+_FORMULA = (*"=+-@＝＋－＠", "\t", "\n")
+"""Excel takes full-width signs for ASCII where it speaks Chinese or Japanese."""
 _TOKEN = re.compile(r"\\(\[[a-z#/@][^\[]*?\])|\[(/|bold|dim|italic|red|yellow)\]")
 """A tag that was escaped by rich.markup.escape, or one that our own texts use."""
 

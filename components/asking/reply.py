@@ -27,6 +27,7 @@ _OPENED = re.compile(r"[{｛][^{｛]*$")
 """An object up to where the text ends."""
 
 _BRACKET = re.compile(r"[\[\]{}]")
+_PARENTHESIS = re.compile(r"[()]")
 _DEEPEST = 100
 """Brackets within each other, or not closed at all. A model that repeats itself opens thousands, for each of which the
 repair goes through the rest.
@@ -64,8 +65,14 @@ def _is_meant(reply: str, key: str, *, is_alone: bool) -> bool:
         return True
     before = _OPENED.sub("", reply[: places[-1].start()])
     after = reply[places[-1].end() :].replace("｝", "}").partition("}")[2]
-    in_a_sentence = is_alone and _WORDS_FOLLOW.match(_TAG.sub("", after))
+    in_a_sentence = is_alone and _WORDS_FOLLOW.match(_without_tags(after))
     return not (_EXAMPLE.search(_lead_in(before)) or _UNABLE.search(after) or in_a_sentence)
+
+
+def _without_tags(text: str) -> str:
+    """Takes linear time: no tag ends behind the last ">", and the pattern would look for the end of each "<"."""
+    end = text.rfind(">") + 1
+    return _TAG.sub("", text[:end]) + text[end:]
 
 
 def _lead_in(before: str) -> str:
@@ -99,11 +106,13 @@ def json_values(text: str) -> list[Any]:
 
 
 def _depth(text: str) -> int:
-    """The most brackets that are open at one place; those in quotes count too."""
-    depth = deepest = 0
-    for bracket in _BRACKET.findall(text):
-        depth = depth + 1 if bracket in "[{" else max(0, depth - 1)
-        deepest = max(deepest, depth)
+    """The most brackets, or the most parentheses, that are open at one place; those in quotes count too."""
+    deepest = 0
+    for kind in (_BRACKET, _PARENTHESIS):
+        depth = 0
+        for sign in kind.findall(text):
+            depth = depth + 1 if sign in "[{(" else max(0, depth - 1)
+            deepest = max(deepest, depth)
     return deepest
 
 

@@ -10,6 +10,8 @@ from urllib.parse import quote, quote_plus, unquote
 _MIN_LENGTH = 8
 _BASE64_GROUP = 3
 _PERCENT = re.compile("%[0-9A-F]{2}")
+_DELIMITERS = "!$&'()*+,;="
+"""Signs that some clients leave as they are in the password, the query or the path of an address."""
 
 
 def forms_of(secret: str) -> frozenset[str]:
@@ -25,21 +27,25 @@ def forms_of(secret: str) -> frozenset[str]:
 
 def _escaped(text: str) -> Iterator[str]:
     yield text
-    for percent in (quote(text, safe=""), quote(text), quote_plus(text)):
+    kept = ("", "/", _DELIMITERS, _DELIMITERS + "/:@?")
+    for percent in (*(quote(text, safe=each) for each in kept), quote_plus(text)):
         yield percent
+        yield quote(percent, safe="")
         yield _PERCENT.sub(lambda found: found[0].lower(), percent)
     for in_json in (_json(text, ascii_only=True), _json(text, ascii_only=False)):
         yield in_json
         yield in_json.replace("/", "\\/")
+        yield in_json.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")  # as Go writes it
+        yield html.escape(in_json)
         yield _json(in_json, ascii_only=True)
     yield repr(text)[1:-1]
     yield repr(text + "'" + '"')[1:-4]  # in single quotes, as where the text around it has quotes of its own
     yield ascii(text)[1:-1]
     yield html.escape(text)
     yield html.escape(text, quote=False)
-    yield (
-        text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;").replace('"', "&#34;")
-    )
+    tags = html.escape(text, quote=False)
+    yield tags.replace("'", "&#39;").replace('"', "&#34;")
+    yield tags.replace("'", "&apos;").replace('"', "&quot;")
     yield text.replace("'", "''")
     yield text.replace('"', '""')
     yield text.replace("'", "'\"'\"'")
@@ -52,6 +58,7 @@ def _in_bytes(text: str) -> Iterator[str]:
         except UnicodeEncodeError:
             continue
         yield raw.hex()
+        yield raw.hex().upper()
         yield repr(raw)[2:-1]
         for offset in range(_BASE64_GROUP):
             yield from _in_base64(raw, offset)

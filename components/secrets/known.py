@@ -11,6 +11,8 @@ from components.secrets.forms import forms_of
 from components.secrets.names import may_be_secret, names_secret
 
 _ADDRESS = re.compile(r"[a-zA-Z][\w+.-]*://\S+")
+_LINE_ENDS = re.compile(r"\\[rn]|[\s\"]+")
+_LINE_OF_KEY = re.compile(r"[\w+/-]{32,}={0,2}", re.ASCII)
 _MIN_PAIR = 8
 
 _marked: set[str] = set()
@@ -49,9 +51,17 @@ def _secrets_in(name: str, value: str) -> Iterator[str]:
     is_named = name in _marked or names_secret(name)
     if is_named and "://" not in value and may_be_secret(value) and not _is_file(value):
         yield value
+    if is_named:
+        yield from _lines_of_key(value)
     if "://" in value:
         for address in _ADDRESS.findall(value):
             yield from _secrets_in_address(address)
+
+
+def _lines_of_key(value: str) -> list[str]:
+    """The lines of a key that has several: other programs indent, wrap and join them. JSON holds them with escapes."""
+    lines = _LINE_ENDS.split(value)
+    return [line for line in lines if _LINE_OF_KEY.fullmatch(line)] if len(lines) > 1 else []
 
 
 def _secrets_in_address(address: str) -> Iterator[str]:

@@ -2,11 +2,14 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import hydra
+from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from hydra.types import RunMode
@@ -14,7 +17,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
-from runner.display import say_error
+from components.secrets.mask import masked
+from runner.display import printable, say_error
 from runner.launch import grid_launcher
 from runner.launch.axes import job_of
 from runner.launch.compose import told
@@ -79,6 +83,23 @@ def _require_no_rerun(arguments: Sequence[str]) -> None:
         )
 
 
+@contextmanager
+def _masked_display(arguments: Sequence[str]) -> Iterator[None]:
+    """Hide secrets in the configurations and help texts that Hydra prints: with --resolve they hold the values of
+    variables. Changes nothing for a command that runs cells.
+    """
+    given, _ = get_args_parser().parse_known_args(arguments)
+    if not (given.cfg or given.info or given.help or given.hydra_help):
+        yield
+        return
+    shown = StringIO()
+    try:
+        with redirect_stdout(shown):
+            yield
+    finally:
+        sys.stdout.write(printable(masked(shown.getvalue())))
+
+
 def run_hydra() -> None:
     """`main` with its errors as one message and exit code 2: an option or key that Hydra does not find, or a results
     folder that cannot be made. HYDRA_FULL_ERROR=1 in the environment shows the whole trace.
@@ -94,12 +115,12 @@ def run_hydra() -> None:
         say_error(error)
         sys.exit(EXIT_NOT_RUN)
     if os.environ.get("HYDRA_FULL_ERROR"):
-        with made_in_parts():
+        with made_in_parts(), _masked_display(sys.argv[1:]):
             main()
         return
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra lets exceptions through instead of printing them itself
     try:
-        with mode_from_flags(sys.argv[1:]), made_in_parts():
+        with mode_from_flags(sys.argv[1:]), made_in_parts(), _masked_display(sys.argv[1:]):
             main()
     except (HydraException, OmegaConfBaseException) as error:
         say_error(told(error, sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Refuses code that Hydra's own nodes name, before Hydra imports it.
+"""Refuses code and secrets in Hydra's own nodes, before Hydra imports the code or names a folder after the secret.
 
 Hydra builds callbacks, launchers and sweepers from `_target_`, and handlers of logs from `class` and `()`. A
 configuration may name ours, those that Hydra ships, and classes of packages that `run.plugins` names.
@@ -14,6 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from components.errors import ConfigError
 from components.json_value import Json
+from components.secrets.given import misplaced_secrets
 from runner.launch.log_code import log_mistakes
 from runner.launch.named_code import class_mistakes, remedy
 from runner.trusted import is_within
@@ -42,13 +43,19 @@ _GUARDED = (*SHIPPED, *LOGS)
 _LATE = "${hydra.runtime.output_dir}"
 """The one value that Hydra sets after composition and that its own logging refers to: an absolute path."""
 
+_MADE_BY_HYDRA = ("runtime", "overrides")
+"""Nodes that no configuration sets. The overrides were searched for secrets before."""
+
 _DEEPEST = 50
 
 
 def require_known_code(config: DictConfig) -> None:
     """Checks the node `hydra` of a composed configuration. Values of the checked nodes that are interpolations are
     replaced by what they resolve to, so that Hydra builds what was checked. Raises HydraException with every mistake.
+    A secret is the only mistake that is reported, because the others quote values.
     """
+    if secrets := list(_secret_mistakes(config)):
+        raise HydraException(str(ConfigError(secrets)))
     plugins = _plugins_of(config)
     mistakes = [mistake for name in _GUARDED for mistake in _mistakes_of(config, name, plugins)]
     mistakes += _variable_mistakes(config)
@@ -59,6 +66,15 @@ def require_known_code(config: DictConfig) -> None:
             mistakes += _stray_targets(config.hydra._get_node(name), f"hydra.{name}")
     if mistakes:
         raise HydraException(str(ConfigError(mistakes)))
+
+
+def _secret_mistakes(config: DictConfig) -> Iterator[str]:
+    """Folders, log files and help texts are named by these nodes, and an interpolation may read a variable into one."""
+    reader = _Reader()
+    nodes = [name for name in config.hydra if name not in _MADE_BY_HYDRA]
+    plain = {name: reader.plain(config.hydra._get_node(name), f"hydra.{name}") for name in nodes}
+    plain["job"] = {name: value for name, value in plain["job"].items() if name != "env_set"}  # checked by value below
+    yield from misplaced_secrets(plain, path="hydra")
 
 
 def _plugins_of(config: DictConfig) -> tuple[str, ...]:

@@ -69,8 +69,10 @@ def hostile_texts() -> Iterator[str]:
         "\\" * 10_000,
         "grade: " * 1_000,
         "{" + "," * 5_000,
+        "(" * 20_000,
     ):
         yield from (long, f'{{"grade": {long}}}')
+    yield '{"grade": 1}' + "<" * 100_000
     for name in NAMES:
         yield from (f'{{"{name}": {value}}}' for value in VALUES)
     drawn = random.Random(1)

@@ -82,7 +82,8 @@ def test_nothing_reaches_the_terminal_that_it_would_obey(
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"), ("@x", "'@x"), ("-1+1", "'-1+1"), (-1.5, -1.5), (None, None),
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"), ("@x", "'@x"), ("-1+1", "'-1+1"), ("\uff1d1", "'\uff1d1"),
+        ("\n=1", "'\n=1"), (-1.5, -1.5), (None, None),
         ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"), ("R&D", "R&D"), ("bm25", "bm25"),
     ],
 )  # fmt: skip

@@ -28,7 +28,15 @@ ENCODINGS = {
     "repr": lambda secret: repr({"key": secret}),
     "repr of bytes": lambda secret: repr(secret.encode()),
     "HTML": html.escape,
+    "percent twice": lambda secret: quote(quote(secret, safe=""), safe=""),
+    "percent in a password": lambda secret: quote(secret, safe="!$&'()*+,;="),
+    "JSON of Go": lambda secret: (
+        json.dumps(secret, ensure_ascii=False).replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+    ),
+    "JSON in HTML": lambda secret: html.escape(json.dumps(secret)),
+    "XML": lambda secret: html.escape(secret).replace("&#x27;", "&apos;"),
     "hexadecimal": lambda secret: secret.encode().hex(),
+    "hexadecimal in capitals": lambda secret: secret.encode().hex().upper(),
     "base64": lambda secret: base64.b64encode(secret.encode()).decode(),
     "a pair in base64": lambda secret: base64.b64encode(f"user:{secret}".encode()).decode(),
     "a longer text in base64": lambda secret: base64.b64encode(f"xy {secret} and more".encode()).decode(),
@@ -136,6 +144,19 @@ def test_a_variable_without_a_telling_name_is_secret_once_it_is_named_as_that_of
     assert masked("got Quite-Secret-77") == "got Quite-Secret-77"
     mark_variable("MY_MODEL_ACCESS")
     assert masked("got Quite-Secret-77") == "got ***"
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\\n", " "])
+def test_a_key_of_several_lines_is_hidden_however_it_is_wrapped(line_end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(line_end)
+    body = ["".join(chance.choices(string.ascii_letters + string.digits + "+/", k=64)) for _ in range(3)]
+    monkeypatch.setenv(
+        "MY_PRIVATE_KEY", line_end.join(["-----BEGIN PRIVATE KEY-----", *body, "-----END PRIVATE KEY-----"])
+    )
+    for text in ("\n    ".join(body), "\r\n".join(body), "\n> ".join(body), "".join(body), body[1], json.dumps(body)):
+        for safe in (masked(text), without_secrets(text)):
+            assert "***" in safe
+            assert not any(line in safe for line in body)
 
 
 def test_a_text_is_masked_before_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,44 @@
+"""A preset that reads a secret out of the environment gets it into no file, no folder's name and no output."""
+
+from pathlib import Path
+
+import pytest
+
+from components.errors import ConfigError
+from runner.launch.compose import compose_config
+from tests.runner.sweeping import run_command
+
+NEVER = "x7Qm2f9LkT4vWz8RbN3c"
+READ = "${oc.env:MY_API_KEY}"
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "hydra.run.dir='results/{}'", "hydra.sweep.dir='results/{}'", "hydra.sweep.subdir='x{}'",
+        "hydra.output_subdir='{}'", "hydra.job.name='{}'", "hydra.help.template='{}'", "hydra.hydra_help.template='{}'",
+        "+hydra.callbacks.x._target_='{}'", "hydra.verbose=['{}']",
+        "+hydra.job_logging.handlers.file.filename='{}.log'", "hydra.job.config.override_dirname.kv_sep='{}'",
+    ],
+)  # fmt: skip
+def test_nodes_of_hydra_hold_none(override: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", NEVER)
+    with pytest.raises(ConfigError, match="holds the secret of the environment variable MY_API_KEY") as raised:
+        compose_config([override.format(READ)])
+    assert NEVER not in str(raised.value)
+
+
+def test_a_variable_that_jobs_copy_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", NEVER)
+    assert compose_config(["hydra.job.env_copy=[MY_API_KEY]"])["top_k"] == 5
+
+
+def test_a_resolved_configuration_is_shown_without_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", NEVER)
+    (tmp_path / "conf" / "sweeps").mkdir(parents=True)
+    preset = f"# @package _global_\nexperiment:\n  name: {READ}\n"
+    (tmp_path / "conf" / "sweeps" / "mine.yaml").write_text(preset, encoding="utf-8")
+    done = run_command(tmp_path, "--config-dir", "conf", "--cfg", "job", "--resolve", "+sweeps=mine", "top_k=7")
+    assert done.returncode == 0
+    assert "  name: ***\n" in done.stdout
+    assert NEVER not in done.stdout + done.stderr
