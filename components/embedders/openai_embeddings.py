@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from components.errors import ComponentError
 from components.fields import added_later, runtime_only
 from components.limits import too_small
 from components.openai_server.body import MOST_BYTES, MOST_BYTES_PER_VECTOR
@@ -150,22 +149,17 @@ class OpenAIEmbeddings:
     def _embed(self, texts: Sequence[str], side: _Side, state: EmbedderState) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), int(state["dimensions"][0])), dtype=np.float32)
         rows = [row for row, text in enumerate(texts) if text.strip()]
-        asked = self._ask([side.prefix + texts[row] for row in rows], side)
-        if asked and len(asked[0]) != vectors.shape[1]:
-            raise ComponentError(
-                f"{side.server.model}: vectors of {len(asked[0])} dimensions came, and of {vectors.shape[1]} when the "
-                "corpus was begun; is it another model under the same name? Wanted one model for chunks and queries"
-            )
-        if asked:
-            vectors[rows] = asked
+        if rows:
+            vectors[rows] = self._ask([side.prefix + texts[row] for row in rows], side, vectors.shape[1])
         return vectors
 
-    def _ask(self, texts: Sequence[str], side: _Side) -> list[NDArray[np.float32]]:
+    def _ask(self, texts: Sequence[str], side: _Side, n_dimensions: int | None = None) -> list[NDArray[np.float32]]:
         """Vectors of unit length, in the order of the texts. Asks once for equal texts, and not for those whose vectors
-        came before. Raises ComponentError.
+        came before. Vectors of other than `n_dimensions` (None: any) are not stored. Raises ComponentError.
         """
         keys, received = [side.key_of(text) for text in texts], current_received()
-        vectors = dict(received.get_all(keys))
+        stored = received.get_all(keys)
+        vectors = {key: vector for key, vector in stored.items() if n_dimensions in (None, len(vector))}
         missing = tuple((key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in vectors)
         batches = [missing[first : first + self.batch_size] for first in range(0, len(missing), self.batch_size)]
 
@@ -173,15 +167,19 @@ class OpenAIEmbeddings:
             inputs = [text for _, text in batch]
             body = {"model": side.server.model, "input": inputs, "encoding_format": "float", **side.body}
             most_bytes = MOST_BYTES + len(batch) * MOST_BYTES_PER_VECTOR
-            return _unit_vectors((await session.post(body, most_bytes=most_bytes)).content, len(batch))
+            vectors = _unit_vectors((await session.post(body, most_bytes=most_bytes)).content, len(batch))
+            if n_dimensions not in (None, vectors.shape[1]):
+                raise Malformed(
+                    f"vectors of {vectors.shape[1]} dimensions, and of {n_dimensions} when the corpus was begun; is it "
+                    "another model under the same name? Wanted one model for chunks and queries"
+                )
+            return vectors
 
         with closing(results_of_all(side.server, "/embeddings", batches, send, type(self).__name__)) as results:
             for batch, came in results:
                 arrived = dict(zip((key for key, _ in batch), came, strict=True))
                 received.add_all(arrived)
                 vectors |= arrived
-        if len({len(vector) for vector in vectors.values()}) > 1:
-            raise ComponentError(f"{side.server.model}: vectors of several lengths came, wanted one for all texts")
         return [vectors[key] for key in keys]
 
 

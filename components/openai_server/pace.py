@@ -45,9 +45,11 @@ class Pace:
             self.next_tokens = max(self.next_tokens, earliest) + _MINUTE_S * n_tokens / max_tokens_per_minute
 
     def give_back(self, max_tokens_per_minute: int | None, n_tokens: int) -> None:
-        """Tokens that a request was thought to take and did not; below 0 if it took more."""
+        """Tokens that a request was thought to take and did not; below 0 if it took more. A request that took more
+        delays the next one by a minute at most: a server may report any number.
+        """
         if max_tokens_per_minute:
-            self.next_tokens -= _MINUTE_S * n_tokens / max_tokens_per_minute
+            self.next_tokens -= max(_MINUTE_S * n_tokens / max_tokens_per_minute, -_MINUTE_S)
 
     def hold(self, now: float, seconds: float) -> None:
         """Nothing is to be sent for so long."""

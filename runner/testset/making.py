@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
@@ -78,6 +79,8 @@ class Making:
         self._announce = announce
         self.store = open_store(settings.run.store_dir, settings.run.cache_dir, uuid.uuid4().hex)
         self._ledger = self.store.root / "tmp" / f"spent-{self.store.run_id}"
+        self._leased_keys: set[str] = set()
+        self._leases = ExitStack()
         self._evidence: list[Evidence] = []
         self._gate = SharedGate(self.store.limits, self._ledger, settings.budget, settings.prices)
         self._worker = Worker(self.store, self._gate)
@@ -97,7 +100,8 @@ class Making:
         return self._gate.spent
 
     def close(self) -> None:
-        """Removes what the run counted in."""
+        """Ends the leases, and removes what the run counted in."""
+        self._leases.close()
         self._ledger.unlink(missing_ok=True)
 
     def begin(self, *, ask: bool = True) -> Made:
@@ -238,14 +242,19 @@ class Making:
     def _run(self, wanted: Sequence[AnyStage]) -> None:
         """Makes stages. Raises what one of them failed with, and BudgetReached."""
         plan = make_plan([(stage, 1) for stage in wanted], self.store)
-        keys = {stage.key for last in wanted for stage in last.upstream()}
-        with self.store.leases.take(self.store.run_id, keys):
-            for stage in plan.order:
-                run = self._worker.run(stage, partial(self._announce.stage, stage.title))
-                if run.over_budget:
-                    raise BudgetReached(run.over_budget)
-                if run.failed:
-                    raise ComponentError(run.error)
+        self._lease({stage.key for last in wanted for stage in last.upstream()})
+        for stage in plan.order:
+            run = self._worker.run(stage, partial(self._announce.stage, stage.title))
+            if run.over_budget:
+                raise BudgetReached(run.over_budget)
+            if run.failed:
+                raise ComponentError(run.error)
+
+    def _lease(self, keys: set[str]) -> None:
+        """Keeps these results, and all replies, from being pruned until the run is closed: between two waves too."""
+        if not keys <= self._leased_keys:
+            self._leased_keys |= keys
+            self._leases.enter_context(self.store.leases.take(self.store.run_id, self._leased_keys))
 
     def _is_kept(self, stage: AnyStage) -> bool:
         return self.store.find(stage.kind, stage.key) is not None

@@ -52,6 +52,13 @@ def test_tokens_that_were_not_used_are_given_back() -> None:
     assert pace.wait_s(1000.0, None, 600) == pytest.approx(0.9)
 
 
+def test_a_request_that_took_far_more_delays_the_next_by_a_minute() -> None:
+    pace = Pace()
+    pace.take_turn(100.0, None, 600, 10)
+    pace.give_back(600, -(10**9))
+    assert pace.wait_s(100.0, None, 600) == pytest.approx(61.0, abs=0.2)
+
+
 def test_a_hold_stops_everybody_and_no_shorter_one_ends_it() -> None:
     pace = Pace()
     pace.hold(1000.0, 30.0)

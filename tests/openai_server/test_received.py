@@ -140,6 +140,26 @@ def test_results_of_requests_under_way_are_waited_for(tmp_path: Path) -> None:
         assert len(server.requests) < 10
 
 
+def test_vectors_of_another_length_are_not_stored(tmp_path: Path) -> None:
+    """The same sweep succeeds once the server is mended, and asks again only for the vectors that were refused."""
+    is_mended, good, once = threading.Event(), Mortal(10**6), Mortal(10**6)
+
+    def script(request: dict[str, Any], attempt: int) -> Reply:
+        is_wrong = good.answered.total() > BATCH and not is_mended.is_set()
+        return embeddings([[1.0] * 5 for _ in request["input"]]) if is_wrong else good(request, attempt)
+
+    with chat_server(script) as server:
+        assert run_small(tmp_path, overrides(server)) == 1
+        (failed,) = cells_in(tmp_path)
+        assert "vectors of 5 dimensions, and of 32 when the corpus was begun" in failed.reason
+        is_mended.set()
+        assert run_small(tmp_path, overrides(server), sweep_id="again") == 0
+    with chat_server(once) as server:
+        assert run_small(tmp_path / "once", overrides(server)) == 0
+    assert good.answered.keys() == once.answered.keys()
+    assert good.n_asked_again <= once.n_asked_again
+
+
 class TestKept:
     def values(self, n: int) -> dict[str, Any]:
         return {f"key {i}": np.arange(i, i + 3, dtype=np.float32) for i in range(n)}

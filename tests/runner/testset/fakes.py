@@ -1,6 +1,7 @@
 """A run with small parts: a corpus in memory, a task that asks once, gates that look for marks in the documents."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,7 +26,7 @@ from components.testset.records import (
 )
 from components.tokenizers.english_stems import EnglishStems
 from runner.engine.spending import Budget
-from runner.testset.making import Made, Making
+from runner.testset.making import Announce, Made, Making
 from runner.testset.outcomes import Tried
 from runner.testset.settings import (
     Generation,
@@ -200,11 +201,11 @@ class Silent:
         pass
 
 
-def make(settings: Generation) -> Made:
+def make(settings: Generation, announce: Announce | None = None) -> Made:
     """A whole run."""
-    making = Making(settings, Silent())
-    made = making.begin()
-    making.run(made)
+    with closing(Making(settings, announce or Silent())) as making:
+        made = making.begin()
+        making.run(made)
     return made
 
 

@@ -15,10 +15,11 @@ from components.testset.records import Draft, Verdict
 from runner.engine.cache import Cache
 from runner.engine.run import Run
 from runner.engine.worker import no_report
+from runner.store.__main__ import main as store_main
 from runner.testset.corpus import is_removable
 from runner.testset.coverage import MOST_TRIES, NO_EVIDENCE, NO_REMOVABLE, coverage
-from runner.testset.making import Making
-from runner.testset.outcomes import EARLIER_TURN, Outcome
+from runner.testset.making import Made, Making
+from runner.testset.outcomes import EARLIER_TURN, Outcome, Tried
 from runner.testset.release import rejections
 from runner.testset.settings import WaveSettings
 from tests.runner.testset.fakes import ASKED, DOWN, AskOnce, Echo, Marks, Silent, generation, make, most, texts
@@ -41,6 +42,29 @@ def test_a_run_ends_with_what_was_asked_for(tmp_path: Path) -> None:
     count = coverage(made)[CELL]
     assert (count.tried, count.accepted, count.rejected, count.short) == (7, 7, 0, "")
     assert len(ASKED) == 7
+
+
+class Pruning(Silent):
+    """Prunes the store of a run between its waves."""
+
+    def __init__(self, store: Path) -> None:
+        self.n_prunes = 0
+        self._command = ["--store-dir", str(store), "prune", "--older-than-days", "0"]
+
+    def wave(self, made: Made, tried: Sequence[Tried]) -> None:
+        self.n_prunes += 1
+        for more in ([], ["--stage", "replies"]):
+            assert store_main([*self._command, *more]) == 0
+
+
+def test_prune_leaves_what_a_run_needs_between_its_waves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = generation(tmp_path, texts(40), per_cell=7)
+    pruning = Pruning(tmp_path / "store")
+    made = make(settings, pruning)
+    n_running = capsys.readouterr().out.count("a sweep is running")
+    assert n_running == 2 * pruning.n_prunes > 2
+    assert make(settings).accepted == made.accepted
+    assert len(ASKED) == 7, "every reply is still stored"
 
 
 def test_every_draft_that_is_tried_is_accepted_or_rejected_for_one_reason(tmp_path: Path) -> None:
