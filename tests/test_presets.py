@@ -90,7 +90,8 @@ class TestHead:
         monkeypatch.chdir(tmp_path)
         for folder in re.findall(r"the folder (\S+) in the working directory", head.needs):
             (tmp_path / folder).mkdir(parents=True)
-            (tmp_path / folder / "model.safetensors").touch()
+            for file in ("model.safetensors", "tokenizer.json"):
+                (tmp_path / folder / file).touch()
         assert f"python -m runner -m +sweeps={name}" in head.command
         if "OPENAI_API_KEY" in head.needs:
             monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-key")
