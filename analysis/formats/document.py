@@ -49,7 +49,7 @@ class Document(SafeConsole):
     def print(self, *objects: Any, **options: Any) -> None:
         """A note."""
         text = " ".join(each.plain if isinstance(each, Text) else self.render_str(str(each)).plain for each in objects)
-        if note := self._format.note(text):
+        if text and (note := self._format.note(text)):
             self._write(note)
 
     def _write(self, text: str) -> None:
