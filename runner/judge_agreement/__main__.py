@@ -186,9 +186,9 @@ def _show(console: Console, report: Mapping[str, Json]) -> None:
     console.print(f"disagreements: {len(report['disagreements'])}")
     for row in report["disagreements"]:
         remark = f": {row['remark']}" if row["remark"] else ""
-        cells = f"  [{', '.join(row['cells'])}]" if row["cells"] else ""
+        given_by = f"  [{', '.join(row['cells'])}]" if row["cells"] else ""
         verdict = f"people {row['label']}, judge {row['judged']}{remark}"
-        console.print(f"  {row['id']}{cells}  {row['metric']}  {verdict}", markup=False)
+        console.print(f"  {row['id']}{given_by}  {row['metric']}  {verdict}", markup=False)
         console.print(f"    answer: {_shortened(row['answer'])}", markup=False, style="dim")
 
 
