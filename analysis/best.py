@@ -58,7 +58,7 @@ def _columns(found: Sequence[Candidates], sweep: LoadedSweep) -> list[Column]:
             is_number=False,
         ),
         Column("tied with the best", [_tied(each, name_of) for each in found], is_number=False, optional=True),
-        Column("cell", [each.cells[0].cell_id[:8] for each in found], is_number=False, optional=True),
+        Column("cell", [each.cells[0].cell_id[:8] for each in found], is_number=False, optional=True, is_id=True),
         Column("groups", [f"{each.n_clusters:,}" for each in found], optional=True),
     ]
 

@@ -100,7 +100,7 @@ def _columns(family: Family) -> list[Column]:
     axes = {axis: [escape(standing.level(axis)) for standing in standings] for axis in family.axes()}
     differences = [terminal.number(row.comparison.difference, digits, "+") for row in rows]
     columns = [
-        Column("cell", [_short(standing) for standing in standings], is_number=False),
+        Column("cell", [_short(standing) for standing in standings], is_number=False, is_id=True),
         *(Column(axis, levels, is_number=False) for axis, levels in axes.items()),
         Column("mean", [terminal.number(standing.mean, digits) for standing in standings]),
         Column("difference", ["", *differences]),

@@ -1,11 +1,14 @@
 """python -m analysis effects: which axes of the grid a metric depends on, and how much."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.markup import escape
 
 from analysis import terminal
+from analysis.decision.design import LevelDesign, level_design
 from analysis.terminal import STAR, UNKNOWN, Column, Marks
 from components.errors import DataError
 from components.statistics import SampleScores, SamplingErrors, Share, VarianceShares, sampling_errors, variance_shares
@@ -43,27 +46,30 @@ def run(options: argparse.Namespace) -> int:
         )
     console = terminal.make_console(options.format)
     title = f"{metric}: share of the variance between {len(common.cells)} cells"
-    values = dict(zip((cell.cell_id for cell in common.cells), means.tolist(), strict=True))
-    terminal.show_table(console, title, _columns(shares, common.cells, values, metric), _marks(shares))
-    for line in filter(None, [_over(common), _noise(errors), *_notes(shares), sweep.left_out(len(common.cells))]):
+    designs = _designs(shares, common.cells)
+    terminal.show_table(console, title, _columns(shares, designs, means, metric), _marks(shares))
+    left_out = sweep.left_out(len(common.cells))
+    for line in filter(None, [_over(common), *_matched(designs), _noise(errors), *_notes(shares), left_out]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
 
 
 def _columns(
-    shares: VarianceShares, cells: Sequence[CellResult], values: Mapping[str, float], metric: SubsetMetric
+    shares: VarianceShares, designs: Mapping[str, LevelDesign], values: NDArray[np.float64], metric: SubsetMetric
 ) -> list[Column]:
     terms = shares.terms
     names = [_name(term.axes) for term in terms]
     all_shares = [*(term.share for term in terms), shares.residual]
-    means = [escape(_level_means(term.axes[0], cells, values, metric)) if len(term.axes) == 1 else "" for term in terms]
+    means = [
+        escape(_level_means(designs.get(term.axes[0]), values, metric)) if len(term.axes) == 1 else "" for term in terms
+    ]
     return [
         Column("axis", [*names, "higher interactions, rest"], is_number=False),
         Column("share", [f"{share.raw:.1%}" for share in all_shares]),
         Column("without noise", [_percent(share.corrected) for share in all_shares]),
         Column(f"{1 - _ALPHA:.0%} interval", [_interval(share) for share in all_shares]),
         Column("df", [*(str(term.df) for term in terms), ""], optional=True),
-        Column(f"mean of its cells, {_ORDER[metric.larger_is_better]} first", [*means, ""], is_number=False),
+        Column(f"mean of matched cells, {_ORDER[metric.larger_is_better]} first", [*means, ""], is_number=False),
     ]
 
 
@@ -104,16 +110,33 @@ def _noise(errors: SamplingErrors | None) -> str:
     )
 
 
-def _level_means(axis: str, cells: Sequence[CellResult], values: Mapping[str, float], metric: SubsetMetric) -> str:
+def _designs(shares: VarianceShares, cells: Sequence[CellResult]) -> dict[str, LevelDesign]:
+    """Cells that represent the levels of an axis, by axis: those that are equal in all other axes."""
+    levels = {name: own for name, own in loaded.axis_levels(cells).items() if name not in shares.determined_by}
+    mains = [term.axes[0] for term in shares.terms if len(term.axes) == 1]
+    return {axis: design for axis in mains if (design := level_design(axis, levels))}
+
+
+def _level_means(design: LevelDesign | None, values: NDArray[np.float64], metric: SubsetMetric) -> str:
     """E.g. "512: 0.2300, 64: 0.2000"."""
-    by_level: dict[str, list[float]] = {}
-    for cell in cells:
-        if cell.axes.get(axis) is not None:
-            by_level.setdefault(loaded.shown(cell.axes[axis]), []).append(values[cell.cell_id])
-    means = {level: sum(own) / len(own) for level, own in by_level.items()}
+    if design is None:
+        return "no two levels in cells that are otherwise equal"
+    means = dict(zip(design.levels, (values @ design.weights).tolist(), strict=True))
     digits = terminal.n_digits(means.values())
     ordered = sorted(means, key=lambda level: means[level], reverse=metric.larger_is_better is not False)
     return ", ".join(f"{level}: {terminal.number(means[level], digits)}" for level in ordered)
+
+
+def _matched(designs: Mapping[str, LevelDesign]) -> Iterator[str]:
+    """Combinations of the other axes that the means are over, and levels without one."""
+    if designs:
+        n_each = ", ".join(f"{axis} {design.n_combinations}" for axis, design in designs.items())
+        yield f"means are over combinations of the other axes that all levels of the axis have: {n_each}"
+    for axis, design in designs.items():
+        if design.apart:
+            yield f"no mean of {axis}={','.join(design.apart)}: its cells differ from the others in further axes too"
+    if len(designs) > 1 and all(design.n_combinations == 1 for design in designs.values()):
+        yield "one axis varies at a time, so an axis with more levels has more cells and a larger share: compare means"
 
 
 def _notes(shares: VarianceShares) -> list[str]:

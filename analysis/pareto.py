@@ -123,7 +123,7 @@ def _columns(
     better = values if metric.direction() else -values
     digits = terminal.n_digits(values)
     return [
-        Column("cell", [cell.cell_id[:8] for cell in cells], is_number=False),
+        Column("cell", [cell.cell_id[:8] for cell in cells], is_number=False, is_id=True),
         *(
             Column(axis, [escape(loaded.shown(cell.axes.get(axis))) for cell in cells], is_number=False)
             for axis in axes

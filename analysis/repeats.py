@@ -99,7 +99,7 @@ def _split(group: Mapping[Draw, CellResult], sweep: LoadedSweep, metric: SubsetM
 def _columns(found: Sequence[Repeated], axes: Sequence[str]) -> list[Column]:
     shown = [axis for axis in axes if axis not in DRAWS]
     return [
-        Column("cell", [each.cell.cell_id[:8] for each in found], is_number=False),
+        Column("cell", [each.cell.cell_id[:8] for each in found], is_number=False, is_id=True),
         *(
             Column(axis, [escape(loaded.shown(each.cell.axes.get(axis))) for each in found], is_number=False)
             for axis in shown

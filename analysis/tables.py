@@ -3,16 +3,20 @@
 import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
 
 from analysis import published, terminal
+from analysis.formats import Document
 from analysis.published import TABLES, Beside, Block, Line, Number, Row, Table
 from analysis.terminal import STAR, UNKNOWN, Column, Marks
 from components.errors import DataError
 from runner import loaded
 from runner.results import CellResult
+
+_PERCENT = "percent"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,25 +75,37 @@ def show_list(console: Console) -> None:
 
 def show_table(console: Console, table: Table, metrics: Sequence[str]) -> None:
     """The printed numbers alone, shares between 0 and 1."""
-    values = {(number.subset, number.row, number.metric): _value(number) for number in table.numbers}
+    percent = _in_percent(console)
+    values = {(number.subset, number.row, number.metric): _value(number, percent) for number in table.numbers}
     rows = list(dict.fromkeys((number.subset, number.row) for number in table.numbers))
     columns = _row_columns(rows)
     for metric in metrics:
         own = [values.get((*row, metric), UNKNOWN) for row in rows]
-        columns.append(Column(metric, own, optional=metric != metrics[0]))
-    _show_head(console, table)
-    terminal.show_table(console, "", columns)
+        unit = " (%)" if percent and _unit(table, metric) == _PERCENT else ""
+        columns.append(Column(metric + unit, own, optional=metric != metrics[0]))
+    terminal.show_table(console, escape(_head(table)), columns)
     _show_source(console, table)
 
 
-def _value(number: Number) -> str:
+def _value(number: Number, percent: bool) -> str:
     if number.unit == "count":
         return f"{number.value:,.0f}"
+    if percent and number.unit == _PERCENT:
+        return f"{100 * number.value:.2f}"
     return terminal.number(number.value, terminal.n_digits([number.value]))
 
 
-def _show_head(console: Console, table: Table) -> None:
-    console.print(f"[bold]{table.info.name}[/]: {escape(table.info.about)}")
+def _head(table: Table) -> str:
+    return f"{table.info.name}: {table.info.about}"
+
+
+def _in_percent(console: Console) -> bool:
+    """Whether numbers are written as the paper prints them, as a table for another paper has them."""
+    return isinstance(console, Document) and console.is_for_print
+
+
+def _unit(table: Table, metric: str) -> str:
+    return next(number.unit for number in table.numbers if number.metric == metric)
 
 
 def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[Column]:
@@ -106,28 +122,48 @@ def _row_columns(rows: Sequence[tuple[str, Row]]) -> list[Column]:
 
 def show_beside(console: Console, beside: Beside) -> None:
     """A block per metric, then what a reader must know before comparing the numbers."""
-    _show_head(console, beside.table)
+    if not _in_percent(console):  # there each caption has it
+        console.print(f"[bold]{beside.table.info.name}[/]: {escape(beside.table.info.about)}")
     for block in beside.blocks:
         if block.ours and any(line.pair for line in block.lines):
             console.print()
-            terminal.show_table(console, _title(block), _block_columns(beside.table, block), _marks(block))
+            scale = _Scale.of(block, percent=_in_percent(console))
+            title = _title(beside.table, block, scale, is_alone=_in_percent(console))
+            terminal.show_table(console, title, _block_columns(beside.table, block, scale), _marks(block))
     console.print()
-    for line in (*_missing_metrics(beside), *_differences(beside), *_left_over(beside)):
+    for line in (*published.missing_lines(beside), *_differences(beside), *_left_over(beside)):
         console.print(escape(line))
     for cell in beside.failed:
         console.print(f"[red]FAILED[/], not compared: {cell.cell_id}: {escape(cell.reason)}")
     _show_source(console, beside.table)
 
 
-def _title(block: Block) -> str:
+class _Scale(NamedTuple):
+    """Factor and decimals of the numbers in a block."""
+
+    factor: float
+    digits: int
+
+    @classmethod
+    def of(cls, block: Block, *, percent: bool) -> "_Scale":
+        if percent and block.lines[0].number.unit == _PERCENT:
+            return cls(100, 2)
+        return cls(1, terminal.n_digits(line.number.value for line in block.lines if line.pair))
+
+    def written(self, value: float | None, sign: str = "") -> str:
+        return terminal.number(None if value is None else self.factor * value, self.digits, sign)
+
+
+def _title(table: Table, block: Block, scale: _Scale, *, is_alone: bool) -> str:
+    """With the table's name and the unit for a caption that is read without the lines around it."""
     what = "the published definition" if block.is_published_definition else "[red]NOT the published definition[/]"
-    return f"{block.printed}: ours is {block.ours}, {what}"
+    unit = ", in percent" if scale.factor != 1 else ""
+    return f"{f'{escape(_head(table))}; ' if is_alone else ''}{block.printed}{unit}: ours is {block.ours}, {what}"
 
 
-def _block_columns(table: Table, block: Block) -> list[Column]:
+def _block_columns(table: Table, block: Block, scale: _Scale) -> list[Column]:
     lines = [line for line in block.lines if line.pair]
     cells = [line.pair.cell for line in lines if line.pair]
-    digits = terminal.n_digits(line.number.value for line in lines)
     sizes = [table.n_samples(line.number) for line in lines]
     return [
         *_row_columns([(line.number.subset, line.number.row) for line in lines]),
@@ -135,13 +171,13 @@ def _block_columns(table: Table, block: Block) -> list[Column]:
             Column(axis, [loaded.shown(cell.axes.get(axis)) for cell in cells], is_number=False)
             for axis in _further_axes(lines)
         ),
-        Column("ours", [terminal.number(line.value, digits) for line in lines]),
-        Column(_interval_head(cells), [_interval(line, digits) for line in lines]),
-        Column("paper", [terminal.number(line.number.value, digits) for line in lines]),
-        Column("difference", [terminal.number(line.difference, digits, "+") for line in lines]),
+        Column("ours", [scale.written(line.value) for line in lines]),
+        Column(_interval_head(cells), [_interval(line, scale) for line in lines]),
+        Column("paper", [scale.written(line.number.value) for line in lines]),
+        Column("difference", [scale.written(line.difference, "+") for line in lines]),
         Column("n", [UNKNOWN if line.n is None else f"{line.n:,}" for line in lines]),
         Column("paper's n", [UNKNOWN if size is None else f"~{size:,}" for size in sizes], optional=True),
-        Column("cell", [_ids([cell]) for cell in cells], is_number=False, optional=True),
+        Column("cell", [_ids([cell]) for cell in cells], is_number=False, optional=True, is_id=True),
     ]
 
 
@@ -168,16 +204,10 @@ def _interval_head(cells: Sequence[CellResult]) -> str:
     return f"{100 * confidences.pop():g}% interval" if len(confidences) == 1 else "interval"
 
 
-def _interval(line: Line, digits: int) -> str:
+def _interval(line: Line, scale: _Scale) -> str:
     if line.low is None or line.high is None:
         return UNKNOWN
-    return f"{line.low:.{digits}f} {line.high:.{digits}f}"
-
-
-def _missing_metrics(beside: Beside) -> list[str]:
-    names = beside.table.info.paper.metrics
-    missing = [f"{block.printed} ({names[block.printed].published})" for block in beside.blocks if not block.ours]
-    return [f"Not measured in this sweep: {', '.join(missing)}."] if missing else []
+    return f"{scale.written(line.low)} {scale.written(line.high)}"
 
 
 def _differences(beside: Beside) -> list[str]:
@@ -194,17 +224,13 @@ def _differences(beside: Beside) -> list[str]:
 
 
 def _left_over(beside: Beside) -> list[str]:
-    """Rows without a cell and cells without a row."""
+    """Cells without a row."""
     paired = beside.paired
-    rows = [
-        "Row without a cell: " + ", ".join(f"{column}={level}" for column, level in row)
-        for row in paired.rows_without_cell
-    ]
     cells = {
         "Cells without a row": paired.cells_without_row,
         "Cells that differ more from their row than the one that is shown": paired.farther,
     }
-    return rows + [f"{what}: {_ids(own)}" for what, own in cells.items() if own]
+    return [f"{what}: {_ids(own)}" for what, own in cells.items() if own]
 
 
 def _ids(cells: Iterable[CellResult]) -> str:

@@ -35,12 +35,16 @@ UNKNOWN = "–"
 
 
 class Column(NamedTuple):
-    """A column's heading and cells; `optional` columns are dropped, the last first, if the terminal is too narrow."""
+    """A column's heading and cells; `optional` columns are dropped, the last first, if the terminal is too narrow.
+
+    LaTeX leaves out a column that `is_id`: a cell's id says nothing in a paper.
+    """
 
     head: str
     cells: Sequence[str]
     is_number: bool = True
     optional: bool = False
+    is_id: bool = False
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
@@ -87,6 +91,8 @@ def _grid(title: str, columns: Sequence[Column], marks: Marks) -> Grid:
         [column.is_number for column in columns],
         [[plain(cell).plain for cell in row] for row in zip(*(column.cells for column in columns), strict=True)],
         marks,
+        optional=[place for place, column in enumerate(columns) if column.optional],
+        ids=[place for place, column in enumerate(columns) if column.is_id],
     )
 
 

@@ -1,31 +1,21 @@
-"""Every YAML under conf/ and sweeps/ composes, spells out every field, and builds."""
+"""Every YAML under conf/ composes, spells out every field, and builds. (Presets: tests/test_presets.py.)"""
 
 import dataclasses
 import importlib
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 import conf
-import sweeps
-from analysis import published
-from runner.launch import grid_launcher
-from runner.launch.grid_sweeper import expand
-from runner.launch.hydra_state import own_hydra
 from runner.launch.request import check_jobs
-from runner.pipeline.planned import Job
-from runner.results import CellResult
 from tests.runner.sweeping import compose_job
 
 ROOT = Path(conf.__file__).parent
 OPTIONS = sorted(path.relative_to(ROOT) for path in ROOT.glob("*/*.yaml"))
-SWEEPS = sorted(Path(sweeps.__file__).parent.glob("*.yaml"))
 NEEDED = {
     "llm/vllm.yaml": ["llm.command=sh"],  # any program that is there
     **{f"dataset/{name}.yaml": ["dataset.root=somewhere"] for name in ("beir", "crud_rag", "financerag", "omnieval")},
@@ -137,82 +127,9 @@ def test_what_comments_advise_composes() -> None:
     assert len(advised) >= 6
 
 
-@cache
-def sweeper_of(preset: str) -> DictConfig:
-    """`hydra.sweeper` as a preset sets it."""
-    grid_launcher.register()
-    with own_hydra() as hydra:
-        return hydra.compose_config("config", [f"+sweeps={preset}"], RunMode.MULTIRUN).hydra.sweeper
-
-
-def axes_of(sweeper: DictConfig) -> dict[str, list[str]]:
-    return {name: [f"{name}={value}" for value in values.split(",")] for name, values in sweeper.params.items()}
-
-
-def jobs_of(preset: str, *, one_at_a_time: bool) -> list[Job]:
-    """The cells of a preset, with what their options cannot do without."""
-    sweeper = sweeper_of(preset)
-    cells = expand(axes_of(sweeper), sweeper.coupled, one_at_a_time=one_at_a_time)
-    root = ["dataset.root=somewhere"] if preset.startswith(("crud_", "omnieval_", "financerag_")) else []
-    return [composed(f"+sweeps={preset}", *root, *needed_by(choices), *choices) for choices in cells]
-
-
-composed = cache(compose_job)
-
-
-def needed_by(choices: Sequence[str]) -> list[str]:
-    """What the options among the choices of a cell cannot do without."""
-    files = [Path(*choice.split("=", 1)).with_name(f"{choice.partition('=')[2]}.yaml") for choice in choices]
-    return [more for file in files if file in OPTIONS for more in needed(file)]
-
-
-@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
-class TestSweeps:
-    @pytest.fixture
-    def sweeper(self, path: Path) -> DictConfig:
-        return sweeper_of(path.stem)
-
-    def test_its_cells_are_legal(self, path: Path) -> None:
-        """One axis at a time: the axes of our presets do not depend on each other, and grids are large."""
-        jobs = jobs_of(path.stem, one_at_a_time=True)
-        assert len(jobs) > 1
-        assert len(check_jobs(jobs)) == len(jobs)
-
-    def test_says_what_it_is_and_how_it_is_run(self, path: Path) -> None:
-        package, comment = path.read_text(encoding="utf-8").splitlines()[:2]
-        assert package == "# @package _global_"
-        assert f"python -m runner -m +sweeps={path.stem}" in comment
-
-    def test_names_the_right_number_of_cells_if_any(self, path: Path, sweeper: DictConfig) -> None:
-        comment = path.read_text(encoding="utf-8").splitlines()[1]
-        n_cells = len(expand(axes_of(sweeper), sweeper.coupled, one_at_a_time=sweeper.one_at_a_time))
-        named = re.search(r"(\w+) cells", comment)
-        assert named is None or named[1] in {str(n_cells), {2: "Two"}.get(n_cells)}
-
-
 def test_every_prompt_speaks_to_a_closed_book_as_to_the_others_but_of_no_sources() -> None:
     """An option that changes `system` alone would leave closed-book cells without what it adds."""
     prompts = [compose_job(f"prompt={path.stem}").config["prompt"] for path in OPTIONS if path.parent.name == "prompt"]
     assert len({prompt["closed_book_system"] for prompt in prompts}) == len({prompt["system"] for prompt in prompts})
     assert all(prompt["nothing_found"] and prompt["closed_book"] for prompt in prompts)
     assert not any(re.search("sources|资料", prompt["closed_book_system"]) for prompt in prompts)
-
-
-class TestPublishedTables:
-    """The presets ask for what the papers' tables hold: their base, and the values of one component."""
-
-    @pytest.mark.parametrize(
-        "name", [*(f"crud_rag/{number}" for number in range(3, 9)), "omnieval/4", "omnieval/5", "financerag/1"]
-    )
-    def test_its_cells_are_rows_of_the_table(self, name: str) -> None:
-        paper, _, number = name.partition("/")
-        preset = f"{paper.removesuffix('_rag')}_table{number}"
-        jobs = jobs_of(preset, one_at_a_time=sweeper_of(preset).one_at_a_time)
-        cells = [CellResult("x", "OK", job.axes, (), job.config, {"name": paper}) for job in jobs]
-        table = published.read_table(name)
-        paired = published.pair(table, cells)
-        assert len(paired.pairs) == len(cells)
-        # The model that a preset leaves to the reader: the default embedder, and the default language model.
-        assert {other.axis for pair in paired.pairs for other in pair.differences} <= {"embedder", "llm"}
-        if paper != "financerag":  # most of its expansions do not come with the data
-            assert len(cells) == len(table.rows)

@@ -4,12 +4,10 @@ import csv
 import io
 import re
 
-from analysis.formats.grid import BOLD, STAR, Grid
+from analysis.formats.grid import BOLD, INTERVAL, NUMBER, STAR, Grid
 from runner.display import no_formula
 
 UNKNOWN = "\u2013"
-_NUMBER = r"[+-]?\d[\d,]*\.?\d*%?"
-_PAIR = re.compile(f"({_NUMBER}) ({_NUMBER})")
 _MARKS = {BOLD: "bold", STAR: "*", "": ""}
 
 
@@ -31,7 +29,7 @@ def note(text: str) -> str:
 
 def _columns(grid: Grid, place: int, head: str) -> list[list[str]]:
     cells = ["" if row[place] == UNKNOWN else row[place] for row in grid.rows]
-    pairs = [_PAIR.fullmatch(cell) for cell in cells]
+    pairs = [INTERVAL.fullmatch(cell) for cell in cells]
     if any(pairs) and all(pair or not cell for pair, cell in zip(pairs, cells, strict=True)):
         ends = [[pair[number] if pair else "" for pair in pairs] for number in (1, 2)]
         return [_column(f"{head} {end}", own) for end, own in zip(("low", "high"), ends, strict=True)]
@@ -45,4 +43,4 @@ def _column(head: str, cells: list[str]) -> list[str]:
 
 def _field(cell: str) -> str:
     """A number without the commas between its thousands."""
-    return cell.replace(",", "") if re.fullmatch(_NUMBER, cell) else str(no_formula(cell))
+    return cell.replace(",", "") if re.fullmatch(NUMBER, cell) else str(no_formula(cell))

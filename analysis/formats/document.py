@@ -28,11 +28,15 @@ FORMATS = {
 
 
 class Document(SafeConsole):
-    """Standard output in a format: what a command prints beside its tables becomes a note, without styles."""
+    """Standard output in a format: what a command prints beside its tables becomes a note, without styles.
+
+    `is_for_print` says that tables go into a paper, where a caption is read alone and shares are percent.
+    """
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(width=_WIDTH, soft_wrap=True, **options)
         self._format = FORMATS[name]
+        self.is_for_print = name == "latex"
         self._has_table = False
 
     def write_table(self, grid: Grid) -> None:
@@ -45,7 +49,7 @@ class Document(SafeConsole):
     def print(self, *objects: Any, **options: Any) -> None:
         """A note."""
         text = " ".join(each.plain if isinstance(each, Text) else self.render_str(str(each)).plain for each in objects)
-        if note := self._format.note(text):
+        if text and (note := self._format.note(text)):
             self._write(note)
 
     def _write(self, text: str) -> None:

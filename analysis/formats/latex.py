@@ -1,10 +1,17 @@
-r"""Tables in LaTeX, for documents with \usepackage{booktabs} (and, for pdfLaTeX, UTF-8 input, which is its default)."""
+r"""Tables in LaTeX, for documents with \usepackage{booktabs} (and, for pdfLaTeX, UTF-8 input, which is its default).
+
+A table is a float with a caption, a label and at most `MOST_COLUMNS` columns. Ids of cells are left out, as no reader
+of a paper can look them up, then the columns that a narrow terminal drops first, then the last ones. A line below the
+float names what was left out.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from analysis.formats.grid import BOLD, STAR, Grid
+from analysis.formats.grid import BOLD, INTERVAL, STAR, Grid
 
+MOST_COLUMNS = 8
+_LONGEST_LABEL = 60
 _NAMES = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -25,28 +32,34 @@ _NAMES = {
     "\u2212": "$-$",
     "\u00b1": r"$\pm$",
     "\u00b7": r"$\cdot$",
+    "\u00d7": r"$\times$",
+    "\u2192": r"$\rightarrow$",
     "\u2013": "--",
 }
 _SPECIAL = re.compile("|".join(map(re.escape, _NAMES)))
 
 
 def table(grid: Grid) -> str:
-    """A float with its title as caption, what its marks mean among it."""
-    columns = "".join("r" if is_number else "l" for is_number in grid.are_numbers)
+    """A float with its title and what its marks mean as caption, and a line with the columns that were left out."""
+    places = _shown(grid)
+    columns = "".join("r" if grid.are_numbers[place] else "l" for place in places)
     caption = " ".join(filter(None, [grid.title.rstrip(".") + "." if grid.title else "", *grid.legend()]))
+    left_out = [head for place, head in enumerate(grid.heads) if place not in places and not grid.is_id(place)]
     return "\n".join(
         [
             r"\begin{table}",
             r"\centering",
             *([rf"\caption{{{escaped(caption)}}}"] if caption else []),
+            *([rf"\label{{{label(grid.title)}}}"] if caption else []),
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
-            _row(map(escaped, grid.heads)),
+            _row(escaped(grid.heads[place]) for place in places),
             r"\midrule",
-            *(_row(_marked(grid, place)) for place in range(len(grid.rows))),
+            *(_row(_marked(grid, row, places)) for row in range(len(grid.rows))),
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
+            *([note(f"Columns left out: {', '.join(left_out)}. --format csv has all of them.")] if left_out else []),
         ]
     )
 
@@ -56,9 +69,27 @@ def note(text: str) -> str:
     return rf"{{\footnotesize {escaped(text)}\par}}"
 
 
+def label(title: str) -> str:
+    """The name for a reference: "tab:" and the words of the title in ASCII, "tab:results" if it has none."""
+    words = "-".join(re.findall(r"[a-z0-9]+", title.lower()))
+    whole_words = words if len(words) <= _LONGEST_LABEL else words[:_LONGEST_LABEL].rpartition("-")[0]
+    return f"tab:{whole_words or words[:_LONGEST_LABEL] or 'results'}"
+
+
 def escaped(text: str) -> str:
     """A text that shows as it is, in one line: no command comes of it."""
     return _SPECIAL.sub(lambda found: _NAMES[found[0]], " ".join(text.split()))
+
+
+def _shown(grid: Grid) -> list[int]:
+    """Places of the columns that are written. The starred number stays whatever its place."""
+    places = [place for place in range(len(grid.heads)) if not grid.is_id(place)]
+    if all(grid.are_numbers[place] for place in places):  # ids alone tell the rows apart
+        places = list(range(len(grid.heads)))
+    first_to_go = sorted(places, key=lambda place: (not grid.is_optional(place), -place))
+    droppable = [place for place in first_to_go if place not in (places[0], grid.starred)]
+    dropped = droppable[: max(0, len(places) - MOST_COLUMNS)]
+    return [place for place in places if place not in dropped]
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -70,13 +101,19 @@ def _with_minus(number: str) -> str:
     return re.sub(r"(?<!\w)-(?=\d)", lambda _: "$-$", number)
 
 
-def _marked(grid: Grid, place: int) -> list[str]:
-    cells = [
-        _with_minus(escaped(cell)) if is_number else escaped(cell)
-        for cell, is_number in zip(grid.rows[place], grid.are_numbers, strict=True)
-    ]
-    if grid.mark(place) == BOLD:
-        return [rf"\textbf{{{cell}}}" if cell else "" for cell in cells]
-    if grid.mark(place) == STAR:
+def _number(cell: str) -> str:
+    """An interval in brackets, and true minus signs."""
+    ends = INTERVAL.fullmatch(cell)
+    return _with_minus(escaped(f"[{ends[1]}, {ends[2]}]" if ends else cell))
+
+
+def _marked(grid: Grid, row: int, places: Sequence[int]) -> list[str]:
+    cells = {
+        place: _number(grid.rows[row][place]) if grid.are_numbers[place] else escaped(grid.rows[row][place])
+        for place in places
+    }
+    if grid.mark(row) == BOLD:
+        return [rf"\textbf{{{cell}}}" if cell else "" for cell in cells.values()]
+    if grid.mark(row) == STAR:
         cells[grid.starred] += "$^{*}$"
-    return cells
+    return list(cells.values())

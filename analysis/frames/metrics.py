@@ -39,10 +39,13 @@ def metrics_frame(sweep: LoadedSweep) -> "pd.DataFrame":
 
 
 def with_axes(frame: "pd.DataFrame", sweep: LoadedSweep) -> "pd.DataFrame":
-    """The frame with the axes that vary behind its first column, `cell_id`."""
+    """The frame with the axes that vary behind its first column, `cell_id`. An axis with the name of a column of the
+    frame becomes "axis/<name>": names stay distinct.
+    """
     import pandas as pd
 
     axes = axes_frame(sweep).loc[frame["cell_id"]].reset_index(drop=True)
+    axes = axes.rename(columns={name: f"axis/{name}" for name in axes if name in frame})
     return pd.concat([frame[["cell_id"]], axes, frame.drop(columns="cell_id")], axis="columns")
 
 

@@ -74,8 +74,9 @@ class Sweep:
         they are read. By default question, references, answer, its state, and the scores of the leaderboard's metrics.
 
         Columns have the names of the file, such as "score/rouge_l", "prompt" or "retrieved" (docs/results.md): float64,
-        Int64, boolean or string, and lists as arrays. A cell that lacks a column which another one has (a judge's, say)
-        has <NA> in it. Raises DataError for a column that no cell has.
+        Int64, boolean or string, and lists as arrays. An axis with the name of such a column is "axis/<name>": with
+        prompts as an axis, "prompt" is the text and "axis/prompt" the option. A cell that lacks a column which
+        another one has (a judge's, say) has <NA> in it. Raises DataError for a column that no cell has.
         """
         return samples_frame(self.results, self._cells(cells), columns)
 

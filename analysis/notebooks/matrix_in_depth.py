@@ -29,6 +29,13 @@ from analysis.notebooks.start import demo_sweep, picture, rows_of
 
 sweep = analysis.load(SWEEP or demo_sweep())
 best = sweep.best(METRIC)
+# Without topics and tasks there is no matrix: then the demo shows one.
+has_matrix = {"topic", "task"} <= {subset.partition("/")[0] for subset in best.metrics}
+if not has_matrix:
+    print(f"{sweep.folder}: its questions have no topics and tasks, so all that follows is about the demo.")
+    print('To have them: "topic" and "task" in each line of the questions (docs/own-data.md), and the sweep once more.')
+    sweep, METRIC = analysis.load(demo_sweep()), "rouge_l"
+    best = sweep.best(METRIC)
 matrix = sweep.matrix(METRIC, best)
 matrix.round(3)
 

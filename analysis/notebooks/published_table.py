@@ -20,7 +20,8 @@
 # done. With the data of CRUD-RAG the sweep is one command (and hours of a model):
 #
 # ```text
-# python -m runner -m +sweeps=crud_table5 dataset.root=FOLDER llm=openai llm.model=MODEL
+# python -m runner -m +sweeps=crud_table5 dataset.root=FOLDER         # the paper's models; the file says what it needs
+# python -m runner -m +sweeps=crud_table5_free dataset.root=FOLDER    # no model: the same steps, other numbers
 # ```
 
 # %% tags=["parameters"]

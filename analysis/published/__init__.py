@@ -5,6 +5,7 @@ table corresponds to ("Hybrid+Rerank" is retriever=hybrid_rerank), with the name
 """
 
 from analysis.published.beside import Beside, Block, Line, put_beside
+from analysis.published.missing import missing_lines
 from analysis.published.numbers import Number, Row, Table, read_table
 from analysis.published.pairing import Difference, Pair, Paired, pair
 from analysis.published.papers import TABLES, MetricNames, Paper, TableInfo
@@ -23,6 +24,7 @@ __all__ = [
     "Row",
     "Table",
     "TableInfo",
+    "missing_lines",
     "pair",
     "put_beside",
     "read_table",

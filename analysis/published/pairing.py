@@ -50,10 +50,10 @@ def pair(table: Table, cells: Sequence[CellResult]) -> Paired:
     """
     pairs: list[Pair] = []
     empty: list[Row] = []
-    fits: set[str] = set()
+    fitted: set[str] = set()
     for row in table.rows:
-        fitting = [(_base_misses(table, row, cell), cell) for cell in cells if _fits(table, row, cell)]
-        fits.update(cell.cell_id for _, cell in fitting)
+        fitting = [(_base_misses(table, row, cell), cell) for cell in cells if fits(table, row, cell)]
+        fitted.update(cell.cell_id for _, cell in fitting)
         least = min((len(misses) for misses, _ in fitting), default=0)
         nearest = [(misses, cell) for misses, cell in fitting if len(misses) == least]
         pairs += [Pair(row, cell, tuple(miss for miss in misses if miss.ours)) for misses, cell in nearest]
@@ -62,17 +62,18 @@ def pair(table: Table, cells: Sequence[CellResult]) -> Paired:
     return Paired(
         tuple(pairs),
         tuple(empty),
-        tuple(cell for cell in cells if cell.cell_id not in fits),
-        tuple(cell for cell in cells if cell.cell_id in fits - taken),
+        tuple(cell for cell in cells if cell.cell_id not in fitted),
+        tuple(cell for cell in cells if cell.cell_id in fitted - taken),
     )
 
 
-def _fits(table: Table, row: Row, cell: CellResult) -> bool:
-    return not any(_misses(level, cell) for level in table.own_levels(row))
+def fits(table: Table, row: Row, cell: CellResult) -> bool:
+    """Whether the cell has all of the row's own levels."""
+    return not any(misses(level, cell) for level in table.own_levels(row))
 
 
 def _base_misses(table: Table, row: Row, cell: CellResult) -> list[Difference]:
-    return [miss for level in table.base_levels(row) for miss in _misses(level, cell)]
+    return [miss for level in table.base_levels(row) for miss in misses(level, cell)]
 
 
 def level_on(cell: CellResult, axis: str) -> str:
@@ -81,7 +82,8 @@ def level_on(cell: CellResult, axis: str) -> str:
     return str(names[-1]) if names else ""
 
 
-def _misses(level: Level, cell: CellResult) -> list[Difference]:
+def misses(level: Level, cell: CellResult) -> list[Difference]:
+    """Axes of the level on which the cell has another value."""
     return [
         Difference(axis, level_on(cell, axis), level.printed)
         for axis, accepted in level.axes.items()

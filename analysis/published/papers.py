@@ -23,7 +23,8 @@ class Paper:
     """A paper. `base` are the settings that its sweeps leave alone, in its words: column -> level (see `levels.csv`).
 
     `metrics` is printed name -> ours. `n_samples` is about how many samples the numbers of a part of the benchmark are
-    over, by subset or by another level of a row; `size` says where that is from.
+    over, by subset or by another level of a row; `size` says where that is from. `computed_by` is the override that has
+    a printed metric computed. `sets` are the subsets that its numbers are means over, where it prints no others.
     """
 
     name: str
@@ -35,6 +36,8 @@ class Paper:
     base: Mapping[str, str] = field(default_factory=dict)
     metrics: Mapping[str, MetricNames] = field(default_factory=dict)
     n_samples: Mapping[str, int] = field(default_factory=dict)
+    computed_by: Mapping[str, str] = field(default_factory=dict)
+    sets: tuple[str, ...] = ()
     size: str = ""
 
     def __str__(self) -> str:
@@ -93,6 +96,14 @@ CRUD_RAG = Paper(
         "read/qa_3docs": 800,
         "update/hallucination": 2000,
     },
+    computed_by={
+        "bleu": "metrics=published",
+        "rouge_l": "metrics=published",
+        "bert_score": "metrics=crud_rag",
+        "quest_eval_precision": "judge=crud_rag",
+        "quest_eval_recall": "judge=crud_rag",
+        "length": "metrics=published",
+    },
     size="sizes of the published split file; the paper speaks of a fifth of its data, which are other numbers",
 )
 
@@ -116,6 +127,13 @@ OMNIEVAL = Paper(
         "numerical_accuracy": MetricNames("numerical_accuracy_omnieval_compat", "numerical_accuracy"),
     },
     n_samples={"auto_generated": 11400, "human_annotated": 1700},
+    computed_by={
+        **dict.fromkeys(("map", "mrr", "rouge_l", "f1"), "metrics=published"),
+        **dict.fromkeys(
+            ("accuracy", "hallucination", "completeness", "utilization", "numerical_accuracy"),
+            "judge=omnieval_published",
+        ),
+    },
     size="sizes of the two test sets in the paper",
 )
 
@@ -126,8 +144,10 @@ FINANCERAG = Paper(
     venue="ACM-ICAIF '24 FinanceRAG challenge",
     year=2024,
     url="https://github.com/cv-lee/FinanceRAG",
-    base={"dataset": "FinanceRAG"},
+    base={"dataset": "FinanceRAG", "reranker": "jina-reranker-v2"},
     metrics={"ndcg_at_10": MetricNames("ndcg@10")},
+    computed_by={"ndcg_at_10": "metrics=retrieval"},
+    sets=("finder", "finqabench", "financebench", "tatqa", "finqa", "convfinqa", "multihiertt"),
 )
 
 _TEXT2VEC = (
@@ -147,6 +167,7 @@ _LIST = (
             "the paper's Hybrid takes chunks of the joined rankings at random, ours joins them by reciprocal rank; its "
             "reranker is bge-rank",
         ),
+        {"reranker": "bge-rank"},
     ),
     TableInfo(CRUD_RAG, 6, "embedding models", (_TEXT2VEC,)),
     TableInfo(CRUD_RAG, 7, "how many chunks are in the prompt", (_TEXT2VEC,)),

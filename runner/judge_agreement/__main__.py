@@ -16,7 +16,7 @@ from components.json_value import Json
 from components.statistics.agreement import Agreement, Measure, agree
 from runner.display import make_console, say_error
 from runner.engine.store import open_store
-from runner.judge_agreement.in_sweep import OfCell, held_against_labels
+from runner.judge_agreement.in_sweep import OfCell, cells_by_answer, held_against_labels
 from runner.labels.graders import graders_of
 from runner.labels.rating import Rated, rate
 from runner.labels.reading import LabelledItem, read_labels
@@ -26,6 +26,7 @@ from runner.results import find_sweep
 from runner.trusted import add_option, trust
 
 _OVERALL = "all metrics"
+_LONGEST_ANSWER = 100
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,8 +41,10 @@ def main(arguments: list[str] | None = None) -> int:
         graders = graders_of(config, items)
         store = open_store(config["run"]["store_dir"], config["run"]["cache_dir"])
         rated = [rating for grader in graders.values() for rating in rate(grader, items, store)]
-        cells = held_against_labels(find_sweep(options.sweep), graders, items) if options.sweep else []
-        report = {**_report(rated, items), "cells": [_cell_entry(each) for each in cells]}
+        sweep = find_sweep(options.sweep) if options.sweep else None
+        cells = held_against_labels(sweep, graders, items) if sweep else []
+        cells_of = cells_by_answer(sweep) if sweep else {}
+        report = {**_report(rated, items, cells_of), "cells": [_cell_entry(each) for each in cells]}
         if options.json:
             options.json.write_text(json.dumps(report, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     except RagGridError as error:
@@ -71,7 +74,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, Json]:
+def _report(
+    rated: Sequence[Rated], items: Sequence[LabelledItem], cells_of: Mapping[tuple[str, str], list[str]]
+) -> dict[str, Json]:
+    """Agreement by metric, and each disagreement with its answer and the cells of the sweep that gave it."""
     names = list(dict.fromkeys(rating.metric for rating in rated))
     groups = {name: [rating for rating in rated if rating.metric == name] for name in names}
     entries = {name: _entry(ratings) for name, ratings in groups.items()}
@@ -82,7 +88,15 @@ def _report(rated: Sequence[Rated], items: Sequence[LabelledItem]) -> dict[str, 
         "n_ties": sum(len(item.ties) for item in items),
         "failures": dict(Counter(r.remark for r in rated if r.judged is None).most_common()),
         "disagreements": [
-            {"id": r.item_id, "metric": r.metric, "label": r.label, "judged": r.judged, "remark": r.remark}
+            {
+                "id": r.item_id,
+                "metric": r.metric,
+                "label": r.label,
+                "judged": r.judged,
+                "remark": r.remark,
+                "answer": r.answer,
+                "cells": cells_of.get((r.item_id, r.answer), []),
+            }
             for r in rated
             if r.judged is not None and r.judged != r.label
         ],
@@ -172,9 +186,16 @@ def _show(console: Console, report: Mapping[str, Json]) -> None:
     console.print(f"disagreements: {len(report['disagreements'])}")
     for row in report["disagreements"]:
         remark = f": {row['remark']}" if row["remark"] else ""
-        console.print(
-            f"  {row['id']}  {row['metric']}  people {row['label']}, judge {row['judged']}{remark}", markup=False
-        )
+        given_by = f"  [{', '.join(row['cells'])}]" if row["cells"] else ""
+        verdict = f"people {row['label']}, judge {row['judged']}{remark}"
+        console.print(f"  {row['id']}{given_by}  {row['metric']}  {verdict}", markup=False)
+        console.print(f"    answer: {_shortened(row['answer'])}", markup=False, style="dim")
+
+
+def _shortened(text: str) -> str:
+    """The first characters, in one line; --json has the whole."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_ANSWER else f"{line[:_LONGEST_ANSWER]} ..."
 
 
 def _with_interval(entry: Mapping[str, Json], measure: str) -> str:

@@ -52,6 +52,15 @@ def held_against_labels(sweep_dir: Path, graders: Mapping[str, Graded], items: S
     return results
 
 
+def cells_by_answer(sweep_dir: Path) -> dict[tuple[str, str], list[str]]:
+    """Ids of the cells that gave an answer, by sample id and answer, in the order of the sweep."""
+    cells: dict[tuple[str, str], list[str]] = {}
+    for folder in cell_folders(sweep_dir):
+        for row in read_samples(folder, ["id", "answer"]):
+            cells.setdefault((row["id"], row["answer"]), []).append(folder.name)
+    return cells
+
+
 def _labels(items: Sequence[LabelledItem], grader: Graded) -> dict[tuple[str, str], float]:
     """The mean of the labels that people gave an answer, those left out that say that the metric does not apply."""
     given: dict[tuple[str, str], list[float]] = {}

@@ -14,11 +14,12 @@ from runner.pipeline.judging import purpose_of
 
 @dataclass(frozen=True)
 class Rated:
-    """One label and what the judge said; `judged` is None where its request failed. `question` is the number of the
-    question that was answered: two answers to one are not independent.
+    """One label of an `answer` and what the judge said; `judged` is None where its request failed. `question` is the
+    number of the question that was answered: two answers to one are not independent.
     """
 
     item_id: str
+    answer: str
     question: int
     metric: str
     label: str
@@ -47,6 +48,7 @@ def rate(grader: Graded, items: Sequence[LabelledItem], store: Store) -> list[Ra
     return [
         Rated(
             item.judged.sample.id,
+            item.judged.answer,
             question,
             grader.name,
             _class(ScoreState.NOT_APPLICABLE if label == NOT_APPLICABLE else ScoreState.VALUE, label),

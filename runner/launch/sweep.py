@@ -24,6 +24,7 @@ from runner.engine.schedule import running
 from runner.engine.spending import SharedGate
 from runner.engine.store import open_store
 from runner.launch.headline import headline_of
+from runner.launch.preset_head import preset_lines
 from runner.launch.request import check_jobs
 from runner.output import terminal
 from runner.output.answer_states import show_answer_states
@@ -126,6 +127,7 @@ class Sweep:
         self._prices = cell.prices
         self._makes_report = cell.run.report and not is_part  # a part of the sweep is nothing to report on
         self._headline = headline_of([request.cell for request in requests])
+        self._preset_lines = [] if is_part else list(preset_lines(overrides, [request.job for request in requests]))
         self._console = console
         self._sweep_id = sweep_id
         self._overrides = tuple(overrides)
@@ -150,6 +152,8 @@ class Sweep:
             terminal.show_plan(self._console, plan, by_stage=self._run.plan_only)
             for line in bound_lines(plan.plan, self._run.budget, self._prices):
                 self._console.print(f"      {line}", markup=False)
+            for line in self._preset_lines:
+                self._console.print(line, markup=False, highlight=False)
             self._warn(plan)
             if mistakes := unpriced_mistakes(plan.plan, self._run.budget, self._prices):
                 raise ConfigError(mistakes)

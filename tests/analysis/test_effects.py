@@ -57,6 +57,31 @@ def test_what_is_left_out_and_what_varies_together_is_said(tmp_path: Path, capsy
     assert "left out: 1 cell(s) that failed, have no value or no result yet" in lines
 
 
+def test_a_level_is_compared_in_cells_that_are_equal_in_all_other_axes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One axis at a time around bm25 with top_k=2: the mean of bm25 leaves out its cells with other values of top_k."""
+    one_at_a_time = [("bm25", 2, 0.2), ("dense", 2, 0.5), ("bm25", 8, 0.7), ("bm25", 16, 0.9)]
+    base = tiny_sweep.CELLS[0]
+    cells = [
+        replace(base, cell_id=f"c{place}", axes={"retriever": name, "top_k": k}, rouge_l=[value, value + 0.1] * 4)
+        for place, (name, k, value) in enumerate(one_at_a_time)
+    ]
+    lines = lines_of(tiny_sweep.write(tmp_path, cells), capsys)
+    assert any("dense: 0.5500, bm25: 0.2500" in line for line in lines), "not bm25: 0.6500, the mean of its three cells"
+    assert any("16: 0.9500, 8: 0.7500, 2: 0.2500" in line for line in lines)
+    counts = "means are over combinations of the other axes that all levels of the axis have: "
+    (said,) = [line for line in lines if line.startswith(counts)]
+    assert sorted(said.removeprefix(counts).split(", ")) == ["retriever 1", "top_k 1"]
+    assert any(line.startswith("one axis varies at a time, so an axis with more levels has") for line in lines)
+
+
+def test_a_level_that_differs_in_further_axes_has_no_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    far = replace(tiny_sweep.CELLS[0], cell_id="f", axes={"retriever": "hybrid", "top_k": 5}, rouge_l=[0.9] * 8)
+    lines = lines_of(tiny_sweep.write(tmp_path, [*tiny_sweep.CELLS, far]), capsys)
+    assert "no mean of retriever=hybrid: its cells differ from the others in further axes too" in lines
+
+
 def test_equal_cells_have_no_effects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     equal = [replace(cell, rouge_l=[0.5] * 8) for cell in tiny_sweep.CELLS]
     assert main(["effects", str(tiny_sweep.write(tmp_path, equal)), "--metric", "rouge_l"]) == 2

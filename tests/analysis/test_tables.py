@@ -3,6 +3,7 @@
 import argparse
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,9 @@ class TestBeside:
         assert "90% interval" in text
 
     def test_what_is_not_measured_is_told(self, text: str) -> None:
-        assert "bert_score (text2vec_similarity_crud_compat)" in text
+        bert_score = "bert_score (text2vec_similarity_crud_compat): no cell has it; metrics=crud_rag computes it"
+        assert f"Column without a number: {bert_score}" in text
+        assert "quest_eval_recall_crud_compat): no cell has it; judge=crud_rag computes it" in text
 
     def test_other_models_are_told(self, text: str) -> None:
         assert "all cells: llm=extractive (published: GPT-3.5-turbo)" in text
@@ -130,10 +133,46 @@ class TestBeside:
 
     def test_what_is_left_over_is_told(self, text: str) -> None:
         for row in ("2", "6", "10"):
-            assert f"Row without a cell: top_k={row}" in text
+            assert f"Row without a cell: top_k={row}: " in text
+        assert "top_k=2: its cell FAILED (eeeeeeee)" in text
+        assert "top_k=6: no cell has top_k=6" in text
         assert "Cells without a row: dddddddd" in text
         assert "differ more from their row than the one that is shown: cccccccc" in text
         assert "FAILED, not compared: eeeeeeeeeeee: broken" in text
+
+    def test_sets_without_a_sample_are_named_with_the_reason(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        own = cell("a" * 12, {"bleu": 0.1})
+        kept = {subset: own.metrics[subset] for subset in ("create/continuation", "read/qa_1doc")}
+        config = CONFIG | {"dataset": {"subsets": [*kept, "read/qa_2docs"], "limit": 9}}
+        text = table("crud_rag/7", str(write(tmp_path, replace(own, metrics=kept, config=config))), capsys=capsys)
+        assert "Set without a number: delete/summarization: dataset.subsets leaves it out" in text
+        assert "read/qa_2docs: no sample of the sweep is in it (dataset.limit=9)" in text
+        assert "Set without a number: read/qa_1doc" not in text
+
+    def test_skipped_sets_of_a_mean_over_sets_are_named(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        axes = {"dataset": "financerag", "expander": "none", "refiner": "none"}
+        subsets = ("overall", "finder", "finqabench", "financebench", "tatqa", "finqa", "convfinqa")
+        metrics = {subset: {"ndcg@10": entry(0.3)} for subset in subsets}
+        dataset = {"name": "financerag", "n_sets_skipped": 1, "sets_skipped": "MultiHiertt"}
+        own = CellResult("a" * 12, OK, axes, (), CONFIG, dataset, metrics=metrics)
+        text = table("financerag/1", str(write(tmp_path, own)), capsys=capsys)
+        (line,) = [each for each in text.splitlines() if each.startswith("Set without")]
+        assert line.startswith("Set without a number: multihiertt: it has no corpus, and dataset.skip_missing=true")
+
+    def test_latex_is_in_the_percent_of_the_paper(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        text = table("crud_rag/7", str(folder), "--metric", "bleu", "--format", "latex", capsys=capsys)
+        assert r"bleu, in percent: ours is bleu, NOT the published definition" in text
+        (row,) = [line for line in text.splitlines() if line.startswith("create/continuation & 4")]
+        assert row.split(" & ")[2:4] == ["40.00$^{*}$", "{[}39.00, 41.00{]}"]
+        assert row.split(" & ")[4] == "3.34"
+        assert "bbbbbbbb" not in text.partition(r"\end{table}")[0]
+        alone = table("crud_rag/4", "--metric", "bleu", "--format", "latex", capsys=capsys)
+        assert r"subset & chunk\_overlap\_percent & bleu (\%) \\" in alone
+        assert r"delete/summarization & 0 & 23.69 \\" in alone
 
     def test_only_the_metrics_that_were_asked_for(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         text = table("crud_rag/7", str(folder), "--metric", "bleu", capsys=capsys)

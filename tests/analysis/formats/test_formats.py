@@ -52,15 +52,43 @@ class TestMarkdown:
 class TestLatex:
     def test_is_a_float_with_rules_and_a_caption(self) -> None:
         text = latex.table(GRID)
-        assert text.splitlines()[:5] == [
+        assert text.splitlines()[:6] == [
             r"\begin{table}",
             r"\centering",
             r"\caption{rouge\_l. Bold: the best. *: worse at 0.05.}",
+            r"\label{tab:rouge-l}",
             r"\begin{tabular}{lrr}",
             r"\toprule",
         ]
         assert r"\textbf{best} & \textbf{0.50} &  \\" in text
-        assert r"worse & 0.40$^{*}$ & $-$0.12 $-$0.08 \\" in text
+        assert r"worse & 0.40$^{*}$ & {[}$-$0.12, $-$0.08{]} \\" in text
+
+    def test_has_eight_columns_at_most_and_names_the_others(self) -> None:
+        heads = ["cell", "axis", *(f"n{place}" for place in range(9))]
+        are_numbers = [False, False, *[True] * 9]
+        text = latex.table(Grid("wide", heads, are_numbers, [["x"] * 11], optional=[3, 5], ids=[0]))
+        assert r"axis & n0 & n2 & n4 & n5 & n6 & n7 & n8 \\" in text
+        assert text.splitlines()[-1] == latex.note("Columns left out: n1, n3. --format csv has all of them.")
+
+    def test_drops_the_last_columns_but_never_the_number_with_the_star(self) -> None:
+        heads = [*(f"axis{place}" for place in range(9)), "mean"]
+        marks = Marks([STAR], star="worse")
+        text = latex.table(Grid("", heads, [False] * 9 + [True], [["x"] * 9 + ["0.5"]], marks))
+        assert r"axis0 & axis1 & axis2 & axis3 & axis4 & axis5 & axis6 & mean \\" in text
+        assert "0.5$^{*}$" in text
+
+    def test_ids_of_cells_are_left_out_unless_nothing_else_names_the_rows(self) -> None:
+        rows = [["a1b2c3d4", "0.5"]]
+        assert "a1b2c3d4" in latex.table(Grid("", ["cell", "mean"], [False, True], rows, ids=[0]))
+        named = Grid("", ["cell", "retriever", "mean"], [False, False, True], [["a1b2c3d4", "bm25", "0.5"]], ids=[0])
+        assert "a1b2c3d4" not in latex.table(named)
+
+    @pytest.mark.parametrize(
+        ("title", "label"),
+        [("crud_rag/5: retrievers", "tab:crud-rag-5-retrievers"), ("表", "tab:results"), ("x" * 99, "tab:" + "x" * 60)],
+    )
+    def test_the_label_has_the_words_of_the_title(self, title: str, label: str) -> None:
+        assert latex.label(title) == label
 
     def test_no_character_is_left_that_latex_obeys(self) -> None:
         own = latex.escaped(NASTY)

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from analysis.__main__ import main
 from analysis.notebook_files import read_notebook
 from analysis.notebooks import NOTEBOOKS, start
 from runner.results import read_sweep
+from tests.analysis import tiny_sweep
 from tests.extras import skip_without
 from tests.forked import run_forked
 
@@ -64,6 +66,34 @@ def test_the_demo_is_run_where_there_is_none(tmp_path: Path, monkeypatch: pytest
     assert (folder.name, len(read_sweep(folder).cells)) == ("notebooks-demo", 2)
     started = read_sweep(folder).started
     assert read_sweep(start.demo_sweep()).started == started
+
+
+def code_of(name: str, upto: str) -> str:
+    """The notebook's code from its parameters to a line."""
+    text = (Path(start.__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+    return text[text.index("# %% tags=") : text.index(upto)]
+
+
+@pytest.mark.parametrize("has_topics", [False, True])
+def test_a_sweep_without_topics_is_named_and_the_demo_takes_its_place(
+    has_topics: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    groups = ("overall", "topic/funds", "task/extractive") if has_topics else ("overall",)
+    own = tiny_sweep.write(tmp_path / "own", [replace(cell, measured=groups) for cell in tiny_sweep.CELLS])
+    demo = tiny_sweep.write(tmp_path / "demo")
+    monkeypatch.setattr(start, "demo_sweep", lambda: demo)
+    code = code_of("matrix_in_depth", "\nmatrix = ").replace('SWEEP = ""', f"SWEEP = {str(own)!r}")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["sweep"].folder == (own if has_topics else demo)
+    assert ("its questions have no topics and tasks" in capsys.readouterr().out) is not has_topics
+
+
+def test_a_baseline_that_nobody_named_is_said_to_be_picked_from_the_results() -> None:
+    text = code_of("compare_cells", "# ## What to take of each axis")
+    assert 'BASELINE = ""' in text
+    assert "that one was picked **from the results**" in text
+    assert '"(the last cell, picked from the results)"' in text
 
 
 class TestCommand:

@@ -245,7 +245,9 @@ class TestSweeper:
         assert done.returncode == 0, done.stderr
         assert read_sweep(only_sweep(tmp_path)).plan["n_requested"] == 3
 
-    @pytest.mark.parametrize(("preset", "n_cells"), [("crud_table3", 4), ("crud_table5", 4), ("crud_components", 15)])
+    @pytest.mark.parametrize(
+        ("preset", "n_cells"), [("crud_table3_free", 4), ("crud_table5_free", 4), ("crud_components_free", 15)]
+    )
     def test_a_preset_sets_them(self, preset: str, n_cells: int, tmp_path: Path) -> None:
         """On the bundled benchmark instead of CRUD-RAG."""
         data = ("dataset=demo", "dataset.limit=12", "embedder=hashing", *RANKING_ONLY, *QUIET)

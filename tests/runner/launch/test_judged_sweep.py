@@ -241,8 +241,13 @@ class TestAgreement:
         assert [(row["id"], row["label"], row["judged"]) for row in report["disagreements"]] == [
             ("2", "1", "2"), ("3", "0", "2"),
         ]  # fmt: skip
+        assert [(row["answer"], row["cells"]) for row in report["disagreements"]] == [
+            ("answer 2", []),
+            ("answer 3", []),
+        ]
         output = capsys.readouterr().out
         assert "disagreements: 2" in output
+        assert "    answer: answer 2\n" in output
         assert "as it should be" in output
 
     def test_metrics_that_label_other_questions_are_pooled_by_question(
@@ -295,6 +300,9 @@ class TestAgreement:
         path.write_text("\n".join(map(json.dumps, labels)), encoding="utf-8")
         assert self.run(tmp_path, server, path, "--sweep", SWEEP_ID) == 0
         report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+        disagreement = report["disagreements"][0]
+        assert one.cell_id in disagreement["cells"]
+        assert disagreement["answer"] == rows[0]["answer"]
         first, second = report["cells"]
         assert (first["cell_id"], second["cell_id"]) == (one.cell_id, four.cell_id)
         assert (first["judged_mean"], first["bias"], first["n_labelled"], first["n"]) == (1.0, 0.5, 8, 20)

@@ -1,0 +1,127 @@
+"""Reads the comment at the top of a preset, and compares the paper's parts in it with the cells of a sweep.
+
+A head has a line that says what the preset is, and sections, each a line "# Name: ..." that indented lines continue:
+`Paper` lists the paper's parts as overrides, `Instead` those that the preset replaces, `Differs` what no setting here
+makes equal, and `Needs` what must be there before it runs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from components.json_value import Json
+from runner.pipeline.planned import Job
+
+Parts = Mapping[str, tuple[str, ...]]
+"""Values by the name of an axis or the dotted path of a setting."""
+
+_SECTIONS = ("Paper", "Instead", "Differs", "Needs")
+
+
+@dataclass(frozen=True)
+class PresetHead:
+    """`about` is the first line without its `command`. `paper` and `instead` are empty for a preset that follows no
+    paper. `differs` and `needs` are sentences, "" where the head has none.
+    """
+
+    name: str
+    about: str
+    command: str
+    paper: Parts
+    instead: Parts
+    differs: str
+    needs: str
+
+
+def read_head(name: str) -> PresetHead | None:
+    """The head of our preset of that name; None if we have none, as for a user's own."""
+    file = files("sweeps").joinpath(f"{name}.yaml")
+    return _parsed(name, file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def preset_lines(overrides: Sequence[str], jobs: Sequence[Job]) -> Iterator[str]:
+    """What the plan says of the presets among the overrides of a sweep with these jobs: how the cells differ from the
+    paper, and what they need. Empty for presets that need nothing and follow no paper.
+    """
+    for name in _presets(overrides):
+        head = read_head(name)
+        if head and (head.paper or head.needs != "nothing."):
+            yield f"Preset {name}: {head.about}"
+            yield from (f"      {label}: {text}" for label, text in _facts(head, jobs) if text)
+
+
+def replaced_parts(head: PresetHead, jobs: Sequence[Job]) -> Parts:
+    """Values of the cells that the paper does not have, of the parts that it names."""
+    found = {name: _others(_values(jobs, name), values) for name, values in head.paper.items()}
+    return {name: others for name, others in found.items() if others}
+
+
+def missing_parts(head: PresetHead, jobs: Sequence[Job]) -> Parts:
+    """Values of the paper that no cell has, of the parts that the cells do not replace."""
+    replaced = replaced_parts(head, jobs)
+    found = {name: _others(values, _values(jobs, name)) for name, values in head.paper.items() if name not in replaced}
+    return {name: others for name, others in found.items() if others}
+
+
+def _facts(head: PresetHead, jobs: Sequence[Job]) -> Iterator[tuple[str, str]]:
+    replaced = replaced_parts(head, jobs)
+    yield (
+        "not the paper's",
+        ", ".join(f"{_written(name, own)} (paper: {','.join(head.paper[name])})" for name, own in replaced.items()),
+    )
+    yield "in the paper and not here", " ".join(_written(*item) for item in missing_parts(head, jobs).items())
+    yield "differs from the paper", head.differs
+    yield "needs", head.needs
+
+
+def _written(name: str, values: Sequence[str]) -> str:
+    return f"{name}={','.join(values)}"
+
+
+def _presets(overrides: Sequence[str]) -> list[str]:
+    """Names after sweeps=, of which Hydra takes several in brackets."""
+    chosen = [value for key, _, value in (each.partition("=") for each in overrides) if key.lstrip("+") == "sweeps"]
+    return [name.strip() for value in chosen for name in value.strip("[]").split(",")]
+
+
+def _parsed(name: str, text: str) -> PresetHead:
+    comments = [line.removeprefix("# ") for line in text.splitlines()[1:] if line.startswith("#")]
+    about, _, command = comments[0].partition("   ")
+    sections = dict.fromkeys(_SECTIONS, "")
+    current = ""
+    for line in comments[1:]:
+        head, colon, rest = line.partition(": ")
+        current = head if colon and head in _SECTIONS else current if line.startswith("  ") else ""
+        if current:
+            sections[current] += f" {line.strip()}" if current != head else rest
+    paper, instead = (_parts(sections[each]) for each in ("Paper", "Instead"))
+    return PresetHead(name, about, command.strip(), paper, instead, sections["Differs"], sections["Needs"])
+
+
+def _parts(text: str) -> Parts:
+    return {name: tuple(values.split(",")) for name, _, values in (each.partition("=") for each in text.split())}
+
+
+def _values(jobs: Sequence[Job], name: str) -> list[str]:
+    """Distinct values of a part in the cells: the option of a group, else the setting."""
+    return list(dict.fromkeys(str(job.axes[name] if name in job.axes else _setting(job.config, name)) for job in jobs))
+
+
+def _setting(config: Mapping[str, Json], name: str) -> Json:
+    found: Json = config
+    for key in name.split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+def _others(values: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Values that are not among the known ones; numbers are compared as such."""
+    numbers = {_normal(value) for value in known}
+    return tuple(value for value in values if _normal(value) not in numbers)
+
+
+def _normal(value: str) -> str:
+    try:
+        return f"{float(value):g}"
+    except ValueError:
+        return value
