@@ -25,13 +25,15 @@ class Evidence:
 
     `document_id` may name a document that is not in the corpus: the unit then counts as "gold not in the corpus".
     `start` and `end` are both None for a whole document. `grade` (1 or more) is how relevant it is, where a benchmark
-    tells degrees.
+    tells degrees. Units of a sample with the same `one_of` above 0 are alternatives: any one of them suffices. A unit
+    with 0 is needed by itself.
     """
 
     document_id: str
     start: int | None = None
     end: int | None = None
     grade: int = 1
+    one_of: int = 0
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,9 @@ def encode_samples(samples: Iterable[Sample]) -> list[Json]:
 
 def _encoded(sample: Sample) -> dict[str, Json]:
     raw = asdict(sample)
+    for unit in raw["gold"]:
+        if not unit["one_of"]:  # added later, as those below
+            del unit["one_of"]
     return {name: value for name, value in raw.items() if name not in _ADDED_LATER or value != _ADDED_LATER[name]}
 
 
