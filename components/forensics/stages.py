@@ -95,8 +95,8 @@ def stage_of(
     """The stage of a sample of a cell that searches. All units are needed, and of alternatives the one that came
     furthest, as in passage coverage. Units without a character do not count.
 
-    `longest_hit` is the number of characters of the longest hit of the sample: gold that needs more than that is
-    longer than a chunk. None if it is unknown; then no gold is taken for longer than a chunk.
+    `longest_hit` is the number of characters of the longest hit of the sample: a unit with more characters is longer
+    than a chunk. None if it is unknown; then no unit is taken for longer than a chunk.
     """
     sets: dict[tuple[int, int], list[UnitStage]] = {}
     for place, unit in enumerate(units):
@@ -137,7 +137,7 @@ def _stage_of_unit(unit: GoldUnit, top_k: int, theta: float, longest_hit: int | 
     enough = theta * unit.n_characters
     rank_needed = _rank_needed(unit.found, enough)
     stage = _lost_at(unit, top_k, enough, rank_needed)
-    is_longer_than_a_chunk = longest_hit is not None and enough > longest_hit
+    is_longer_than_a_chunk = longest_hit is not None and unit.n_characters > longest_hit
     if stage is Stage.CUT and is_longer_than_a_chunk:
         stage = Stage.IN_PART
     return UnitStage(stage, rank_needed, unit.is_document)

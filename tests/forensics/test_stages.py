@@ -56,7 +56,7 @@ def test_how_much_is_enough_can_be_chosen() -> None:
     assert stage_of([half], TOP_K).stage is Stage.CUT
 
 
-@pytest.mark.parametrize(("longest_hit", "stage"), [(None, Stage.CUT), (80, Stage.CUT), (79, Stage.IN_PART)])
+@pytest.mark.parametrize(("longest_hit", "stage"), [(None, Stage.CUT), (100, Stage.CUT), (99, Stage.IN_PART)])
 def test_no_chunk_border_is_blamed_for_gold_that_no_chunk_can_hold(longest_hit: int | None, stage: Stage) -> None:
     assert stage_of([unit((1, 0, 50))], TOP_K, longest_hit=longest_hit).stage is stage
     below = unit((7, 0, 50))

@@ -77,7 +77,7 @@ def test_gold_longer_than_every_hit_is_in_the_prompt_in_part() -> None:
     assert examine(begun, 2, None, None).verdict().failure is Failure.CUT
     verdict = examine({**begun, "retrieved": hits}, 2, None, None).verdict()
     assert (verdict.stage, verdict.failure, verdict.doubts) == (Stage.IN_PART, Failure.IN_PART, ("long gold",))
-    hits[2]["end"] = 80
+    hits[2]["end"] = 100
     assert examine({**begun, "retrieved": hits}, 2, None, None).verdict().failure is Failure.CUT
 
 
