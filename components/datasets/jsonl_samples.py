@@ -17,6 +17,7 @@ from components.datasets.json_fields import (
     required_id,
     required_text,
 )
+from components.datasets.own_answers import read_answerable, read_answers
 from components.datasets.own_gold import read_gold, units_of
 from components.errors import DataError, read_each
 from components.records import Documents, Evidence, Kind, Sample, Turn
@@ -25,8 +26,8 @@ from components.text.slugs import slugs_of
 
 _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 _FIELDS = (
-    "id", "question", "references", "answer_parts", "answerable", "gold", "gold_any", "passages", "subset", "topic",
-    "task", "history", "kind", "conditions", "expansion",
+    "id", "question", "references", "answer_parts", "answerable", "fake_answers", "gold", "gold_any", "passages",
+    "subset", "topic", "task", "history", "kind", "conditions", "expansion",
 )  # fmt: skip
 _OTHER_NAMES = {"answer": "references", "answers": "references", "reference": "references", "query": "question"}
 
@@ -47,10 +48,10 @@ def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     """Reads all lines; `texts` are the documents' texts by id, in which quotes are looked up.
 
     `gold` and `gold_any` name the evidence: see `read_gold`. `passages` come with the question: see `GivenPassages`.
-    `history` is a list of {"question", "answer"}. `answer_parts` is a list of what an answer must contain, each a text
-    or a list of its wordings; `answerable` is false for a question that the documents do not answer. `conditions` are
-    on the metadata of the documents that may be found: see `read_conditions`. `expansion` is what an expander may
-    search for in the place of the question.
+    `history` is a list of {"question", "answer"}. `references` and `answer_parts` say what is right: see
+    `read_answers`. `fake_answers` are what false passages say in its place. `answerable` is false for a question that
+    the documents do not answer. `conditions` are on the metadata of the documents that may be found: see
+    `read_conditions`. `expansion` is what an expander may search for in the place of the question.
     `subset`, `topic` and `task` are free text: each becomes the label of a slug (a subset, of a path of slugs). Unknown
     fields are ignored and named, unless they look like a misspelling of a known one.
     Raises DataError with file and line of all mistakes.
@@ -97,6 +98,7 @@ def _sample(
     history = tuple(_turn(turn, f"{where}, field 'history'") for turn in turns)
     slug = {field: of_field.get(optional_text(record, field, where)) for field, of_field in slugs.items()}
     gold = read_gold(record, texts, where)
+    references, answer_parts = read_answers(record, where)
     passages, relevant = given.read(record, where)
     named = {unit.document_id for alternatives in gold for unit in alternatives}
     added = [[Evidence(own) for own in alternatives if own not in named] for alternatives in relevant]
@@ -105,35 +107,18 @@ def _sample(
         subset=slug["subset"] or UNNAMED,
         kind=_kind(optional_text(record, "kind", where), bool(history), where),
         question=required_text(record, "question", where),
-        references=optional_texts(record, "references", where),
+        references=references,
         gold=units_of([*gold, *added]),
         topic=slug["topic"],
         task=slug["task"],
         history=history,
-        answer_parts=read_answer_parts(record, where),
+        answer_parts=answer_parts,
         answerable=read_answerable(record, where),
         passages=passages,
         conditions=read_conditions(record, where),
         expansion=optional_text(record, "expansion", where).strip(),
+        fake_answers=optional_texts(record, "fake_answers", where),
     )
-
-
-def read_answer_parts(record: Record, where: str) -> tuple[tuple[str, ...], ...]:
-    """What an answer must contain, each part with its wordings; () if the record does not say. Raises DataError."""
-    where = f"{where}, field 'answer_parts'"
-    parts = as_list(record.get("answer_parts") or [], where)
-    wordings = tuple(optional_texts({"part": part}, "part", where) for part in parts)
-    if not all(wordings):
-        raise DataError(f"{where}: a part is blank; wanted a text, or a list of texts that mean the same.")
-    return wordings
-
-
-def read_answerable(record: Record, where: str) -> bool:
-    """Whether the question can be answered; it can if the record does not say. Raises DataError."""
-    value = record.get("answerable", True)
-    if not isinstance(value, bool):
-        raise DataError(f"{where}: field 'answerable' is {value!r}, wanted true or false.")
-    return value
 
 
 def _turn(turn: object, where: str) -> Turn:

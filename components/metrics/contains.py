@@ -52,11 +52,25 @@ class Contains:
         return combine_mean(sums)
 
 
+def contains_all_parts(sample: Sample, answer: str) -> bool | None:
+    """Whether an answer contains all that it should; None for a sample that says nothing of it."""
+    found = _found(_parts(sample), answer)
+    return all(found) if found else None
+
+
+def contains_fake(sample: Sample, answer: str) -> bool:
+    """Whether an answer contains a false answer that the sample names."""
+    return any(_found([_forms(sample.fake_answers)], answer))
+
+
 def _parts(sample: Sample) -> Parts:
     """In the form in which they are searched for, without those of which nothing remains."""
     parts = sample.answer_parts or (sample.references,)
-    forms = [[form for wording in wordings if (form := fact_form(wording))] for wordings in parts]
-    return [wordings for wordings in forms if wordings]
+    return [forms for forms in map(_forms, parts) if forms]
+
+
+def _forms(wordings: Sequence[str]) -> list[str]:
+    return [form for wording in wordings if (form := fact_form(wording))]
 
 
 def _found(parts: Parts, answer: str) -> list[bool]:

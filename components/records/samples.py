@@ -69,7 +69,8 @@ class Sample:
     the ids of documents that a benchmark gives with the sample, in its order; those that are no gold are noise.
     `conditions`, by name, are on the metadata of the documents that are searched for this sample. `expansion` is a text
     like `query`, but searched for only where the expander says so. `held_out` is True for one by which something was
-    chosen: it counts in no aggregate.
+    chosen: it counts in no aggregate. `fake_answers` are the wordings of the false answer that false passages support,
+    where a benchmark tests whether a model follows them.
     """
 
     id: str
@@ -89,3 +90,4 @@ class Sample:
     conditions: tuple[tuple[str, Condition], ...] = ()
     expansion: str = ""
     held_out: bool = False
+    fake_answers: tuple[str, ...] = ()

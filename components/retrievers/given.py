@@ -30,6 +30,7 @@ class Given:
     depth: int = 100
 
     version: ClassVar[int] = 1
+    gives_passages: ClassVar[bool] = True
     fusion: ClassVar[None] = None
 
     def check(self) -> list[str]:
