@@ -68,7 +68,8 @@ def gold_head(unit: GoldText) -> str:
     place = "" if unit.start is None else f", characters {unit.start:,} to {unit.end:,}"
     title = f" ({shortened(unit.title, 80)})" if unit.title else ""
     grade = f", grade {unit.grade}" if unit.grade != 1 else ""
-    return f"{shortened(unit.document_id, 100)}{title}{place}{grade}"
+    alternative = f", alternative of set {unit.one_of}" if unit.one_of else ""
+    return f"{shortened(unit.document_id, 100)}{title}{place}{grade}{alternative}"
 
 
 def found_text(unit: GoldText, found: FoundUnit) -> str:

@@ -97,12 +97,13 @@ def outcome_of(sample: AnsweredSample) -> JudgedOutcome:
 
 def _states_another_number(sample: AnsweredSample) -> bool:
     """Whether numbers are wanted, and the answer states others in their place: numbers that its question lacks. Numbers
-    of citations do not count.
+    of citations and of the items of a list do not count.
     """
     asked = _wanted(sample.question)
     texts = [wording for wordings in sample.answer_parts for wording in wordings] or sample.references
     wanted = {number for text in texts for number in _added(sample.question, text).numbers}
-    stated = {number for number in _numbers(fact_form(without_citations(sample.answer))) if not contains(asked, number)}
+    said = _numbers(fact_form(_ITEM.sub("", without_citations(sample.answer))))
+    stated = {number for number in said if not contains(asked, number)}
     return bool(wanted and stated) and wanted.isdisjoint(stated)
 
 
@@ -162,6 +163,8 @@ class _Added:
 
 _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_ITEM = re.compile(r"^\s*\d{1,2}[.)、](?=\s|\D)", re.MULTILINE)
+"""How an item of a list begins."""
 
 
 @lru_cache(maxsize=20_000)

@@ -95,6 +95,7 @@ def test_an_answer_that_was_cut_off_may_be_right_all_the_same() -> None:
     [
         ("It was built in 1650 by a man who", JudgedOutcome(Outcome.WRONG, "cut off")),
         ("According to passage [3], the", JudgedOutcome(Outcome.TRUNCATED)),
+        ("1. The passages say:\n2) the", JudgedOutcome(Outcome.TRUNCATED)),
         ("Mrs Stone, who later in 1901 had", JudgedOutcome(Outcome.WRONG, "cut off")),
         ("Somebody in 1887, no, in 1650, when", JudgedOutcome(Outcome.TRUNCATED)),
         ("Somebody whose name", JudgedOutcome(Outcome.TRUNCATED)),
