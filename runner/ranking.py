@@ -15,6 +15,8 @@ HEADLINES = (
     "f1",
     "contains_all",
     "right_refusals",
+    "error_detection",
+    "error_correction",
     "citation_precision",
     "citation_recall",
     "bleu",

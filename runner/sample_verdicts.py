@@ -9,7 +9,7 @@ import numpy as np
 
 from components.errors import DataError
 from components.forensics.outcomes import RELATIVE_KINDS
-from components.forensics.stages import THETA
+from components.forensics.stages import THETA, Stage
 from components.forensics.verdicts import COLUMNS, Examined, PromptTexts, Verdict, examine
 from components.json_value import Json
 from runner.hit_texts import corpus_texts, read_hits, texts_of
@@ -43,9 +43,14 @@ def sample_verdicts(sweep: LoadedSweep, cell: CellResult, theta: float = THETA) 
     valued = tuple(sweep.folder_of(own) for own in sweep.cells if own.value(metric) is not None)
     low_below = _lower_quartiles(valued, metric) if scored else {}
     top_k = top_k_of(cell)
-    examined = [
-        examine(row, top_k, row[scored[0]] if scored else None, low_below.get(row["subset"]), theta) for row in rows
-    ]
+
+    def examined_row(row: Mapping[str, Json]) -> Examined:
+        return examine(row, top_k, row[scored[0]] if scored else None, low_below.get(row["subset"]), theta)
+
+    examined = list(map(examined_row, rows))
+    cut = [place for place, own in enumerate(examined) if own.stage.stage is Stage.CUT]
+    for place, hits in zip(cut, read_hits(folder, cut) if cut else [], strict=True):
+        examined[place] = examined_row({**rows[place], "retrieved": hits})
     texts = _prompt_texts(examined, rows, cell, folder)
     return [
         SampleVerdict(row["id"], row["subset"], row["topic"], row["task"], own.verdict(texts.get(place)))

@@ -121,15 +121,14 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the README's reader brings: documents, the two questions that it shows, and one with passages."""
+    """What the README's reader brings: documents, the two questions that it shows, and those with passages."""
     root = tmp_path_factory.mktemp("own")
     (root / "DOCUMENTS" / "history").mkdir(parents=True)
     text = "The bridge was opened in 1932. It was designed by a team of engineers."
     (root / "DOCUMENTS" / "history" / "bridge.md").write_text(text)
     shown = {block for page in PAGES for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)}
-    with_passages, without = sorted(shown, key=lambda block: '"passages"' not in block)
-    (root / "PASSAGES").write_text(with_passages)
-    (root / "QUESTIONS").write_text(without)
+    for name, has_passages in (("PASSAGES", True), ("QUESTIONS", False)):
+        (root / name).write_text("".join(sorted(block for block in shown if ('"passages"' in block) is has_passages)))
     return root
 
 

@@ -32,6 +32,12 @@ _TABLE = (
         "#7a1fa0",
     ),
     ("cut", "cut by a chunk border", "a border between chunks goes through the gold", "#a8320a"),
+    (
+        "in_part",
+        "in the prompt in part",
+        "the gold is longer than a chunk, and the first top_k hold part of it",
+        "#b04a3c",
+    ),
     ("ranked_low", "ranked below top_k", "the gold was found, but too far down", "#bd5510"),
     ("dropped", "dropped from the prompt", "the gold was within top_k, but the prompt was full", "#806500"),
     ("distracted", "answered from another passage", "the gold was in the prompt, the answer is not from it", "#d3a51f"),

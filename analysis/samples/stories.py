@@ -75,6 +75,7 @@ def _story(
             unit["grade"],
             unit["n_characters"],
             _excerpt(unit, corpus),
+            unit.get("one_of", 0),
         )
         for unit in row["gold"]
     ]

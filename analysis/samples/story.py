@@ -22,7 +22,9 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class GoldText:
-    """A unit of gold. `start` and `end` are None for a whole document, `n_characters` for one not in the corpus."""
+    """A unit of gold. `start` and `end` are None for a whole document, `n_characters` for one not in the corpus. Units
+    with the same `one_of` above 0 are alternatives.
+    """
 
     document_id: str
     title: str
@@ -31,6 +33,7 @@ class GoldText:
     grade: int
     n_characters: int | None
     excerpt: Excerpt
+    one_of: int = 0
 
 
 @dataclass(frozen=True)

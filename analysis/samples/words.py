@@ -13,6 +13,7 @@ _EXPLAINED = {
     Failure.NOT_IN_CORPUS: "not_in_corpus: the corpus lacks a document with evidence",
     Failure.NOT_RETRIEVED: "not_retrieved: of a piece of the evidence no hit holds anything",
     Failure.CUT: "cut: a chunk border goes through the evidence",
+    Failure.IN_PART: "in_part: the evidence is longer than a chunk, and the first top_k hold part of it",
     Failure.RANKED_LOW: "ranked_low: the evidence was found, below top_k",
     Failure.DROPPED: "dropped: the evidence was among the first top_k, and did not fit into the context",
     Failure.DISTRACTED: "distracted: the evidence was in the prompt, the answer follows other passages",
@@ -38,7 +39,7 @@ def verdict_line(side: Side) -> str:
     """Why the sample failed, with the rank that would be needed, and what is uncertain about that."""
     verdict = side.verdict
     parts = [_EXPLAINED[verdict.failure]]
-    if verdict.failure in (Failure.RANKED_LOW, Failure.CUT):
+    if verdict.failure in (Failure.RANKED_LOW, Failure.CUT, Failure.IN_PART):
         rank = verdict.rank_needed
         parts[0] += f" (all of it would need rank {rank})" if rank else " (all hits together lack some of it)"
     if verdict.stage.value != verdict.failure.value:
@@ -67,7 +68,8 @@ def gold_head(unit: GoldText) -> str:
     place = "" if unit.start is None else f", characters {unit.start:,} to {unit.end:,}"
     title = f" ({shortened(unit.title, 80)})" if unit.title else ""
     grade = f", grade {unit.grade}" if unit.grade != 1 else ""
-    return f"{shortened(unit.document_id, 100)}{title}{place}{grade}"
+    alternative = f", alternative of set {unit.one_of}" if unit.one_of else ""
+    return f"{shortened(unit.document_id, 100)}{title}{place}{grade}{alternative}"
 
 
 def found_text(unit: GoldText, found: FoundUnit) -> str:

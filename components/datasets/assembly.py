@@ -49,6 +49,8 @@ def assemble(
     counts = {"n_documents": len(kept), "n_empty_documents": len(documents) - len(kept), "n_samples_read": len(samples)}
     if not references_required:
         counts["n_samples_without_reference"] = sum(not sample.references for sample in samples)
+    if n_with_parts := sum(bool(sample.answer_parts) for sample in samples):
+        counts["n_samples_with_answer_parts"] = n_with_parts
     return Benchmark(kept, tuple(samples), {**notes, **counts}, labels)
 
 
@@ -148,7 +150,9 @@ def _require_whole_characters(source: str, where: str, *texts: str) -> None:
 
 def _check_texts(sample: Sample, source: str, references_required: bool) -> None:
     turns = [text for turn in sample.history for text in (turn.question, turn.answer)]
-    texts = (sample.id, sample.question, sample.query, sample.expansion, *sample.references, *turns)
+    wordings = [wording for part in sample.answer_parts for wording in part]
+    answers = (*sample.references, *wordings, *sample.fake_answers)
+    texts = (sample.id, sample.question, sample.query, sample.expansion, *answers, *turns)
     _require_whole_characters(source, f"sample {sample.id!a}", *texts)
     if not sample.question.strip():
         raise DataError(f"{source}: the question of sample '{sample.id}' is empty.")

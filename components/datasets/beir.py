@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,12 +13,19 @@ from components.datasets.labels import name_mistakes
 from components.datasets.reading import require_folder, sha256_of_files
 from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
-from components.fields import runtime_only
+from components.fields import added_later, runtime_only
 from components.records import Benchmark
 from components.subsets import UNNAMED
 
 _EXPECTED = "a data set in BEIR's layout: corpus.jsonl, queries.jsonl, and qrels.tsv or qrels/test.tsv"
 _QRELS = ("qrels.tsv", "qrels/test.tsv")
+
+
+class Gold(StrEnum):
+    """Whether a question needs all of its relevant documents, or any one of them suffices."""
+
+    ALL = "all"
+    ANY = "any"
 
 
 @dataclass(frozen=True)
@@ -28,7 +36,7 @@ class Beir:
 
     A document's text, which is chunked and searched, begins with its title (if it has one) and `title_separator`; None
     keeps titles out of the text. All samples belong to the subset `subset`. Queries without a relevant document are
-    kept.
+    kept. Judgements do not say whether a query needs all of its relevant documents: `gold` does.
     """
 
     version: ClassVar[int] = 1
@@ -42,6 +50,7 @@ class Beir:
     limit_seed: int = 0
     max_documents: int | None = None
     name: str = runtime_only("beir", "what the data set is called changes nothing about it")
+    gold: Gold = added_later(Gold.ALL)
 
     def check(self) -> list[str]:
         """What is wrong with the fields; reads no file."""
@@ -62,7 +71,7 @@ class Beir:
         """
         if mistakes := self.check():
             raise ConfigError(mistakes)
-        own = read_set(self._files(), self.subset, self.title_separator)
+        own = read_set(self._files(), self.subset, self.title_separator, any_suffices=self.gold is Gold.ANY)
         notes = {**labelled(own.samples), **own.counts}
         benchmark = assemble(self.root, own.documents, own.samples, {}, notes, references_required=False)
         require_some_gold_in_corpus(benchmark, self.root, "Choose the judgements of this corpus by qrels_file.")

@@ -32,12 +32,15 @@ class BeirSet:
     counts: Mapping[str, int]
 
 
-def read_set(files: BeirFiles, subset: str, title_separator: str | None, corpus_prefix: str = "") -> BeirSet:
+def read_set(
+    files: BeirFiles, subset: str, title_separator: str | None, corpus_prefix: str = "", *, any_suffices: bool = False
+) -> BeirSet:
     """All documents, and one sample per query, in the order of the files.
 
     `corpus_prefix` is prepended to the ids of documents and samples, and limits the samples' search to documents with
     this prefix. A document is gold if its score is 1 or more, whether or not it is in the corpus; a query without gold
-    is kept. A query without a prepared text is searched for as it is. Raises DataError.
+    is kept. With `any_suffices` the gold of a query are alternatives. A query without a prepared text is searched for
+    as it is. Raises DataError.
     """
     documents = read_corpus(files.corpus, title_separator)
     queries, qrels = read_queries(files.queries), read_qrels(files.qrels)
@@ -50,7 +53,7 @@ def read_set(files: BeirFiles, subset: str, title_separator: str | None, corpus_
             kind=Kind.QA,
             question=text,
             references=answers.get(query_id, ()),
-            gold=_gold(qrels.scores.get(query_id, {}), corpus_prefix),
+            gold=_gold(qrels.scores.get(query_id, {}), corpus_prefix, any_suffices),
             query=prepared.get(query_id, "").strip(),
             corpus_prefix=corpus_prefix,
         )
@@ -74,11 +77,12 @@ def labelled(samples: Sequence[Sample]) -> dict[str, int | float]:
     }
 
 
-def _gold(scores: Mapping[str, int], corpus_prefix: str) -> tuple[Evidence, ...]:
+def _gold(scores: Mapping[str, int], corpus_prefix: str, any_suffices: bool) -> tuple[Evidence, ...]:
     """The relevant documents of one query, whole, by decreasing grade."""
     relevant = [(document_id, score) for document_id, score in scores.items() if score >= 1]
     ordered = sorted(relevant, key=lambda pair: (-pair[1], pair[0]))
-    return tuple(Evidence(f"{corpus_prefix}{document_id}", grade=grade) for document_id, grade in ordered)
+    one_of = int(any_suffices and len(ordered) > 1)
+    return tuple(Evidence(f"{corpus_prefix}{name}", grade=grade, one_of=one_of) for name, grade in ordered)
 
 
 def _qrels_counts(qrels: Qrels, queries: Mapping[str, str], documents: Documents) -> dict[str, int]:

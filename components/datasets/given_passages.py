@@ -31,21 +31,23 @@ class GivenPassages:
         titles, texts = [title for title, _ in self._added.values()], [text for _, text in self._added.values()]
         return Documents(list(self._added), titles, texts)
 
-    def read(self, record: Record, where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Ids of the documents that the passages are, in order, and of those that are relevant.
+    def read(self, record: Record, where: str) -> tuple[tuple[str, ...], list[list[str]]]:
+        """Ids of the documents that the passages are, in order, and the relevant ones as sets of alternatives.
 
-        A passage is a text, or {"text"} with a "title" if it has one, or {"document"}, the id of a document; the last
-        two may say whether it is "relevant". Raises DataError.
+        A passage is a text, or {"text"} with a "title" if it has one, or {"document"}, the id of a document. The last
+        two may be "relevant": true, or the number from 1 of the set of alternatives that the passage belongs to.
+        Raises DataError.
         """
         where = f"{where}, field 'passages'"
-        passages: dict[str, bool] = {}
+        passages: dict[str, set[int]] = {}
         for item in as_list(record.get("passages") or [], where):
             passage = {"text": item} if isinstance(item, str) else as_record(item, where)
             if unknown := [name for name in passage if name not in _FIELDS]:
                 raise DataError(f"{where}: holds the field '{unknown[0]}'. Known are: {', '.join(_FIELDS)}.")
             document_id = self._document(passage, where)
-            passages[document_id] = passages.get(document_id, False) or _is_relevant(passage, where)
-        return tuple(passages), tuple(document_id for document_id, relevant in passages.items() if relevant)
+            passages.setdefault(document_id, set()).update(_sets_of(passage, where))
+        sets = sorted(set().union(*passages.values()))
+        return tuple(passages), [[an_id for an_id, own in passages.items() if number in own] for number in sets]
 
     def _document(self, passage: Record, where: str) -> str:
         """The id of the document that a passage is."""
@@ -77,8 +79,11 @@ def joined(documents: Documents, passages: Documents) -> Documents:
     )
 
 
-def _is_relevant(passage: Record, where: str) -> bool:
+def _sets_of(passage: Record, where: str) -> list[int]:
+    """The number of the set of alternatives that a passage belongs to, if it is relevant; `true` is the first."""
     relevant = passage.get("relevant", False)
-    if not isinstance(relevant, bool):
-        raise DataError(f"{where}: 'relevant' is {relevant!r}, wanted true or false.")
-    return relevant
+    if not isinstance(relevant, bool) and not (isinstance(relevant, int) and relevant >= 1):
+        raise DataError(
+            f"{where}: 'relevant' is {relevant!r}, wanted true or false, or the number of a set of alternatives from 1."
+        )
+    return [int(relevant)] if relevant else []

@@ -27,13 +27,14 @@ _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 class Jsonl:
     """`documents` is a JSON Lines file or a folder (see `read_documents`), `samples` a JSON Lines file of questions.
 
-    A sample has `id` and `question`, and may have `references` (a text or a list), `gold` (see `read_samples`),
-    `passages`, `answer_parts`, `answerable`, `subset`, `topic`, `task`, `history` and `kind`. Where the questions bring
-    passages, `documents` may be "": the passages are the corpus. Questions without references are answered too, and
-    scored by the metrics that need none. The other fields are as in `ReadingOptions`.
+    A sample has `id` and `question`, and may have `references` (a text or a list), `gold` and `gold_any` (see
+    `read_gold`), `passages`, `answer_parts`, `answerable`, `subset`, `topic`, `task`, `history` and `kind`. Relevant
+    passages are alternatives. Where the questions bring passages, `documents` may be "": the passages are the corpus.
+    Questions without references are answered too, and scored by the metrics that need none. The other fields are as in
+    `ReadingOptions`.
     """
 
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     documents: str = runtime_only("", "the content of the files counts, through the fingerprint, not their place")
     samples: str = runtime_only("", "the content of the file counts, through the fingerprint, not its place")

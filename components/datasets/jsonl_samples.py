@@ -1,6 +1,5 @@
 """A user's questions, one JSON object per line."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,13 +11,14 @@ from components.datasets.given_passages import GivenPassages
 from components.datasets.json_fields import (
     Record,
     as_list,
-    as_record,
     optional_text,
     optional_texts,
     read_records,
     required_id,
     required_text,
 )
+from components.datasets.own_answers import read_answerable, read_answers
+from components.datasets.own_gold import read_gold, units_of
 from components.errors import DataError, read_each
 from components.records import Documents, Evidence, Kind, Sample, Turn
 from components.subsets import UNNAMED
@@ -26,11 +26,10 @@ from components.text.slugs import slugs_of
 
 _EXPECTED = 'questions as JSON Lines, {"id", "question"} and more'
 _FIELDS = (
-    "id", "question", "references", "answer_parts", "answerable", "gold", "passages", "subset", "topic", "task",
-    "history", "kind", "conditions", "expansion",
+    "id", "question", "references", "answer_parts", "answerable", "fake_answers", "gold", "gold_any", "passages",
+    "subset", "topic", "task", "history", "kind", "conditions", "expansion",
 )  # fmt: skip
 _OTHER_NAMES = {"answer": "references", "answers": "references", "reference": "references", "query": "question"}
-_GOLD_FIELDS = ("document", "quote", "start", "end", "grade")
 
 
 @dataclass(frozen=True)
@@ -48,12 +47,11 @@ class OwnSamples:
 def read_samples(file: Path, texts: Mapping[str, str]) -> OwnSamples:
     """Reads all lines; `texts` are the documents' texts by id, in which quotes are looked up.
 
-    `gold` is a list of document ids, or of {"document"} with a "quote" (which occurs in it once, ignoring line breaks)
-    or "start" and "end" (in characters, end exclusive), each with a "grade" if relevance is graded. `passages` come
-    with the question: see `GivenPassages`. `history` is a list of {"question", "answer"}. `answer_parts` is a list of
-    what an answer must contain, each a text or a list of its wordings; `answerable` is false for a question that the
-    documents do not answer. `conditions` are on the metadata of the documents that may be found: see `read_conditions`.
-    `expansion` is what an expander may search for in the place of the question.
+    `gold` and `gold_any` name the evidence: see `read_gold`. `passages` come with the question: see `GivenPassages`.
+    `history` is a list of {"question", "answer"}. `references` and `answer_parts` say what is right: see
+    `read_answers`. `fake_answers` are what false passages say in its place. `answerable` is false for a question that
+    the documents do not answer. `conditions` are on the metadata of the documents that may be found: see
+    `read_conditions`. `expansion` is what an expander may search for in the place of the question.
     `subset`, `topic` and `task` are free text: each becomes the label of a slug (a subset, of a path of slugs). Unknown
     fields are ignored and named, unless they look like a misspelling of a known one.
     Raises DataError with file and line of all mistakes.
@@ -99,55 +97,34 @@ def _sample(
     turns = as_list(record.get("history") or [], f"{where}, field 'history'")
     history = tuple(_turn(turn, f"{where}, field 'history'") for turn in turns)
     slug = {field: of_field.get(optional_text(record, field, where)) for field, of_field in slugs.items()}
-    gold = tuple(_evidence(unit, texts, where) for unit in _units_of(record, where))
+    gold = read_gold(record, texts, where)
+    references, answer_parts = read_answers(record, where)
     passages, relevant = given.read(record, where)
-    named = {unit.document_id for unit in gold}
+    named = {unit.document_id for alternatives in gold for unit in alternatives}
+    added = [[Evidence(own) for own in alternatives if own not in named] for alternatives in relevant]
     return Sample(
         id=required_id(record, where),
         subset=slug["subset"] or UNNAMED,
         kind=_kind(optional_text(record, "kind", where), bool(history), where),
         question=required_text(record, "question", where),
-        references=optional_texts(record, "references", where),
-        gold=(*gold, *(Evidence(document_id) for document_id in relevant if document_id not in named)),
+        references=references,
+        gold=units_of([*gold, *added]),
         topic=slug["topic"],
         task=slug["task"],
         history=history,
-        answer_parts=read_answer_parts(record, where),
+        answer_parts=answer_parts,
         answerable=read_answerable(record, where),
         passages=passages,
         conditions=read_conditions(record, where),
         expansion=optional_text(record, "expansion", where).strip(),
+        fake_answers=optional_texts(record, "fake_answers", where),
     )
-
-
-def read_answer_parts(record: Record, where: str) -> tuple[tuple[str, ...], ...]:
-    """What an answer must contain, each part with its wordings; () if the record does not say. Raises DataError."""
-    where = f"{where}, field 'answer_parts'"
-    parts = as_list(record.get("answer_parts") or [], where)
-    wordings = tuple(optional_texts({"part": part}, "part", where) for part in parts)
-    if not all(wordings):
-        raise DataError(f"{where}: a part is blank; wanted a text, or a list of texts that mean the same.")
-    return wordings
-
-
-def read_answerable(record: Record, where: str) -> bool:
-    """Whether the question can be answered; it can if the record does not say. Raises DataError."""
-    value = record.get("answerable", True)
-    if not isinstance(value, bool):
-        raise DataError(f"{where}: field 'answerable' is {value!r}, wanted true or false.")
-    return value
 
 
 def _turn(turn: object, where: str) -> Turn:
     if not isinstance(turn, dict) or "question" not in turn:
         raise DataError(f'{where}: {turn!r} came, {{"question", "answer"}} was wanted.')
     return Turn(required_text(turn, "question", where), optional_text(turn, "answer", where))
-
-
-def _units_of(record: Record, where: str) -> list[object]:
-    """`gold` as a list; a single document id or piece of evidence counts as a list of one."""
-    gold = record.get("gold") or []
-    return [gold] if isinstance(gold, str | dict) else as_list(gold, f"{where}, field 'gold'")
 
 
 def _kind(name: str, has_history: bool, where: str) -> Kind:
@@ -157,43 +134,3 @@ def _kind(name: str, has_history: bool, where: str) -> Kind:
         return Kind(name)
     except ValueError as error:
         raise DataError(f"{where}: kind '{name}' came, one of {', '.join(Kind)} was wanted.") from error
-
-
-def _evidence(unit: object, texts: Mapping[str, str], where: str) -> Evidence:
-    if isinstance(unit, str):
-        return Evidence(unit)
-    record = as_record(unit, f"{where}, field 'gold'")
-    if unknown := [name for name in record if name not in _GOLD_FIELDS]:
-        raise DataError(f"{where}: gold holds the field '{unknown[0]}'. Known are: {', '.join(_GOLD_FIELDS)}.")
-    document_id = required_text(record, "document", where)
-    start, end = (_whole_number(record, name, where) for name in ("start", "end"))
-    grade = _whole_number(record, "grade", where)
-    if grade is not None and grade < 1:
-        raise DataError(f"{where}: the grade {grade} came, 1 or more was wanted: leave out what is not relevant.")
-    if "quote" in record:
-        quote = required_text(record, "quote", where)
-        if not quote.strip():
-            raise DataError(f"{where}: field 'quote' of gold is blank; for the whole document leave it out.")
-        start, end = _place(quote, document_id, texts, where)
-    return Evidence(document_id, start, end, 1 if grade is None else grade)
-
-
-def _whole_number(record: Record, name: str, where: str) -> int | None:
-    value = record.get(name)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise DataError(f"{where}: field '{name}' is {value!r}, wanted a whole number.")
-    return value
-
-
-def _place(quote: str, document_id: str, texts: Mapping[str, str], where: str) -> tuple[int, int]:
-    """Where the quote is in its document, ignoring white space. Raises DataError unless it occurs exactly once."""
-    words = r"\s+".join(map(re.escape, quote.split()))
-    places = [place.span() for place in re.finditer(words, texts.get(document_id, ""))]
-    if len(places) != 1:
-        what = "is not there" if document_id not in texts else f"holds it {len(places)} times"
-        remedy = "Make it longer" if places else "Take it from the text as it was read"
-        raise DataError(
-            f"{where}: the quote {quote[:60]!r} is of document '{document_id}', which {what}. Wanted: a document of "
-            f"the corpus that holds the quote once. {remedy}, or give start and end."
-        )
-    return places[0]

@@ -20,6 +20,7 @@ class Failure(StrEnum):
     NOT_IN_CORPUS = "not_in_corpus"
     NOT_RETRIEVED = "not_retrieved"
     CUT = "cut"
+    IN_PART = "in_part"
     RANKED_LOW = "ranked_low"
     DROPPED = "dropped"
     DISTRACTED = "distracted"

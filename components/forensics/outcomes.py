@@ -11,7 +11,9 @@ from enum import StrEnum
 from functools import lru_cache
 
 from components.records import AnswerState, Kind
-from components.text.containing import contains, form_to_search
+from components.text.citations import without_citations
+from components.text.containing import contains
+from components.text.facts import fact_form
 from components.text.languages import function_words
 from components.text.normalize import is_word_character
 from components.text.refusals import is_refusal
@@ -26,7 +28,8 @@ RELATIVE_KINDS = (Kind.LONG_FORM, Kind.CONTINUATION, Kind.SUMMARIZATION)
 
 
 class Outcome(StrEnum):
-    """ERROR, EMPTY, REFUSED, TRUNCATED: how the answer ended, or that it says that there is none. RIGHT, PARTLY, WRONG
+    """ERROR, EMPTY, REFUSED, TRUNCATED: how the answer ended, or that it says that there is none; one that was cut off
+    may be RIGHT, or WRONG by the numbers that it had stated. RIGHT, PARTLY, WRONG
     by the references. TYPICAL and LOW are relative: LOW is the lowest quarter of the answers that a sweep has for a
     subset. NOT_JUDGED: nobody was asked, or nothing tells.
     """
@@ -62,7 +65,7 @@ class AnsweredSample:
 
 @dataclass(frozen=True)
 class JudgedOutcome:
-    """An outcome; `doubt` says why it is uncertain: "long text" or "paraphrase", else ""."""
+    """An outcome; `doubt` says why it is uncertain: "long text", "paraphrase" or "cut off", else ""."""
 
     outcome: Outcome
     doubt: str = ""
@@ -87,8 +90,21 @@ def outcome_of(sample: AnsweredSample) -> JudgedOutcome:
     if is_refusal(sample.answer):
         return JudgedOutcome(Outcome.REFUSED)
     if sample.state is AnswerState.TRUNCATED:
-        return JudgedOutcome(Outcome.TRUNCATED)
+        is_wrong = judged.outcome is Outcome.WRONG and _states_another_number(sample)
+        return JudgedOutcome(Outcome.WRONG, "cut off") if is_wrong else JudgedOutcome(Outcome.TRUNCATED)
     return judged
+
+
+def _states_another_number(sample: AnsweredSample) -> bool:
+    """Whether numbers are wanted, and the answer states others in their place: numbers that its question lacks. Numbers
+    of citations and of the items of a list do not count.
+    """
+    asked = _wanted(sample.question)
+    texts = [wording for wordings in sample.answer_parts for wording in wordings] or sample.references
+    wanted = {number for text in texts for number in _added(sample.question, text).numbers}
+    said = _numbers(fact_form(_ITEM.sub("", without_citations(sample.answer))))
+    stated = {number for number in said if not contains(asked, number)}
+    return bool(wanted and stated) and wanted.isdisjoint(stated)
 
 
 def _relative(sample: AnsweredSample) -> JudgedOutcome:
@@ -99,7 +115,7 @@ def _relative(sample: AnsweredSample) -> JudgedOutcome:
 
 def _by_references(sample: AnsweredSample) -> JudgedOutcome:
     """By the parts that an answer must contain, where the data set says so; else by the best of the references."""
-    form = form_to_search(sample.answer)
+    form = fact_form(sample.answer)
     parts = [own for own in ([_wanted(text) for text in wordings] for wordings in sample.answer_parts) if any(own)]
     if parts:
         n_found = sum(any(contains(form, wording) for wording in wordings) for wordings in parts)
@@ -133,7 +149,7 @@ def _judged(share: float, is_right: bool, *, is_long: bool) -> JudgedOutcome:
     return JudgedOutcome(outcome, "long text" if is_long else "paraphrase" if is_other_wording else "")
 
 
-_wanted = lru_cache(maxsize=50_000)(form_to_search)
+_wanted = lru_cache(maxsize=50_000)(fact_form)
 """Forms of questions and references, which all cells of a sweep share."""
 
 
@@ -147,6 +163,8 @@ class _Added:
 
 _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_ITEM = re.compile(r"^\s*\d{1,2}[.)、](?=\s|\D)", re.MULTILINE)
+"""How an item of a list begins."""
 
 
 @lru_cache(maxsize=20_000)
@@ -155,13 +173,18 @@ def _added(question: str, reference: str) -> _Added:
     added. What adds nothing to its question is taken as a whole.
     """
     asked, form = _wanted(question), _wanted(reference)
-    numbers = [number for number in dict.fromkeys(_NUMBER.findall(form)) if contains(form, number)]
+    numbers = _numbers(form)
     words = [word for word in dict.fromkeys(_words(form)) if not _NUMBER.fullmatch(word)]
     new_numbers, new_words = ([own for own in owns if not contains(asked, own)] for owns in (numbers, words))
     if not (new_numbers or new_words):
         return _Added(tuple(words), tuple(numbers))
     telling = [word for word in new_words if _tells(word)]
     return _Added(tuple(telling or ([] if new_numbers else new_words)), tuple(new_numbers))
+
+
+def _numbers(form: str) -> list[str]:
+    """The whole numbers of a form, each once."""
+    return [number for number in dict.fromkeys(_NUMBER.findall(form)) if contains(form, number)]
 
 
 def _words(form: str) -> list[str]:

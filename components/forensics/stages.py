@@ -6,7 +6,7 @@ that the order of hits inside top_k changes nothing.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 THETA = 0.8
@@ -14,13 +14,15 @@ THETA = 0.8
 
 
 class Stage(StrEnum):
-    """Where the evidence was lost, in the order of the pipeline; IN_CONTEXT: nowhere. NO_GOLD: the sample names no
-    evidence; NOT_SEARCHED: the cell retrieves nothing.
+    """Where the evidence was lost, in the order of the pipeline; IN_CONTEXT: nowhere. CUT: at a chunk border; IN_PART:
+    it is longer than a chunk, and the first hits hold part of it. NO_GOLD: the sample names no evidence; NOT_SEARCHED:
+    the cell retrieves nothing.
     """
 
     NOT_IN_CORPUS = "not_in_corpus"
     NOT_RETRIEVED = "not_retrieved"
     CUT = "cut"
+    IN_PART = "in_part"
     RANKED_LOW = "ranked_low"
     DROPPED = "dropped"
     IN_CONTEXT = "in_context"
@@ -28,7 +30,14 @@ class Stage(StrEnum):
     NOT_SEARCHED = "not_searched"
 
 
-BROKEN = (Stage.NOT_IN_CORPUS, Stage.NOT_RETRIEVED, Stage.CUT, Stage.RANKED_LOW, Stage.DROPPED)
+BROKEN = (
+    Stage.NOT_IN_CORPUS,
+    Stage.NOT_RETRIEVED,
+    Stage.CUT,
+    Stage.IN_PART,
+    Stage.RANKED_LOW,
+    Stage.DROPPED,
+)
 """Those that keep evidence out of the prompt, the earliest first."""
 
 _ORDER = {stage: place for place, stage in enumerate((*BROKEN, Stage.IN_CONTEXT))}
@@ -46,21 +55,26 @@ class FoundPiece:
 @dataclass(frozen=True)
 class GoldUnit:
     """One unit of a sample's gold: how many characters it has (None if its document is not in the corpus), how many of
-    them are in the context, and what of it was found. `is_document` if it is a whole document.
+    them are in the context, and what of it was found. `is_document` if it is a whole document. Units with the same
+    `one_of` above 0 are alternatives.
     """
 
     n_characters: int | None
     n_in_context: int = 0
     found: Sequence[FoundPiece] = ()
     is_document: bool = False
+    one_of: int = 0
 
 
 @dataclass(frozen=True)
 class UnitStage:
-    """How far one unit came, and the rank down to which the hits hold enough of it; None if all hits do not."""
+    """How far one unit came, and the rank down to which the hits hold enough of it; None if all hits do not.
+    `is_document` if the unit is a whole document.
+    """
 
     stage: Stage
     rank_needed: int | None
+    is_document: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,39 +89,58 @@ class SampleStage:
     is_uncertain: bool = False
 
 
-def stage_of(units: Sequence[GoldUnit], top_k: int, theta: float = THETA) -> SampleStage:
-    """The stage of a sample of a cell that searches. All units are needed, as all count in passage coverage; of units
-    without a character there is nothing to find, and they do not count.
+def stage_of(
+    units: Sequence[GoldUnit], top_k: int, theta: float = THETA, longest_hit: int | None = None
+) -> SampleStage:
+    """The stage of a sample of a cell that searches. All units are needed, and of alternatives the one that came
+    furthest, as in passage coverage. Units without a character do not count.
+
+    `longest_hit` is the number of characters of the longest hit of the sample: a unit with more characters is longer
+    than a chunk. None if it is unknown; then no unit is taken for longer than a chunk.
     """
-    counted = [unit for unit in units if unit.n_characters != 0]
-    if not counted:
+    sets: dict[tuple[int, int], list[UnitStage]] = {}
+    for place, unit in enumerate(units):
+        if unit.n_characters != 0:
+            key = (unit.one_of, 0) if unit.one_of else (0, place)
+            sets.setdefault(key, []).append(_stage_of_unit(unit, top_k, theta, longest_hit))
+    if not sets:
         return SampleStage(Stage.NO_GOLD, None)
-    stages = [_stage_of_unit(unit, top_k, theta) for unit in counted]
-    earliest = min(range(len(stages)), key=lambda place: _ORDER[stages[place].stage])
-    stage = stages[earliest].stage
+    stages = [_furthest(alternatives) for alternatives in sets.values()]
+    earliest = min(stages, key=lambda own: _ORDER[own.stage])
     ranks = [own.rank_needed for own in stages if own.rank_needed is not None]
     return SampleStage(
-        stage,
+        earliest.stage,
         max(ranks) if len(ranks) == len(stages) else None,
-        counted[earliest].is_document and _is_partly_there(stage, stages),
+        earliest.is_document and _is_partly_there(earliest.stage, stages),
     )
+
+
+def _furthest(alternatives: Sequence[UnitStage]) -> UnitStage:
+    """The alternative that came furthest, with the smallest rank that brings any of them."""
+    ranks = [own.rank_needed for own in alternatives if own.rank_needed is not None]
+    furthest = max(alternatives, key=lambda own: _ORDER[own.stage])
+    return replace(furthest, rank_needed=min(ranks, default=None))
 
 
 def _is_partly_there(stage: Stage, stages: Iterable[UnitStage]) -> bool:
     """Whether something of the evidence was lost that may not have been needed: part of a document, or one of several
     documents.
     """
-    return stage in (Stage.CUT, Stage.RANKED_LOW, Stage.DROPPED) or (
+    return stage in (Stage.CUT, Stage.IN_PART, Stage.RANKED_LOW, Stage.DROPPED) or (
         stage in BROKEN and any(own.stage is not stage for own in stages)
     )
 
 
-def _stage_of_unit(unit: GoldUnit, top_k: int, theta: float) -> UnitStage:
+def _stage_of_unit(unit: GoldUnit, top_k: int, theta: float, longest_hit: int | None) -> UnitStage:
     if unit.n_characters is None:
-        return UnitStage(Stage.NOT_IN_CORPUS, None)
+        return UnitStage(Stage.NOT_IN_CORPUS, None, unit.is_document)
     enough = theta * unit.n_characters
     rank_needed = _rank_needed(unit.found, enough)
-    return UnitStage(_lost_at(unit, top_k, enough, rank_needed), rank_needed)
+    stage = _lost_at(unit, top_k, enough, rank_needed)
+    is_longer_than_a_chunk = longest_hit is not None and unit.n_characters > longest_hit
+    if stage is Stage.CUT and is_longer_than_a_chunk:
+        stage = Stage.IN_PART
+    return UnitStage(stage, rank_needed, unit.is_document)
 
 
 def _lost_at(unit: GoldUnit, top_k: int, enough: float, rank_needed: int | None) -> Stage:

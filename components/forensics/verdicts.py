@@ -70,6 +70,8 @@ class Examined:
             is_filtered=self.sample.state is AnswerState.REFUSED,
         )
         of_stage = "whole document" if self.stage.is_uncertain and failure in _OF_STAGES else ""
+        if failure is Failure.IN_PART and not of_stage:
+            of_stage = "long gold"
         doubts = dict.fromkeys(filter(None, (of_stage, self.judged.doubt, doubt)))
         return Verdict(self.stage.stage, self.judged.outcome, failure, self.stage.rank_needed, tuple(doubts))
 
@@ -87,7 +89,8 @@ def examine(
     row: Mapping[str, Json], top_k: int, score: float | None, low_below: float | None, theta: float = THETA
 ) -> Examined:
     """What is known of a row of the table of samples (`COLUMNS` of it). `score` and `low_below` as in
-    `AnsweredSample`.
+    `AnsweredSample`. The row of a sample that is CUT needs the column `retrieved` besides, to tell whether its gold is
+    longer than a chunk.
     """
     sample = AnsweredSample(
         Kind(row["kind"]),
@@ -101,8 +104,17 @@ def examine(
         low_below,
     )
     is_searched = row["found_gold"] is not None
-    stage = stage_of(_units(row), top_k, theta) if is_searched else SampleStage(Stage.NOT_SEARCHED, None)
+    longest = _longest_hit(row.get("retrieved"))
+    stage = stage_of(_units(row), top_k, theta, longest) if is_searched else SampleStage(Stage.NOT_SEARCHED, None)
     return Examined(sample, stage, outcome_of(sample))
+
+
+def _longest_hit(hits: Sequence[Mapping[str, Json]] | None) -> int | None:
+    """Characters of the longest hit, whose places may be several; None without hits."""
+    lengths: dict[int, int] = {}
+    for hit in hits or ():
+        lengths[hit["rank"]] = lengths.get(hit["rank"], 0) + hit["end"] - hit["start"]
+    return max(lengths.values(), default=None)
 
 
 def _units(row: Mapping[str, Json]) -> list[GoldUnit]:
@@ -110,6 +122,12 @@ def _units(row: Mapping[str, Json]) -> list[GoldUnit]:
     for piece in row["found_gold"]:
         found[piece["gold"]].append(FoundPiece(piece["rank"], piece["start"], piece["end"]))
     return [
-        GoldUnit(unit["n_characters"], unit["n_in_context"], own, is_document=unit["start"] is None)
+        GoldUnit(
+            unit["n_characters"],
+            unit["n_in_context"],
+            own,
+            is_document=unit["start"] is None,
+            one_of=unit.get("one_of", 0),
+        )
         for unit, own in zip(row["gold"], found, strict=True)
     ]

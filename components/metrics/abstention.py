@@ -50,12 +50,12 @@ class Abstention:
         return combine_mean(sums)
 
 
-def phrase_mistakes(phrases: Sequence[str]) -> list[str]:
+def phrase_mistakes(phrases: Sequence[str], said: str = "that there is none") -> list[str]:
     """No phrase at all, and phrases of which their form leaves nothing."""
     empty = [phrase for phrase in phrases if not form_to_search(phrase)]
     if phrases and not empty:
         return []
-    return [f"phrases: got {list(phrases)}, wanted words by which an answer says that there is none"]
+    return [f"phrases: got {list(phrases)}, wanted words by which an answer says {said}"]
 
 
 def which_abstain(answers: Sequence[str], phrases: Sequence[str]) -> list[bool]:

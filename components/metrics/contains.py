@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from components.means import combine_mean, mean_scores
 from components.metrics.references import require_texts_of
 from components.records import Sample, Scores, ScoreState, TextsWithUnits
-from components.text.containing import contains, form_to_search
+from components.text.containing import contains
+from components.text.facts import FACT_FORM_VERSION, fact_form
 from components.text.normalize import ANSWER_FORM_VERSION
 
 Parts = Sequence[Sequence[str]]
@@ -21,15 +22,16 @@ Parts = Sequence[Sequence[str]]
 class Contains:
     """`contains_any`: 1 if the answer contains some part of what is wanted; `contains_all`: 1 if it contains all parts.
 
-    A part is there if one of its wordings is, as whole words, after `answer_form`. The parts are the sample's
-    `answer_parts`; where it has none, its references are the wordings of a single one, and the two metrics are equal.
+    A part is there if one of its wordings is, as whole words and whole numbers, after `fact_form`. The parts are the
+    sample's `answer_parts`; where it has none, its references are the wordings of a single one, and the two metrics are
+    equal.
     Level: sample. Range: 0 or 1, the mean is a share; larger is better. Tokenizer: none. Empty answer: 0. Wordings that
     normalise to nothing are left out; a sample without any other is NOT_APPLICABLE. How much else the answer says does
     not count, so that a long answer has it easier than a short one.
     Source: Chen et al. 2024, "Benchmarking Large Language Models in Retrieval-Augmented Generation" (RGB), accuracy.
     """
 
-    version: ClassVar[int] = 2 + ANSWER_FORM_VERSION
+    version: ClassVar[int] = 2 + ANSWER_FORM_VERSION + FACT_FORM_VERSION
     larger_is_better: ClassVar[bool | None] = True
     names: ClassVar[tuple[str, ...]] = ("contains_any", "contains_all")
     form: ClassVar[None] = None
@@ -50,14 +52,28 @@ class Contains:
         return combine_mean(sums)
 
 
+def contains_all_parts(sample: Sample, answer: str) -> bool | None:
+    """Whether an answer contains all that it should; None for a sample that says nothing of it."""
+    found = _found(_parts(sample), answer)
+    return all(found) if found else None
+
+
+def contains_fake(sample: Sample, answer: str) -> bool:
+    """Whether an answer contains a false answer that the sample names."""
+    return any(_found([_forms(sample.fake_answers)], answer))
+
+
 def _parts(sample: Sample) -> Parts:
     """In the form in which they are searched for, without those of which nothing remains."""
     parts = sample.answer_parts or (sample.references,)
-    forms = [[form for wording in wordings if (form := form_to_search(wording))] for wordings in parts]
-    return [wordings for wordings in forms if wordings]
+    return [forms for forms in map(_forms, parts) if forms]
+
+
+def _forms(wordings: Sequence[str]) -> list[str]:
+    return [form for wording in wordings if (form := fact_form(wording))]
 
 
 def _found(parts: Parts, answer: str) -> list[bool]:
     """For each part, whether the answer contains it."""
-    form = form_to_search(answer)
+    form = fact_form(answer)
     return [any(contains(form, wording) for wording in wordings) for wordings in parts]

@@ -26,6 +26,26 @@ def gold_spans(units: Sequence[Evidence], documents: Documents, positions: Mappi
     return spans
 
 
+def needed_spans(
+    units: Sequence[Evidence], documents: Documents, positions: Mapping[str, int], chunks: Sequence[Span]
+) -> list[Span]:
+    """The spans of the units that chunks are held against: those needed by themselves, and of each set of alternatives
+    the one of whose characters the chunks hold the largest share (the first of equal ones). Units that are not in the
+    corpus are left out.
+    """
+    needed: list[Span] = []
+    best: dict[int, tuple[float, Span]] = {}
+    for unit in units:
+        for span in gold_spans([unit], documents, positions):
+            if not unit.one_of:
+                needed.append(span)
+                continue
+            share = n_common_characters([span], chunks) / max(n_characters([span]), 1)
+            if unit.one_of not in best or share > best[unit.one_of][0]:
+                best[unit.one_of] = share, span
+    return [*needed, *(span for _, span in best.values())]
+
+
 def n_common_characters(spans: Sequence[Span], others: Sequence[Span]) -> int:
     """Characters that are in some of the spans and in some of the others: |A and B| = |A| + |B| - |A or B|."""
     return n_characters(spans) + n_characters(others) - n_characters([*spans, *others])

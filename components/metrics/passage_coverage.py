@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.errors import ComponentError
 from components.means import combine_mean, mean_scores
-from components.metrics.gold_spans import Span, gold_positions, gold_spans, n_characters, n_common_characters
+from components.metrics.gold_spans import Span, gold_positions, n_characters, n_common_characters, needed_spans
 from components.records import Context, Documents, Sample, Scores, ScoreState
 
 
@@ -20,6 +20,7 @@ class PassageCoverage:
 
     Level: sample. Range: [0, 1], no unit, larger is better. Tokenizer: none; characters, white space included.
     A character in several gold units or several chunks counts once; a unit without positions is its whole document.
+    Of units that are alternatives the one counts of which the context holds the largest share.
     Units of documents that are not in the corpus are left out; a sample without any other is NO_GOLD. Empty context: 0.
     A `strict` one is named so and is to be given no spans that stand for copies of the gold.
     Source: this project. It is recall in characters, so that one measure compares all chunkings.
@@ -44,8 +45,10 @@ class PassageCoverage:
                 f"score_contexts: got spans for {len(spans)} of {len(samples)} samples, wanted one per sample"
             )
         positions = gold_positions(samples, documents)
-        gold = [gold_spans(sample.gold, documents, positions) for sample in samples]
-        outcomes = [_coverage(units, chunks) for units, chunks in zip(gold, spans, strict=True)]
+        outcomes = [
+            _coverage(needed_spans(sample.gold, documents, positions, chunks), chunks)
+            for sample, chunks in zip(samples, spans, strict=True)
+        ]
         return {self.names[0]: mean_scores(outcomes)}
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:

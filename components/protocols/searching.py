@@ -171,7 +171,11 @@ EncodedArm = EncodedDenseArm | EncodedSparseArm | LateInteractionArm
 
 @runtime_checkable
 class PickingArm(Protocol):
-    """No search: what a sample itself names is picked, whatever the query. It is the only arm of its retriever."""
+    """No search: what a sample itself names is picked, whatever the query. It is the only arm of its retriever.
+
+    An arm with a `gives_passages` that is true picks what the benchmark gives, noise included: a question whose prompt
+    then holds none of its gold cannot be answered, and metrics of retrieval rank no cells.
+    """
 
     @property
     def chunker(self) -> Chunker | None:

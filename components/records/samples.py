@@ -25,13 +25,15 @@ class Evidence:
 
     `document_id` may name a document that is not in the corpus: the unit then counts as "gold not in the corpus".
     `start` and `end` are both None for a whole document. `grade` (1 or more) is how relevant it is, where a benchmark
-    tells degrees.
+    tells degrees. Units of a sample with the same `one_of` above 0 are alternatives: any one of them suffices. A unit
+    with 0 is needed by itself.
     """
 
     document_id: str
     start: int | None = None
     end: int | None = None
     grade: int = 1
+    one_of: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ class Sample:
     the ids of documents that a benchmark gives with the sample, in its order; those that are no gold are noise.
     `conditions`, by name, are on the metadata of the documents that are searched for this sample. `expansion` is a text
     like `query`, but searched for only where the expander says so. `held_out` is True for one by which something was
-    chosen: it counts in no aggregate.
+    chosen: it counts in no aggregate. `fake_answers` are the wordings of the false answer that false passages support,
+    where a benchmark tests whether a model follows them.
     """
 
     id: str
@@ -87,3 +90,4 @@ class Sample:
     conditions: tuple[tuple[str, Condition], ...] = ()
     expansion: str = ""
     held_out: bool = False
+    fake_answers: tuple[str, ...] = ()

@@ -18,8 +18,9 @@ class Given:
     """No search: a sample's own `passages` go into its prompt, as its benchmark orders them, at most top_k.
 
     With a `noise_rate`, that share of top_k is noise (passages that are no gold of the sample, rounded up), the rest is
-    relevant, each sort from its first passage on, and their order is drawn by `seed` and the sample. Where there are
-    too few of one sort, the other one fills up, except at a rate of 1. `chunker` cuts the corpus, normally not at all.
+    relevant, each sort from its first passage on, and their order is drawn by `seed` and the sample. Sets of
+    alternatives take turns in giving a relevant passage. Where there are too few of one sort, the other one fills up,
+    except at a rate of 1. `chunker` cuts the corpus, normally not at all.
     Source: Chen et al. 2024, "Benchmarking Large Language Models in Retrieval-Augmented Generation" (RGB).
     """
 
@@ -29,6 +30,7 @@ class Given:
     depth: int = 100
 
     version: ClassVar[int] = 1
+    gives_passages: ClassVar[bool] = True
     fusion: ClassVar[None] = None
 
     def check(self) -> list[str]:
@@ -69,14 +71,25 @@ class Given:
     def _passages(self, sample: Sample, n: int) -> Sequence[str]:
         if self.noise_rate is None:
             return sample.passages
-        gold = {unit.document_id for unit in sample.gold}
-        relevant = [passage for passage in sample.passages if passage in gold]
+        gold = _turns(sample)
+        relevant = sorted((passage for passage in sample.passages if passage in gold), key=gold.__getitem__)
         noise = [passage for passage in sample.passages if passage not in gold]
         n_noise, n_relevant = _split(n, self.noise_rate, len(noise), len(relevant))
         return sorted([*relevant[:n_relevant], *noise[:n_noise]], key=lambda passage: self._draw(sample.id, passage))
 
     def _draw(self, sample_id: str, passage: str) -> bytes:
         return hashlib.sha256(f"{self.seed}\0{sample_id}\0{passage}".encode()).digest()
+
+
+def _turns(sample: Sample) -> dict[str, int]:
+    """By gold document the turn, from 0, in which its set of alternatives gives it; 0 if it is needed by itself."""
+    turns: dict[str, int] = {}
+    n_given: dict[int, int] = {}
+    for unit in sample.gold:
+        turn = n_given.get(unit.one_of, 0) if unit.one_of else 0
+        n_given[unit.one_of] = turn + 1
+        turns[unit.document_id] = min(turn, turns.get(unit.document_id, turn))
+    return turns
 
 
 def _split(n: int, noise_rate: float, n_noise: int, n_relevant: int) -> tuple[int, int]:

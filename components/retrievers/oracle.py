@@ -1,8 +1,9 @@
 """The ceiling of any retriever: the gold itself."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from itertools import chain, islice
 from typing import ClassVar
 
 from components.records import Documents, Evidence, Hits, Sample, Spans
@@ -19,7 +20,8 @@ class Oracle:
     what a cell reaches with it; what is lacking then is the fault of chunking, context, prompt or model.
 
     The gold units take turns, higher grades first, and each gives the chunk that adds most of its characters, until all
-    of it is there. Samples without gold in the corpus have no chunk.
+    of it is there. Of alternatives the shortest of the highest grade takes part in the turns, and the others come
+    last. Samples without gold in the corpus have no chunk.
     """
 
     depth: int = 100
@@ -47,11 +49,34 @@ class Oracle:
             pieces_of.setdefault(document, []).append((chunk, (start, end)))
         chosen = []
         for sample in samples:
-            units = [unit for unit in sample.gold if unit.document_id in place]
-            units.sort(key=lambda unit: -unit.grade)
-            found = _in_turn([_best_first(unit, pieces_of.get(place[unit.document_id], [])) for unit in units])
-            chosen.append([chunk for chunk, _ in zip(dict.fromkeys(found), range(n), strict=False)])
+            found = (
+                _in_turn([_best_first(unit, pieces_of.get(place[unit.document_id], [])) for unit in units])
+                for units in _needed_first(
+                    [unit for unit in sample.gold if unit.document_id in place], documents, place
+                )
+            )
+            chunks_in_order = dict.fromkeys(chain.from_iterable(found))
+            chosen.append(list(islice(chunks_in_order, n)))
         return hits_in_order(chosen)
+
+
+def _needed_first(
+    units: Sequence[Evidence], documents: Documents, place: Mapping[str, int]
+) -> tuple[Sequence[Evidence], Sequence[Evidence]]:
+    """One unit of each set of alternatives and the units needed by themselves, and then the other alternatives; both by
+    decreasing grade.
+    """
+
+    def length(unit: Evidence) -> int:
+        end = len(documents.texts[place[unit.document_id]]) if unit.end is None else unit.end
+        return end - (unit.start or 0)
+
+    chosen: dict[int, Evidence] = {}
+    for unit in sorted((unit for unit in units if unit.one_of), key=lambda unit: (-unit.grade, length(unit))):
+        chosen.setdefault(unit.one_of, unit)
+    by_grade = sorted(units, key=lambda unit: -unit.grade)
+    needed = [unit for unit in by_grade if not unit.one_of or chosen[unit.one_of] is unit]
+    return needed, [unit for unit in by_grade if unit.one_of and chosen[unit.one_of] is not unit]
 
 
 def _in_turn(queues: Sequence[Iterator[int]]) -> Iterator[int]:

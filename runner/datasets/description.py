@@ -85,6 +85,7 @@ def _gold(benchmark: Benchmark) -> dict[str, Json]:
         "n_samples_with_gold_in_corpus": sum(
             any(unit.document_id in known for unit in sample.gold) for sample in samples
         ),
+        "n_samples_with_alternatives": sum(any(unit.one_of for unit in sample.gold) for sample in samples),
         "n_units": len(units),
         "n_units_in_corpus": sum(unit.document_id in known for unit in units),
         "n_gold_documents": len({unit.document_id for unit in units} & known),

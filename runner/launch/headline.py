@@ -5,18 +5,26 @@ from difflib import get_close_matches
 
 from components.protocols import AnswersFrom
 from runner.pipeline.cell import Cell
+from runner.pipeline.given_answerable import gives_passages
 from runner.ranking import HEADLINES
 
+_CONTAINS = "contains_all"
 
-def headline_of(cells: Sequence[Cell]) -> str:
-    """What `run.headline` names. If it names nothing: "" for the usual order, but the first metric of retrieval where
-    no language model answers or judges, as what a baseline writes says little about a pipeline.
+
+def headline_of(cells: Sequence[Cell], *, has_answer_parts: bool = False) -> str:
+    """What `run.headline` names. If it names nothing: "" for the usual order, with two exceptions.
+
+    Where no language model answers or judges, the first metric of retrieval, as what a baseline writes says little
+    about a pipeline; but not where passages are given, as metrics of retrieval then measure what was given. Where
+    answers rank the cells, and the data set says what they must contain (`has_answer_parts`), `contains_all`.
     """
     if named := cells[0].run.headline:
         return named
     asks = any(cell.llm.answers_from is AnswersFrom.MESSAGES or cell.judge.scores for cell in cells)
-    if asks:
-        return ""
+    is_given = any(gives_passages(arm) for cell in cells for arm in cell.retriever.arms)
+    if asks or is_given:
+        is_computed = any(_CONTAINS in cell.computed_metrics for cell in cells)
+        return _CONTAINS if has_answer_parts and is_computed and not any(cell.judge.scores for cell in cells) else ""
     of_retrieval = [{**cell.metrics.of_rankings, **cell.metrics.of_contexts} for cell in cells]
     names = {name for metrics in of_retrieval for metric in metrics.values() for name in metric.names}
     return next((name for name in HEADLINES if name in names), "")

@@ -126,7 +126,7 @@ class Sweep:
         self._name = cell.experiment.name
         self._prices = cell.prices
         self._makes_report = cell.run.report and not is_part  # a part of the sweep is nothing to report on
-        self._headline = headline_of([request.cell for request in requests])
+        self._headline = ""
         self._preset_lines = [] if is_part else list(preset_lines(overrides, [request.job for request in requests]))
         self._console = console
         self._sweep_id = sweep_id
@@ -149,6 +149,8 @@ class Sweep:
             self._tracker.prepare()
         try:
             plan = plan_sweep(self._requests, self._store, self._console.print)
+            has_parts = any(cell.graph.data.notes.get("n_samples_with_answer_parts") for cell in plan.cells)
+            self._headline = headline_of([request.cell for request in self._requests], has_answer_parts=has_parts)
             terminal.show_plan(self._console, plan, by_stage=self._run.plan_only)
             for line in bound_lines(plan.plan, self._run.budget, self._prices):
                 self._console.print(f"      {line}", markup=False)

@@ -72,6 +72,7 @@ from runner.pipeline.expanding import gives_one_query, reranking_queries, search
 from runner.pipeline.filtering import FilteredDocuments, filter_reports, filtered_documents, filtered_hits
 from runner.pipeline.fusing import Ranking, joined_hits
 from runner.pipeline.generating import GeneratedAnswers, GeneratedInSteps, generations
+from runner.pipeline.given_answerable import GivenAnswerable, gives_passages
 from runner.pipeline.headers import Searched, asked_headers, with_headers
 from runner.pipeline.hit_ranks import HitRanks, RankingOfArm, names_of_arms
 from runner.pipeline.judging import Judging, judged_scores
@@ -178,7 +179,7 @@ class _Found:
     shown: Retrieved | NothingRetrieved
     scorings: tuple[Stage[Scoring], ...]
     reported: Stage[SampleSet]
-    """The samples, with a mark on those that count in no aggregate."""
+    """The samples as the cell answers them, with a mark on those that count in no aggregate."""
 
 
 def _result(cell: Cell, data: Data, found: _Found, pool: Data | None) -> Result:
@@ -194,7 +195,8 @@ def _result(cell: Cell, data: Data, found: _Found, pool: Data | None) -> Result:
     judging = Judging(interval, data.samples, found.reported, found.passages, answers, data.n_samples, found.n_passages)
     judged = [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]
     scorings = (*found.scorings, *scored, *cited, *judged)
-    return Result(data.samples, found.shown, prompts, answers, scorings, generations(answers))
+    shown = found.reported if isinstance(found.reported, GivenAnswerable) else data.samples
+    return Result(shown, found.shown, prompts, answers, scorings, generations(answers))
 
 
 def _citation_scores(
@@ -342,12 +344,15 @@ def _retrieved(cell: Cell, data: Data) -> _Found:
         HitRanks(search.rankings, texts.family, () if reranked.hits is found else (found,)),
     )
     merges = getattr(cell.context, "merges", False)
+    answered: Stage[SampleSet] = reranked.reported
+    if gives_passages(picking):
+        answered = GivenAnswerable(reranked.reported, texts.original, told.chunks, told.context)
     return _Found(
         RetrievedPassages(texts.corpus, texts.chunks, context, merges, chunk_facts(texts.chunks)),
         cell.top_k,
         shown,
         _retrieval_scores(cell, texts.original, told, reranked.reported, copies),
-        reranked.reported,
+        answered,
     )
 
 

@@ -173,9 +173,11 @@ def gold_column(
     n_characters: Sequence[int | None],
     n_in_context: Sequence[int | None] | NDArray[np.int64],
 ) -> pa.Array:
-    """Each unit with its place and its grade, and the two counts of each of the units of all samples in a row."""
+    """Each unit with its place and its grade, and the two counts of each of the units of all samples in a row. A data
+    set with alternatives also has `one_of`.
+    """
     units = [unit for sample in samples for unit in sample.gold]
-    columns = {
+    columns: dict[str, Sequence[int | str | None] | NDArray[np.int64]] = {
         "document_id": [unit.document_id for unit in units],
         "start": [unit.start for unit in units],
         "end": [unit.end for unit in units],
@@ -184,6 +186,9 @@ def gold_column(
         "n_in_context": n_in_context,
     }
     fields = list(GOLD_TYPE.value_type)
+    if any(unit.one_of for unit in units):
+        columns["one_of"] = [unit.one_of for unit in units]
+        fields.append(pa.field("one_of", pa.int32()))
     arrays = [pa.array(column, own.type) for column, own in zip(columns.values(), fields, strict=True)]
     offsets = np.cumsum([0, *(len(sample.gold) for sample in samples)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.StructArray.from_arrays(arrays, fields=fields))

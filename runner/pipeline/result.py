@@ -21,7 +21,7 @@ from runner.engine.run import Run
 from runner.engine.stage import Stage, Work
 from runner.pipeline.answering import Answers, Prompts, usage_of
 from runner.pipeline.asked_counts import AskedCounts
-from runner.pipeline.data import Samples
+from runner.pipeline.data import SampleSet
 from runner.pipeline.generating import Generation
 from runner.pipeline.judge_counts import judge_counts
 from runner.pipeline.judging import JudgedScores
@@ -49,7 +49,7 @@ class Result(Stage[Summary]):
     work: ClassVar[Work] = Work.BENCHMARK
     codec: ClassVar[Codec[Summary]] = Columns(Summary)
 
-    samples: Samples
+    samples: Stage[SampleSet]
     retrieved: Retrieved | NothingRetrieved
     prompts: tuple[Prompts, ...]
     answers: Stage[Sequence[Answer]]

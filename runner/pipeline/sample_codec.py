@@ -6,7 +6,7 @@ from dataclasses import asdict
 from components.json_value import Json
 from components.records import Condition, Evidence, Kind, Sample, Turn
 
-_ADDED_LATER: dict[str, Json] = {"conditions": (), "expansion": "", "held_out": False}
+_ADDED_LATER: dict[str, Json] = {"conditions": (), "expansion": "", "held_out": False, "fake_answers": ()}
 """Fields that samples got when some were kept already, by their default: at it they are left out, so that the samples
 of a data set that has none are the same ones as before.
 """
@@ -19,6 +19,9 @@ def encode_samples(samples: Iterable[Sample]) -> list[Json]:
 
 def _encoded(sample: Sample) -> dict[str, Json]:
     raw = asdict(sample)
+    for unit in raw["gold"]:
+        if not unit["one_of"]:  # added later, as those below
+            del unit["one_of"]
     return {name: value for name, value in raw.items() if name not in _ADDED_LATER or value != _ADDED_LATER[name]}
 
 
@@ -35,6 +38,7 @@ def _sample(raw: Mapping[str, Json]) -> Sample:
         "history": tuple(Turn(**turn) for turn in raw["history"]),
         "answer_parts": tuple(tuple(wordings) for wordings in raw["answer_parts"]),
         "passages": tuple(raw["passages"]),
+        "fake_answers": tuple(raw.get("fake_answers", ())),
         "conditions": tuple((name, _condition(of_name)) for name, of_name in raw.get("conditions", ())),
     }
     return Sample(**{**raw, **nested})

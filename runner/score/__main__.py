@@ -94,9 +94,17 @@ def _score_answers(lines: Sequence[Line], metric: Scorer, name: str) -> dict[str
     for row in rows:
         answer = lines[row].answer
         assert answer is not None
-        parts, answerable = answer.answer_parts, answer.answerable
         samples.append(
-            Sample(lines[row].id, UNNAMED, Kind.QA, "", answer.references, answer_parts=parts, answerable=answerable)
+            Sample(
+                lines[row].id,
+                UNNAMED,
+                Kind.QA,
+                "",
+                answer.references,
+                answer_parts=answer.answer_parts,
+                answerable=answer.answerable,
+                fake_answers=answer.fake_answers,
+            )
         )
         predictions.append(answer.prediction or "")
     references = [reference for sample in samples for reference in sample.references]

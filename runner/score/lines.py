@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from components.clusters import connected
 from components.datasets.json_fields import Record, as_list, as_record, optional_texts, read_records, required_text
-from components.datasets.jsonl_samples import read_answer_parts, read_answerable
+from components.datasets.own_answers import read_answerable, read_answers
 from components.errors import DataError
 from components.records import LARGEST_GRADE
 
@@ -29,6 +29,7 @@ class AnswerLine:
     references: tuple[str, ...]
     answer_parts: tuple[tuple[str, ...], ...] = ()
     answerable: bool = True
+    fake_answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,9 @@ def _answer(record: Record, where: str) -> AnswerLine:
     if not {"answer_parts", "answerable"} & record.keys():
         _require(record, "references", "prediction", where)
     prediction = None if record["prediction"] is None else required_text(record, "prediction", where)
-    references, parts = optional_texts(record, "references", where), read_answer_parts(record, where)
-    return AnswerLine(prediction, references, parts, read_answerable(record, where))
+    references, parts = read_answers(record, where)
+    fakes = optional_texts(record, "fake_answers", where)
+    return AnswerLine(prediction, references, parts, read_answerable(record, where), fakes)
 
 
 def _ranking(record: Record, where: str) -> RankingLine:

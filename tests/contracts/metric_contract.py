@@ -45,7 +45,16 @@ _GOLD = (
 N_SAMPLES = len(_REFERENCES)
 
 SAMPLES = tuple(
-    Sample(f"s{i}", "qa", Kind.QA, "问题？", references=references, gold=gold, answerable=bool(references))
+    Sample(
+        f"s{i}",
+        "qa",
+        Kind.QA,
+        "问题？",
+        references=references,
+        gold=gold,
+        answerable=bool(references),
+        fake_answers=references[:1],
+    )
     for i, (references, gold) in enumerate(zip(_REFERENCES, _GOLD, strict=True))
 )
 DOCUMENTS = Documents(ids=("d0", "d1", "d2"), titles=("", "", ""), texts=("杭州在浙江", "北京是中国的首都", "共12人"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from components.datasets.beir import Beir
+from components.datasets.beir import Beir, Gold
 from components.datasets.beir_files import Qrels, read_answers, read_corpus, read_qrels
 from components.errors import ConfigError, DataError
 from components.protocols import Dataset
@@ -61,6 +61,12 @@ class TestContract(DatasetContract):
 
 
 class TestLoading:
+    def test_judgements_may_be_alternatives(self, tmp_path: Path) -> None:
+        write(tmp_path, QRELS + "q2\td2\t1\n")
+        either, single = Beir(str(tmp_path), gold=Gold.ANY).load().samples
+        assert either.gold == (Evidence("d2", grade=2, one_of=1), Evidence("d1", one_of=1))
+        assert single.gold == (Evidence("d2"),)
+
     def test_documents_and_samples(self, tmp_path: Path) -> None:
         benchmark = load(write(tmp_path))
         assert list(benchmark.documents.ids) == ["d1", "d2"]

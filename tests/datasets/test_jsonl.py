@@ -132,7 +132,7 @@ class TestFields:
             ({"passages": [" "]}, "a passage is blank"),
             ({"passages": [{"txt": "x"}]}, "holds the field 'txt'. Known are: text, title, document, relevant"),
             ({"passages": [{"document": "c.md"}]}, "names the document 'c.md', which is not there"),
-            ({"passages": [{"text": "x", "relevant": 1}]}, "'relevant' is 1, wanted true or false"),
+            ({"passages": [{"text": "x", "relevant": 0}]}, "'relevant' is 0, wanted true or false, or the number"),
             ({"answer_parts": [3]}, "holds a number, wanted a string or a list of strings"),
         ],
     )

@@ -12,6 +12,8 @@ TEXTS = {
         "The quarry opened in spring with ninety workers and two cranes. "
         "Marble from it went north by rail to three towns on the coast."
     ),
+    # Longer than any chunk.
+    "long": " ".join(f"The {name} of the monastery is old." for name in "abbey barn cellar dairy oven well".split()),
     # Shorter documents that say the word more often come first.
     "low-1": "Lighthouse, lighthouse, lighthouse.",
     "low-2": "Lighthouse, lighthouse.",
@@ -51,8 +53,11 @@ def _case(
     *,
     answerable: bool = True,
     kind: Kind = Kind.QA,
+    quote: str = "",
 ) -> Case:
-    units = (Evidence(gold, 0, len(TEXTS.get(gold, ABSENT))),) if gold else ()
+    text = TEXTS.get(gold, ABSENT)
+    start = text.index(quote)
+    units = (Evidence(gold, start, start + len(quote or text)),) if gold else ()
     references = (reference,) if reference else ()
     sample = Sample(an_id, "planted", kind, question, references, units, answerable=answerable)
     return Case(sample, from_context, from_question)
@@ -61,7 +66,8 @@ def _case(
 CASES = (
     _case("absent", "lake colour?", "Crimson", ABSENT, "not_in_corpus", "not_in_corpus"),
     _case("hidden", "city boats?", "Wesel", "hidden", "not_retrieved", "not_retrieved"),
-    _case("cut", "quarry?", "Seven oxen", "cut", "cut", "cut"),
+    _case("cut", "quarry?", "Seven oxen", "cut", "cut", "cut", quote="two cranes. Marble"),
+    _case("long", "monastery?", "Brother Anselm", "long", "in_part", "in_part"),
     _case("low", "lighthouse?", "Maren", "low-3", "ranked_low", "ranked_low"),
     _case("dropped", "windmill?", "Jonas", "big-2", "dropped", "dropped"),
     _case("distracted", "ferry?", "Captain Brandt", "ferry", "distracted", "unused"),

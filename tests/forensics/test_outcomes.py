@@ -91,6 +91,34 @@ def test_an_answer_that_was_cut_off_may_be_right_all_the_same() -> None:
 
 
 @pytest.mark.parametrize(
+    ("answer", "judged"),
+    [
+        ("It was built in 1650 by a man who", JudgedOutcome(Outcome.WRONG, "cut off")),
+        ("According to passage [3], the", JudgedOutcome(Outcome.TRUNCATED)),
+        ("1. The passages say:\n2) the", JudgedOutcome(Outcome.TRUNCATED)),
+        ("Mrs Stone, who later in 1901 had", JudgedOutcome(Outcome.WRONG, "cut off")),
+        ("Somebody in 1887, no, in 1650, when", JudgedOutcome(Outcome.TRUNCATED)),
+        ("Somebody whose name", JudgedOutcome(Outcome.TRUNCATED)),
+    ],
+)
+def test_an_answer_that_was_cut_off_may_have_been_wrong_already(answer: str, judged: JudgedOutcome) -> None:
+    cut_off = replace(ASKED, state=AnswerState.TRUNCATED, answer=answer)
+    assert outcome_of(cut_off) == judged
+    assert outcome_of(replace(cut_off, answer_parts=[["1887"], ["Ada"], ["bridge"]])).outcome is judged.outcome
+    without_numbers = replace(cut_off, references=["Ada"], answer=answer)
+    assert outcome_of(without_numbers).outcome is Outcome.TRUNCATED
+
+
+@pytest.mark.parametrize(
+    "answer", ["October 19th, 2021", "On 19 October 2021.", "Oct. 19, 2021", "the 19th of October 2021"]
+)
+def test_a_date_in_another_spelling_is_right_without_a_doubt(answer: str) -> None:
+    dated = replace(ASKED, question="When was it opened?", references=["October 19 2021"], answer=answer)
+    assert outcome_of(dated) == JudgedOutcome(Outcome.RIGHT)
+    assert outcome_of(replace(dated, answer="October 20th, 2021")).doubt == "paraphrase"
+
+
+@pytest.mark.parametrize(
     "answer", ["I cannot answer this from the context.", "根据所给资料无法回答该问题。", "信息不足"]
 )
 def test_a_refusal_by_words_is_one(answer: str) -> None:

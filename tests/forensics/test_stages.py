@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -53,6 +54,36 @@ def test_how_much_is_enough_can_be_chosen() -> None:
     half = unit((1, 0, 50), n_in_context=50)
     assert stage_of([half], TOP_K, theta=0.5).stage is Stage.IN_CONTEXT
     assert stage_of([half], TOP_K).stage is Stage.CUT
+
+
+@pytest.mark.parametrize(("longest_hit", "stage"), [(None, Stage.CUT), (100, Stage.CUT), (99, Stage.IN_PART)])
+def test_no_chunk_border_is_blamed_for_gold_that_no_chunk_can_hold(longest_hit: int | None, stage: Stage) -> None:
+    assert stage_of([unit((1, 0, 50))], TOP_K, longest_hit=longest_hit).stage is stage
+    below = unit((7, 0, 50))
+    assert stage_of([below], TOP_K, longest_hit=longest_hit).stage is Stage.RANKED_LOW
+
+
+def alternative(*found: tuple[int, int, int], one_of: int = 1, **fields: int | None) -> GoldUnit:
+    return replace(unit(*found, **fields), one_of=one_of)
+
+
+ARRIVED, LOW, LOST = {"n_in_context": 100}, (5, 0, 100), {"n_characters": None}
+
+
+@pytest.mark.parametrize(
+    ("gold", "expected"),
+    [
+        ([alternative((1, 0, 100), **ARRIVED), alternative(), alternative(**LOST)], SampleStage(Stage.IN_CONTEXT, 1)),
+        ([alternative(), alternative(LOW)], SampleStage(Stage.RANKED_LOW, 5)),
+        ([alternative(LOW), alternative((4, 0, 100))], SampleStage(Stage.RANKED_LOW, 4)),
+        ([alternative(**LOST), alternative(**LOST)], SampleStage(Stage.NOT_IN_CORPUS, None)),
+        ([alternative((1, 0, 100), **ARRIVED), alternative(one_of=2)], SampleStage(Stage.NOT_RETRIEVED, None)),
+        ([alternative((1, 0, 100), **ARRIVED), alternative(), unit(LOW)], SampleStage(Stage.RANKED_LOW, 5)),
+        ([alternative(n_characters=0), alternative(LOW)], SampleStage(Stage.RANKED_LOW, 5)),
+    ],
+)
+def test_one_of_several_alternatives_suffices(gold: Sequence[GoldUnit], expected: SampleStage) -> None:
+    assert stage_of(gold, TOP_K) == expected
 
 
 def test_part_of_a_whole_document_is_uncertain() -> None:

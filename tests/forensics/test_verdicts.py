@@ -70,6 +70,24 @@ def test_a_whole_document_is_in_doubt_only_where_it_decides() -> None:
     assert examine({**ROW, **part, "state": "error"}, 2, None, None).verdict().doubts == ()
 
 
+def test_gold_longer_than_every_hit_is_in_the_prompt_in_part() -> None:
+    part = {"gold": [{**UNIT, "n_characters": 100, "end": 100, "n_in_context": 30}]}
+    begun = {**ROW, **part, "found_gold": [{"rank": 1, "gold": 0, "start": 0, "end": 30}]}
+    hits = [{"rank": 1, "start": 0, "end": 20}, {"rank": 1, "start": 40, "end": 50}, {"rank": 2, "start": 0, "end": 29}]
+    assert examine(begun, 2, None, None).verdict().failure is Failure.CUT
+    verdict = examine({**begun, "retrieved": hits}, 2, None, None).verdict()
+    assert (verdict.stage, verdict.failure, verdict.doubts) == (Stage.IN_PART, Failure.IN_PART, ("long gold",))
+    hits[2]["end"] = 100
+    assert examine({**begun, "retrieved": hits}, 2, None, None).verdict().failure is Failure.CUT
+
+
+def test_alternatives_are_read_from_the_row() -> None:
+    other = {**UNIT, "document_id": "e", "n_in_context": 0}
+    assert examine({**ROW, "gold": [UNIT, other]}, 2, None, None).stage.stage is Stage.NOT_RETRIEVED
+    either = [{**unit, "one_of": 1} for unit in (UNIT, other)]
+    assert examine({**ROW, "gold": either}, 2, None, None).stage.stage is Stage.IN_CONTEXT
+
+
 def test_long_texts_are_judged_by_their_metric() -> None:
     story = {**ROW, "kind": "continuation"}
     assert examine(story, 2, 0.1, 0.2).verdict().failure is Failure.LOW

@@ -33,6 +33,12 @@ def _coverage(gold: tuple[Evidence, ...], spans: list[Span]) -> Scores:
         ((Evidence("a", 0, 5), Evidence("b")), [(1, 0, 5)], 0.5),
         ((Evidence("a", 0, 4), Evidence("a", 2, 6)), [(0, 0, 3)], 0.5),
         ((Evidence("b"), Evidence("absent")), [(1, 0, 5)], 1.0),
+        ((Evidence("a", one_of=1), Evidence("b", one_of=1)), [(1, 0, 5)], 1.0),
+        ((Evidence("a", one_of=1), Evidence("b", one_of=1)), [(0, 0, 6), (1, 0, 2)], 0.6),
+        ((Evidence("a", one_of=1), Evidence("b", one_of=1)), [], 0.0),
+        ((Evidence("absent", one_of=1), Evidence("b", one_of=1)), [(1, 0, 2)], 0.4),
+        ((Evidence("a", 0, 4, one_of=1), Evidence("b", one_of=1), Evidence("a", 6, 10)), [(1, 0, 5)], 5 / 9),
+        ((Evidence("a", 0, 4, one_of=1), Evidence("b", one_of=1), Evidence("a", 6, 10, one_of=2)), [(1, 0, 5)], 5 / 9),
     ],
 )
 def test_shares_counted_by_hand(gold: tuple[Evidence, ...], spans: list[Span], expected: float) -> None:

@@ -54,6 +54,14 @@ def test_a_share_is_noise(rate: float, n: int, expected: Sequence[str]) -> None:
     assert sorted(picked(Given(WHOLE, noise_rate=rate), n, *IDS)) == expected
 
 
+def test_sets_of_alternatives_take_turns() -> None:
+    sets = {"r1": 1, "r2": 1, "r3": 2}
+    gold = tuple(Evidence(passage, one_of=one_of) for passage, one_of in sets.items())
+    sample = Sample("s", "qa", Kind.QA, "?", (), gold, passages=IDS)
+    hits = Given(WHOLE, noise_rate=0.5).pick([sample], DOCUMENTS, chunk(WHOLE, DOCUMENTS), 4)
+    assert sorted(IDS[i] for i in hits.chunk[0]) == ["n1", "n2", "r1", "r3"]
+
+
 def test_the_order_is_drawn_by_the_seed() -> None:
     orders = {tuple(picked(Given(WHOLE, noise_rate=0.5, seed=seed), 6, *IDS)) for seed in range(20)}
     assert len(orders) > 10

@@ -29,6 +29,13 @@ def test_units_take_turns_and_higher_grades_are_first() -> None:
     assert picked(Evidence("a"), Evidence("b", grade=2), Evidence("a", 0, 10)) == [4, 0, 5, 2, 3]
 
 
+def test_alternatives_come_after_all_that_is_needed() -> None:
+    whole, part, other = Evidence("a", one_of=1), Evidence("a", 10, 20, one_of=1), Evidence("c")
+    assert picked(whole, part, other) == [0, 6, 2, 3]
+    better = Evidence("b", grade=2, one_of=1)
+    assert picked(part, better, other) == [4, 6, 5, 0]
+
+
 def test_at_most_as_many_as_asked_for() -> None:
     assert picked(Evidence("a"), Evidence("b"), n=3) == [0, 4, 2]
 

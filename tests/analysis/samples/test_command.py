@@ -40,7 +40,7 @@ def test_the_worst_come_first_and_those_without_a_value_last(samples: Command) -
     text = samples("--metric", "rouge_l", "--worst", "30")
     scores = [float(own) for own in re.findall(r"^score +rouge_l ([\d.e-]+)$", text, re.MULTILINE)]
     assert scores == sorted(scores)
-    assert len(ids_in(text)) == 20
+    assert len(ids_in(text)) == 21
     assert set(ids_in(text)[-2:]) == {"error", "unanswerable"}
     assert "last, as they have no value: 1 (not_applicable), 1 (answer_error)" in text
 
@@ -48,7 +48,7 @@ def test_the_worst_come_first_and_those_without_a_value_last(samples: Command) -
 def test_as_many_are_shown_as_were_asked_for(samples: Command) -> None:
     text = samples("--worst", "3", "--metric", "rouge_l")
     assert len(ids_in(text)) == 3
-    assert "3 of 20 samples" in text
+    assert "3 of 21 samples" in text
 
 
 def test_a_sample_is_told_with_its_evidence(samples: Command) -> None:

@@ -125,7 +125,8 @@ def test_counts_of_a_benchmark() -> None:
     }  # fmt: skip
     assert described["matrix"] == {"t": {"u": 1}}
     assert described["gold"] == {
-        "n_samples_with_gold": 2, "n_samples_with_gold_in_corpus": 1, "n_units": 3, "n_units_in_corpus": 1,
+        "n_samples_with_gold": 2, "n_samples_with_gold_in_corpus": 1, "n_samples_with_alternatives": 0,
+        "n_units": 3, "n_units_in_corpus": 1,
         "n_gold_documents": 1, "n_gold_documents_added_by_loader": 0,
     }  # fmt: skip
     assert described["duplicates"]["n_exact"] == 1

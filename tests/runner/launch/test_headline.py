@@ -31,6 +31,26 @@ def test_retrieval_ranks_where_no_language_model_answers(overrides: list[str], e
     assert headline_of([small_request(*overrides).cell]) == expected
 
 
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["metrics=qa", "llm=openai", "llm.model=m", "llm.api_key_env=''"], "contains_all"),
+        (["llm=openai", "llm.model=m", "llm.api_key_env=''"], ""),
+        (["metrics=qa", "llm=extractive"], "ndcg@10"),
+        (["metrics=qa", "llm=extractive", "retriever=given"], "contains_all"),
+        (["metrics=qa", "llm=extractive", "retriever=oracle"], "ndcg@10"),
+        (["metrics=qa", "llm=extractive", "judge=omnieval", "judge.llm.model=m", "judge.llm.api_key_env=''"], ""),
+        (["metrics=qa", "llm=extractive", "run.headline=em"], "em"),
+    ],
+)
+def test_parts_of_answers_rank_where_answers_do(overrides: list[str], expected: str) -> None:
+    assert headline_of([small_request(*overrides).cell], has_answer_parts=True) == expected
+
+
+def test_what_was_given_ranks_no_cell() -> None:
+    assert headline_of([small_request("llm=extractive", "retriever=given").cell]) == ""
+
+
 def test_one_language_model_among_the_cells_is_enough() -> None:
     cells = [small_request(f"llm={llm}", *own).cell for llm, own in (("extractive", []), ("openai", [
         "llm.model=m", "llm.api_key_env=''"]))]  # fmt: skip

@@ -56,12 +56,12 @@ def test_the_best_is_first() -> None:
     assert text.index("hybrid") < text.index("bm25")
 
 
-@pytest.mark.parametrize("width", [60, 80, 110, 240])
+@pytest.mark.parametrize("width", [60, 80, 110, 280])
 def test_a_narrow_terminal_shows_fewer_metrics_and_cuts_none(width: int) -> None:
     lines = shown(CELLS, width).splitlines()
     assert "…" not in "".join(lines)
     assert lines[1].split()[:3] == ["cell", "retriever", HEADLINES[0]]
-    assert any("a wider terminal also shows" in line for line in lines) == (width < 240)
+    assert any("a wider terminal also shows" in line for line in lines) == (width < 280)
 
 
 def test_of_many_cells_the_first_are_shown_and_the_best_of_all_are_marked() -> None:

@@ -23,6 +23,17 @@ def test_gold_keeps_its_places_and_grades(tmp_path: Path) -> None:
     ]
 
 
+def test_gold_keeps_which_units_are_alternatives(tmp_path: Path) -> None:
+    samples = [{**SAMPLES[0], "gold": [["a", "b"]]}, SAMPLES[1]]
+    overrides = ["llm=none", *RANKING_ONLY, "top_k=1"]
+    assert run_small(tmp_path, [*own_data(tmp_path, TEXTS, samples), *overrides]) == 0
+    either, single = samples_in(tmp_path)
+    assert [unit["one_of"] for unit in either["gold"]] == [1, 1]
+    assert [unit["one_of"] for unit in single["gold"]] == [0]
+    assert either["score/passage_coverage"] == 1.0
+    assert either["score/recall@5"] == 1.0
+
+
 def test_what_an_answer_must_contain_is_kept_and_whether_there_is_one(tmp_path: Path) -> None:
     samples = [
         {**SAMPLES[0], "answer_parts": [["a", "the first"], "red"]},

@@ -1,0 +1,82 @@
+"""What a user's question says of its right answer, and of the false one that its passages may suggest."""
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+
+from components.datasets.json_fields import Record, as_list, optional_texts
+from components.errors import DataError
+from components.text.languages import detect_language
+
+Part = tuple[str, ...]
+"""The wordings of a part of an answer."""
+_MOST = 256
+"""References that one answer in parts may stand for, and parts that several such answers may come to."""
+
+
+def read_answers(record: Record, where: str) -> tuple[tuple[str, ...], tuple[Part, ...]]:
+    """The references of a question, and the parts that an answer must contain.
+
+    `references` is a text or a list of alternatives. An alternative is a text, or a list of parts, each a text or a
+    list of its wordings: it stands for a reference of every combination of wordings. Where such lists come without
+    `answer_parts`, these follow from them: an answer contains all parts if it contains all those of some alternative.
+    Raises DataError.
+    """
+    value = record.get("references")
+    parts = read_answer_parts(record, where)
+    if not isinstance(value, list) or not any(isinstance(entry, list) for entry in value):
+        return optional_texts(record, "references", where), parts
+    of_field = f"{where}, field 'references'"
+    alternatives = [_alternative(entry, of_field) for entry in value if entry != ""]
+    _require_few([prod(map(len, alternative)) for alternative in alternatives], of_field)
+    references = (text for alternative in alternatives for text in map(_joined, product(*alternative)))
+    return tuple(dict.fromkeys(references)), parts or _of_any(alternatives, of_field)
+
+
+def read_answer_parts(record: Record, where: str) -> tuple[Part, ...]:
+    """What an answer must contain, each part with its wordings; () if the record does not say. Raises DataError."""
+    where = f"{where}, field 'answer_parts'"
+    return _parts(as_list(record.get("answer_parts") or [], where), where)
+
+
+def read_answerable(record: Record, where: str) -> bool:
+    """Whether the question can be answered; it can if the record does not say. Raises DataError."""
+    value = record.get("answerable", True)
+    if not isinstance(value, bool):
+        raise DataError(f"{where}: field 'answerable' is {value!r}, wanted true or false.")
+    return value
+
+
+def _parts(entries: Sequence[object], where: str) -> tuple[Part, ...]:
+    wordings = tuple(optional_texts({"part": part}, "part", where) for part in entries)
+    if not all(wordings):
+        raise DataError(f"{where}: a part is blank; wanted a text, or a list of texts that mean the same.")
+    return wordings
+
+
+def _alternative(entry: object, where: str) -> tuple[Part, ...]:
+    parts = _parts(entry if isinstance(entry, list) else [entry], where)
+    if not parts:
+        raise DataError(f"{where}: an alternative has no part; wanted a text, or a list of parts.")
+    return parts
+
+
+def _require_few(counts: Sequence[int], where: str) -> None:
+    if sum(counts) > _MOST:
+        raise DataError(
+            f"{where}: its parts and wordings combine to {sum(counts):,} texts, wanted at most {_MOST}. Leave out rare "
+            "wordings, or give answer_parts and plain references."
+        )
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return ("、" if detect_language(parts) in ("zh", "ja") else ", ").join(parts)
+
+
+def _of_any(alternatives: Sequence[tuple[Part, ...]], where: str) -> tuple[Part, ...]:
+    """Parts of which an answer contains all if and only if it contains all parts of one alternative: one part of each
+    alternative, in every combination, whose wordings count together.
+    """
+    _require_few([prod(map(len, alternatives))], where)
+    combined = (tuple(dict.fromkeys(text for part in chosen for text in part)) for chosen in product(*alternatives))
+    return tuple(dict.fromkeys(combined))

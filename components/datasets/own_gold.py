@@ -1,0 +1,112 @@
+"""The gold of a user's question: documents or parts of them, and which of these are alternatives."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from components.datasets.json_fields import Record, as_list, as_record, required_text
+from components.errors import DataError
+from components.records import Evidence
+
+_FIELDS = ("document", "quote", "start", "end", "grade")
+_N_SHOWN = 60
+
+
+def read_gold(record: Record, texts: Mapping[str, str], where: str) -> list[list[Evidence]]:
+    """Read `gold` and `gold_any` as sets of alternatives: a question needs one unit of every set.
+
+    `gold` is a unit or a list. Each entry of the list is needed; an entry that is itself a list is a set of
+    alternatives. `gold_any` is one such set. A unit is the id of a document, or {"document"} with a "quote" (which
+    occurs in it once, ignoring line breaks) or "start" and "end" (in characters, end exclusive) or both, and a "grade"
+    if relevance is graded. `texts` are the documents' texts by id. Returns [] for a question without either field.
+    Raises DataError.
+    """
+    sets = [entry if isinstance(entry, list) else [entry] for entry in _entries(record, "gold", where)]
+    if any_of := _entries(record, "gold_any", where):
+        sets.append(any_of)
+    if not all(sets):
+        raise DataError(f"{where}: field 'gold' holds an empty list of alternatives. Name at least one document in it.")
+    return [[_unit(unit, texts, where) for unit in alternatives] for alternatives in sets]
+
+
+def units_of(sets: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
+    """The units of all sets in order. Those of a set with several distinct units are marked as alternatives."""
+    units: list[Evidence] = []
+    n_choices = 0
+    for alternatives in map(dict.fromkeys, sets):
+        n_choices += len(alternatives) > 1
+        units += [replace(unit, one_of=n_choices if len(alternatives) > 1 else 0) for unit in alternatives]
+    return tuple(units)
+
+
+def _entries(record: Record, name: str, where: str) -> list[object]:
+    """The field as a list; a single unit counts as a list of one."""
+    value = record.get(name) or []
+    return [value] if isinstance(value, str | dict) else as_list(value, f"{where}, field '{name}'")
+
+
+def _unit(unit: object, texts: Mapping[str, str], where: str) -> Evidence:
+    if isinstance(unit, str):
+        return Evidence(unit)
+    record = as_record(unit, f"{where}, field 'gold'")
+    if unknown := [name for name in record if name not in _FIELDS]:
+        raise DataError(f"{where}: gold holds the field '{unknown[0]}'. Known are: {', '.join(_FIELDS)}.")
+    document_id = required_text(record, "document", where)
+    start, end = (_whole_number(record, name, where) for name in ("start", "end"))
+    grade = _whole_number(record, "grade", where)
+    if grade is not None and grade < 1:
+        raise DataError(f"{where}: the grade {grade} came, 1 or more was wanted: leave out what is not relevant.")
+    if "quote" in record:
+        quote = required_text(record, "quote", where)
+        if not quote.strip():
+            raise DataError(f"{where}: field 'quote' of gold is blank; for the whole document leave it out.")
+        start, end = _place(quote, document_id, start, end, texts.get(document_id), where)
+    return Evidence(document_id, start, end, 1 if grade is None else grade)
+
+
+def _whole_number(record: Record, name: str, where: str) -> int | None:
+    value = record.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise DataError(f"{where}: field '{name}' is {value!r}, wanted a whole number.")
+    return value
+
+
+def _place(
+    quote: str, document_id: str, start: int | None, end: int | None, text: str | None, where: str
+) -> tuple[int, int]:
+    """The place of the quote in its document, ignoring white space. Offsets beside it must be one of its places.
+
+    Raises DataError for a quote that the document lacks, or that it holds several times without offsets to tell which,
+    and for offsets of another text.
+    """
+    words = r"\s+".join(map(re.escape, quote.split()))
+    places = [place.span() for place in re.finditer(words, text or "")]
+    if places and (start is not None or end is not None):
+        return _agreed(quote, document_id, (start, end), places, where)
+    if len(places) != 1:
+        instead = "give start and end" if start is None and end is None else "leave the quote out"
+        what = "is not there" if text is None else f"holds it {len(places)} times"
+        remedy = "Make it longer" if places else "Take it from the text as it was read"
+        raise DataError(
+            f"{where}: the quote {quote[:_N_SHOWN]!r} is of document '{document_id}', which {what}. Wanted: a document "
+            f"of the corpus that holds the quote once. {remedy}, or {instead}."
+        )
+    return places[0]
+
+
+def _agreed(
+    quote: str,
+    document_id: str,
+    given: tuple[int | None, int | None],
+    places: Sequence[tuple[int, int]],
+    where: str,
+) -> tuple[int, int]:
+    """The place that the offsets and the quote agree on. Raises DataError."""
+    found = next((place for place in places if place == given), None)
+    if found is None:
+        held = ", ".join(f"{start} to {end}" for start, end in places[:3])
+        raise DataError(
+            f"{where}: gold of document '{document_id}' has start {given[0]} and end {given[1]}, but its quote "
+            f"{quote[:_N_SHOWN]!r} is at {held}. Mend the offsets, or leave them or the quote out."
+        )
+    return found

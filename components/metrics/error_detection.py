@@ -1,0 +1,76 @@
+"""Passages that say something false: whether an answer says so, and gives the right answer all the same."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.means import combine_mean, mean_scores
+from components.metrics.abstention import phrase_mistakes, shares_of
+from components.metrics.contains import contains_all_parts
+from components.metrics.references import require_texts_of
+from components.records import Sample, Scores, ScoreState, TextsWithUnits
+from components.text.containing import contains, form_to_search
+from components.text.facts import FACT_FORM_VERSION
+from components.text.normalize import ANSWER_FORM_VERSION
+
+ERROR_PHRASES = ("factual errors", "factual error", "事实性错误")
+"""What `prompt=english_false_passages` and `prompt=chinese_false_passages` tell models to write, and its singular."""
+
+
+@dataclass(frozen=True)
+class ErrorDetection:
+    """`error_detection`: of the questions whose passages are false, the share whose answer says that there are errors.
+    `error_correction`: of the answers that say so, the share that contains all parts of the right answer.
+
+    An answer says so if it contains one of `phrases`, as whole words. Samples without `fake_answers` are
+    NOT_APPLICABLE; for `error_correction`, so are answers that detected nothing and samples that name no right answer.
+    Two models are thus compared over different answers, unless they detected the same errors.
+    Level: sample. Range: 0 or 1, the mean is a share; larger is better. Tokenizer: none. Empty answer: 0 and
+    NOT_APPLICABLE. Source: Chen et al. 2024, RGB, counterfactual robustness: error detection rate and error correction
+    rate. The published code looks for phrase and parts letter by letter, and takes a rejection for a correction.
+    """
+
+    phrases: tuple[str, ...] = ERROR_PHRASES
+
+    version: ClassVar[int] = ANSWER_FORM_VERSION + FACT_FORM_VERSION
+    larger_is_better: ClassVar[bool | None] = True
+    names: ClassVar[tuple[str, ...]] = ("error_detection", "error_correction")
+    form: ClassVar[None] = None
+
+    def check(self) -> list[str]:
+        """Phrases that say nothing."""
+        return phrase_mistakes(self.phrases, "that its passages are wrong")
+
+    def score_answers(
+        self, samples: Sequence[Sample], answers: TextsWithUnits, references: TextsWithUnits
+    ) -> dict[str, Scores]:
+        """Both of each answer. Raises ComponentError on inputs that do not belong together."""
+        require_texts_of(samples, answers, references)
+        detected = which_detect(answers.texts, self.phrases)
+        has_false_passages = [bool(sample.fake_answers) for sample in samples]
+        corrected = [
+            _corrected(sample, answer) if found and sample.fake_answers else ScoreState.NOT_APPLICABLE
+            for sample, answer, found in zip(samples, answers.texts, detected, strict=True)
+        ]
+        return {
+            "error_detection": shares_of(detected, has_false_passages),
+            "error_correction": mean_scores(corrected),
+        }
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Means, float64[...], from sums float64[..., 2]."""
+        return combine_mean(sums)
+
+
+def which_detect(answers: Sequence[str], phrases: Sequence[str]) -> list[bool]:
+    """For each answer, whether it contains a phrase."""
+    wanted = [form_to_search(phrase) for phrase in phrases]
+    return [any(contains(form, phrase) for phrase in wanted) for form in map(form_to_search, answers)]
+
+
+def _corrected(sample: Sample, answer: str) -> float | ScoreState:
+    is_right = contains_all_parts(sample, answer)
+    return ScoreState.NOT_APPLICABLE if is_right is None else float(is_right)

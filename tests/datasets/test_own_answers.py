@@ -1,0 +1,68 @@
+"""What users' questions say of their answers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.errors import DataError
+from components.metrics.contains import Contains
+from components.records import Sample
+from tests.contracts.metric_contract import score_texts, value_of
+from tests.datasets.test_jsonl import only
+
+
+@pytest.mark.parametrize(
+    ("references", "texts", "parts"),
+    [
+        (["A", "B"], ("A", "B"), ()),
+        ([["A", "B"]], ("A, B",), (("A",), ("B",))),
+        ([[["A", "a"], "B"]], ("A, B", "a, B"), (("A", "a"), ("B",))),
+        (["A", ["B", "C"]], ("A", "B, C"), (("A", "B"), ("A", "C"))),
+        ([["A", "B"], ["A", "C"]], ("A, B", "A, C"), (("A",), ("A", "C"), ("B", "A"), ("B", "C"))),
+        ([["北京", "上海"]], ("北京、上海",), (("北京",), ("上海",))),
+    ],
+)
+def test_an_answer_may_have_parts_with_wordings(
+    tmp_path: Path, references: list[Any], texts: tuple[str, ...], parts: tuple[tuple[str, ...], ...]
+) -> None:
+    sample = only(tmp_path, references=references)
+    assert (sample.references, sample.answer_parts) == (texts, parts)
+
+
+def is_right(sample: Sample, answer: str) -> float:
+    return value_of(score_texts(Contains(), [sample], [answer])["contains_all"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("red and blue", 1), ("green, gold", 1), ("red, gold", 0), ("green and blue", 0), ("all: red, gold, blue", 1)],
+)
+def test_all_parts_of_one_alternative_are_a_right_answer(tmp_path: Path, answer: str, expected: float) -> None:
+    sample = only(tmp_path, references=[["red", "blue"], ["green", ["gold", "golden"]]])
+    assert is_right(sample, answer) == expected
+
+
+def test_answer_parts_win_over_those_of_the_references(tmp_path: Path) -> None:
+    sample = only(tmp_path, references=[["A", "B"]], answer_parts=["C"])
+    assert sample.answer_parts == (("C",),)
+
+
+def test_fake_answers_are_kept(tmp_path: Path) -> None:
+    assert only(tmp_path, fake_answers="1954").fake_answers == ("1954",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"references": [["A", " "]]}, "line 1, field 'references': a part is blank"),
+        ({"references": [["A"], []]}, "line 1, field 'references': an alternative has no part"),
+        ({"references": [[["A", 3]]]}, "field 'part' holds a number"),
+        ({"references": [[list("abcdefg")] * 3]}, "its parts and wordings combine to 343 texts, wanted at most 256"),
+        ({"references": [list("abcdefg")] * 3}, "combine to 343 texts"),
+        ({"fakeanswer": "x"}, "did you mean 'fake_answers'"),
+    ],
+)
+def test_mistakes_are_refused(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        only(tmp_path, **fields)

@@ -1,0 +1,90 @@
+"""The gold of a user's questions, and which of it are alternatives."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.datasets.jsonl import Jsonl
+from components.errors import DataError
+from components.records import Evidence
+from tests.datasets.test_jsonl import QUESTION, load, only, write
+
+A, B = Evidence("a.md"), Evidence("b.md")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"gold": ["a.md", "b.md"]}, (A, B)),
+        ({"gold_any": ["a.md", "b.md"]}, (Evidence("a.md", one_of=1), Evidence("b.md", one_of=1))),
+        ({"gold": [["a.md", "b.md"]]}, (Evidence("a.md", one_of=1), Evidence("b.md", one_of=1))),
+        ({"gold_any": "a.md"}, (A,)),
+        ({"gold_any": ["a.md", "a.md"]}, (A,)),
+        (
+            {"gold": [["a.md", "b.md"], "a.md", ["b.md", {"document": "a.md", "quote": "was opened in 1932"}]]},
+            (
+                Evidence("a.md", one_of=1),
+                Evidence("b.md", one_of=1),
+                A,
+                Evidence("b.md", one_of=2),
+                Evidence("a.md", 11, 29, one_of=2),
+            ),
+        ),
+        ({"gold": "a.md", "gold_any": [{"document": "a.md", "grade": 2}, "b.md"]}, None),
+    ],
+)
+def test_which_gold_is_needed(tmp_path: Path, fields: dict[str, Any], expected: tuple[Evidence, ...] | None) -> None:
+    both = (A, Evidence("a.md", grade=2, one_of=1), Evidence("b.md", one_of=1))
+    assert only(tmp_path, **fields).gold == (both if expected is None else expected)
+
+
+def passages(*relevant: object) -> list[dict[str, object]]:
+    return [{"text": f"text {place}", "relevant": own} for place, own in enumerate(relevant)]
+
+
+@pytest.mark.parametrize(
+    ("relevant", "one_of"),
+    [((True, False, True), [1, 1]), ((True, False), [0]), ((1, 2, 1, 3, 3), [1, 1, 0, 2, 2]), ((False,), [])],
+)
+def test_relevant_passages_are_alternatives(tmp_path: Path, relevant: tuple[object, ...], one_of: list[int]) -> None:
+    write(tmp_path, {**QUESTION, "passages": passages(*relevant)})
+    (sample,) = Jsonl("", str(tmp_path / "samples.jsonl")).load().samples
+    assert [unit.one_of for unit in sample.gold] == one_of
+    assert {unit.document_id for unit in sample.gold} <= set(sample.passages)
+
+
+def test_passages_that_gold_names_are_as_needed_as_it_says(tmp_path: Path) -> None:
+    given = [{"document": "a.md", "relevant": True}, {"document": "b.md", "relevant": True}]
+    assert only(tmp_path, gold=["a.md", "b.md"], passages=given).gold == (A, B)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "text"), [(0, 10, "The bridge"), (31, 41, "The bridge"), (31, 41, "The\nbridge")]
+)
+def test_offsets_tell_which_of_several_places_a_quote_means(tmp_path: Path, start: int, end: int, text: str) -> None:
+    unit = {"document": "a.md", "quote": text, "start": start, "end": end}
+    assert only(tmp_path, gold=[unit]).gold == (Evidence("a.md", start, end),)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"gold": {"document": "a.md", "quote": "The bridge", "start": 1, "end": 11}},
+            "samples.jsonl, line 1: gold of document 'a.md' has start 1 and end 11, but its quote 'The bridge' is at 0 "
+            "to 10, 31 to 41. Mend the offsets, or leave them or the quote out.",
+        ),
+        ({"gold": {"document": "a.md", "quote": "is long", "start": 41}}, "has start 41 and end None, but its quote"),
+        ({"gold": {"document": "a.md", "quote": "a tunnel", "start": 0, "end": 8}}, "or leave the quote out"),
+        ({"gold": ["a.md", []]}, "line 1: field 'gold' holds an empty list of alternatives"),
+        ({"gold": [[["a.md"]]]}, "line 1, field 'gold': a list came where an object was wanted"),
+        ({"gold_any": 3}, "line 1, field 'gold_any': a number came where a list was wanted"),
+        ({"gold_any": ["c.md"]}, "the corpus has no document 'c.md'"),
+    ],
+)
+def test_mistakes_are_refused_in_one_line(tmp_path: Path, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError) as raised:
+        load(tmp_path, {**QUESTION, **fields})
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
