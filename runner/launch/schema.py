@@ -32,6 +32,8 @@ _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
 """Where classes of a kind are that is no role of the pipeline."""
 _PRIMITIVES = (bool, int, float, str)
+_LARGEST = 2**63 - 1
+"""What arrays and files hold of a whole number."""
 
 Annotation = Any  # the type of a field, as `get_type_hints` gives it: a class, a union, a tuple of ...
 Built = Any  # what a node becomes: of the type that its annotation names
@@ -57,6 +59,8 @@ _TAKEN_TOGETHER = (
     "header",
     "reranker",
     "metrics",
+    "repeat",
+    "judge_repeat",
 )
 
 
@@ -175,7 +179,9 @@ class _Builder:
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
             return float(value)
         if type(value) is not wanted or (isinstance(value, float) and not math.isfinite(value)):
-            raise self._refuse(path, value, _type_name(wanted))
+            raise self._refuse(path, value, _type_name(wanted) + _hint(value, path))
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            raise self._refuse(path, value, f"a whole number of at most {_LARGEST}")
         return value
 
     def _component(self, node: Json, kinds: Sequence[type], path: str) -> Built:
@@ -302,6 +308,16 @@ def _members(protocol: type) -> list[str]:
 
 def _names(kinds: Sequence[type]) -> str:
     return " or ".join(kind.__name__ for kind in kinds)
+
+
+def _hint(value: Json, path: str) -> str:
+    """What was probably meant by a text in the place of a number: several values."""
+    if not isinstance(value, str) or not path:
+        return ""
+    if value.startswith("interval("):
+        return f"; a grid takes no intervals: write the values, as in {path}=64,128"
+    parts = value.split()
+    return f"; several values have commas and no blanks: {path}={','.join(parts)}" if len(parts) > 1 else ""
 
 
 def _type_name(wanted: Annotation) -> str:

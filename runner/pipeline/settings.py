@@ -196,6 +196,9 @@ class RunSettings:
             if not all(part.isidentifier() for part in name.split(".")) or not _is_there(name.partition(".")[0])
         ]
         mistakes += [f"store_dir: {mistake}" for mistake in address_mistakes(self.store_dir)]
+        for name in ("store_dir", "cache_dir"):
+            if not getattr(self, name).strip():
+                mistakes.append(f"{name}: got {getattr(self, name)!r}, wanted a folder, e.g. results/{name[:5]}")
         folder = Path(self.results_dir).resolve()
         if not self.results_dir.strip() or folder == folder.parent:
             mistakes.append(f"results_dir: got {self.results_dir!r}, wanted a folder of its own, e.g. results")
