@@ -11,6 +11,7 @@ import difflib
 import importlib
 import inspect
 import math
+import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,7 @@ _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
 """Where classes of a kind are that is no role of the pipeline."""
 _PRIMITIVES = (bool, int, float, str)
+_NUMBERS = re.compile(r"[-\d.]+(\s+[-\d.]+)+")
 _LARGEST = 2**63 - 1
 """What arrays and files hold of a whole number."""
 
@@ -316,8 +318,9 @@ def _hint(value: Json, path: str) -> str:
         return ""
     if value.startswith("interval("):
         return f"; a grid takes no intervals: write the values, as in {path}=64,128"
-    parts = value.split()
-    return f"; several values have commas and no blanks: {path}={','.join(parts)}" if len(parts) > 1 else ""
+    if not _NUMBERS.fullmatch(value):
+        return ""
+    return f"; several values have commas and no blanks: {path}={','.join(value.split())}"
 
 
 def _type_name(wanted: Annotation) -> str:

@@ -34,6 +34,7 @@ from runner.output.detectable import detectable_lines
 from runner.output.draws import over_draws
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.money import bound_lines, money_lines, spent_facts, stopped_line, unpriced_mistakes
+from runner.output.progress import StageProgress
 from runner.output.report_process import PAGE, write_report
 from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
@@ -233,7 +234,7 @@ class Sweep:
         order = plan.plan.order
         to_run = {stage.key for stage in order}
         runs: dict[str, StageRun] = {}
-        progress = terminal.StageProgress(self._console, order, self._run.progress)
+        progress = StageProgress(self._console, order, self._run.progress)
         # Workers are forked here, before the progress bar starts a thread of its own.
         settings = self._executor, self._run.workers, progress.within, self._gate, self._sweep_dir
         with running(order, self._store, *settings) as ended:
