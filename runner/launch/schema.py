@@ -21,6 +21,7 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints
 
 from components.errors import ConfigError
 from components.json_value import Json
+from components.protocols import ThreeWayEncoder
 from runner.engine.executors.protocol import Executor
 from runner.engine.plugins.loading import ensure_loaded
 from runner.engine.source_code import has_code
@@ -32,6 +33,8 @@ from runner.trusted import is_within
 _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
 """Where classes of a kind are that is no role of the pipeline."""
+_OPTIONS: Mapping[type, str] = {ThreeWayEncoder: "; choose one that has them: embedder=bge-m3-heads"}
+"""What to type for a kind that few options of a group are of."""
 _PRIMITIVES = (bool, int, float, str)
 _NUMBERS = re.compile(r"[-\d.]+(\s+[-\d.]+)+")
 _LARGEST = 2**63 - 1
@@ -206,7 +209,9 @@ class _Builder:
         nearest = max(kinds, key=lambda kind: (not _lacking(component, kind), _n_shared(component, kind)))
         if not is_settings and (lacking := _lacking(component, nearest)):
             of_which = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
-            what = f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_which}"
+            what = (
+                f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_which}{_OPTIONS.get(nearest, '')}"
+            )
             raise self._refuse(f"{path}._target_", node["_target_"], what)
         self.mistakes += [_placed(path, mistake) for mistake in getattr(component, "check", list)()]
         return component

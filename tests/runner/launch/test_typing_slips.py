@@ -102,6 +102,11 @@ def test_an_address_with_blanks(url: str) -> None:
     assert "llm.base_url: got" in mistakes(*openai, f"llm.base_url='{url}'")[0]
 
 
+def test_late_interaction_names_the_embedder_that_it_wants() -> None:
+    (mistake,) = mistakes("reranker=late_interaction")
+    assert "Lsa lacks encode_chunks, encode_queries; choose one that has them: embedder=bge-m3-heads" in mistake
+
+
 class TestAxes:
     @pytest.mark.parametrize(
         ("axis", "expected"),
