@@ -178,7 +178,8 @@ def _base_of(name: str) -> type:
     from hydra.experimental.callback import Callback
     from hydra.plugins.launcher import Launcher
 
-    return {"callbacks": Callback, "launcher": Launcher, "sweeper": BasicSweeper}[name]
+    bases: Mapping[str, type] = {"callbacks": Callback, "launcher": Launcher, "sweeper": BasicSweeper}
+    return bases[name]
 
 
 def _nested_targets(value: Json, place: str) -> Iterator[str]:

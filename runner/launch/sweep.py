@@ -51,6 +51,10 @@ class CellFailed(Exception):
     """A cell that one of Hydra's other launchers ran ended with a failure; Hydra runs the others before it says so."""
 
 
+class BrokenOff(StoreError):
+    """Store or results could not be written after the first stages had run: finished stages are kept."""
+
+
 Keep = Callable[[Path], None]
 """Writes what a sweep was asked for into its folder."""
 
@@ -67,14 +71,17 @@ def run_sweep(
     *,
     is_part: bool = False,
 ) -> int:
-    """As `start_sweep`, with what it raises as one message: returns the exit code, 2 if nothing was run, 3 if a budget
-    was reached.
+    """As `start_sweep`, with what it raises as one message: returns the exit code, 1 if the run broke off, 2 if nothing
+    was run, 3 if a budget was reached.
     """
     try:
         return start_sweep(jobs, sweep_id, overrides, keep, is_part=is_part)
     except BudgetReached as reached:
         say_error(reached)
         return EXIT_OVER_BUDGET
+    except BrokenOff as error:
+        say_error(error)
+        return EXIT_CELL_FAILED
     except RagGridError as error:
         say_error(error)
         return EXIT_NOT_RUN
@@ -141,6 +148,7 @@ class Sweep:
         self._gate = SharedGate(self._store.limits, ledger, self._run.budget, cell.prices)
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
         self._done: dict[str, CellResult] = {}
+        self._has_begun = False
 
     def run(self) -> int:
         """Everything, in order; returns the exit code. Raises StoreError if results cannot be kept or written."""
@@ -160,7 +168,11 @@ class Sweep:
                 self._console.print(line, markup=False)
             return EXIT_OK
         except OSError as error:
-            raise StoreError(self._blame(error)) from error
+            raise (BrokenOff if self._has_begun else StoreError)(self._blame(error)) from error
+        except StoreError as error:
+            if self._has_begun:
+                raise BrokenOff(str(error)) from error
+            raise
 
     def _warn(self, plan: SweepPlan) -> None:
         """Raises ComponentError if a model cannot be reached, unless the plan is all that is wanted."""
@@ -227,6 +239,7 @@ class Sweep:
         discard(plan.plan.outdated, self._store)
         self._keep(self._sweep_dir)
         self._tracker.start()
+        self._has_begun = True
 
     def _execute(self, plan: SweepPlan) -> None:
         """Runs stages; a cell is written and logged as soon as its last stage ends."""
