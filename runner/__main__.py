@@ -52,6 +52,7 @@ def _end_as_with_ctrl_c() -> None:
     ignored, as under nohup, stays so.
     """
     interrupt = Interrupt()
+    interrupt.repeat_lost()
     for number in ENDINGS:
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, interrupt)

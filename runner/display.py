@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from components.secrets.mask import masked, without_secrets
+from components.secrets.mask import masked, shortened, without_secrets
 
 _NOT_SHOWN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line break
@@ -45,6 +45,11 @@ def no_formula(value: object) -> object:
         return value
     text = printable(value)
     return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def one_line(text: str, n_characters: int = 200) -> str:
+    """A text of several lines as one, cut short: replies of models hold line breaks in any number."""
+    return shortened(" ".join(text.split()), n_characters)
 
 
 def about(value: float, n_digits: int = 2) -> str:

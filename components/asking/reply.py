@@ -7,6 +7,7 @@ import re
 import unicodedata
 from typing import Any
 
+from components.text.brackets import depth_of_brackets
 from components.text.thoughts import split_thoughts
 
 _BARE_VALUE = re.compile(r"[^\w+\-−－]*([+\-−－]?\w+)\W*")
@@ -26,8 +27,6 @@ _UNABLE = re.compile(
 _OPENED = re.compile(r"[{｛][^{｛]*$")
 """An object up to where the text ends."""
 
-_BRACKET = re.compile(r"[\[\]{}]")
-_PARENTHESIS = re.compile(r"[()]")
 _DEEPEST = 100
 """Brackets within each other, or not closed at all. A model that repeats itself opens thousands, for each of which the
 repair goes through the rest.
@@ -95,7 +94,7 @@ def json_values(text: str) -> list[Any]:
     shown = _HALF_ESCAPE.sub("", without_thoughts(text))
     found: list[Any] = []
     for version in (shown, unicodedata.normalize("NFKC", shown)):
-        if _depth(version) > _DEEPEST:
+        if depth_of_brackets(version) > _DEEPEST:
             continue
         try:
             value = loads(version)
@@ -103,17 +102,6 @@ def json_values(text: str) -> list[Any]:
             continue
         found += [value, *reversed(value)] if isinstance(value, list) else [value]
     return [value for value in found if isinstance(value, dict | list)]
-
-
-def _depth(text: str) -> int:
-    """The most brackets, or the most parentheses, that are open at one place; those in quotes count too."""
-    deepest = 0
-    for kind in (_BRACKET, _PARENTHESIS):
-        depth = 0
-        for sign in kind.findall(text):
-            depth = depth + 1 if sign in "[{(" else max(0, depth - 1)
-            deepest = max(deepest, depth)
-    return deepest
 
 
 def without_thoughts(text: str) -> str:

@@ -26,12 +26,12 @@ class JsonFile(NamedTuple):
     cut_off: bool
 
 
-def read_json(file: Path, expected: str, accept_truncated: bool = False) -> JsonFile:
+def read_json(file: Path, expected: str, accept_truncated: bool | None = None) -> JsonFile:
     """Reads a JSON file: a list of records, an object of such lists, or anything else.
 
     Raises DataError if it is not UTF-8 or not JSON, and if it was cut off: with the byte offsets of the cut and of the
     record it went through, and the number of complete records before it. With `accept_truncated` these are returned
-    instead.
+    instead; None for a reader without such a setting, whose error does not name it.
     """
     content = read_bytes(file, expected)
     content = content.removeprefix(BYTE_ORDER_MARK.encode())
@@ -46,7 +46,8 @@ def read_json(file: Path, expected: str, accept_truncated: bool = False) -> Json
         if not (cut_off or _is_cut(text, error)):
             raise _malformed(file, text, error, whole, expected) from error
         if not accept_truncated:
-            raise _cut(file, content, text, whole, expected) from error
+            remedy = _TAKE_THE_WHOLE if accept_truncated is False else ""
+            raise _cut(file, content, text, whole, f"{expected}. Fetch the file again{remedy}.") from error
         return JsonFile(whole.value, cut_off=True)
     except (RecursionError, ValueError) as error:
         raise DataError(f"{file}: {beyond_limits(error)}. Wanted: {expected}. Mend the file.") from error
@@ -135,13 +136,15 @@ def _skip_blanks(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _cut(file: Path, content: bytes, text: str, whole: _WholeRecords, expected: str) -> DataError:
+def _cut(file: Path, content: bytes, text: str, whole: _WholeRecords, wanted: str) -> DataError:
     begins = len(text[: whole.end].encode())
     return DataError(
         f"{file}: the JSON is cut off at byte offset {len(content)}, where the file ends, inside what begins at byte "
-        f"offset {begins}; the {whole.n_records} records before it are whole. Wanted: {expected}. "
-        "Fetch the file again, or set dataset.accept_truncated=true to use the whole records alone."
+        f"offset {begins}; the {whole.n_records} records before it are whole. Wanted: {wanted}"
     )
+
+
+_TAKE_THE_WHOLE = ", or set dataset.accept_truncated=true to use the whole records alone"
 
 
 def _malformed(file: Path, text: str, error: json.JSONDecodeError, whole: _WholeRecords, expected: str) -> DataError:

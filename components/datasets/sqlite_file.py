@@ -56,11 +56,11 @@ def read_database(file: Path, options: ReadingOptions) -> FileContent:
             f"{file}: its rows take more than {_MOST_MILLIONS_OF_STEPS:,} million steps of SQLite to compute, so "
             "that a view may never end. Name other `tables`, or store the rows of the view as a table."
         ) from error
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second for the name of a column
         raise _unreadable(file, error) from error
 
 
-def _unreadable(file: Path, error: sqlite3.Error) -> DataError:
+def _unreadable(file: Path, error: Exception) -> DataError:
     return DataError(f"{file}: cannot be read as a SQLite database ({error}). Mend the file, or remove it.")
 
 

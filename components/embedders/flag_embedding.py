@@ -74,6 +74,8 @@ class FlagEmbeddings:
         mistakes += max_length_mistakes(self.max_length)
         if self.batch_size < 1:
             mistakes.append(f"batch_size: got {self.batch_size}, wanted at least 1")
+        if self.dtype is not Dtype.FLOAT32 and self.device == "cpu":
+            mistakes.append(f"dtype: got {self.dtype} on a CPU; FlagModel needs a GPU for it, use dtype=float32")
         return mistakes
 
     def content_hash(self) -> str:

@@ -1,18 +1,22 @@
 """A language model that writes what is searched for."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from components.asking.reply import json_values
+from components.asking.reply import json_values, without_thoughts
 from components.asking.templates import chat
 from components.asking.until_readable import Inquiry, Unread, ask_until_readable
 from components.asking.written_texts import wording_mistakes
+from components.fields import added_later
 from components.limits import too_small
 from components.protocols import LLM, Ask
 from components.records import Expansion, Kind, Request, Sample, ScoreState
 from components.text.languages import languages_of_prompts
 from components.text.templates import fill
+
+_WORD = re.compile(r"\w")
 
 _SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -32,9 +36,10 @@ class WrittenQueries:
     references of their turns. With `only_in_conversations` a question without earlier turns is searched for as it is,
     and so is a blank one, whatever the fields.
 
-    The reply is a JSON object with a list `texts`. One without a text in it cannot be read: the model is asked again,
-    with `reminder`, up to `max_attempts` times in all; then the question itself is searched for. Texts beyond `n_texts`
-    are left out. Sources: docs/steps.md.
+    The reply is a JSON object with a list `texts`. With `takes_plain_text`, and where one query is made of it, a reply
+    that is no JSON is the text: small models write none. A reply without a text cannot be read: the model is asked
+    again, with `reminder`, up to `max_attempts` times in all; then the question itself is searched for. Texts beyond
+    `n_texts` are left out. Sources: docs/steps.md.
     """
 
     llm: LLM
@@ -48,6 +53,7 @@ class WrittenQueries:
     only_in_conversations: bool = False
     reranker_reads: bool = False
     max_attempts: int = 3
+    takes_plain_text: bool = added_later(False)
 
     version: ClassVar[int] = 1
 
@@ -95,7 +101,10 @@ class WrittenQueries:
         return Inquiry(Request(request_id, messages, about, (), _SCHEMA), self._read)
 
     def _read(self, reply: str) -> tuple[str, ...] | None:
-        lists = [value["texts"] for value in json_values(reply) if isinstance(value, dict) and "texts" in value]
+        objects = [value for value in json_values(reply) if isinstance(value, dict)]
+        if self.takes_plain_text and self.gives_one_query and not objects and (plain := _plain_text(reply)):
+            return (plain,)
+        lists = [value["texts"] for value in objects if "texts" in value]
         texts = lists[0] if lists and isinstance(lists[0], list) else []
         read = tuple(text.strip() for text in texts if isinstance(text, str) and text.strip())
         return read[: self.n_texts] or None
@@ -109,3 +118,10 @@ class WrittenQueries:
             return Expansion((sample.question,), unread=unread, failed=failed)
         texts = (" ".join(reply),) if self.joined else tuple(dict.fromkeys(reply))
         return Expansion(tuple(f"{sample.question}\n{text}" for text in texts) if self.with_question else texts)
+
+
+def _plain_text(reply: str) -> str:
+    """The reply without thoughts and fences; "" for a list, and for a text without a word."""
+    lines = without_thoughts(reply).splitlines()
+    text = "\n".join(line for line in lines if not line.strip().startswith("```")).strip()
+    return "" if text.startswith("[") or not _WORD.search(text) else text

@@ -85,9 +85,9 @@ class TransformersChat:
         return " ".join(filter(None, hashes))
 
     def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
-        """Answers batch by batch, the longest prompts first; their latency is that of the batch. Raises ComponentError
-        if the model cannot be loaded, has no chat template, computes no finite numbers, or a batch does not fit into
-        memory.
+        """Answers batch by batch, the longest prompts first. The latency of an answer is its share of the batch: the
+        seconds of the batch divided by its answers. Raises ComponentError if the model cannot be loaded, has no chat
+        template, computes no finite numbers, or a batch does not fit into memory.
         """
         if not requests:
             return
@@ -102,7 +102,7 @@ class TransformersChat:
         drawing = Drawing(self.temperature, self.top_p, self.max_new_tokens, self.stop)
         started = time.perf_counter()
         for batch in causal.write([prompt for _, prompt in fitting], drawing, self.batch_tokens):
-            latency_s = time.perf_counter() - started
+            latency_s = (time.perf_counter() - started) / len(batch)
             for written in batch:
                 request, prompt = fitting[written.position]
                 yield _answer(request.id, len(prompt.token_ids), written, latency_s)

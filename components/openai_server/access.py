@@ -83,7 +83,12 @@ def mistakes_of_url(url: str, example: str = "http://localhost:8000/v1") -> list
         ]
     try:
         parts = urlsplit(url or OPENAI)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        usable = (
+            not any(sign.isspace() for sign in url)
+            and parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and parts.port != 0
+        )
     except ValueError:  # a port that is not a number, a bracket that is not closed
         usable = False
     return [] if usable else [f"base_url: got {masked(url)!r}, wanted one such as {example}"]

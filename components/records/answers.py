@@ -91,7 +91,8 @@ class Answer:
 
     Tokens are None where the provider did not count them; `n_reasoning_tokens` are those of the completion that were
     spent on thoughts, `n_cached_tokens` those of the prompt that the provider says it had at hand, at a price of their
-    own.
+    own. `latency_s` are the seconds from the request to its answer; a model that answers
+    in batches in this process gives each answer its share of the batch.
     """
 
     request_id: str

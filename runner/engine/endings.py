@@ -2,7 +2,9 @@
 signals, and are told to the main thread as a KeyboardInterrupt: see `runner.__main__`.
 """
 
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Collection, Iterator
@@ -17,6 +19,7 @@ OF_TERMINALS = tuple(number for number in ENDINGS if number is not signal.SIGTER
 """Those that come to all processes of a terminal, whoever is to end them."""
 
 _AT_ONCE_S = 1.0
+_REPEATED_AFTER_S = 0.05
 
 
 class Interrupt:
@@ -32,6 +35,23 @@ class Interrupt:
         if time.monotonic() - self._raised > _AT_ONCE_S:
             self._raised = time.monotonic()
             raise KeyboardInterrupt
+
+    def repeat_lost(self) -> None:
+        """Python drops an exception within a callback of its own, as when a module is imported: the interrupt would be
+        lost, and the command go on. Raises it once more a moment later, from now on.
+        """
+        report = sys.unraisablehook
+
+        def repeat(lost: "sys.UnraisableHookArgs") -> None:
+            if lost.exc_type is not KeyboardInterrupt:
+                report(lost)
+                return
+            self._raised = float("-inf")
+            again = threading.Timer(_REPEATED_AFTER_S, os.kill, [os.getpid(), signal.SIGINT])
+            again.daemon = True
+            again.start()
+
+        sys.unraisablehook = repeat
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """How a stage ended."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 
 from runner.engine.stage import AnyStage
 
@@ -34,3 +34,15 @@ def inherited_failure(stage: AnyStage, failed: Mapping[str, StageRun]) -> StageR
             cause = failed[before.key]
             return StageRun(stage.key, stage.kind, error=cause.error, trace=cause.trace)
     return None
+
+
+_OURS = ("components", "runner")
+
+
+def users_code(stage: AnyStage) -> str:
+    """Name the users' classes that a stage runs, for a message about a failure that names none; "" if it runs none."""
+    classes = (type(part) for part in stage.components() if is_dataclass(part))
+    names = dict.fromkeys(
+        f"{cls.__module__}.{cls.__qualname__}" for cls in classes if cls.__module__.partition(".")[0] not in _OURS
+    )
+    return f" (your code in this stage: {', '.join(names)})" if names else ""

@@ -48,10 +48,16 @@ class Plan:
         """Of all kinds."""
         return sum(count.n_requests for count in self.requests)
 
+    @property
+    def n_requests_with_repeats(self) -> int:
+        """At most, if replies that cannot be read are asked for again."""
+        return sum(count.n_with_repeats for count in self.requests)
+
     def summary(self) -> dict[str, Json]:
         """The counts, for `sweep.json`."""
         return {
             "n_requests": self.n_requests,
+            "n_requests_with_repeats": self.n_requests_with_repeats,
             "requests": {count.kind: count.n_requests for count in self.requests},
             "n_kept_of_other_versions": self.others.n_results,
             "stages": {

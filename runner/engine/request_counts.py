@@ -2,9 +2,9 @@
 model asked.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 class RequestCount:
     """Requests to models behind servers that the stages of one kind will make. `is_exact` if they were counted from
     prompts or texts that are kept; else as many at most: kept replies are not subtracted, nor what turns out to be
-    equal or not applicable. `must_read_replies`: those that cannot be read come on top, as they are asked for again.
+    equal or not applicable. `n_with_repeats` is their number at most if unreadable replies are asked for again.
     `title` is the kind for users.
     """
 
@@ -32,9 +32,11 @@ class RequestCount:
     title: str
     n_requests: int
     is_exact: bool
-    must_read_replies: bool = False
+    n_with_repeats: int
     tokens: Sequence[tuple[object, Tokens]] | None = ()
     """What they take at most, by component, estimated by the length of their texts; None if that cannot be told."""
+    tokens_with_repeats: Sequence[tuple[object, Tokens]] | None = ()
+    """The same for `n_with_repeats`."""
     edited: Sequence[EditedModel] = ()
     """Users' models whose earlier code gave some of these answers."""
 
@@ -99,48 +101,69 @@ def request_counts(needed: Mapping[str, AnyStage], kept: set[str], store: Store)
     Where all inputs of a stage are kept, or are made at once, its prompts are made and held against the kept replies:
     equal requests of several stages count once.
     """
-    exact: dict[str, _Missing] = defaultdict(dict)
-    estimated: Counter[str] = Counter()
-    ahead: dict[str, list[tuple[object, Tokens] | None]] = defaultdict(list)
-    unanswered: dict[str, _Missing] = defaultdict(dict)
+    of_kinds: dict[str, _OfKind] = defaultdict(_OfKind)
     asking = [stage for stage in needed.values() if stage.n_requests]
     cache, made = Cache(), dict[str, object]()
     for stage in asking:
+        own = of_kinds[stage.kind]
         missing = None
         if stage.counts_ahead:
             missing = _missing(stage, _ReadingAhead(stage, store, cache, made))
         elif all(before.key in kept for before in stage.inputs):
             missing = _missing(stage, _CountingRun(stage, store, cache))
-        unanswered[stage.kind] |= missing or {}
+        own.unanswered |= missing or {}
         if missing is None:
-            estimated[stage.kind] += stage.n_requests
-            ahead[stage.kind].append(_told_ahead(stage, _ReadingAhead(stage, store, cache, made)))
+            own.estimate(stage.n_requests, stage, [_told_ahead(stage, _ReadingAhead(stage, store, cache, made))])
         elif missing and _follows_asking(stage, needed):  # what it will read is not what there is by now
-            estimated[stage.kind] += len(missing)
-            ahead[stage.kind] += missing.values()
+            own.estimate(len(missing), stage, list(missing.values()))
         elif missing and stage.n_rounds > 1:  # any of them may be the first of its rounds
-            estimated[stage.kind] += min(stage.n_requests, stage.n_rounds * len(missing))
-            ahead[stage.kind].append(None)
+            own.estimate(min(stage.n_requests, stage.n_rounds * len(missing)), stage, [None])
         else:
-            exact[stage.kind] |= missing
+            own.exact |= dict.fromkeys(missing, stage.n_attempts)
     of_components = _server_request_counts(
         [(stage, _ReadingAhead(stage, store, cache, made)) for stage in reversed(tuple(needed.values()))]
     )
-    return (
-        *of_components,
-        *(
-            RequestCount(
-                kind,
-                asking_stage.title,
-                estimated[kind] + len(exact[kind]),
-                kind not in estimated,
-                asking_stage.must_read_replies,
-                _summed([*ahead[kind], *exact[kind].values()]),
-                _edited(unanswered[kind], store),
-            )
-            for kind, asking_stage in {stage.kind: stage for stage in asking}.items()
-        ),
-    )
+    titles = {stage.kind: stage.title for stage in asking}
+    return (*of_components, *(of_kinds[kind].count(kind, title, store) for kind, title in titles.items()))
+
+
+@dataclass
+class _OfKind:
+    """Requests of the stages of one kind, while they are counted."""
+
+    exact: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """Attempts at most, by request."""
+    unanswered: _Missing = field(default_factory=dict)
+    n_estimated: int = 0
+    n_estimated_with_repeats: int = 0
+    ahead: list[tuple[tuple[LLM, Tokens] | None, int]] = field(default_factory=list)
+    """Tokens of estimated requests, with their attempts at most."""
+
+    def estimate(self, n: int, stage: AnyStage, tokens: Sequence[tuple[LLM, Tokens] | None]) -> None:
+        """Adds `n` requests of a stage, which take these tokens."""
+        self.n_estimated += n
+        self.n_estimated_with_repeats += n * stage.n_attempts
+        self.ahead += [(each, stage.n_attempts) for each in tokens]
+
+    def count(self, kind: str, title: str, store: Store) -> RequestCount:
+        """All of them."""
+        tokens = [*self.ahead, *((self.unanswered[key], n_attempts) for key, n_attempts in self.exact.items())]
+        return RequestCount(
+            kind,
+            title,
+            self.n_estimated + len(self.exact),
+            not self.n_estimated,
+            self.n_estimated_with_repeats + sum(self.exact.values()),
+            _summed([each for each, _ in tokens]),
+            _summed([each and (each[0], _with_repeats(each[1], n_attempts)) for each, n_attempts in tokens]),
+            _edited(self.unanswered, store),
+        )
+
+
+def _with_repeats(tokens: Tokens, n_attempts: int) -> Tokens:
+    """Of a request that is sent so many times: each repeat shows the replies before it too."""
+    n_shown = n_attempts * (n_attempts - 1) // 2
+    return Tokens(n_attempts * tokens.n_prompt + n_shown * tokens.n_completion, n_attempts * tokens.n_completion)
 
 
 def _edited(missing: _Missing, store: Store) -> list[EditedModel]:
@@ -164,14 +187,11 @@ def _server_request_counts(stages: Sequence[tuple[AnyStage, Run]]) -> Iterator[R
         if asked := _server_requests(stage, run):
             of_kind[stage.kind, stage.title].append(asked)
     for (kind, title), counts in of_kind.items():
-        yield RequestCount(
-            kind,
-            title,
-            sum(count.n_requests for count in counts),
-            # Stages of one kind may score the same pairs, for which only the first of them asks.
-            len(counts) == 1 and counts[0].is_exact,
-            tokens=_summed([(count.component, Tokens(count.n_tokens)) for count in counts]),
-        )
+        n_requests = sum(count.n_requests for count in counts)
+        tokens = _summed([(count.component, Tokens(count.n_tokens)) for count in counts])
+        # Stages of one kind may score the same pairs, for which only the first of them asks.
+        is_exact = len(counts) == 1 and counts[0].is_exact
+        yield RequestCount(kind, title, n_requests, is_exact, n_requests, tokens, tokens)
 
 
 def _server_requests(stage: AnyStage, run: Run) -> ServerRequests | None:

@@ -83,7 +83,7 @@ class Stage(ABC, Generic[T]):
     in_words: ClassVar[str] = ""
     """What users read of its kind, "" where the kind says it: see `title`."""
     must_read_replies: ClassVar[bool] = False
-    """True if a reply that it cannot read is asked for again, which no count of requests knows ahead."""
+    """True if a reply that it cannot read is asked for again, up to `n_attempts` times in all."""
     counts_ahead: ClassVar[bool] = False
     """True if all of its inputs are made at once: its requests are counted one by one before these are kept."""
 
@@ -130,6 +130,12 @@ class Stage(ABC, Generic[T]):
     def n_rounds(self) -> int:
         """How often it asks about one thing, each time after the reply before: only the first can be counted ahead."""
         return 1
+
+    @property
+    def n_attempts(self) -> int:
+        """Requests about one thing at most, as its components say by `max_attempts`; 1 if every reply is taken."""
+        attempts = (getattr(part, "max_attempts", 1) for part in self.components())
+        return max(attempts, default=1) if self.must_read_replies else 1
 
     @cached_property
     def key(self) -> str:

@@ -19,7 +19,7 @@ from runner.engine.ask import Report
 from runner.engine.cache import Cache
 from runner.engine.codecs import Parts
 from runner.engine.identity import key_of
-from runner.engine.outcome import StageRun
+from runner.engine.outcome import StageRun, users_code
 from runner.engine.run import Run
 from runner.engine.spending import SharedGate
 from runner.engine.stage import AnyStage, Stage
@@ -207,7 +207,7 @@ def _made(stage: Stage[T], run: Run) -> T:
         raise
     except BaseException as ended:
         how = f"called sys.exit({ended.code!r})" if isinstance(ended, SystemExit) else f"raised {type(ended).__name__}"
-        raise ComponentError(f"a component {how}, wanted an exception that says why") from ended
+        raise ComponentError(f"a component {how}, wanted an exception that says why{users_code(stage)}") from ended
     finally:
         if os.getpid() != process:
             if exit_code:
@@ -269,6 +269,6 @@ def _failure(stage: AnyStage, error: Exception) -> StageRun:
     except Exception:  # noqa: BLE001 - of somebody's own class: its mistake does not end what runs beside it
         said = "(and what it says cannot be shown)"
     is_meant = isinstance(error, RagGridError) and said  # it says all that there is to say
-    message = said if is_meant else f"{type(error).__name__}: {said}"
+    message = said if is_meant else f"{type(error).__name__}: {said}{users_code(stage)}"
     trace = "".join(traceback.format_exception(error))
     return StageRun(stage.key, stage.kind, error=masked(f"{stage.title}: {message}"), trace=masked(trace))

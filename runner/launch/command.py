@@ -24,7 +24,7 @@ from runner.launch.axes import job_of
 from runner.launch.compose import told
 from runner.launch.composed_jobs import CONFIG_FOLDER, composed_job, write_jobs
 from runner.launch.hydra_state import made_in_parts, mode_from_flags
-from runner.launch.overrides import readable
+from runner.launch.overrides import readable, refuse_strays
 from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_INTERRUPTED, EXIT_NOT_RUN, CellFailed, run_sweep
 
 grid_launcher.register()
@@ -71,6 +71,19 @@ def _see_working_directory() -> None:
         sys.path.append(folder)
 
 
+def _check_flags(arguments: Sequence[str]) -> None:
+    """Raises ConfigError for flags that Hydra refuses with a traceback, and for words that set nothing."""
+    _require_no_rerun(arguments)
+    given = get_args_parser().parse_args(arguments)
+    modes = [name for name in ("run", "multirun", "cfg", "shell_completion", "info") if getattr(given, name)]
+    if len(modes) > 1:
+        flags = " and ".join(f"--{name}" for name in modes)
+        raise ConfigError([f"{flags} ask for different things, wanted one of them"])
+    if given.resolve and not (given.cfg or given.help):
+        raise ConfigError(["--resolve shows a configuration with its references resolved, wanted --cfg job --resolve"])
+    refuse_strays(given.overrides)
+
+
 def _require_no_rerun(arguments: Sequence[str]) -> None:
     """Raises ConfigError for the option that has Hydra unpickle a file, which may run any code; short forms count."""
     found = [argument for argument in arguments if argument.startswith("--e")]  # no other option begins so
@@ -107,7 +120,7 @@ def run_hydra() -> None:
     try:
         _see_working_directory()
         sys.argv[1:] = readable(multirun_first(sys.argv[1:]))
-        _require_no_rerun(sys.argv[1:])
+        _check_flags(sys.argv[1:])
     except FileNotFoundError:
         say_error("the working directory was removed: cd to one that is there")
         sys.exit(EXIT_NOT_RUN)

@@ -13,7 +13,7 @@ from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, ValueType
+from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException
@@ -22,6 +22,7 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from components.errors import ConfigError
+from runner.launch.axis_values import check_axis
 from runner.launch.composed_jobs import ComposedJob, JobComposer, write_sweep_jobs
 from runner.launch.grid_sweeper import SweeperSettings, expand
 from runner.launch.installed_plugins import load_installed_plugins
@@ -102,10 +103,12 @@ def make_grid_sweeper() -> type:
             params: Mapping[str, str] | None,
             coupled: Sequence[Sequence[str]],
             one_at_a_time: bool,
+            max_cells: int,
         ) -> None:
             super().__init__(max_batch_size, params)
             self._coupled = coupled
             self._one_at_a_time = one_at_a_time
+            self._max_cells = max_cells
 
         def setup(self, **of_hydra: Any) -> None:
             super().setup(**of_hydra)
@@ -116,10 +119,10 @@ def make_grid_sweeper() -> type:
             axes: dict[str, list[str]] = {}
             with _mistakes_on_the_command_line():
                 for override in overrides:
-                    _check_glob(override)
+                    check_axis(override, self._max_cells)
                     (values,) = BasicSweeper.split_arguments([override], None)
                     axes[override.get_key_element()] = [value for (value,) in values]
-                jobs = expand(axes, self._coupled, one_at_a_time=self._one_at_a_time)
+                jobs = expand(axes, self._coupled, one_at_a_time=self._one_at_a_time, max_cells=self._max_cells)
             return list(self.split_overrides_to_chunks(jobs, max_batch_size))
 
         def sweep(self, arguments: list[str]) -> Any:
@@ -186,11 +189,3 @@ def register() -> None:
         Plugins.instance().register(plugin)
         group = "hydra/launcher" if plugin is GridLauncher else "hydra/sweeper"
         ConfigStore.instance().store(group=group, name="grid", node=node, provider="rag-grid")
-
-
-def _check_glob(override: Override) -> None:
-    """Raises ConfigError where Hydra's sweeper would fail an assertion."""
-    if override.value_type is ValueType.GLOB_CHOICE_SWEEP and not list(override.sweep_string_iterator()):
-        raise ConfigError(
-            [f"{override.input_line}: matches no option; only groups have options to choose from, such as retriever"]
-        )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 
 from components.errors import ConfigError
 
@@ -21,20 +22,36 @@ class SweeperSettings:
     params: dict[str, str] | None = None
     coupled: list[list[str]] = field(default_factory=list)
     one_at_a_time: bool = False
+    max_cells: int = 10_000
 
 
-def expand(axes: Axes, coupled: Sequence[Sequence[str]], *, one_at_a_time: bool) -> list[list[str]]:
+def expand(
+    axes: Axes, coupled: Sequence[Sequence[str]], *, one_at_a_time: bool, max_cells: int = SweeperSettings.max_cells
+) -> list[list[str]]:
     """The overrides of every job, each in the order of `axes`; the first axis varies slowest.
 
     The axes of a group in `coupled` advance together, from the place of the group's first axis. With `one_at_a_time`
     the first values of all axes are the base, which comes first; the other jobs differ from it in one axis, or in one
-    group of coupled ones. Raises ConfigError for groups that cannot be formed.
+    group of coupled ones. Raises ConfigError for groups that cannot be formed, and for more than `max_cells` jobs.
     """
     groups = _groups(axes, coupled)
+    lengths = [len(axes[group[0]]) for group in groups]
+    require_fewer_cells(1 + sum(n - 1 for n in lengths) if one_at_a_time else prod(lengths), max_cells)
     steps: list[list[Step]] = [list(zip(*(axes[key] for key in group), strict=True)) for group in groups]
     keys = [key for group in groups for key in group]
     jobs = _around_the_first(steps) if one_at_a_time else product(*steps)
     return [_in_order(axes, keys, [override for step in job for override in step]) for job in jobs]
+
+
+def require_fewer_cells(n_cells: int, max_cells: int) -> None:
+    """Raises ConfigError for more cells than a sweep may have."""
+    if n_cells > max_cells:
+        raise ConfigError(
+            [
+                f"the sweep asks for {n_cells:,} cells, more than hydra.sweeper.max_cells={max_cells} allows; take "
+                f"fewer values, or raise the limit: hydra.sweeper.max_cells={n_cells}"
+            ]
+        )
 
 
 def _around_the_first(steps: Sequence[Sequence[Step]]) -> list[list[Step]]:

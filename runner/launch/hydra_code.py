@@ -16,7 +16,7 @@ from components.errors import ConfigError
 from components.json_value import Json
 from components.secrets.given import misplaced_secrets
 from runner.launch.log_code import log_mistakes
-from runner.launch.named_code import class_mistakes, remedy
+from runner.launch.named_code import class_mistakes, package_of, remedy
 from runner.trusted import is_within
 
 SHIPPED: Mapping[str, frozenset[str]] = {
@@ -36,6 +36,19 @@ SHIPPED: Mapping[str, frozenset[str]] = {
     "callbacks": frozenset({"hydra.experimental.callbacks.LogJobReturnCallback"}),
 }
 """Classes that a configuration may name without `run.plugins`, by Hydra's node."""
+
+_UNFIT: Mapping[str, str] = {
+    "sweeper": (
+        "a plugin's sweeper, which picks each batch of cells by the numbers that the batch before returned; cells here "
+        "are planned together and return no number. Leave hydra/sweeper out and list the values of each axis: "
+        "chunk.size=64,128. For one change at a time add hydra.sweeper.one_at_a_time=true"
+    ),
+    "launcher": (
+        "a plugin's launcher, which starts a process for each cell, though cells share most of their work. Use "
+        "executor=slurm or executor=ray instead; to try it anyway add run.plugins=[hydra_plugins]"
+    ),
+}
+"""Why plugins of Hydra that others wrote are refused, by Hydra's node."""
 
 LOGS = ("hydra_logging", "job_logging")
 _GUARDED = (*SHIPPED, *LOGS)
@@ -102,7 +115,7 @@ def _mistakes_of(config: DictConfig, name: str, plugins: Sequence[str]) -> Itera
     is_of_several = name == "callbacks" and isinstance(plain, Mapping)
     nodes = {f"{place}.{key}": node for key, node in plain.items()} if is_of_several else {place: plain}
     for own, node in nodes.items():
-        yield from _target_mistakes(node, own, SHIPPED[name], plugins, of_callback=name == "callbacks")
+        yield from _target_mistakes(node, own, name, plugins)
 
 
 class _Reader:
@@ -150,9 +163,8 @@ def _below(place: str, key: object) -> str:
     return f"{place}.{key}"
 
 
-def _target_mistakes(
-    node: Json, place: str, shipped: frozenset[str], plugins: Sequence[str], *, of_callback: bool
-) -> Iterator[str]:
+def _target_mistakes(node: Json, place: str, name: str, plugins: Sequence[str]) -> Iterator[str]:
+    shipped = SHIPPED[name]
     if node is None:
         return
     if not isinstance(node, Mapping):
@@ -163,13 +175,27 @@ def _target_mistakes(
     target = node.get("_target_")
     if target is None or target in shipped:
         return
-    if not is_within(target, plugins):
+    if (
+        name in _UNFIT
+        and package_of(target) == "hydra_plugins"
+        and not (name == "launcher" and is_within(target, plugins))
+    ):
+        yield f"hydra/{name}: got {target}, {_UNFIT[name]}"
+    elif not is_within(target, plugins):
         known = f"{', '.join(sorted(shipped))}, or a class of a package that run.plugins names"
         yield f"{place}._target_: got {target!r}, wanted {known}{remedy(target)}"
-    elif of_callback:
-        from hydra.experimental.callback import Callback
+    else:
+        yield from class_mistakes(target, f"{place}._target_", _base_of(name))
 
-        yield from class_mistakes(target, f"{place}._target_", Callback)
+
+def _base_of(name: str) -> type:
+    """The class that a user's class for one of Hydra's nodes extends. Imported late: Hydra loads its plugins again."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.experimental.callback import Callback
+    from hydra.plugins.launcher import Launcher
+
+    bases: Mapping[str, type] = {"callbacks": Callback, "launcher": Launcher, "sweeper": BasicSweeper}
+    return bases[name]
 
 
 def _nested_targets(value: Json, place: str) -> Iterator[str]:

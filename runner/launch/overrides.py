@@ -9,25 +9,53 @@ from hydra.errors import HydraException
 from components.errors import ConfigError
 from components.secrets.given import misplaced_in_override
 from components.secrets.mask import current_mask
+from components.text.brackets import depth_of_brackets
 
 _PLAIN = re.compile(r"[\w.,:/=+~@%*|-]*", re.ASCII)
 _QUOTED_OR_NESTED = re.compile(r"['\"\[\]{}$\\]")
+_DEEPEST = 50
+"""Brackets within each other in an override: Hydra's parser calls itself for each of them."""
 
 
 def readable(arguments: Sequence[str]) -> list[str]:
     """The arguments, with quotes around values that Hydra's grammar has no place for, such as paths in Chinese or with
     brackets; a comma still separates values. Options and what Hydra can read stay as they are.
 
-    Raises ConfigError for an override without a key, and for one that holds a secret, which is not repeated: whatever
-    comes later may quote the override.
+    Raises ConfigError for an override without a key, for one that is nested too deeply to be parsed, and for one that
+    holds a secret, which is not repeated: whatever comes later may quote the override.
     """
     refuse_secrets(arguments)
-    nameless = [argument for argument in arguments if argument.lstrip("+~").startswith("=")]
-    if nameless:
-        raise ConfigError(
-            [f"{argument}: no key before the =, wanted group=option or key=value" for argument in nameless]
-        )
+    mistakes = [
+        f"{argument}: no key before the =, wanted group=option or key=value"
+        for argument in arguments
+        if argument.lstrip("+~").startswith("=")
+    ]
+    mistakes += [
+        f"{key_of(argument)}: got a value with {depth:,} brackets within each other, wanted at most {_DEEPEST}"
+        for argument in arguments
+        if (depth := depth_of_brackets(argument)) > _DEEPEST
+    ]
+    if mistakes:
+        raise ConfigError(mistakes)
     return [argument if _is_readable(argument) else _quoted(argument) for argument in arguments]
+
+
+def refuse_strays(overrides: Sequence[str]) -> None:
+    """Raises ConfigError for words that set nothing. Mostly they belong to a list that was typed with blanks:
+    "chunk.size=64, 128" reaches the command as two words.
+    """
+    mistakes: dict[str, str] = {}
+    axis = whole = ""
+    for override in overrides:
+        if "=" in override or override.startswith("~"):
+            axis = whole = override
+        elif axis:
+            whole = f"{whole.rstrip(',')},{override.lstrip(',')}".replace("=,", "=")
+            mistakes[axis] = f"{axis} {override}: separate values by commas without blanks: {whole}"
+        else:
+            mistakes[override] = f"{override!r} sets nothing, wanted group=option or key=value"
+    if mistakes:
+        raise ConfigError(list(mistakes.values()))
 
 
 def refuse_secrets(arguments: Sequence[str]) -> None:

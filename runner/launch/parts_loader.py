@@ -18,11 +18,13 @@ from hydra._internal.config_repository import ConfigRepository, IConfigRepositor
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.default_element import ResultDefault
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, flag_override
 
 from runner.launch.hydra_code import require_known_code
+from runner.launch.hydra_folders import require_results_folder
 from runner.launch.search_places import read_as_data
 
 Pickles = dict[tuple[object, ...], bytes]
@@ -40,11 +42,26 @@ class PartsLoader(ConfigLoaderImpl):  # type: ignore[misc]
         super().__init__(config_search_path)
         self.repository = _LoadedOnce(config_search_path)
 
-    def load_configuration(self, *arguments: Any, **options: Any) -> DictConfig:
-        """As Hydra's. Raises HydraException for code that Hydra would run and nobody named: see `hydra_code`."""
-        config: DictConfig = super().load_configuration(*arguments, **options)
+    def load_configuration(
+        self, config_name: str | None, overrides: list[str], *arguments: Any, **options: Any
+    ) -> DictConfig:
+        """As Hydra's. Raises HydraException for code that Hydra would run and nobody named (see `hydra_code`), for a
+        folder that is not used (see `hydra_folders`), and for an option that is no name, such as `chunk=null`.
+        """
+        self._require_named_options(overrides)
+        config: DictConfig = super().load_configuration(config_name, overrides, *arguments, **options)
         require_known_code(config)
+        require_results_folder(config)
         return config
+
+    def _require_named_options(self, overrides: Sequence[str]) -> None:
+        for override in OverridesParser.create().parse_overrides(list(overrides)):
+            group = override.key_or_group
+            if override.is_sweep_override() or override.is_delete() or isinstance(override.value(), str | list | dict):
+                continue
+            if self.repository.group_exists(group):
+                known = ", ".join(self.repository.get_group_options(group))
+                raise HydraException(f"{override.input_line}: wanted the name of an option of {group}: {known}")
 
     def _compose_config_from_defaults_list(self, defaults: list[ResultDefault], repo: IConfigRepository) -> DictConfig:
         made = repo.delegate.made

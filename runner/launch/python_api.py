@@ -15,7 +15,7 @@ from components.errors import ConfigError, StoreError
 from runner.launch import grid_launcher
 from runner.launch.compose import told
 from runner.launch.hydra_state import own_hydra
-from runner.launch.overrides import readable
+from runner.launch.overrides import readable, refuse_strays
 from runner.launch.sweep import EXIT_INTERRUPTED, Keep, start_sweep
 from runner.loaded import LoadedSweep, load
 from runner.pipeline.planned import Job
@@ -31,6 +31,7 @@ def run_overrides(overrides: Sequence[str], config_dir: str | Path | None) -> Lo
             f"overrides: got {overrides!r}, wanted a list of texts, e.g. ['chunk.size=64,128', 'top_k=5']"
         )
     overrides = readable(overrides)
+    refuse_strays(overrides)
     grid_launcher.register()
     jobs = _Jobs()
     try:

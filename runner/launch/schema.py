@@ -11,6 +11,7 @@ import difflib
 import importlib
 import inspect
 import math
+import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints
 
 from components.errors import ConfigError
 from components.json_value import Json
+from components.protocols import ThreeWayEncoder
 from runner.engine.executors.protocol import Executor
 from runner.engine.plugins.loading import ensure_loaded
 from runner.engine.source_code import has_code
@@ -31,7 +33,12 @@ from runner.trusted import is_within
 _ROOT = "components"
 _ROOTS_OF: Mapping[type, str] = {Executor: "runner.engine.executors"}
 """Where classes of a kind are that is no role of the pipeline."""
+_OPTIONS: Mapping[type, str] = {ThreeWayEncoder: "; choose one that has them: embedder=bge-m3-heads"}
+"""What to type for a kind that few options of a group are of."""
 _PRIMITIVES = (bool, int, float, str)
+_NUMBERS = re.compile(r"[-\d.]+(\s+[-\d.]+)+")
+_LARGEST = 2**63 - 1
+"""What arrays and files hold of a whole number."""
 
 Annotation = Any  # the type of a field, as `get_type_hints` gives it: a class, a union, a tuple of ...
 Built = Any  # what a node becomes: of the type that its annotation names
@@ -57,6 +64,8 @@ _TAKEN_TOGETHER = (
     "header",
     "reranker",
     "metrics",
+    "repeat",
+    "judge_repeat",
 )
 
 
@@ -175,7 +184,9 @@ class _Builder:
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
             return float(value)
         if type(value) is not wanted or (isinstance(value, float) and not math.isfinite(value)):
-            raise self._refuse(path, value, _type_name(wanted))
+            raise self._refuse(path, value, _type_name(wanted) + _hint(value, path))
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            raise self._refuse(path, value, f"a whole number of at most {_LARGEST}")
         return value
 
     def _component(self, node: Json, kinds: Sequence[type], path: str) -> Built:
@@ -198,7 +209,9 @@ class _Builder:
         nearest = max(kinds, key=lambda kind: (not _lacking(component, kind), _n_shared(component, kind)))
         if not is_settings and (lacking := _lacking(component, nearest)):
             of_which = f" of a {nearest.__name__}" if len(kinds) > 1 else ""
-            what = f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_which}"
+            what = (
+                f"a {_names(kinds)}, but {cls.__name__} lacks {', '.join(lacking)}{of_which}{_OPTIONS.get(nearest, '')}"
+            )
             raise self._refuse(f"{path}._target_", node["_target_"], what)
         self.mistakes += [_placed(path, mistake) for mistake in getattr(component, "check", list)()]
         return component
@@ -302,6 +315,17 @@ def _members(protocol: type) -> list[str]:
 
 def _names(kinds: Sequence[type]) -> str:
     return " or ".join(kind.__name__ for kind in kinds)
+
+
+def _hint(value: Json, path: str) -> str:
+    """What was probably meant by a text in the place of a number: several values."""
+    if not isinstance(value, str) or not path:
+        return ""
+    if value.startswith("interval("):
+        return f"; a grid takes no intervals: write the values, as in {path}=64,128"
+    if not _NUMBERS.fullmatch(value):
+        return ""
+    return f"; several values have commas and no blanks: {path}={','.join(value.split())}"
 
 
 def _type_name(wanted: Annotation) -> str:

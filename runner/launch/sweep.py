@@ -35,6 +35,7 @@ from runner.output.detectable import detectable_lines
 from runner.output.draws import over_draws
 from runner.output.leaderboard_csv import leaderboard_csv
 from runner.output.money import bound_lines, money_lines, spent_facts, stopped_line, unpriced_mistakes
+from runner.output.progress import StageProgress
 from runner.output.report_process import PAGE, write_report
 from runner.output.tracking import SafeTracker
 from runner.pipeline.planned import CellRequest, Job, PlannedCell, SweepPlan, plan_sweep
@@ -49,6 +50,10 @@ EXIT_OK, EXIT_CELL_FAILED, EXIT_NOT_RUN, EXIT_OVER_BUDGET, EXIT_INTERRUPTED = 0,
 
 class CellFailed(Exception):
     """A cell that one of Hydra's other launchers ran ended with a failure; Hydra runs the others before it says so."""
+
+
+class BrokenOff(StoreError):
+    """Store or results could not be written after the first stages had run: finished stages are kept."""
 
 
 Keep = Callable[[Path], None]
@@ -67,14 +72,17 @@ def run_sweep(
     *,
     is_part: bool = False,
 ) -> int:
-    """As `start_sweep`, with what it raises as one message: returns the exit code, 2 if nothing was run, 3 if a budget
-    was reached.
+    """As `start_sweep`, with what it raises as one message: returns the exit code, 1 if the run broke off, 2 if nothing
+    was run, 3 if a budget was reached.
     """
     try:
         return start_sweep(jobs, sweep_id, overrides, keep, is_part=is_part)
     except BudgetReached as reached:
         say_error(reached)
         return EXIT_OVER_BUDGET
+    except BrokenOff as error:
+        say_error(error)
+        return EXIT_CELL_FAILED
     except RagGridError as error:
         say_error(error)
         return EXIT_NOT_RUN
@@ -142,6 +150,7 @@ class Sweep:
         self._gate = SharedGate(self._store.limits, ledger, self._run.budget, cell.prices)
         self._tracker = SafeTracker(cell.tracking, self._name, self._sweep_dir)
         self._done: dict[str, CellResult] = {}
+        self._has_begun = False
 
     def run(self) -> int:
         """Everything, in order; returns the exit code. Raises StoreError if results cannot be kept or written."""
@@ -165,7 +174,11 @@ class Sweep:
                 self._console.print(line, markup=False)
             return EXIT_OK
         except OSError as error:
-            raise StoreError(self._blame(error)) from error
+            raise (BrokenOff if self._has_begun else StoreError)(self._blame(error)) from error
+        except StoreError as error:
+            if self._has_begun:
+                raise BrokenOff(str(error)) from error
+            raise
 
     def _warn(self, plan: SweepPlan) -> None:
         """Raises ComponentError if a model cannot be reached, unless the plan is all that is wanted."""
@@ -232,6 +245,7 @@ class Sweep:
         discard(plan.plan.outdated, self._store)
         self._keep(self._sweep_dir)
         self._tracker.start()
+        self._has_begun = True
 
     def _execute(self, plan: SweepPlan) -> None:
         """Runs stages; a cell is written and logged as soon as its last stage ends."""
@@ -239,7 +253,7 @@ class Sweep:
         order = plan.plan.order
         to_run = {stage.key for stage in order}
         runs: dict[str, StageRun] = {}
-        progress = terminal.StageProgress(self._console, order, self._run.progress)
+        progress = StageProgress(self._console, order, self._run.progress)
         # Workers are forked here, before the progress bar starts a thread of its own.
         settings = self._executor, self._run.workers, progress.within, self._gate, self._sweep_dir
         with running(order, self._store, *settings) as ended:

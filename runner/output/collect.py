@@ -8,6 +8,7 @@ from components.json_value import Json
 from components.protocols import RankingMetric
 from components.records import AnswerState, ErrorClass, ScoreState
 from components.subsets import OVERALL
+from runner.display import one_line
 from runner.engine import environment
 from runner.engine.outcome import StageRun
 from runner.engine.stage import Work
@@ -185,7 +186,7 @@ def _shown(what: str) -> str:
 
 def _cause(commonest: str, kinds: str = "") -> str:
     """Of failures: how many of each kind, where that is known, and the commonest message."""
-    told = [*filter(None, [kinds]), *([f"most often: {commonest}"] if commonest else [])]
+    told = [*filter(None, [kinds]), *([f"most often: {one_line(commonest)}"] if commonest else [])]
     return f" ({'; '.join(told)})" if told else ""
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from components.errors import ComponentError
 from components.protocols import Chunker
 from components.records import Documents, SpanTexts
 from components.text.tables import segment
@@ -23,7 +24,8 @@ _MOST_CHUNKS = 2000
 
 def too_long_ahead(cells: Sequence[PlannedCell], store: Store) -> Iterator[str]:
     """A line for each chunking and model by which some chunks are longer than the model reads, as far as a few
-    documents tell; none where all chunks were counted before. Raises ComponentError if a model cannot be reached.
+    documents tell; none where all chunks were counted before. Raises ComponentError if a model cannot be reached, and
+    for a model that is set to refuse longer chunks.
     """
     seen = set()
     for cell in cells:
@@ -44,11 +46,16 @@ def _too_long(cell: PlannedCell, stage: CutTexts, store: Store) -> Iterator[str]
     n_tokens = embedder.count_chunk_tokens(_some_chunks(cell, chunker, store))
     if n_tokens.max(initial=0) > limit:
         size = f" at chunk.size={chunker.size}" if hasattr(chunker, "size") else ""
-        yield (
+        line = (
             f"{model_name(embedder)} reads {limit:,} tokens of a chunk{size}: about "
             f"{np.count_nonzero(n_tokens > limit) / len(n_tokens):.0%} are longer, up to {n_tokens.max():,} tokens, as "
             f"far as {_N_DOCUMENTS} documents tell. Take smaller chunks, or a model that reads more."
         )
+        if getattr(embedder, "truncation", "") == "error":
+            raise ComponentError(
+                f"{line} With truncation=error these fail the cell; truncation=cut reads their beginning."
+            )
+        yield line
 
 
 def _some_chunks(cell: PlannedCell, chunker: Chunker, store: Store) -> list[str]:

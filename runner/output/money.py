@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from components.json_value import Json
+from components.openai_server.gate import Tokens
 from components.prices import Price, Prices
 from components.protocols import LLM, AnswersFrom, AskedVariant, AskingRefinement
 from runner.engine.plan import Plan
@@ -75,21 +76,21 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
         return []
     known = [count for count in counts if count.tokens is not None]
     by_model = [each for count in known for each in count.tokens or ()]
-    n_tokens = sum(tokens.n_all for _, tokens in by_model)
-    costs = [(price_of(llm, prices), tokens) for llm, tokens in by_model]
-    cost = sum(price.of(tokens.n_prompt, tokens.n_completion) for price, tokens in costs if price)
+    repeated = [each for count in known for each in count.tokens_with_repeats or ()]
+    n_tokens, cost = _n_tokens_and_cost(repeated, prices)
     charged = [llm for llm, _ in by_model if not getattr(llm, "is_free", False)]
     unpriced = sorted({getattr(llm, "model", type(llm).__name__) for llm in charged if not price_of(llm, prices)})
-    text = f"at most about {n_tokens:,} tokens"
-    if cost or (charged and not unpriced):
-        text += f", {money(cost, prices.currency)}"
+    shows_cost = bool(cost or (charged and not unpriced))
+    text = f"at most about {_tokens_text(by_model, prices, shows_cost=shows_cost)}"
+    if repeated != by_model:
+        text += f" ({_tokens_text(repeated, prices, shows_cost=shows_cost)} with repeats of unreadable replies)"
     if unpriced:
         text += f"; what {', '.join(unpriced)} costs is not known: no price list names it"
     if len(known) < len(counts):
         unknown = ", ".join(count.title for count in counts if count.tokens is None)
         text += f"; without {unknown}, whose requests are written later"
     more = {
-        "max_requests": (plan.n_requests, budget.max_requests),
+        "max_requests": (plan.n_requests_with_repeats, budget.max_requests),
         "max_tokens": (n_tokens, budget.max_tokens),
         "max_cost": (cost, budget.max_cost),
     }
@@ -98,6 +99,18 @@ def bound_lines(plan: Plan, budget: Budget, prices: Prices) -> list[str]:
         f"That may be more than {', '.join(over)}: the sweep then stops on the way, and goes on with the same command."
     ]
     return [*([text] if known else []), *(stops if over else [])]
+
+
+def _tokens_text(tokens: Sequence[tuple[object, Tokens]], prices: Prices, *, shows_cost: bool) -> str:
+    n_tokens, cost = _n_tokens_and_cost(tokens, prices)
+    return f"{n_tokens:,} tokens" + (f", {money(cost, prices.currency)}" if shows_cost else "")
+
+
+def _n_tokens_and_cost(by_model: Sequence[tuple[object, Tokens]], prices: Prices) -> tuple[int, float]:
+    """Models without a price cost nothing here."""
+    costs = [(price_of(llm, prices), tokens) for llm, tokens in by_model]
+    cost = sum(price.of(tokens.n_prompt, tokens.n_completion) for price, tokens in costs if price)
+    return sum(tokens.n_all for _, tokens in by_model), cost
 
 
 def unpriced_mistakes(plan: Plan, budget: Budget, prices: Prices) -> list[str]:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from components.json_value import Json
@@ -13,9 +12,10 @@ from components.subsets import GROUPINGS, MACRO, OVERALL
 from components.text.languages import NAMES
 from runner.axes import change_name, common_base, varying_axes
 from runner.common_samples import OWN_MEANS, CommonMeans
+from runner.display import one_line
 from runner.engine import environment
 from runner.engine.plan import KindCount, Plan
-from runner.engine.stage import Stage
+from runner.engine.request_counts import RequestCount
 from runner.output.cut_texts import cut_lines
 from runner.output.draws import N_DRAWS
 from runner.output.language_fit import misfits
@@ -26,7 +26,6 @@ from runner.pipeline.step_reports import LINE
 from runner.ranking import best_value, direction_sign
 from runner.results import CellResult, larger_is_better
 
-_SHOWN_FROM_S = 0.1
 _MOST_ROWS = 50
 """Of a leaderboard: nobody reads more in a terminal, and to lay out hundreds takes longer than to run a kept cell."""
 _MOST_IDS = 3
@@ -35,7 +34,7 @@ _SMALLER = {False: " (smaller is better)", None: " (neither larger nor smaller i
 
 
 def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
-    """Cells, what will be asked, what is kept; as a table with a row per kind of stage too, if wanted."""
+    """Cells, what will be asked, what is kept; for several cells also a table of stages by kind, if wanted."""
     cells, kinds = sweep.cells, sweep.plan.kinds
     n_same = sweep.n_requested - len(cells)
     same = f" ({n_same} more asked for are the same experiment as one of these)" if n_same else ""
@@ -52,7 +51,7 @@ def show_plan(console: Console, sweep: SweepPlan, *, by_stage: bool) -> None:
     )
     for line in (*edit_lines(sweep.plan), *version_lines(sweep.plan)):
         console.print(f"      {line}", style="yellow", markup=False)
-    if by_stage:
+    if by_stage and len(cells) > 1:
         console.print(_stages(kinds))
 
 
@@ -107,17 +106,17 @@ def _requests(plan: Plan) -> str:
     counts = [count for count in plan.requests if count.n_requests]
     if not counts:
         return "no language model is asked"
-    asked = ", ".join(
-        f"{'' if count.is_exact else 'at most '}{_count(count.n_requests, 'request')} for {count.title}"
-        for count in counts
-    )
     is_counted = all(count.is_exact for count in counts)
-    repeated = any(count.must_read_replies for count in counts)
-    return (
-        asked
-        + ("" if is_counted else "; replies that are kept are not subtracted yet")
-        + ("; a reply that cannot be read is asked for again" if repeated else "")
-    )
+    asked = ", ".join(map(_requests_of_kind, counts))
+    return asked + ("" if is_counted else "; replies that are kept are not subtracted yet")
+
+
+def _requests_of_kind(count: RequestCount) -> str:
+    at_most = "" if count.is_exact else "at most "
+    text = f"{at_most}{_count(count.n_requests, 'request')} for {count.title}"
+    if count.n_with_repeats == count.n_requests:
+        return text
+    return f"{text} (at most {count.n_with_repeats:,} with repeats of unreadable replies)"
 
 
 _LEFT_OUT = {
@@ -151,59 +150,6 @@ def left_out_of_data(notes: Mapping[str, Json]) -> Iterator[str]:
         if n := notes.get(note):
             details = notes.get(note.removeprefix("n_"))
             yield _count(int(n), what) + (f" ({details})" if details else "")
-
-
-class StageProgress:
-    """A bar for all stages and one per kind under way, which vanish at the end; in a log instead of a terminal, one
-    line when a kind that takes time is done.
-    """
-
-    def __init__(self, console: Console, order: Sequence[Stage[object]], enabled: bool) -> None:
-        self._console = console
-        self._left = {kind: sum(stage.kind == kind for stage in order) for kind in dict.fromkeys(s.kind for s in order)}
-        self._titles = {stage.kind: stage.title for stage in order}
-        self._seconds = dict.fromkeys(self._left, 0.0)
-        self._done = dict.fromkeys(self._left, 0)
-        self._live = enabled and console.is_terminal
-        self._enabled = enabled
-        columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bars = Progress(*columns, console=console, disable=not self._live, transient=True)
-        self._all = self._bars.add_task("all stages", total=len(order))
-        self._tasks = {
-            kind: self._bars.add_task(self._titles[kind], total=n, start=False, visible=False)
-            for kind, n in self._left.items()
-        }
-
-    def __enter__(self) -> "StageProgress":
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
-
-    def within(self, stage: Stage[object], done: int, total: int) -> None:
-        """A long stage is `done` of `total` along."""
-        if self._live and total:
-            self._bars.start_task(self._tasks[stage.kind])
-            completed = self._done[stage.kind] + done / total
-            self._bars.update(self._tasks[stage.kind], completed=completed, visible=True)
-
-    def finished(self, kind: str, seconds: float) -> None:
-        """A stage of this kind ended."""
-        if kind not in self._left:
-            return
-        self._done[kind] += 1
-        self._seconds[kind] += seconds
-        is_done = self._done[kind] == self._left[kind]
-        self._bars.start_task(self._tasks[kind])
-        self._bars.update(self._tasks[kind], completed=self._done[kind], visible=not is_done)
-        self._bars.advance(self._all)
-        if is_done:
-            self._bars.stop_task(self._tasks[kind])
-            if self._enabled and not self._live and self._seconds[kind] >= _SHOWN_FROM_S:
-                self._console.print(
-                    f"  {self._titles[kind]:<24} {self._done[kind]:>4} done in {self._seconds[kind]:.1f} s"
-                )
 
 
 def show_leaderboard(
@@ -379,7 +325,8 @@ def show_unread_judgements(console: Console, cells: Sequence[CellResult]) -> Non
             worst = max(unread, key=lambda of: of["n_unparsable"] / of["n_judged"])
             console.print(
                 f"{judge}: replies that cannot be read in {len(unread)} of {_count(len(cells), 'cell')}, "
-                f"for up to {worst['n_unparsable']} of {worst['n_judged']} samples (most often: {worst['commonest']})",
+                f"for up to {worst['n_unparsable']} of {worst['n_judged']} samples "
+                f"(most often: {one_line(worst['commonest'])})",
                 markup=False,
                 style="yellow",
             )

@@ -34,10 +34,17 @@ def combination_mistakes(
     header: Header | None = None,
     reranker: AnyReranker | None = None,
     metrics: MetricSettings | None = None,
+    repeat: int | None = None,
+    judge_repeat: int | None = None,
 ) -> list[str]:
     """What is wrong with fields of a cell taken together; None for one that could not be built."""
     mistakes = dimension_mistakes(retriever) if retriever is not None else []
     mistakes += draw_mistakes(generator, llm) if generator is not None and llm is not None else []
+    mistakes += [
+        f"{name}: got {draw}, wanted the number of a draw: 0, 1, 2, ..."
+        for name, draw in (("repeat", repeat), ("judge_repeat", judge_repeat))
+        if draw is not None and draw < 0
+    ]
     if top_k is not None and top_k < 1:
         mistakes.append(f"top_k: got {top_k}, wanted at least 1 (for none, retriever=closed_book)")
     elif top_k is not None and retriever is not None and 0 < retriever.depth < top_k:

@@ -1,6 +1,7 @@
 """Groups of settings: which metrics are computed, and how a sweep is run and logged."""
 
 import importlib.util
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from runner.engine.store.bucket.address import address_mistakes
 from runner.pipeline.partition import DOCUMENTS_PER_BLOCK
 
 M = TypeVar("M", bound=Metric)
+
+_METRIC_NAME = re.compile(r"(?![.\s])[^/\\<>\x00-\x1f\x7f]+")
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,11 @@ class MetricSettings:
         return _of_kind(self.scores, CitationMetric)
 
     def check(self) -> list[str]:
-        """Metrics that two components compute, and components that score nothing."""
+        """Metrics that two components compute, names that no file can have, and components that score nothing."""
         known = {*self.of_rankings, *self.of_contexts, *self.of_answers, *self.of_citations}
         return [
             *_computed_twice(self.scores, "~metrics.scores"),
+            *_misnamed(self.scores),
             *(
                 f"scores.{name}: {type(metric).__name__} has none of score_rankings, score_contexts, "
                 "score_citations and score_answers (with `form`), wanted one: see components/protocols/"
@@ -82,8 +86,8 @@ class JudgeSettings:
     scores: Mapping[str, JudgedMetric]
 
     def check(self) -> list[str]:
-        """Metrics that two judges compute."""
-        return _computed_twice(self.scores, "~judge.scores")
+        """Metrics that two judges compute, and names that no file can have."""
+        return [*_computed_twice(self.scores, "~judge.scores"), *_misnamed(self.scores)]
 
 
 def _of_kind(metrics: Mapping[str, Metric], kind: type[M]) -> dict[str, M]:
@@ -100,6 +104,17 @@ def _computed_twice(scores: Mapping[str, Metric], drop: str) -> list[str]:
         f"scores: {name!r} is computed by {' and by '.join(components)}; drop one: {drop}.{components[0]}"
         for name, components in computed_by.items()
         if len(components) > 1
+    ]
+
+
+def _misnamed(scores: Mapping[str, Metric]) -> list[str]:
+    """Files, columns and pages are named after metrics."""
+    return [
+        f"scores.{component}: {type(metric).__name__} names a metric {name!r}, wanted letters, digits and signs like "
+        "@, - and _, without /, \\, <, > and control characters, and no dot in front"
+        for component, metric in scores.items()
+        for name in metric.names
+        if not _METRIC_NAME.fullmatch(name)
     ]
 
 
@@ -196,6 +211,9 @@ class RunSettings:
             if not all(part.isidentifier() for part in name.split(".")) or not _is_there(name.partition(".")[0])
         ]
         mistakes += [f"store_dir: {mistake}" for mistake in address_mistakes(self.store_dir)]
+        for name in ("store_dir", "cache_dir"):
+            if not getattr(self, name).strip():
+                mistakes.append(f"{name}: got {getattr(self, name)!r}, wanted a folder, e.g. results/{name[:5]}")
         folder = Path(self.results_dir).resolve()
         if not self.results_dir.strip() or folder == folder.parent:
             mistakes.append(f"results_dir: got {self.results_dir!r}, wanted a folder of its own, e.g. results")

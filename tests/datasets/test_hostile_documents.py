@@ -60,6 +60,19 @@ def test_views_without_end_or_measure_are_refused(tmp_path: Path, monkeypatch: p
         read_database(file, ReadingOptions(tables=("v",)))
 
 
+@pytest.mark.parametrize("part", [b"people", b"surname", b"a word of text"], ids=["table", "column", "value"])
+def test_databases_with_bytes_that_are_no_utf8_are_refused(tmp_path: Path, part: bytes) -> None:
+    file = tmp_path / "a.db"
+    database = sqlite3.connect(file)
+    database.execute("CREATE TABLE people(surname TEXT)")
+    database.execute("INSERT INTO people VALUES ('a word of text')")
+    database.commit()
+    database.close()
+    file.write_bytes(file.read_bytes().replace(part, part[:1] + b"\xff" + part[2:]))
+    with pytest.raises(DataError, match=r"a\.db: cannot be read as a SQLite database \(.*Mend the file, or remove it"):
+        read_database(file, ReadingOptions())
+
+
 def test_a_line_that_would_fill_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "LONGEST_LINE", 10)
     file = tmp_path / "a.txt"

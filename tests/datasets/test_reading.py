@@ -99,6 +99,8 @@ class TestJson:
         cut = content[: begins + 12]
         message = f"cut off at byte offset {len(cut)}, .* {begins}; the 2 records .* dataset.accept_truncated=true"
         with pytest.raises(DataError, match=message):
+            read_json(written(tmp_path, cut), WANTED, accept_truncated=False)
+        with pytest.raises(DataError, match=r"Fetch the file again\.$"):
             read_json(written(tmp_path, cut), WANTED)
 
     @pytest.mark.parametrize("ascii_only", [True, False])

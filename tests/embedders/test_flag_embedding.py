@@ -64,6 +64,12 @@ def test_half_as_long_numbers_want_a_gpu(bert: Path) -> None:
         vectors(embedder(bert, dtype=Dtype.FLOAT16), ["北京"])
 
 
+@pytest.mark.parametrize("dtype", [Dtype.FLOAT16, Dtype.BFLOAT16])
+def test_half_as_long_numbers_on_a_cpu_are_a_mistake_before_work(bert: Path, dtype: Dtype) -> None:
+    (mistake,) = embedder(bert, dtype=dtype).check()
+    assert mistake == f"dtype: got {dtype} on a CPU; FlagModel needs a GPU for it, use dtype=float32"
+
+
 def test_mistakes_are_found_without_loading(bert: Path) -> None:
     mistakes = embedder(bert, max_length=2, batch_size=0).check()
     assert [mistake.partition(",")[0] for mistake in mistakes] == ["max_length: got 2", "batch_size: got 0"]

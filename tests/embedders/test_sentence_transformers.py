@@ -215,6 +215,17 @@ def test_a_sweep_says_what_was_cut_off(bert: Path, tmp_path: Path, capsys: pytes
     assert f"reads 100 tokens: {chunks['n_cut']:,} of {chunks['n']:,} chunks were cut off there" in shown
 
 
+def test_a_model_that_refuses_longer_chunks_is_an_error_before_the_work(
+    bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = (f"embedder.model={bert}", "embedder.max_length=100", "embedder.device=cpu", "embedder.truncation=error")
+    options = ("retriever=dense", "llm=none", *RANKING_ONLY, "embedder=sentence_transformers", *model)
+    assert run_small(tmp_path, options) == 2
+    error = capsys.readouterr().err
+    assert "reads 100 tokens of a chunk at chunk.size=128" in error
+    assert "With truncation=error these fail the cell; truncation=cut reads their beginning." in error
+
+
 def test_a_model_that_cannot_be_reached_is_an_error_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

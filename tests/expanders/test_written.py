@@ -85,15 +85,48 @@ def test_replies(reply: str, expected: tuple[str, ...] | None) -> None:
     assert bool(expansion.unread) == (expected is None)
 
 
+@pytest.mark.parametrize("fields", [{"n_texts": 1}, {"n_texts": 8, "joined": True}])
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("The bridge [1] was opened\nin 1932.", ("The bridge [1] was opened\nin 1932.",)),
+        ("<think>Hm.</think>\n```\nbridge, opening, year\n```", ("bridge, opening, year",)),
+        ('{"queries": ["a"]}', (PLAIN.question,)),
+        ('["a", "b"]', (PLAIN.question,)),
+        ("<think>Hm.</think>", (PLAIN.question,)),
+    ],
+)
+def test_a_plain_text_will_do_for_one_query(fields: dict[str, Any], reply: str, expected: tuple[str, ...]) -> None:
+    (expansion,) = written(**fields, takes_plain_text=True).write(
+        [PLAIN], lambda requests: [Answer(requests[0].id, AnswerState.OK, reply)] * len(requests)
+    )
+    assert expansion.queries == expected
+    assert bool(expansion.unread) == (expected == (PLAIN.question,))
+
+
+def test_a_plain_text_will_not_do_for_several_queries() -> None:
+    def ask(requests: Sequence[Request]) -> list[Answer]:
+        return [Answer(request.id, AnswerState.OK, "a, b") for request in requests]
+
+    for variant in (written(n_texts=2, takes_plain_text=True), written(n_texts=1)):
+        assert variant.write([PLAIN], ask)[0].unread
+
+
+@pytest.mark.parametrize(("option", "is_taken"), [("hyde", True), ("keywords", True), ("rewrite", False)])
+def test_options_that_take_a_plain_text(option: str, is_taken: bool) -> None:
+    expander = compose_job(f"expander={option}", "llm=scripted").config["expander"]
+    assert expander.get("takes_plain_text", False) == is_taken
+
+
 def test_a_reply_that_cannot_be_read_is_asked_for_again() -> None:
     asked: list[Request] = []
 
     def ask(requests: Sequence[Request]) -> list[Answer]:
         asked.extend(requests)
-        return [Answer(requests[0].id, AnswerState.OK, '{"texts": ["a"]}' if len(asked) == 2 else "Sure!")]
+        return [Answer(requests[0].id, AnswerState.OK, '{"texts": ["a"]}' if len(asked) == 2 else '{"texts": []}')]
 
     assert written().write([PLAIN], ask) == [Expansion(("a",))]
-    assert [message.content for message in asked[1].messages[1:]] == ["Sure!", "Once more."]
+    assert [message.content for message in asked[1].messages[1:]] == ['{"texts": []}', "Once more."]
 
 
 @pytest.mark.parametrize(("n_turns", "shown"), [(0, ["后一年呢？"]), (2, ["来了几人？", "都是谁？", "后一年呢？"])])

@@ -1,15 +1,18 @@
 """Local models against transformers' own `generate`, one prompt at a time."""
 
+import itertools
 import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from components.errors import ComponentError
+from components.llms import transformers_chat
 from components.llms.transformers_chat import TransformersChat
 from components.pretrained.dtype import Dtype
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
@@ -192,6 +195,17 @@ def test_numbers_that_are_not_finite_are_no_answers(
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ComponentError, match="its logits are not finite with dtype=float32"):
         answers(chat(folder, temperature=temperature))
+
+
+def test_the_latency_of_an_answer_is_its_share_of_the_batch(
+    models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock that advances by 6 seconds from one look to the next: one batch holds all answers."""
+    ticks = itertools.count(0.0, 6.0)
+    llm = chat(models["qwen2"])
+    texts(llm)  # loads the model
+    monkeypatch.setattr(transformers_chat, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    assert {answer.latency_s for answer in answers(llm).values()} == {6.0 / len(QUESTIONS)}
 
 
 def test_the_pace_is_no_part_of_the_identity(models: dict[str, Path]) -> None:

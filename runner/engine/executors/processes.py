@@ -35,7 +35,7 @@ from runner.engine.executors.protocol import (
 )
 from runner.engine.executors.resources import resources_of, unknown_kinds
 from runner.engine.identity import Models
-from runner.engine.outcome import StageRun
+from runner.engine.outcome import StageRun, users_code
 from runner.engine.plugins.loading import CodeOfUsers
 from runner.engine.stage import AnyStage, Resources
 from runner.engine.store import Store
@@ -284,7 +284,7 @@ class _Processes(Workers):
         if stage is None:  # its memory was taken while it had nothing to do
             return None
         self._n_losses[stage.key] += 1
-        return Lost(stage.key, _how_it_ended(exit_code))
+        return Lost(stage.key, _how_it_ended(exit_code) + users_code(stage))
 
     def _free(self, place: _Place) -> AnyStage | None:
         """Takes its stage off a place, if it has one."""

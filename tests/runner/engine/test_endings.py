@@ -69,3 +69,24 @@ def test_are_kept_from_what_is_started() -> None:
     with endings_deferred(OF_TERMINALS):
         told = subprocess.run([sys.executable, "-SEc", code], capture_output=True, text=True, check=True).stdout
     assert told.strip() == str(sorted(OF_TERMINALS))
+
+
+def test_an_interrupt_that_python_drops_is_raised_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As one that comes while a finaliser runs."""
+
+    class Finalised:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    interrupt = Interrupt()
+    interrupt.repeat_lost()
+    signal.signal(signal.SIGINT, interrupt)
+    began = time.monotonic()
+    Finalised()
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(5)
+    assert time.monotonic() - began < 4
+    assert capsys.readouterr().err == ""

@@ -13,7 +13,7 @@ import pytest
 from runner import results
 from runner.engine.store.entries import FORMAT
 from runner.engine.store.files import write_part
-from runner.launch.sweep import EXIT_NOT_RUN, EXIT_OK
+from runner.launch.sweep import EXIT_CELL_FAILED, EXIT_NOT_RUN, EXIT_OK
 from tests.datasets.test_crud_rag import CORPUS, SPLIT
 from tests.datasets.test_crud_rag import write as write_crud_rag
 from tests.datasets.test_omnieval import NODES, item
@@ -313,7 +313,7 @@ class TestStoreAndDisk:
 
         monkeypatch.setattr(os, "link", refuse)
         monkeypatch.setattr(shutil, "copy2", refuse)
-        assert run_small(tmp_path, ()) == EXIT_NOT_RUN
+        assert run_small(tmp_path, ()) == EXIT_CELL_FAILED
         error = capsys.readouterr().err
         assert error.startswith("run.results_dir: cannot write in")
         assert "No space left on device" in error
@@ -337,7 +337,7 @@ class TestStoreAndDisk:
             return folder
 
         monkeypatch.setattr(results, "write_cell", only_remove)
-        assert run_small(tmp_path, ("metrics=retrieval",)) == EXIT_NOT_RUN
+        assert run_small(tmp_path, ("metrics=retrieval",)) == EXIT_CELL_FAILED
         assert "the results of 1 of 1 cells are gone from" in capsys.readouterr().err
         assert sweep_in(tmp_path).status == "FAILED"
 
@@ -361,7 +361,7 @@ class TestStoreAndDisk:
 
         with monkeypatch.context() as full:
             full.setattr("runner.engine.store.entries.write_part", fill_up)
-            assert run_small(tmp_path, ("metrics=retrieval", "run.workers=1")) == EXIT_NOT_RUN
+            assert run_small(tmp_path, ("metrics=retrieval", "run.workers=1")) == EXIT_CELL_FAILED
         error = capsys.readouterr().err
         assert "the disk is full" in error
         assert "same command again" in error

@@ -173,8 +173,8 @@ class TestPlan:
         assert run_small(tmp_path, overrides) == 0
         assert len(server.requests) == 2 * 5 * 8
         said = (
-            "at most 80 requests for judging; replies that are kept are not subtracted yet; "
-            "a reply that cannot be read is asked for again"
+            "at most 80 requests for judging (at most 240 with repeats of unreadable replies); "
+            "replies that are kept are not subtracted yet"
         )
         assert said in capsys.readouterr().out
 

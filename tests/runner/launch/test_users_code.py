@@ -53,6 +53,15 @@ class Answered:
         return combine_mean(sums)
 
 
+class Unusual(BaseException):
+    pass
+
+
+@dataclass(frozen=True)
+class Misnamed(Answered):
+    names: ClassVar[tuple[str, ...]] = ("../x/<b>",)
+
+
 @dataclass(frozen=True)
 class Spoiling(Answered):
     """Does what no metric should: `how` says what."""
@@ -64,6 +73,14 @@ class Spoiling(Answered):
             os.chdir("/")
         if self.how == "exit":
             raise SystemExit(0)
+        if self.how == "base":
+            raise Unusual
+        if self.how == "os exit":
+            os._exit(3)
+        if self.how == "none":
+            return None
+        if self.how == "short":
+            return {"answered": mean_scores([1.0])}
         if self.how == "no number":
             return {"answered": mean_scores([1.0] * (len(samples) - 1) + [float("nan")])}
         return super().score_answers(samples, predictions, references)
@@ -210,6 +227,9 @@ class TestClasses:
             build_cell(config)
 
 
+CLASS = " (your code in this stage: users_code.parts.Spoiling)"
+
+
 class TestMisbehaviour:
     """Of a user's component: the sweep goes on, or says what is wrong."""
 
@@ -228,7 +248,10 @@ class TestMisbehaviour:
     @pytest.mark.parametrize(
         ("how", "reason"),
         [
-            ("exit", "a component called sys.exit(0), wanted an exception"),
+            ("exit", "a component called sys.exit(0), wanted an exception that says why" + CLASS),
+            ("base", "a component raised Unusual, wanted an exception that says why" + CLASS),
+            ("none", "answer scores: AttributeError: 'NoneType' object has no attribute 'items'" + CLASS),
+            ("short", "answer scores: ValueError: zip() argument 2 is shorter than argument 1" + CLASS),
             ("no number", "is nan, its statistics are [nan, 1.0], its state is 'value' (n=1 alike); wanted finite"),
         ],
     )
@@ -238,6 +261,17 @@ class TestMisbehaviour:
         (cell,) = cells_in(importable)
         assert cell.status == "FAILED"
         assert reason in cell.reason
+
+    def test_a_worker_that_it_ends_names_the_class(self, importable: Path) -> None:
+        mine = "+metrics.scores.mine={_target_: users_code.parts.Spoiling, how: os exit}"
+        assert run_small(importable, ("llm=scripted", mine, "run.plugins=[users_code]", "run.workers=2")) == 1
+        (cell,) = cells_in(importable)
+        assert f"(os._exit), wanted an exception that says why{CLASS}" in cell.reason
+
+    def test_a_metric_that_no_file_can_be_named_after_is_refused(self, importable: Path) -> None:
+        mine = "+metrics.scores.mine={_target_: users_code.parts.Misnamed}"
+        with pytest.raises(ConfigError, match=r"metrics\.scores\.mine: Misnamed names a metric '\.\./x/<b>', wanted"):
+            build_cell(compose_config(["run.plugins=[users_code]", mine]))
 
     def test_a_data_set_with_a_mapping_is_loaded_once(
         self, importable: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

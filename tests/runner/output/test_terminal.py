@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from runner.common_samples import CommonMeans
 from runner.display import SafeConsole
-from runner.output.terminal import StageProgress, show_failures, show_leaderboard, show_plan, show_subsets
+from runner.output.terminal import show_failures, show_leaderboard, show_plan, show_subsets, show_unread_judgements
 from runner.ranking import HEADLINES, ranked
 from runner.results import CellResult
 from tests.runner.sweeping import own_data, plan_small, run_small
@@ -37,18 +36,6 @@ def shown(cells: list[CellResult], width: int = 400) -> str:
     output = io.StringIO()
     show_leaderboard(SafeConsole(file=output, width=width), *ranked(cells))
     return output.getvalue()
-
-
-def test_a_log_has_a_line_for_each_kind_of_stage_that_took_time(tmp_path: Path) -> None:
-    order = plan_small(tmp_path, ["retriever=bm25"]).plan.order
-    assert len({stage.kind for stage in order}) > 1
-    slow, n_slow = Counter(stage.kind for stage in order).most_common(1)[0]
-    output = io.StringIO()
-    with StageProgress(SafeConsole(file=output, width=100), order, enabled=True) as progress:
-        for stage in order:
-            progress.finished(stage.kind, 0.3 if stage.kind == slow else 0.001)
-    title = next(stage.title for stage in order if stage.kind == slow)
-    assert output.getvalue().split("\n") == [f"  {title:<24} {n_slow:>4} done in {0.3 * n_slow:.1f} s", ""]
 
 
 def test_the_best_is_first() -> None:
@@ -180,6 +167,23 @@ def test_the_plan_is_a_table_only_where_it_is_wanted(tmp_path: Path) -> None:
     assert [line.split()[1:] for line in table if line.startswith("result ")] == [["2", "2", "0", "2"]]
     assert any(line.startswith("words of references ") for line in table)
     assert not any("_" in line for line in table), "kinds of stages are names in files"
+
+
+def test_the_plan_of_one_cell_is_no_table(tmp_path: Path) -> None:
+    output = io.StringIO()
+    show_plan(SafeConsole(file=output, width=400), plan_small(tmp_path, ("top_k=2",)), by_stage=True)
+    assert len(output.getvalue().splitlines()) == 3
+
+
+def test_a_reply_that_cannot_be_read_is_shown_in_one_line() -> None:
+    judges = {
+        "accuracy": {"n_judged": 4, "n_unparsable": 1, "commonest": "cannot be read:\n\n\nWell,\n" + "so\n" * 500}
+    }
+    output = io.StringIO()
+    show_unread_judgements(SafeConsole(file=output, width=1000), [cell("bm25", 0.5, judges=judges)])
+    (line,) = output.getvalue().splitlines()
+    assert "(most often: cannot be read: Well, so so " in line
+    assert len(line) < 320
 
 
 def test_the_plan_says_how_much_of_a_corpus_that_grew_is_as_before(tmp_path: Path) -> None:

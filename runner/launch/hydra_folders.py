@@ -1,0 +1,45 @@
+"""Folders in Hydra's settings. Results go to `run.results_dir`; a setting that names another place is refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from components.errors import ConfigError
+
+_IN_RESULTS = "${run.results_dir}/"
+
+
+def require_results_folder(config: DictConfig) -> None:
+    """Checks `hydra.run.dir` and `hydra.sweep.dir` of a composed configuration that has a `run.results_dir`. The second
+    may name the sweep: a folder in `run.results_dir`. Raises HydraException for other places.
+    """
+    if "run" not in config or "results_dir" not in config.run:
+        return
+    mistakes = [*_run_mistakes(config), *_sweep_mistakes(config)]
+    if mistakes:
+        raise HydraException(str(ConfigError(mistakes)))
+
+
+def _run_mistakes(config: DictConfig) -> Iterator[str]:
+    written: Any = config.hydra.run._get_node("dir")._value()
+    if written != ".":
+        yield f"hydra.run.dir: got {written!r}, which moves no results; set run.results_dir={written} instead"
+
+
+def _sweep_mistakes(config: DictConfig) -> Iterator[str]:
+    written: Any = config.hydra.sweep._get_node("dir")._value()
+    if str(written).startswith(_IN_RESULTS):
+        return
+    try:
+        folder = Path(str(OmegaConf.select(config, "hydra.sweep.dir"))).absolute()
+    except OmegaConfBaseException:
+        folder = None
+    if folder is None or folder.parent != Path(str(config.run.results_dir)).absolute():
+        yield (
+            f"hydra.sweep.dir: got {written!r}, wanted a folder in run.results_dir={config.run.results_dir}; to write "
+            "results elsewhere set run.results_dir=FOLDER"
+        )

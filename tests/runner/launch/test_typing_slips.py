@@ -1,0 +1,195 @@
+"""Slips on the command line that Hydra answers with a traceback, or not at all: each is one line here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+import runner
+from components.errors import ConfigError
+from components.text.brackets import depth_of_brackets
+from runner.launch.axis_values import check_axis
+from runner.launch.compose import compose_config
+from runner.launch.grid_sweeper import expand
+from runner.launch.overrides import readable, refuse_strays
+from tests.runner.sweeping import run_command
+
+DEEP = "[" * 5000 + "]" * 5000
+
+
+def mistakes(*overrides: str) -> tuple[str, ...]:
+    """The mistakes for which a sweep is refused."""
+    with pytest.raises(ConfigError) as refused:
+        runner.run([*overrides, "run.plan_only=true"])
+    return refused.value.mistakes
+
+
+@pytest.mark.parametrize("group", ["chunk", "language", "llm"])
+def test_null_is_no_option(group: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{group}=null: wanted the name of an option of {group}: \w+"):
+        compose_config([f"{group}=null"])
+
+
+def test_null_is_no_option_on_an_axis() -> None:
+    (mistake,) = mistakes("chunk=null,sentence")
+    assert mistake.startswith("chunk=null: wanted the name of an option of chunk: ")
+
+
+@pytest.mark.parametrize("value", [DEEP, "(" * 60, "{a:" * 60])
+def test_deep_brackets_are_refused_before_the_parser_recurses(value: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"top_k: got a value with [\d,]+ brackets within each other, wanted at most 50"
+    ):
+        readable([f"top_k={value}"])
+
+
+@pytest.mark.parametrize(("text", "depth"), [("", 0), ("a(b)[c{d}]", 2), (")))(", 1), ("((", 2)])
+def test_depth_of_brackets(text: str, depth: int) -> None:
+    assert depth_of_brackets(text) == depth
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["chunk.size=64,", "128"], "chunk.size=64, 128: separate values by commas without blanks: chunk.size=64,128"),
+        (["chunk.size=64", "128"], "commas without blanks: chunk.size=64,128"),
+        (["chunk.size=64", ",128", "256"], "commas without blanks: chunk.size=64,128,256"),
+        (["chunk.size=", "64"], "commas without blanks: chunk.size=64"),
+        (["help"], "'help' sets nothing, wanted group=option or key=value"),
+    ],
+)
+def test_lists_with_blanks(words: list[str], expected: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        refuse_strays([*words, "top_k=3"])
+    (mistake,) = refused.value.mistakes
+    assert mistake.endswith(expected)
+
+
+def test_deletions_are_no_strays() -> None:
+    refuse_strays(["~metrics.scores.bleu", "top_k=2"])
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("chunk.size='64 128'", "chunk.size: got '64 128' (str), wanted a whole number; several values have commas"),
+        ("chunk.size=interval()", "; a grid takes no intervals: write the values, as in chunk.size=64,128"),
+        ("chunk.size=1e26", "chunk.size: got 1e+26 (float), wanted a whole number"),
+        (f"chunk.size={10**26}", "wanted a whole number of at most 9223372036854775807"),
+        ("repeat=-1", "repeat: got -1, wanted the number of a draw"),
+        ("judge_repeat=-1", "judge_repeat: got -1, wanted the number of a draw"),
+        ("run.store_dir=", "run.store_dir: got '', wanted a folder, e.g. results/store"),
+        ("run.store_dir=' '", "run.store_dir: got ' ', wanted a folder, e.g. results/store"),
+        ("hydra.run.dir=elsewhere", "hydra.run.dir: got 'elsewhere', which moves no results; set run.results_dir="),
+        ("hydra.sweep.dir=else/where", "hydra.sweep.dir: got 'else/where', wanted a folder in run.results_dir=results"),
+    ],
+)
+def test_values_that_cannot_be_meant(
+    override: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (mistake,) = mistakes(override)
+    assert expected in mistake
+    assert "\n" not in mistake.partition("configuration:\n")[2]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("url", ["http://local host:1/v1", " http://localhost:1/v1", "http://localhost:1/v1\n"])
+def test_an_address_with_blanks(url: str) -> None:
+    openai = ("llm=openai", "llm.model=x", "llm.api_key_env=''")
+    assert "llm.base_url: got" in mistakes(*openai, f"llm.base_url='{url}'")[0]
+
+
+def test_late_interaction_names_the_embedder_that_it_wants() -> None:
+    (mistake,) = mistakes("reranker=late_interaction")
+    assert "Lsa lacks encode_chunks, encode_queries; choose one that has them: embedder=bge-m3-heads" in mistake
+
+
+class TestAxes:
+    @pytest.mark.parametrize(
+        ("axis", "expected"),
+        [
+            ("top_k=range(0,0)", "top_k=range(0,0): is an empty range"),
+            ("top_k=range(0,9,step=0)", "is an empty range"),
+            ("top_k=range(0.0,0.5,step=-0.1)", "is an empty range"),
+            ("top_k=range(1,inf)", "is an empty range"),
+            ("top_k=range(1,1000000000)", "asks for 999,999,999 cells, more than hydra.sweeper.max_cells=100 allows"),
+            ("top_k=range(0,1,step=0.001)", "the limit: hydra.sweeper.max_cells=1000"),
+            ("top_k=interval(1,2)", "takes no values from an interval; write them out, as in top_k=64,128"),
+        ],
+    )
+    def test_values_that_no_grid_has(self, axis: str, expected: str) -> None:
+        with pytest.raises(ConfigError) as refused:
+            check_axis(OverridesParser.create().parse_override(axis), max_cells=100)
+        (mistake,) = refused.value.mistakes
+        assert expected in mistake
+
+    @pytest.mark.parametrize("axis", ["top_k=range(1,101)", "top_k=range(0,1,step=0.01)", "top_k=1,2", "top_k=3"])
+    def test_values_that_a_grid_has(self, axis: str) -> None:
+        check_axis(OverridesParser.create().parse_override(axis), max_cells=100)
+
+    def test_the_limit_counts_cells_and_not_values(self) -> None:
+        axes = {name: [f"{name}={n}" for n in range(11)] for name in "abc"}
+        with pytest.raises(ConfigError, match="asks for 1,331 cells"):
+            expand(axes, [], one_at_a_time=False, max_cells=1000)
+        assert len(expand(axes, [], one_at_a_time=True, max_cells=31)) == 31
+        assert len(expand(axes, [["a", "b", "c"]], one_at_a_time=False, max_cells=11)) == 11
+
+    def test_the_limit_is_a_setting(self) -> None:
+        assert "hydra.sweeper.max_cells=3 allows" in mistakes("top_k=1,2,3,4", "hydra.sweeper.max_cells=3")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--resolve"], "wanted --cfg job --resolve"),
+        (["-m", "--cfg", "job"], "--multirun and --cfg ask for different things"),
+        (["-m", "chunk.size=64,", "128"], "chunk.size=64,128"),
+        (["language=null"], "language=null: wanted the name of an option of language: de, en, "),
+        (["-m", "top_k=range(0,0)"], "top_k=range(0,0): is an empty range"),
+    ],
+)
+def test_the_command_ends_with_code_2_and_one_message(tmp_path: Path, arguments: list[str], expected: str) -> None:
+    done = run_command(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_values_of_flags_are_no_strays(tmp_path: Path) -> None:
+    done = run_command(tmp_path, "--config-dir", str(tmp_path), "--cfg", "job", "-p", "top_k")
+    assert (done.returncode, done.stdout) == (0, "5\n")
+
+
+def test_a_sweep_may_be_named_by_its_folder(tmp_path: Path) -> None:
+    done = run_command(tmp_path, "hydra.sweep.dir=results/mine", "--cfg", "hydra", "-p", "hydra.sweep.dir")
+    assert done.stdout == "results/mine\n"
+
+
+class TestForeignPlugins:
+    @pytest.fixture
+    def trying(self) -> Iterator[str]:
+        """A sweeper as an installed plugin registers it; nothing of it can be imported."""
+        target = "hydra_plugins.hydra_trying_sweeper.Trying"
+        ConfigStore.instance().store(group="hydra/sweeper", name="trying", node={"_target_": target})
+        yield "hydra/sweeper=trying"
+        ConfigStore.instance().repo["hydra"]["sweeper"].pop("trying.yaml")
+
+    @pytest.mark.parametrize("plugins", ["[]", "[hydra_plugins]"])
+    def test_a_sweeper_that_needs_numbers_back_is_refused(self, trying: str, plugins: str) -> None:
+        (mistake,) = mistakes(trying, "top_k=2,3", f"run.plugins={plugins}")
+        assert (
+            "hydra/sweeper: got hydra_plugins.hydra_trying_sweeper.Trying, a plugin's sweeper, which picks" in mistake
+        )
+        assert "Leave hydra/sweeper out and list the values of each axis" in mistake
+
+    def test_a_launcher_of_a_plugin_names_the_executors(self) -> None:
+        (mistake,) = mistakes("hydra.launcher._target_=hydra_plugins.submitit.Slurm")
+        assert "Use executor=slurm or executor=ray instead" in mistake
+
+    def test_a_sweeper_of_the_users_own_must_extend_hydras(self) -> None:
+        (mistake,) = mistakes("run.plugins=[json]", "hydra.sweeper._target_=json.JSONDecoder")
+        assert "wanted a subclass of hydra._internal.core_plugins.basic_sweeper.BasicSweeper" in mistake

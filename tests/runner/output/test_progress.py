@@ -1,0 +1,68 @@
+"""How far a sweep has come: lines of logs, and of terminals that move no cursor."""
+
+import io
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from runner.display import SafeConsole
+from runner.engine.stage import AnyStage
+from runner.output import progress as of_progress
+from runner.output.progress import StageProgress
+from tests.runner.sweeping import plan_small
+
+
+@pytest.fixture
+def order(tmp_path: Path) -> tuple[AnyStage, ...]:
+    return plan_small(tmp_path, ["retriever=bm25"]).plan.order
+
+
+def test_a_log_has_a_line_for_each_kind_of_stage_that_took_time(order: tuple[AnyStage, ...]) -> None:
+    assert len({stage.kind for stage in order}) > 1
+    slow, n_slow = Counter(stage.kind for stage in order).most_common(1)[0]
+    output = io.StringIO()
+    with StageProgress(SafeConsole(file=output, width=100), order, enabled=True) as progress:
+        for stage in order:
+            progress.finished(stage.kind, 0.3 if stage.kind == slow else 0.001)
+    title = next(stage.title for stage in order if stage.kind == slow)
+    assert output.getvalue().split("\n") == [f"  {title:<24} {n_slow:>4} done in {0.3 * n_slow:.1f} s", ""]
+
+
+class TestNowAndThen:
+    """A clock that the test moves."""
+
+    @pytest.fixture
+    def clock(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+        now = [100.0]
+        monkeypatch.setattr(of_progress.time, "monotonic", lambda: now[0])
+        return now
+
+    def lines(self, console: SafeConsole, order: tuple[AnyStage, ...], clock: list[float], enabled: bool) -> list[str]:
+        """Of a first stage that is done in a moment, and a second that is half done after 30 and after 75 seconds."""
+        with StageProgress(console, order, enabled=enabled) as progress:
+            progress.finished(order[0].kind, 0.0)
+            for elapsed in (30.0, 75.0):
+                clock[0] = 100.0 + elapsed
+                progress.within(order[1], 150, 300)
+                progress.within(order[1], 151, 300)
+        assert isinstance(console.file, io.StringIO)
+        return console.file.getvalue().splitlines()
+
+    def test_a_dumb_terminal_has_plain_lines(
+        self, order: tuple[AnyStage, ...], clock: list[float], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TERM", "dumb")
+        console = SafeConsole(file=io.StringIO(), width=100, force_terminal=True)
+        half = f"{order[1].title}: 150 of 300"
+        assert self.lines(console, order, clock, enabled=True) == [
+            f"  1 of {len(order)} stages done after 0:00:30; {half}",
+            f"  1 of {len(order)} stages done after 0:01:15; {half}",
+        ]
+
+    def test_a_log_has_one_in_a_minute(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
+        (line,) = self.lines(SafeConsole(file=io.StringIO(), width=100), order, clock, enabled=True)
+        assert "after 0:01:15" in line
+
+    def test_none_without_progress(self, order: tuple[AnyStage, ...], clock: list[float]) -> None:
+        assert self.lines(SafeConsole(file=io.StringIO(), width=100), order, clock, enabled=False) == []
