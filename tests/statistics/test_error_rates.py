@@ -76,6 +76,14 @@ class TestSettingsInWhichTestsAreOftenWrong:
         )
         assert stats.binom.ppf(0.99, n_sweeps, error_rates.BOUND) < n_false < most * n_sweeps
 
+    @pytest.mark.parametrize(
+        "setting", [s for s in error_rates.FEW_DIFFERING if (s.n_differing or s.n_clusters) in (7, 8, 11)], ids=str
+    )
+    def test_skewed_differences_in_few_groups(self, setting: error_rates.Setting) -> None:
+        random = np.random.default_rng(10)
+        calls = [error_rates.has_false_call(error_rates.scores(setting, 2, random), 299) for _ in range(200)]
+        assert np.sum(calls, axis=0).max() <= stats.binom.ppf(0.995, 200, error_rates.BOUND)
+
     def test_sign_changes_alone_would_call_many(self) -> None:
         """Forty cells, twenty samples: in a third of the sweeps, so the tests above can fail."""
         setting = error_rates.Setting("", error_rates.oppositely_skewed, 20)
