@@ -79,8 +79,9 @@ def rare_failures(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float
 
 @dataclass(frozen=True)
 class Setting:
-    """`n_clusters` clusters of one sample; with `is_unequal` of 1 to 60, half of whose variance they share. Cells differ
-    in the first `n_differing` clusters alone, or in all.
+    """`n_clusters` clusters of one sample; with `is_unequal` of 1 to 60, half of whose variance they share.
+
+    Cells differ in the first `n_differing` clusters alone, or in all.
     """
 
     name: str

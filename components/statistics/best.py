@@ -110,7 +110,9 @@ def may_be_best(
         ):  # that of the first round, over all cells: what a reader may apply to any difference
             critical = max(float(np.quantile(own, 1 - alpha, method="higher")) for own in largest)
         among = np.ix_(left, left)
-        of_pairs = np.max([floors[among], *(_p(own[among], by) for own, by in zip(behind, largest, strict=True))], axis=0)
+        of_pairs = np.max(
+            [floors[among], *(_p(own[among], by) for own, by in zip(behind, largest, strict=True))], axis=0
+        )
         # With fewer cells left, chance explains less. A cell that outlasts others must not get a smaller p than theirs.
         p[left] = np.maximum(least, of_pairs.min(axis=1))
         falls = p[left] <= (p[left].min() if alpha is None else alpha)

@@ -164,9 +164,7 @@ def _in_heavier_tail(
     return np.maximum(one_sided, np.roll(one_sided, 1, axis=0))
 
 
-def _centred_on_differing(
-    differences: Contributions, column: int, differing: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _centred_on_differing(differences: Contributions, column: int, differing: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Contributions of the clusters that differ, less the mean difference of these, float64[n_differing]."""
     total, shares = differences.total[differing, column], differences.shares[differing]
     centred: NDArray[np.float64] = total - shares * (total.sum() / shares.sum())

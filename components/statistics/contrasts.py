@@ -31,7 +31,10 @@ class Way:
 class Contrasts:
     """`values` float64[n], their standard errors (with `df` degrees of freedom, 0 where a contrast is the same in every
     cluster), and what chance makes of all of them in the same resamples, in one or two `ways` (see `chance`), of which
-    the one that finds less counts. No p is below its floor, float64[n] (`chance.floors`). Without `has_spread` (a stratum of a single cluster) errors say nothing.
+    the one that finds less counts.
+
+    No p is below its floor, float64[n] (`chance.floors`). Without `has_spread` (a stratum of a single cluster) errors
+    say nothing.
     """
 
     values: NDArray[np.float64]
