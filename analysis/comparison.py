@@ -254,7 +254,8 @@ def _detectable(
 ) -> float | None:
     error = comparison.standard_error
     # No difference can be shown if even the most extreme data would not reach the level.
-    if not error or test.smallest_p(comparison.n_clusters) > correction.level:
+    smallest_p = test.smallest_p(comparison.n_clusters, is_right_or_wrong=scores is not None)
+    if not error or smallest_p > correction.level:
         return None
     critical = correction.critical if correction.critical is not None else comparison.critical
     if critical is None or not np.isfinite(critical):

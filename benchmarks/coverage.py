@@ -19,6 +19,9 @@ Values = NDArray[np.float64]
 FEWEST = 0.92
 """Of nominal .95 intervals, from 5 clusters up."""
 
+FEWEST_OF_EXTREME_SKEW = 0.90
+"""Of values whose logarithm has a standard deviation of 1: a few samples do not show how far their tail reaches."""
+
 _N_CLUSTERS = (5, 7, 10, 20, 29, 30, 60, 100)
 _CORRELATIONS = (0.0, 0.2, 0.6)
 _N_DATA_SETS = 4000
@@ -27,13 +30,16 @@ _N_DATA_SETS = 4000
 @dataclass(frozen=True)
 class Kind:
     """A metric: `statistics` makes float64[n, d] of standard normal deviates [n], `combine` joins their sums, and
-    `truth` is the metric of endless samples.
+    `truth` is the metric of endless samples. `is_share` says that values are in [0, 1], `fewest`
+    which share of the intervals must hold the truth.
     """
 
     name: str
     statistics: Callable[[Values, np.random.Generator], Values]
     combine: Callable[[Values], Values]
     truth: Callable[[], float]
+    is_share: bool = True
+    fewest: float = FEWEST
 
 
 def _mean(values: Values) -> Values:
@@ -49,6 +55,16 @@ def _zero_one(share: float) -> Kind:
 
 def _beta(name: str, a: float, b: float) -> Kind:
     return Kind(name, lambda normal, _: _mean(betaincinv(a, b, ndtr(normal))), combine_mean, lambda: a / (a + b))
+
+
+def _log_normal(sigma: float, fewest: float) -> Kind:
+    """Values without an upper bound, as tokens of a context or seconds of an answer."""
+
+    def draw(normal: Values, _: np.random.Generator) -> Values:
+        return _mean(np.exp(sigma * normal))
+
+    truth = float(np.exp(sigma**2 / 2))
+    return Kind(f"log-normal, sigma {sigma}", draw, combine_mean, lambda: truth, is_share=False, fewest=fewest)
 
 
 def _bleu(normal: Values, random: np.random.Generator) -> Values:
@@ -85,8 +101,11 @@ PRECISION = tuple(
 )
 GRADE = _of_values("grades, .97 in the middle", (0.0, 0.5, 1.0), (0.02, 0.97, 0.01))
 NDCG = _of_values("NDCG-like, .96 ones", (0.0, 0.5, 0.63, 1.0), (0.01, 0.01, 0.02, 0.96))
-MOSTLY_ALIKE = (*PRECISION, GRADE, NDCG)
-KINDS = (ROUGE, *ZERO_ONE, *MOSTLY_ALIKE, BLEU)
+NEARLY_ONE = _of_values("nearly 1: .94 ones, else .84", (0.84, 1.0), (0.06, 0.94))
+MRR = _of_values("MRR-like, .94 ones", (0.0, 1 / 3, 0.5, 1.0), (0.01, 0.02, 0.03, 0.94))
+MOSTLY_ALIKE = (*PRECISION, GRADE, NDCG, NEARLY_ONE, MRR)
+LOG_NORMAL = (_log_normal(0.5, FEWEST), _log_normal(1.0, FEWEST_OF_EXTREME_SKEW))
+KINDS = (ROUGE, *ZERO_ONE, *MOSTLY_ALIKE, BLEU, *LOG_NORMAL)
 
 
 def sizes(layout: str, n_clusters: int) -> NDArray[np.int64]:
@@ -102,6 +121,21 @@ def coverage(
     """The share of data sets whose interval holds the truth. `correlation` is that of the normal deviates of samples of
     one cluster.
     """
+    truth = kind.truth()
+    found = _intervals(kind, n_in_clusters, correlation, n_data_sets, seed)
+    return sum(low <= truth <= high for low, high in found) / n_data_sets
+
+
+def interval_widths(
+    kind: Kind, n_in_clusters: Sequence[int] | NDArray[np.int64], correlation: float, n_data_sets: int, seed: int = 0
+) -> list[float]:
+    """The widths of the intervals whose `coverage` is measured, one for each data set with an interval."""
+    return [high - low for low, high in _intervals(kind, n_in_clusters, correlation, n_data_sets, seed)]
+
+
+def _intervals(
+    kind: Kind, n_in_clusters: Sequence[int] | NDArray[np.int64], correlation: float, n_data_sets: int, seed: int
+) -> list[tuple[float, float]]:
     random = np.random.default_rng((seed, len(n_in_clusters), round(100 * correlation)))
     in_data_set = np.repeat(np.arange(len(n_in_clusters)), n_in_clusters)
     n = len(in_data_set)
@@ -110,11 +144,9 @@ def coverage(
     normal = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * random.normal(size=n_data_sets * n)
     clusters = (len(n_in_clusters) * np.arange(n_data_sets)[:, np.newaxis] + in_data_set).ravel()
     subsets = [slice(first, first + n) for first in range(0, n_data_sets * n, n)]
-    column = Column(kind.statistics(normal, random), kind.combine)
+    column = Column(kind.statistics(normal, random), kind.combine, kind.is_share)
     found = Intervals(n_resamples=1000).of_subsets([column], subsets, clusters)
-    truth = kind.truth()
-    held = [one.low <= truth <= one.high for (one,) in found if one.low is not None and one.high is not None]
-    return sum(held) / n_data_sets
+    return [(one.low, one.high) for (one,) in found if one.low is not None and one.high is not None]
 
 
 def measure(settings: Settings) -> list[Measure]:
@@ -133,4 +165,6 @@ def _worst(kind: Kind) -> Measure:
     }
     worst = min(found, key=lambda setting: found[setting])
     detail = f"at {worst}; the middle of {len(found)} settings {np.median(list(found.values())):.3f}"
-    return Measure(f"{kind.name}: fewest intervals that hold the truth", found[worst], "", detail, Bound(FEWEST, True))
+    return Measure(
+        f"{kind.name}: fewest intervals that hold the truth", found[worst], "", detail, Bound(kind.fewest, True)
+    )

@@ -40,6 +40,20 @@ def oppositely_skewed(random: Generator, shape: tuple[int, ...]) -> NDArray[np.f
     return noise
 
 
+def exponential(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Every second cell without noise: differences from these are as skewed as the noise itself."""
+    noise = skewed(random, shape)
+    noise[..., ::2] = 0.0
+    return noise
+
+
+def two_point(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """+1 in a third of the cases and -.5 in the rest; every second cell without noise."""
+    noise = np.where(random.random(shape) < 1 / 3, 1.0, -0.5)
+    noise[..., ::2] = 0.0
+    return noise
+
+
 def log_normal(sigma: float) -> Noise:
     """More skewed than the test can follow, the more so the larger sigma; in opposite directions."""
 
@@ -65,12 +79,21 @@ def rare_failures(random: Generator, shape: tuple[int, ...]) -> NDArray[np.float
 
 @dataclass(frozen=True)
 class Setting:
-    """`n_clusters` clusters of one sample; with `is_unequal` of 1 to 60, half of whose variance they share."""
+    """`n_clusters` clusters of one sample; with `is_unequal` of 1 to 60, half of whose variance they share.
+
+    Cells differ in the first `n_differing` clusters alone, or in all.
+    """
 
     name: str
     noise: Noise
     n_clusters: int
     is_unequal: bool = False
+    n_differing: int | None = None
+
+    def __str__(self) -> str:
+        """The name with the numbers of clusters."""
+        differing = f", {self.n_differing} of them differing" if self.n_differing else ""
+        return f"{self.name}, {self.n_clusters} clusters{differing}"
 
 
 SETTINGS = (
@@ -82,6 +105,14 @@ SETTINGS = (
     Setting("unequal clusters, oppositely skewed", oppositely_skewed, 20, is_unequal=True),
     Setting("binary, .98", rarely_wrong, 100),
 )
+
+FEW_DIFFERING = tuple(
+    setting
+    for name, noise in (("exponential differences", exponential), ("two-point differences, +1 or -.5", two_point))
+    for n in range(6, 16)
+    for setting in (Setting(name, noise, n), Setting(name, noise, 60, n_differing=n))
+)
+"""Few groups decide, and their differences are skewed. Measured for two cells."""
 
 BEYOND = (
     Setting("log-normal noise, sigma 1", log_normal(1.0), 20),
@@ -103,6 +134,7 @@ def scores(setting: Setting, n_cells: int, random: Generator) -> SampleScores:
     values = setting.noise(random, (len(clusters), n_cells))
     if setting.is_unequal:
         values = values + setting.noise(random, (setting.n_clusters, n_cells))[clusters]
+    values[clusters >= (setting.n_differing or setting.n_clusters)] = 0.0
     return SampleScores(values[:, :, np.newaxis], clusters, np.zeros(len(clusters), dtype=np.int64))
 
 
@@ -119,15 +151,16 @@ def has_false_call(sweep: SampleScores, n_resamples: int) -> tuple[bool, bool]:
 def measure(settings: Settings) -> list[Measure]:
     """Family-wise error rates, against the best cell and against a named one."""
     promised = [own for setting in SETTINGS for n_cells in _N_SWEEPS for own in _rates(setting, n_cells, Bound(BOUND))]
+    promised += [own for setting in FEW_DIFFERING for own in _rates(setting, 2, Bound(BOUND))]
     return promised + [own for setting in BEYOND for own in _rates(setting, 2, None)]
 
 
 def _rates(setting: Setting, n_cells: int, bound: Bound | None) -> list[Measure]:
-    random = np.random.default_rng((1, n_cells, setting.n_clusters))
+    random = np.random.default_rng((1, n_cells, setting.n_clusters, setting.n_differing or setting.n_clusters))
     n_sweeps = _N_SWEEPS[n_cells]
     calls = [has_false_call(scores(setting, n_cells, random), _N_RESAMPLES) for _ in range(n_sweeps)]
     of_best, of_named = np.mean(calls, axis=0)
-    name = f"{setting.name}, {setting.n_clusters} clusters, {n_cells} cells"
+    name = f"{setting}, {n_cells} cells"
     detail = f"any false call in {n_sweeps} sweeps"
     return [
         Measure(f"{name}: best", float(of_best), "", detail, bound),

@@ -73,7 +73,7 @@ def tested_levels(scored: Scored, designs: Sequence[LevelDesign], n_draws: int) 
         return
     weights = [between_levels(design.weights) for design in designs]
     found = contrasts(cells, np.hstack(weights), n_draws, _SEED)
-    smallest_p = PairedTest(n_resamples=n_draws).smallest_p(found.n_clusters)
+    test = PairedTest(n_resamples=n_draws)
     first = 0
     for design, own in zip(designs, weights, strict=True):
         differences = found.only(range(first, first + own.shape[1]))
@@ -83,6 +83,7 @@ def tested_levels(scored: Scored, designs: Sequence[LevelDesign], n_draws: int) 
         is_same = not (differences.values.any() or differences.errors.any())
         error = float(differences.errors.max()) if found.has_spread else float("nan")
         (known_worst,) = right_or_wrong(scored.scores, own[:, [int(differences.errors.argmax())]])
+        smallest_p = test.smallest_p(found.n_clusters, is_right_or_wrong=known_worst is not None)
         yield TestedLevels(scored, design, means, p, is_same, error, known_worst, differences.tail(), smallest_p)
 
 

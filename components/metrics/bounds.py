@@ -7,18 +7,30 @@ Values = NDArray[np.float64]
 
 
 def bounds_of(value: Values, half: Values, *, is_share: bool) -> tuple[Values, Values]:
-    """Low and high: `half` to either side; for a share as far on the scale of its logit, so that they are in [0, 1]. A
-    share of 0 or 1 has no logit, and the plain bounds, cut off. NaN stays.
-    """
-    from scipy.special import expit, logit
+    """Return low and high: `half` to either side; for a share those of `score_bounds`, which are in [0, 1].
 
+    A share of exactly 0 or 1 has the plain bounds, cut off. NaN stays.
+    """
     low, high = value - half, value + half
     if not is_share:
         return low, high
     inside = (value > 0) & (value < 1)
     share = np.where(inside, value, 0.5)
-    centre, width = logit(share), half / (share * (1 - share))  # the delta method
+    score_low, score_high = score_bounds(share, half**2 / (share * (1 - share)))
     return (
-        np.where(inside, expit(centre - width), np.maximum(low, 0.0)),
-        np.where(inside, expit(centre + width), np.minimum(high, 1.0)),
+        np.where(inside, score_low, np.maximum(low, 0.0)),
+        np.where(inside, score_high, np.minimum(high, 1.0)),
     )
+
+
+def score_bounds(share: Values, spread: Values) -> tuple[Values, Values]:
+    """Return the shares m for which (share - m)^2 = `spread` * m * (1 - m), within [0, 1].
+
+    `spread` is z^2 / n for a mean of n zeros and ones. For other values in [0, 1] it is z^2 times the variance of the
+    mean, relative to share * (1 - share): that variance is taken to shrink towards 0 and 1 as that of zeros and ones
+    does.
+    Source: Wilson 1927, "Probable Inference, the Law of Succession, and Statistical Inference".
+    """
+    centre = (share + spread / 2) / (1 + spread)
+    half = np.sqrt(spread * share * (1 - share) + spread**2 / 4) / (1 + spread)
+    return np.fmax(centre - half, 0.0), np.fmin(centre + half, 1.0)

@@ -63,6 +63,14 @@ def cluster_sums(statistics: Values, subsets: Sequence[Rows], clusters: NDArray[
     return ClusterSums(_exactly_summable(sums, first, n), subset[starts], cluster[starts], first, n)
 
 
+def exactly_summable(values: Values) -> Values:
+    """Rows float64[n, n_values], rounded so that sums of n_values of a row, repeated or not, are exact in any order."""
+    largest_sum = values.shape[1] * np.abs(values).max(axis=1, initial=0.0)
+    step = np.ldexp(1.0, np.frexp(largest_sum)[1] - _EXACT_BITS)[:, np.newaxis]
+    exact: Values = np.round(values / step) * step
+    return exact
+
+
 def _exactly_summable(sums: Values, first: NDArray[np.int64], n: NDArray[np.int64]) -> Values:
     filled = n > 0
     if not filled.any():

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from components.errors import ComponentError
 from components.fields import added_later
 from components.metrics.bounds import bounds_of
-from components.metrics.cluster_sums import Results, Rows, Values, cluster_sums
-from components.metrics.draws import draws_of
+from components.metrics.cluster_sums import Results, Rows, Values, cluster_sums, exactly_summable
+from components.metrics.draws import Draws, draws_of
 from components.metrics.quantiles import quantiles
 from components.metrics.spread import Combine, Spread, spread
 from components.metrics.unseen import unseen_variance
@@ -21,10 +21,10 @@ from components.records import Interval, IntervalMethod
 FEWEST_CLUSTERS = 5
 """Below, an interval would be too uncertain itself to be shown."""
 
-_MANY_CLUSTERS = 30
-"""From here on percentile intervals cover the truth about as often as they say."""
-
 _SUMS_AT_ONCE = 2_000_000
+
+_ROUNDING = 1e-9
+"""Of the squares: a variance below this is what rounding left."""
 
 
 class Column(NamedTuple):
@@ -56,20 +56,21 @@ class Intervals:
     """Intervals that cover the truth as often as `confidence` says, for samples in clusters that depend on each other.
 
     - wilson: a mean of zeros and ones: Wilson's, for as many samples as the clustered ones are worth;
-    - bootstrap: a mean of values that are no shares over 30 clusters or more: percentiles of resampled clusters,
-      left-out samples included;
-    - t: everything else: Student's t with the jackknife's error, for shares on the scale of their logits, which keeps
-      them in [0, 1] and covers skewed ones better than percentiles do, and with a variance for what clusters that agree
-      have not shown (`unseen`).
+    - bootstrap: a mean of values that are no shares: the studentised bootstrap over clusters, left-out samples
+      included, which follows skewed values; never narrower than Student's t;
+    - t: everything else: Student's t with the jackknife's error. For shares the error shrinks towards 0 and 1 as that
+      of zeros and ones does (`score_bounds`), which keeps intervals in [0, 1] and covers skewed shares better than
+      percentiles do, and a variance is added for values that clusters which agree have not shown (`unseen`).
 
-    A large cluster is worth less than as many small ones, so 30 are counted in clusters of equal size (Kish's effective
-    number). Fewer than 5 clusters give no interval. `python -m benchmarks coverage` simulates how often they are right.
+    A large cluster is worth less than as many small ones, so degrees of freedom are counted in clusters of equal size
+    (Kish's effective number). Fewer than 5 clusters give no interval. `python -m benchmarks coverage` simulates how
+    often intervals hold the truth.
 
     With `by_turn`, the turns of conversations by their number are subsets too, and there is a mean over conversations.
     `confidence` in (0, 1). The draws depend on `seed` and the number of clusters alone, and sums are exact, so that
     equal statistics give equal bytes with any other columns and any number of threads. Time of the bootstrap grows with
-    n_resamples * n_clusters; 10,000 resamples of 6,000 clusters and 60 columns take about a second and 60 MB.
-    Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13; `spread` and `wilson` name theirs.
+    n_resamples * n_clusters.
+    Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", 12.5; `spread` and `wilson` name theirs.
     """
 
     n_resamples: int = 10_000
@@ -77,7 +78,7 @@ class Intervals:
     seed: int = 0
     by_turn: bool = added_later(False)
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def check(self) -> list[str]:
         """Mistakes in the fields: too few resamples for a percentile, a confidence outside (0, 1), a negative seed."""
@@ -140,30 +141,30 @@ class Intervals:
         if is_zero_one.any():
             bounds = wilson(results, found, sums[:, 0], sizes, quantile)
             low, high = (np.where(is_zero_one, own, other) for own, other in zip(bounds, (low, high), strict=True))
-        is_large = (found.n_effective >= _MANY_CLUSTERS) & (found.n_clusters >= _MANY_CLUSTERS)
-        is_drawn = is_large & (column.is_mean and not column.is_share and not results.are_joined)
+        is_unbounded = column.is_mean and not column.is_share and not results.are_joined
+        is_drawn = (found.n_clusters >= FEWEST_CLUSTERS) & (found.variance > 0) & is_unbounded
         if is_drawn.any():
-            low[is_drawn], high[is_drawn] = self._resampled(results, column, np.flatnonzero(is_drawn))
+            below, above = self._distances(results, column, np.flatnonzero(is_drawn))
+            value, error = found.value[is_drawn], np.sqrt(found.variance[is_drawn])
+            low[is_drawn] = np.fmin(low[is_drawn], value - above * error)
+            high[is_drawn] = np.fmax(high[is_drawn], value - below * error)
         methods = [
             IntervalMethod.WILSON if zero_one else IntervalMethod.BOOTSTRAP if drawn else IntervalMethod.T
             for zero_one, drawn in zip(is_zero_one.tolist(), is_drawn.tolist(), strict=True)
         ]
         return _as_records(found, low, high, methods)
 
-    def _resampled(self, results: Results, column: _Placed, subsets: NDArray[np.int64]) -> tuple[Values, Values]:
-        """Percentile bounds of some subsets; those of as many clusters have the same draws, and go together."""
+    def _distances(self, results: Results, column: _Placed, subsets: NDArray[np.int64]) -> tuple[Values, Values]:
+        """How far the mean of redrawn clusters is from that of some subsets, in its own standard errors: what few draws
+        are below, and above. Subsets of equal numbers of clusters have the same draws, and go together.
+        """
         tail = (1 - self.confidence) / 2
-        low, high = np.empty(len(subsets)), np.empty(len(subsets))
+        below, above = np.empty(len(subsets)), np.empty(len(subsets))
         for places in self._alike(results.table.n[subsets]):
             rows = np.stack([results.table.rows_of(subsets[place])[:, column.statistics] for place in places])
-            n_subsets, n_rows, width = rows.shape
-            draws = draws_of(n_rows, self.n_resamples, (self.seed,))
-            # Statistics before resamples: what is combined lies in one piece.
-            by_statistic = rows.transpose(0, 2, 1).reshape(n_subsets * width, n_rows)
-            sums = draws.sums(by_statistic).reshape(n_subsets, width, self.n_resamples)
-            resampled = column.combine(sums.transpose(0, 2, 1))
-            low[places], high[places] = quantiles(resampled, (tail, 1 - tail)).T
-        return low, high
+            distances = _studentised(rows, draws_of(rows.shape[1], self.n_resamples, (self.seed,)))
+            below[places], above[places] = quantiles(distances, (tail, 1 - tail)).T
+        return below, above
 
     def _alike(self, lengths: NDArray[np.int64]) -> Iterator[list[int]]:
         """Places of subsets of equal length, as many at once as fit into bounded memory."""
@@ -172,6 +173,25 @@ class Intervals:
             places = np.flatnonzero(lengths == length).tolist()
             for first in range(0, len(places), at_once):
                 yield places[first : first + at_once]
+
+
+def _studentised(rows: Values, draws: Draws) -> Values:
+    """Of sums and numbers of samples by cluster, float64[n_subsets, n_rows, 2], the mean in every resample less that of
+    all, in standard errors of the resample: float64[n_subsets, n_resamples]. NaN where a resample has no spread.
+    """
+    sums, sizes = rows[:, :, 0], rows[:, :, 1]
+    mean = sums.sum(axis=1, keepdims=True) / sizes.sum(axis=1, keepdims=True)
+    residuals = sums - mean * sizes  # about 0, so that squares do not cancel
+    products = np.stack([residuals, sizes, residuals**2, residuals * sizes, sizes**2], axis=1)
+    n_subsets, width, n_rows = products.shape
+    exact = exactly_summable(products.reshape(n_subsets * width, n_rows))
+    drawn = draws.sums(exact).reshape(n_subsets, width, -1)
+    residual, size, squares, both, squared_sizes = drawn.transpose(1, 0, 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        away = residual / size
+        variance = (squares - 2 * away * both + away**2 * squared_sizes) / size**2
+        variance[variance <= _ROUNDING * squares / size**2] = np.nan
+        return away / np.sqrt(variance)
 
 
 def _stack(columns: Sequence[Column]) -> tuple[Values, list[_Placed]]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from components.metrics.bounds import score_bounds
 from components.metrics.cluster_sums import Results, Values
 from components.metrics.spread import Spread
 
@@ -25,11 +26,9 @@ def wilson(results: Results, found: Spread, ones: Values, sizes: Values, quantil
         variance = np.fmax(found.variance, _variance_of_independent(results, ones, sizes))
         per_sample = np.where(of_one > 0, variance / of_one, 0.0)
         n = (n_differing + 1) / (n_differing * per_sample + 1 / found.n_effective)
-        z2 = quantile**2
-        centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-        half = quantile / (1 + z2 / n) * np.sqrt(of_one / n + z2 / (4 * n**2))
+        low, high = score_bounds(share, quantile**2 / n)
     unknown = np.where(np.isfinite(found.variance), 0.0, np.nan)
-    return np.fmax(centre - half, 0.0) + unknown, np.fmin(centre + half, 1.0) + unknown
+    return low + unknown, high + unknown
 
 
 def _variance_of_independent(results: Results, ones: Values, sizes: Values) -> Values:

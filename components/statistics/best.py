@@ -56,7 +56,7 @@ def best_cells(scores: SampleScores, *, larger_is_better: bool, alpha: float, n_
         return BestCells(np.full(len(found.values), np.nan), None)
     ahead = found.values if larger_is_better else -found.values
     n_redrawn = min(n_resamples, int(_STUDENTISED_BEYOND / alpha))
-    return may_be_best(ahead, _measures(found, n_resamples, n_redrawn, seed), alpha)
+    return may_be_best(ahead, _measures(found, n_resamples, n_redrawn, seed), _floors(found), alpha)
 
 
 def p_of_equality(scores: SampleScores, *, n_resamples: int, seed: int) -> float:
@@ -69,12 +69,12 @@ def p_of_equality(scores: SampleScores, *, n_resamples: int, seed: int) -> float
     """
     found = contributions(scores)
     every = np.arange(len(found.values))
+    floors = _floors(found)
     p = 1.0
     for n in (*(stage for stage in _STAGES if stage < n_resamples), n_resamples):
         measures = _measures(found, n, n, seed)
-        sizes = [np.array([_distances(measure, len(every)).max()]) for measure in measures]
-        largest = [_largest_by_chance(measure, every) for measure in measures]
-        p = max(float(_p(size, own)[0]) for size, own in zip(sizes, largest, strict=True))
+        of_pairs = [_p(_distances(measure, len(every)), _largest_by_chance(measure, every)) for measure in measures]
+        p = float(np.max([floors, *of_pairs], axis=0).min())
         if p * (1 + n) > _ENOUGH_BEYOND:
             break
     return p
@@ -87,9 +87,11 @@ def _measures(found: Contributions, n_resamples: int, n_redrawn: int, seed: int)
     return [by_sign_changes, _ByRedrawing(found, n_redrawn, seed)]
 
 
-def may_be_best(ahead: NDArray[np.float64], measures: Sequence[Measure], alpha: float | None) -> BestCells:
+def may_be_best(
+    ahead: NDArray[np.float64], measures: Sequence[Measure], floors: NDArray[np.float64], alpha: float | None
+) -> BestCells:
     """Of cells that lie so far `ahead`, float64[n_cells], by distances that are measured in several ways, of which the
-    one with the larger p counts.
+    one with the larger p counts. `floors` float64[n_cells, n_cells] are the smallest p-values of any two of them.
 
     Without an alpha the cells with the smallest p are set aside in each round, down to the last: p is then right for
     every alpha, and the smallest one answers whether all cells are equally good. There is no `critical` then.
@@ -107,9 +109,12 @@ def may_be_best(ahead: NDArray[np.float64], measures: Sequence[Measure], alpha: 
             alpha is not None and critical is None
         ):  # that of the first round, over all cells: what a reader may apply to any difference
             critical = max(float(np.quantile(own, 1 - alpha, method="higher")) for own in largest)
-        worst = [own[np.ix_(left, left)].max(axis=1) for own in behind]
+        among = np.ix_(left, left)
+        of_pairs = np.max(
+            [floors[among], *(_p(own[among], by) for own, by in zip(behind, largest, strict=True))], axis=0
+        )
         # With fewer cells left, chance explains less. A cell that outlasts others must not get a smaller p than theirs.
-        p[left] = np.max([np.full(len(left), least), *map(_p, worst, largest)], axis=0)
+        p[left] = np.maximum(least, of_pairs.min(axis=1))
         falls = p[left] <= (p[left].min() if alpha is None else alpha)
         if not falls.any():
             break
@@ -138,13 +143,20 @@ class _ByRedrawing:
     def __init__(self, found: Contributions, n_resamples: int, seed: int) -> None:
         self._found = found
         self._draws = list(counts(found.n_clusters, n_resamples, seed))
-        self._swaps = list(swaps(found.n_clusters, n_resamples, seed))
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
         return chance.distances(self._found.against(cell, others))
 
     def by_chance(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        return chance.after_redrawing(self._found.against(cell, others), self._draws, self._swaps)
+        return chance.after_redrawing(self._found.against(cell, others), self._draws)
+
+
+def _floors(found: Contributions) -> NDArray[np.float64]:
+    """Of all cells against each other, float64[n_cells, n_cells]; those of a cell against itself, and of equal cells,
+    matter to nobody: their distance is 0.
+    """
+    every = np.arange(len(found.values))
+    return np.array([chance.floors(found.against(cell, every)) for cell in range(len(every))])
 
 
 def _distances(measure: Measure, n_cells: int) -> NDArray[np.float64]:

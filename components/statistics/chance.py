@@ -5,31 +5,37 @@ error. This is exact where the cells are interchangeable, however few clusters t
 where the differences are skewed: the two cells are then equal on average, but not interchangeable.
 
 A studentised bootstrap draws clusters with replacement and divides each drawn difference by its own standard error. It
-follows the skewness of the differences, and is wrong where few clusters differ at all: a draw without these has no
-standard error. There the sign changes stand in for it.
+follows the skewness of the differences. Where two cells differ in few clusters, the bootstrap draws from these alone:
+their number then stays what it is. Of its two tails the heavier one counts twice, because the test does not know which
+of them the data come from.
+
+Neither way sees a tail that the data lack. `floors` bounds p-values from below for this case.
 
 Source: Hall 1992, "The Bootstrap and Edgeworth Expansion", chapter 3 (studentising); Canay, Romano & Shaikh 2017,
 Econometrica 85(3) (sign changes of few clusters); Davison & Hinkley 1997, "Bootstrap Methods and their Application",
 section 2.7 (metrics of a corpus, by linear approximation).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from components.statistics.contributions import Contributions
-from components.statistics.resampling import TOLERANCE, resampled_sums
+from components.statistics.resampling import TOLERANCE, counts, resampled_sums
 
 _MOST_CLUSTERS_TO_STUDENTISE = 1000
 """With more clusters skewness no longer matters: what one tail of a t statistic gains, the other one loses."""
 
 
-_FEW_DIFFERING = 10
-"""Clusters in which two cells differ, so few that draws without any of them are common: e^-10 of them and more."""
+_FEW_DIFFERING = 30
+"""Clusters in which two cells differ, so few that their number varies noticeably between draws of all clusters."""
 
 _NEGLIGIBLE = 0.1
 """Of the root mean square: a smaller difference in a cluster counts as none where the differing ones are counted."""
+
+_TIMES_AS_FAR = 2.0
+"""How far a tail that the data lack may reach, in units of the differences that they show."""
 
 _NO_SPREAD = 1e-6
 """Of the squares: less than this is hard to tell from rounding."""
@@ -100,33 +106,89 @@ def in_standard_errors(
 
 def distances(differences: Contributions) -> NDArray[np.float64]:
     """Sizes of the differences in standard errors, float64[n]."""
-    studentised = sizes_in(standard_errors(differences), differences.values)
-    return np.where(_is_sparse(differences), without_sign_changes(differences), studentised)
+    return sizes_in(standard_errors(differences), differences.values)
 
 
-def after_redrawing(
-    differences: Contributions, draws: Iterable[NDArray[np.float64]], swaps: Iterable[NDArray[np.float64]]
-) -> NDArray[np.float64]:
-    """Distances from the differences, in standard errors, when clusters are drawn with replacement (`draws`), or change
-    their sign (`swaps`, as many) where two cells differ in few of them: float64[n_draws, n].
+def after_redrawing(differences: Contributions, draws: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Distances from the differences, in standard errors, when clusters are drawn with replacement, float64[n_draws,
+    n]. `draws` are counts of the clusters. Columns that differ in few clusters redraw these alone.
+
+    Each value is the larger one of two draws in the direction of the heavier tail, so that a share 2q of the values
+    exceeds what a share q of the draws exceeds.
     """
-    n_clusters, n = differences.centred.shape
-    drawn = resampled_sums(draws, np.hstack([differences.centred, differences.centred**2]))
-    gains, squares = drawn[:, :n], drawn[:, n:]
-    gains[np.abs(gains) <= TOLERANCE * np.abs(differences.centred).sum(axis=0)] = 0.0
+    centred = differences.centred
+    drawn = resampled_sums(draws, np.hstack([centred, centred**2]))
+    gains, squares = np.hsplit(drawn, 2)
+    sizes = _in_heavier_tail(centred, gains, squares, differences.n_clusters)
+    differing = _differing(differences)
+    for column in np.flatnonzero(_is_sparse(differing)):
+        own = _centred_on_differing(differences, int(column), differing[:, column])
+        gains, squares = _redrawn(own, len(drawn), differences.n_clusters)
+        sizes[:, column] = _in_heavier_tail(own[:, np.newaxis], gains, squares, differences.n_clusters)[:, 0]
+    return sizes
+
+
+def floors(differences: Contributions) -> NDArray[np.float64]:
+    """The smallest p-values that differences in so few clusters allow, float64[n]; 0 for a column without differences.
+
+    Equally good cells may differ by -a in most clusters and by +b in the rest. Their differences in k clusters all lie
+    on one side with probability (b / (a + b))^k, and then nothing shows the other side. b is what scores allow
+    (`Contributions.bound`), at most twice a. Right or wrong answers, each a cluster, have a = b: (1/2)^k.
+    Source: the bound is that of a bet on bounded differences (Waudby-Smith & Ramdas 2024, JRSS B 86(1)), b = 2a an
+    assumption, as no test of few clusters holds for every tail.
+    """
+    differing = _differing(differences)
+    k = differing.sum(axis=0)
+    weights = np.where(differing, differences.shares[:, np.newaxis], 0.0).sum(axis=0)
+    seen = np.abs(np.where(differing, differences.total, 0.0)).sum(axis=0) / np.where(k > 0, weights, 1.0)
+    unseen = np.minimum(differences.bound, _TIMES_AS_FAR * seen)
+    shares = np.divide(unseen, unseen + seen, where=seen > 0.0, out=np.zeros(len(seen)))
+    return np.where(k > 0, np.maximum(shares, 0.5) ** k, 0.0)
+
+
+def floor_of_graded(n_clusters: int) -> float:
+    """That of `floors` where cells differ in all of so many clusters, and scores are not all 0 or 1."""
+    return (_TIMES_AS_FAR / (1 + _TIMES_AS_FAR)) ** n_clusters
+
+
+def _in_heavier_tail(
+    centred: NDArray[np.float64], gains: NDArray[np.float64], squares: NDArray[np.float64], n_clusters: int
+) -> NDArray[np.float64]:
+    """Of redrawn `gains` and sums of `squares`, float64[n_draws, n], and of what is drawn, float64[:, n]."""
+    gains[np.abs(gains) <= TOLERANCE * np.abs(centred).sum(axis=0)] = 0.0
     variances = squares - gains**2 / n_clusters
     variances[variances <= TOLERANCE * squares] = 0.0  # what is left of a variance that cancels is rounding
-    redrawn = sizes_in(np.sqrt(variances), gains)
-    if (sparse := np.flatnonzero(_is_sparse(differences))).size:
-        few = differences.only(sparse)
-        redrawn[:, sparse] = after_sign_changes(few, swaps)
-    return redrawn
+    # A long tail raises the standard error with the gain, so that gains against it are the larger ones in errors.
+    against_tail = np.where((centred**3).sum(axis=0) > 0.0, -gains, gains)
+    one_sided = np.where(against_tail > 0.0, sizes_in(np.sqrt(variances), against_tail), 0.0)
+    return np.maximum(one_sided, np.roll(one_sided, 1, axis=0))
 
 
-def _is_sparse(differences: Contributions) -> NDArray[np.bool_]:
-    """Whether two cells differ in few clusters, bool[n]."""
-    n_clusters = differences.n_clusters
+def _centred_on_differing(differences: Contributions, column: int, differing: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Contributions of the clusters that differ, less the mean difference of these, float64[n_differing]."""
+    total, shares = differences.total[differing, column], differences.shares[differing]
+    centred: NDArray[np.float64] = total - shares * (total.sum() / shares.sum())
+    return centred
+
+
+def _redrawn(
+    centred: NDArray[np.float64], n_draws: int, n_clusters: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums and sums of squares of as many of them drawn with replacement, float64[n_draws, 1] each."""
+    # The seed depends on the sizes alone, so that equal input has equal draws in any order of cells.
+    draws = resampled_sums(counts(len(centred), n_draws, n_clusters), np.column_stack([centred, centred**2]))
+    return draws[:, :1], draws[:, 1:]
+
+
+def _differing(differences: Contributions) -> NDArray[np.bool_]:
+    """Whether two cells differ in a cluster, bool[n_clusters, n]."""
     negligible = _NEGLIGIBLE * np.sqrt((differences.total**2).mean(axis=0))
-    n_differing = (np.abs(differences.total) > negligible).sum(axis=0)
-    sparse: NDArray[np.bool_] = n_differing <= min(_FEW_DIFFERING, n_clusters / 2)
+    differing: NDArray[np.bool_] = np.abs(differences.total) > negligible
+    return differing
+
+
+def _is_sparse(differing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether two cells differ in few clusters, bool[n]."""
+    n_differing = differing.sum(axis=0)
+    sparse: NDArray[np.bool_] = (n_differing > 0) & (n_differing <= min(_FEW_DIFFERING, len(differing) / 2))
     return sparse

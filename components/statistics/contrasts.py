@@ -31,7 +31,10 @@ class Way:
 class Contrasts:
     """`values` float64[n], their standard errors (with `df` degrees of freedom, 0 where a contrast is the same in every
     cluster), and what chance makes of all of them in the same resamples, in one or two `ways` (see `chance`), of which
-    the one that finds less counts. Without `has_spread` (a stratum of a single cluster) errors say nothing.
+    the one that finds less counts.
+
+    No p is below its floor, float64[n] (`chance.floors`). Without `has_spread` (a stratum of a single cluster) errors
+    say nothing.
     """
 
     values: NDArray[np.float64]
@@ -40,19 +43,22 @@ class Contrasts:
     n_clusters: int
     has_spread: bool
     ways: tuple[Way, ...]
+    floors: NDArray[np.float64]
 
     def only(self, places: Sequence[int]) -> "Contrasts":
         """Some of them."""
         at = np.asarray(places, dtype=np.int64)
         ways = tuple(Way(way.sizes[at], way.drawn[:, at], way.unit[at]) for way in self.ways)
-        return Contrasts(self.values[at], self.errors[at], self.df, self.n_clusters, self.has_spread, ways)
+        return Contrasts(
+            self.values[at], self.errors[at], self.df, self.n_clusters, self.has_spread, ways, self.floors[at]
+        )
 
     def p(self) -> NDArray[np.float64]:
         """How often the largest of all that chance makes reaches each of them, float64[n]: corrected for their number,
         as in Westfall & Young 1993, "Resampling-Based Multiple Testing" (single-step maxT).
         """
         largest: NDArray[np.float64] = np.max(
-            [share_as_far(way.drawn.max(axis=1), way.sizes) for way in self.ways], axis=0
+            [self.floors, *(share_as_far(way.drawn.max(axis=1), way.sizes) for way in self.ways)], axis=0
         )
         return largest
 
@@ -102,10 +108,10 @@ def contrasts(cells: Contributions, weights: NDArray[np.float64], n_draws: int, 
     swapped = chance.after_sign_changes(found, swaps(found.n_clusters, n_draws, seed))
     ways = [Way(chance.without_sign_changes(found), swapped, as_one)]
     if chance.can_be_studentised(found):
-        draws, signs = counts(found.n_clusters, n_draws, seed), swaps(found.n_clusters, n_draws, seed)
-        redrawn = chance.after_redrawing(found, draws, signs)
+        redrawn = chance.after_redrawing(found, list(counts(found.n_clusters, n_draws, seed)))
         ways.append(Way(chance.distances(found), redrawn, np.ones(len(errors))))
-    return Contrasts(found.values, errors, found.df, found.n_clusters, found.has_spread, tuple(ways))
+    floors = chance.floors(found)
+    return Contrasts(found.values, errors, found.df, found.n_clusters, found.has_spread, tuple(ways), floors)
 
 
 def pairs(n_levels: int) -> list[tuple[int, int]]:
@@ -117,18 +123,26 @@ def best_levels(ahead: NDArray[np.float64], differences: Contrasts) -> NDArray[n
     """Which levels may be the best, as `best_cells` says of cells: float64[n_levels], the p of each, for any alpha.
     `differences` are those of all `pairs` of the levels, that lie so far `ahead`, float64[n_levels].
     """
-    return may_be_best(ahead, [_BetweenLevels(way, len(ahead)) for way in differences.ways], None).p
+    places = _places_of_pairs(len(ahead))
+    floors = np.append(differences.floors, 0.0)[places]
+    return may_be_best(ahead, [_BetweenLevels(way, places) for way in differences.ways], floors, None).p
+
+
+def _places_of_pairs(n_levels: int) -> NDArray[np.int64]:
+    """Of any two levels their place among `pairs`, int64[n_levels, n_levels]; the number of pairs on the diagonal."""
+    found = np.full((n_levels, n_levels), n_levels * (n_levels - 1) // 2)
+    for place, (one, other) in enumerate(pairs(n_levels)):
+        found[one, other] = found[other, one] = place
+    return found
 
 
 class _BetweenLevels:
     """A way to measure distances of levels, with zeros on the diagonal."""
 
-    def __init__(self, way: Way, n_levels: int) -> None:
+    def __init__(self, way: Way, places: NDArray[np.int64]) -> None:
         self._sizes = np.append(way.sizes, 0.0)
         self._drawn = np.column_stack([way.drawn, np.zeros(len(way.drawn))])
-        self._place = np.full((n_levels, n_levels), len(way.sizes))
-        for place, (one, other) in enumerate(pairs(n_levels)):
-            self._place[one, other] = self._place[other, one] = place
+        self._place = places
 
     def sizes(self, cell: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
         sizes: NDArray[np.float64] = self._sizes[self._place[cell, others]]

@@ -57,7 +57,8 @@ class Contributions:
     the metric gains, to first order, if the cluster counts once more; it adds up to 0, and its squares to the variance
     of the metric, with the factor G / (G - 1) for G clusters of a stratum. `shares` float64[n_clusters] are the
     clusters' weights, which add up to 1. `df` are the degrees of freedom of that variance. `n_lone_strata` are those of
-    a single cluster: they show no spread, so the variance does not count theirs.
+    a single cluster: they show no spread, so the variance does not count theirs. `bound` float64[n_cells] is the
+    largest difference that two values of a cluster may have: 1 for scores that are all 0 or 1, infinite for others.
     """
 
     values: NDArray[np.float64]
@@ -66,6 +67,7 @@ class Contributions:
     shares: NDArray[np.float64]
     df: int
     n_lone_strata: int
+    bound: NDArray[np.float64]
 
     @property
     def n_clusters(self) -> int:
@@ -79,7 +81,13 @@ class Contributions:
 
     def only(self, cells: NDArray[np.intp]) -> "Contributions":
         """Those of some cells."""
-        return replace(self, values=self.values[cells], total=self.total[:, cells], centred=self.centred[:, cells])
+        return replace(
+            self,
+            values=self.values[cells],
+            total=self.total[:, cells],
+            centred=self.centred[:, cells],
+            bound=self.bound[cells],
+        )
 
     def combined(self, weights: NDArray[np.float64]) -> "Contributions":
         """Those of sums of the cells, each times its weight: float64[n_cells, n] gives n sums. What is left of
@@ -91,7 +99,8 @@ class Contributions:
         total[np.abs(total) <= noise] = 0.0
         centred[np.abs(centred) <= noise] = 0.0
         values[np.abs(values) <= _ROUNDING * (np.abs(self.values) @ sizes)] = 0.0
-        return replace(self, values=values, total=total, centred=centred)
+        bounds = np.where(sizes > 0.0, self.bound[:, np.newaxis], 0.0) * sizes
+        return replace(self, values=values, total=total, centred=centred, bound=bounds.sum(axis=0) / 2)
 
     def against(self, cell: int, others: Sequence[int] | NDArray[np.int64]) -> "Contributions":
         """Of the differences between `others` and one cell; what differs by rounding alone is equal."""
@@ -105,7 +114,7 @@ class Contributions:
         centred[np.abs(centred) <= noise] = 0.0
         values = self.values[rows] - self.values[cell]
         values[np.abs(values) <= _ROUNDING * np.maximum(np.abs(self.values[rows]), np.abs(self.values[cell]))] = 0.0
-        return replace(self, values=values, total=total, centred=centred)
+        return replace(self, values=values, total=total, centred=centred, bound=self.bound[rows])
 
 
 def contributions(scores: SampleScores) -> Contributions:
@@ -115,7 +124,9 @@ def contributions(scores: SampleScores) -> Contributions:
     n_cells = scores.statistics.shape[1]
     if not len(strata):
         nothing = np.zeros((0, n_cells))
-        return Contributions(np.full(n_cells, np.nan), nothing, nothing, np.zeros(0), df=0, n_lone_strata=0)
+        return Contributions(
+            np.full(n_cells, np.nan), nothing, nothing, np.zeros(0), df=0, n_lone_strata=0, bound=_bound(scores)
+        )
     values, total, centred = np.zeros(n_cells), np.zeros((len(ids), n_cells)), np.zeros((len(ids), n_cells))
     all_shares = np.zeros(len(ids))
     n_clusters = []
@@ -135,7 +146,12 @@ def contributions(scores: SampleScores) -> Contributions:
             centred += own_centred * np.sqrt(n / (n - 1)) / len(strata)
     # A cluster may have samples in several strata: it is still only one.
     df = min(len(ids) - 1, sum(n - 1 for n in n_clusters))
-    return Contributions(values, total, centred, all_shares, df, n_clusters.count(1))
+    return Contributions(values, total, centred, all_shares, df, n_clusters.count(1), _bound(scores))
+
+
+def _bound(scores: SampleScores) -> NDArray[np.float64]:
+    is_zero_one = scores.combine is None and bool(((scores.statistics == 0) | (scores.statistics == 1)).all())
+    return np.full(scores.statistics.shape[1], 1.0 if is_zero_one else np.inf)
 
 
 def _differentiated(

@@ -43,11 +43,12 @@ class PairedTest:
 
     The two-sided p-value is the larger one of two: how often sign changes, and how often a studentised bootstrap, give
     a difference at least as large (see `chance` for when each of them is right). Both count the data themselves as one
-    of the resamples, so that p is never below 1 / (n_resamples + 1). Where a stratum has a single cluster there is no
-    standard error, and sign changes decide alone.
+    of the resamples, so that p is never below 1 / (n_resamples + 1). Few differing clusters bound p from below as well
+    (`chance.floors`). Where a stratum has a single cluster there is no standard error, and sign changes decide alone.
 
     The interval is the difference plus and minus what chance exceeds with probability 1 - `confidence`, in standard
-    errors, by the same resamples; at least that of Student's t. There is none below `FEWEST_CLUSTERS`.
+    errors, by the same resamples; at least that of Student's t. It holds 0 where no p-value could exclude it. There is
+    none below `FEWEST_CLUSTERS`.
     Source: Phipson & Smyth 2010, "Permutation P-values Should Never Be Zero"; and that of `chance`.
     """
 
@@ -68,13 +69,17 @@ class PairedTest:
         as_one = np.divide(chance.errors_as_one_stratum(found), errors, where=errors > 0.0, out=np.ones(len(errors)))
         by_chance = [swapped * as_one]
         if chance.can_be_studentised(found):
-            draws = counts(found.n_clusters, self.n_resamples, self.seed)
-            redrawn = chance.after_redrawing(found, draws, self._swaps(found))
+            draws = list(counts(found.n_clusters, self.n_resamples, self.seed))
+            redrawn = chance.after_redrawing(found, draws)
             p = np.maximum(p, _p(chance.distances(found), redrawn))
             by_chance.append(redrawn)
+        floors = chance.floors(found)
+        p = np.maximum(p, floors)
         with np.errstate(invalid="ignore"):  # a difference that is the same everywhere is known exactly
             widths = np.where(errors == 0.0, 0.0, errors * _critical(by_chance, 1 - self.confidence, found))
-        needed = _critical(by_chance, level, found)
+        # An interval holds 0 where no p-value could exclude it.
+        widths = np.where(floors > 1 - self.confidence, np.maximum(widths, np.abs(found.values)), widths)
+        needed = np.where(floors > level, np.inf, _critical(by_chance, level, found))
         return [
             _comparison(found, scores.n_samples, i, float(p[i]), float(errors[i]), float(widths[i]), float(needed[i]))
             for i in range(n_others)
@@ -83,10 +88,14 @@ class PairedTest:
     def _swaps(self, found: Contributions) -> Iterator[NDArray[np.float64]]:
         return swaps(found.n_clusters, self.n_resamples, self.seed)
 
-    def smallest_p(self, n_clusters: int) -> float:
-        """The smallest p-value that is possible with so many clusters, however large the difference."""
+    def smallest_p(self, n_clusters: int, *, is_right_or_wrong: bool = False) -> float:
+        """The smallest p-value that this number of clusters allows, however large the difference (`chance.floors`).
+
+        `is_right_or_wrong` says that all scores are 0 or 1.
+        """
         # Of the 2^n ways to swap n clusters, two are as extreme as the data: none swapped, and all of them.
-        return max(2.0 ** (1 - n_clusters), 1 / (1 + self.n_resamples))
+        of_swaps = max(2.0 ** (1 - n_clusters), 1 / (1 + self.n_resamples))
+        return of_swaps if is_right_or_wrong else max(of_swaps, chance.floor_of_graded(n_clusters))
 
 
 def _p(sizes: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:

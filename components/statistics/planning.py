@@ -41,7 +41,8 @@ class Precision:
         with `times` as many clusters. Infinite if there are too few clusters for any p-value below alpha, or no
         difference can be as large.
         """
-        if self.df < 1 or PairedTest().smallest_p(self.n_clusters) > ALPHA:
+        is_right_or_wrong = any(self.right_or_wrong)
+        if self.df < 1 or PairedTest().smallest_p(self.n_clusters, is_right_or_wrong=is_right_or_wrong) > ALPHA:
             return [float("inf")] * len(self.standard_errors)
         df = self.df * times
         critical = self.excess * critical_value_of_any_two(n_cells, df, ALPHA)

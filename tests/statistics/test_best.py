@@ -23,6 +23,7 @@ def cells(seed: int, *means: float) -> list[NDArray[np.float64]]:
 
 
 def test_two_cells_are_a_permutation_test_of_their_difference() -> None:
+    """At least: by chance one tail is heavier than the other one, and p then rises up to twofold."""
     first, second = cells(1, 0.15, 0.0)
     expected = stats.permutation_test(
         (first - second,),
@@ -34,7 +35,8 @@ def test_two_cells_are_a_permutation_test_of_their_difference() -> None:
     ).pvalue
     found = best(scores_of([first, second], np.arange(N)))
     assert 0.01 < expected < 0.5
-    assert found.p == pytest.approx([1.0, expected], abs=0.02)
+    assert found.p[0] == 1.0
+    assert expected - 0.005 <= found.p[1] <= 2 * expected
 
 
 def test_the_more_cells_the_larger_a_difference_must_be() -> None:

@@ -64,6 +64,17 @@ class TestP:
         found = compare(np.repeat([1.0, 0.0], [6, 294]), np.arange(300))
         assert found.p == pytest.approx(stats.binomtest(6, 6).pvalue, abs=0.01)
 
+    def test_of_graded_scores_in_few_groups_allows_for_a_tail_that_was_not_met(self) -> None:
+        """Losses of .5 in all groups are likely among equal cells that gain 1 in every third group."""
+        for n_differing in (6, 7, 8, 12):
+            found = compare(np.repeat([-0.5, 0.0], [n_differing, 60 - n_differing]), np.arange(60))
+            assert found.p == pytest.approx((2 / 3) ** n_differing, rel=0.01)
+
+    def test_changes_smoothly_with_the_number_of_differing_groups(self) -> None:
+        values = np.random.default_rng(3).normal(0.6, 1.0, 40)
+        p = [compare(np.append(values[:k], np.zeros(60 - k)), np.arange(60)).p or 0.0 for k in range(28, 34)]
+        assert max(np.abs(np.diff(np.log(p)))) < 1.5
+
     def test_counts_ties_of_discrete_values_as_far(self) -> None:
         """Sums of tenths differ in their last bits, by the order in which they are added."""
         values = np.array([0.1, 0.1, 0.1, -0.3, 0.7])
@@ -82,7 +93,8 @@ class TestP:
         assert (found.p, found.difference) == (1.0, 0.0)
 
     def test_is_never_zero(self) -> None:
-        assert compare(np.full(N, 3.0)).p == TEST.smallest_p(20) > 0
+        assert compare(np.full(N, 3.0)).p == pytest.approx(TEST.smallest_p(20)) == pytest.approx((2 / 3) ** 20)
+        assert compare(np.ones(N)).p == TEST.smallest_p(20, is_right_or_wrong=True) > 0
 
     def test_does_not_depend_on_names_of_clusters_or_the_order_of_samples(self) -> None:
         values = differences(8, 0.3)
@@ -114,6 +126,11 @@ class TestInterval:
         assert found.low is not None
         assert found.high is not None
         assert found.high - found.low >= expected.high - expected.low - 1e-12
+
+    def test_holds_zero_where_no_p_value_could_exclude_it(self) -> None:
+        found = compare(-np.linspace(0.4, 0.6, 7), np.arange(7))
+        assert found.p == pytest.approx((2 / 3) ** 7)
+        assert found.high == pytest.approx(0.0)
 
     def test_there_is_none_for_fewer_than_five_clusters(self) -> None:
         values = differences(4, n=40)

@@ -98,7 +98,7 @@ def test_the_more_cells_the_larger_a_difference_must_be() -> None:
     assert sizes == pytest.approx([0.0283, 0.0375, 0.0486], abs=1e-4)
 
 
-@pytest.mark.parametrize(("n_clusters", "is_enough"), [(5, False), (6, True)])
+@pytest.mark.parametrize(("n_clusters", "is_enough"), [(7, False), (8, True)])
 def test_too_few_clusters_show_nothing(n_clusters: int, *, is_enough: bool) -> None:
     size, _ = Precision((0.01, 0.01), n_clusters - 1, n_clusters).detectable(2)
     assert np.isfinite(size) == is_enough
