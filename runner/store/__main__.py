@@ -1,9 +1,14 @@
 """python -m runner.store ls | verify | prune"""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("runner.store.__main__")
+
+
 import argparse
 import math
 import shutil
-import sys
 import time
 import uuid
 from collections import defaultdict
@@ -192,7 +197,3 @@ def _run(options: argparse.Namespace, store: Store, console: Console) -> int:
         say_error(f"--stage: got {options.stage!r}, kept are {', '.join(sorted(known))}")
         return 2
     return _prune(store, console, options.older_than_days, options.stage, options.dry_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
