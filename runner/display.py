@@ -20,7 +20,7 @@ _NOT_SHOWN = re.compile(
     "\ud800-\udfff]"  # halves of characters, which no file can hold
 )
 FORMULA_STARTS = (*"=+-@＝＋－＠", "\t", "\r", "\n")
-"""Starts of texts that a spreadsheet takes for formulas. Excel takes full-width signs for ASCII where it speaks Chinese or Japanese."""
+"""Starts of texts that a spreadsheet takes for formulas. Excel in Chinese or Japanese reads full-width signs, too."""
 _TOKEN = re.compile(r"\\(\[[a-z#/@][^\[]*?\])|\[(/|bold|dim|italic|red|yellow)\]")
 """A tag that was escaped by rich.markup.escape, or one that our own texts use."""
 
