@@ -225,11 +225,18 @@ def read_cells(sweep_dir: Path) -> Iterator[CellResult]:
 
 
 def cell_folders(sweep_dir: Path) -> Iterator[Path]:
-    """The folders of a sweep's cells that ended, in the order of the sweep. Raises DataError."""
+    """The folders of a sweep's cells that ended, in the order of the sweep. Raises DataError, also if a cell that the
+    sweep reports as finished has no `cell.json`: without it another cell would pass for the best.
+    """
     for cell in read_sweep(sweep_dir).cells:
-        folder = sweep_dir / cell["cell_id"]
-        if (folder / "cell.json").is_file():
-            yield folder
+        file = sweep_dir / cell["cell_id"] / "cell.json"
+        if file.is_file():
+            yield file.parent
+        elif cell.get("status") == OK:
+            raise DataError(
+                f"{file}: missing, although {sweep_dir / 'sweep.json'} reports this cell as finished. Run the sweep "
+                "again with the same command: everything else is cached."
+            )
 
 
 def read_samples(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:
