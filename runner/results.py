@@ -29,6 +29,7 @@ from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.protocols import Metric, RankingMetric
 from components.secrets.mask import Mask, current_mask, masked_values
+from runner.cell_numbers import require_numbers
 from runner.json_types import require_types
 from runner.trusted import code_of_fields, foreign_targets, how_to_trust, trusted
 
@@ -208,7 +209,16 @@ def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
 
 def read_cell(folder: Path) -> CellResult:
     """Reads a cell's folder. Raises DataError."""
-    return _read(folder / "cell.json", CellResult)
+    path = folder / "cell.json"
+    cell = _read(path, CellResult)
+    try:
+        require_numbers(cell)
+    except TypeError as error:
+        raise DataError(
+            f"{path}: {error}; the file was changed: delete it and run the sweep again with the same command, "
+            "everything else is cached"
+        ) from error
+    return cell
 
 
 def read_sweep(sweep_dir: Path) -> SweepResult:

@@ -81,12 +81,13 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
 
 
 def _prune(store: Store, console: Console, older_than_days: float, stage: str, dry_run: bool) -> int:
-    before = time.time() - older_than_days * _DAY_S
+    now = time.time()
+    before = now - older_than_days * _DAY_S
     leased = store.leases.of_live_runs()
     old = [
         entry
         for entry in store.entries()
-        if entry.manifest.created <= before and (not stage or entry.manifest.kind == stage)
+        if min(entry.manifest.created, now) <= before and (not stage or entry.manifest.kind == stage)
     ]
     chosen = [entry for entry in old if entry.manifest.key not in leased.keys]
     size = shown_size(sum(entry.n_bytes for entry in chosen))
