@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import NoReturn
 
 from runner.engine.endings import ENDINGS, Interrupt
 
@@ -16,7 +15,7 @@ EXIT_INTERRUPTED = 130
 """The exit code, as that of shells."""
 
 
-def run_main(module: str) -> NoReturn:
+def run_main(module: str) -> None:
     """Load `module`, call its `main()`, and exit with the code that it returns. Exit with 130 after one line if the
     command is interrupted, which includes the time in which `module` is loaded.
     """

@@ -36,7 +36,7 @@ def checked_answers(llm: LLM, requests: Sequence[Request]) -> Iterator[Answer]:
             yield answer
 
 
-def _mistake(answer: Answer) -> str:
+def _mistake(answer: Any) -> str:
     """Return the first field with a wrong value, with the value and what it should be; "" if all are right."""
     if not isinstance(answer.request_id, str):
         return f"request_id: got {_shown(answer.request_id)}, wanted the id of the request"
