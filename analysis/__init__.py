@@ -11,24 +11,32 @@ import runner  # noqa: F401 - moves the working directory to the end of the path
 # isort: split
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from analysis.frames.sweep import Sweep
-from components.errors import ConfigError
-from runner.loaded import LoadedSweep, load_together
-from runner.results import RESULTS_DIR
-from runner.trusted import trust
+if TYPE_CHECKING:
+    from analysis.frames.sweep import Sweep
+    from runner.loaded import LoadedSweep
 
 sys.path.remove(_ROOT)
 
 __all__ = ["Sweep", "load"]
 
 
+def __getattr__(name: str) -> object:
+    """Load `Sweep` when it is first read: commands load their modules where Ctrl-C ends them in order."""
+    if name != "Sweep":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from analysis.frames.sweep import Sweep
+
+    return Sweep
+
+
 def load(
-    sweep: str | Path | LoadedSweep,
-    *others: str | Path | LoadedSweep,
-    results_dir: str | Path = RESULTS_DIR,
+    sweep: "str | Path | LoadedSweep",
+    *others: "str | Path | LoadedSweep",
+    results_dir: str | Path = "results",
     plugins: Sequence[str] = (),
-) -> Sweep:
+) -> "Sweep":
     """The sweep in that folder, or of that id in `results_dir`, or what `runner.run` returned, as pandas frames.
 
     Several sweeps are one, in which an experiment that is in more than one of them is one cell: that of the first sweep
@@ -36,6 +44,11 @@ def load(
     theirs that has values for a corpus alone needs its code, and results import none that they name. Raises DataError,
     and ConfigError for plugins that are no names.
     """
+    from analysis.frames.sweep import Sweep
+    from components.errors import ConfigError
+    from runner.loaded import load_together
+    from runner.trusted import trust
+
     if isinstance(plugins, str):
         raise ConfigError([f"plugins: got {plugins!r}, wanted a list of packages, e.g. plugins=[{plugins!r}]"])
     trust(plugins)

@@ -1,8 +1,12 @@
 """python -m analysis compare | effects | pareto | table"""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("analysis.__main__")
+
+
 import argparse
-import atexit
-import gc
 import sys
 from importlib import import_module
 
@@ -46,8 +50,3 @@ def main(arguments: list[str] | None = None) -> int:
         say_error(error)
         return 2
     return code
-
-
-if __name__ == "__main__":
-    atexit.register(gc.freeze)  # a last look for garbage takes time, and all of it is given back anyway
-    sys.exit(main())

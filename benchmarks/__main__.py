@@ -1,5 +1,11 @@
 """python -m benchmarks [NAME ...]: runs the measures one after the other and prints a table."""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("benchmarks.__main__")
+
+
 import argparse
 import importlib
 import json
@@ -112,7 +118,3 @@ def _write(file: Path, measured: Mapping[str, Sequence[Measure]], scale: str) ->
         for name, measures in measured.items()
     }
     file.write_text(json.dumps({"scale": scale, "benchmarks": benchmarks}, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -19,8 +19,8 @@ _NOT_SHOWN = re.compile(
     "\u202a-\u202e\u2066-\u2069"  # what turns the direction of writing round, and with it what a line seems to say
     "\ud800-\udfff]"  # halves of characters, which no file can hold
 )
-_FORMULA = (*"=+-@＝＋－＠", "\t", "\n")
-"""Excel takes full-width signs for ASCII where it speaks Chinese or Japanese."""
+FORMULA_STARTS = (*"=+-@＝＋－＠", "\t", "\r", "\n")
+"""Starts of texts that a spreadsheet takes for formulas. Excel in Chinese or Japanese reads full-width signs, too."""
 _TOKEN = re.compile(r"\\(\[[a-z#/@][^\[]*?\])|\[(/|bold|dim|italic|red|yellow)\]")
 """A tag that was escaped by rich.markup.escape, or one that our own texts use."""
 
@@ -44,7 +44,7 @@ def no_formula(value: object) -> object:
     if not isinstance(value, str):
         return value
     text = printable(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
 def one_line(text: str, n_characters: int = 200) -> str:

@@ -29,6 +29,7 @@ from components.errors import ConfigError, DataError
 from components.json_value import Json
 from components.protocols import Metric, RankingMetric
 from components.secrets.mask import Mask, current_mask, masked_values
+from runner.cell_numbers import require_numbers
 from runner.json_types import require_types
 from runner.trusted import code_of_fields, foreign_targets, how_to_trust, trusted
 
@@ -208,7 +209,16 @@ def find_sweep(text: str, results_dir: Path = RESULTS_DIR) -> Path:
 
 def read_cell(folder: Path) -> CellResult:
     """Reads a cell's folder. Raises DataError."""
-    return _read(folder / "cell.json", CellResult)
+    path = folder / "cell.json"
+    cell = _read(path, CellResult)
+    try:
+        require_numbers(cell)
+    except TypeError as error:
+        raise DataError(
+            f"{path}: {error}; the file was changed: delete it and run the sweep again with the same command, "
+            "everything else is cached"
+        ) from error
+    return cell
 
 
 def read_sweep(sweep_dir: Path) -> SweepResult:
@@ -225,11 +235,18 @@ def read_cells(sweep_dir: Path) -> Iterator[CellResult]:
 
 
 def cell_folders(sweep_dir: Path) -> Iterator[Path]:
-    """The folders of a sweep's cells that ended, in the order of the sweep. Raises DataError."""
+    """The folders of a sweep's cells that ended, in the order of the sweep. Raises DataError, also if a cell that the
+    sweep reports as finished has no `cell.json`: without it another cell would pass for the best.
+    """
     for cell in read_sweep(sweep_dir).cells:
-        folder = sweep_dir / cell["cell_id"]
-        if (folder / "cell.json").is_file():
-            yield folder
+        file = sweep_dir / cell["cell_id"] / "cell.json"
+        if file.is_file():
+            yield file.parent
+        elif cell.get("status") == OK:
+            raise DataError(
+                f"{file}: missing, although {sweep_dir / 'sweep.json'} reports this cell as finished. Run the sweep "
+                "again with the same command: everything else is cached."
+            )
 
 
 def read_samples(folder: Path, columns: Sequence[str]) -> list[dict[str, Json]]:

@@ -157,6 +157,7 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "runner.loaded",
         "runner.common_samples",
         "runner.display",
+        "runner.interruptible",
         "runner.ranking",
         "runner.svg",
         "runner.hit_texts",
@@ -220,6 +221,7 @@ READING = (
     "runner.common_samples",
     "runner.hit_texts",
     "runner.json_types",
+    "runner.cell_numbers",
     "runner.ranking",
     "runner.sample_verdicts",
     "runner.scored_samples",
@@ -270,6 +272,7 @@ def test_the_engine_knows_no_role_but_the_language_model() -> None:
 def test_every_package_of_the_runner_has_its_place() -> None:
     packages = {name for name in MODULES if name.startswith("runner.") and name.count(".") == 1}
     alone = {"runner.display", "runner.svg", "runner.lines_file", "runner.__main__", "runner.own_packages"}
+    alone.add("runner.interruptible")
     assert packages == {*FLOORS, *COMMANDS, *READING, *alone}
 
 

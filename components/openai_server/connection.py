@@ -13,7 +13,15 @@ from components.errors import ComponentError
 from components.openai_server.access import OPENAI, key_in, mistakes_of_proxy, proxy_for
 from components.openai_server.body import ACCEPTED, MOST_BYTES, body_of
 from components.openai_server.connector import clean_connector
-from components.openai_server.errors import Disconnected, HttpError, Malformed, Redirected, Refused, Unreachable
+from components.openai_server.errors import (
+    BrokenProtocol,
+    Disconnected,
+    HttpError,
+    Malformed,
+    Redirected,
+    Refused,
+    Unreachable,
+)
 from components.openai_server.origin import MOST_REDIRECTS, REDIRECTS, next_address
 from components.openai_server.reading import parsed
 
@@ -60,8 +68,9 @@ class Connection:
         """Return what the server sent as JSON, unchecked. `path` follows the base address, e.g. "/chat/completions".
 
         Raises HttpError for a status of 400 or more, Redirected for a redirect to another server, Unreachable (Refused
-        if nobody listens there) or Disconnected for a connection that cannot be made or breaks, TooLarge for a reply
-        of more than `most_bytes`, and Malformed for a reply that is no JSON.
+        if nobody listens there) or Disconnected for a connection that cannot be made or breaks, BrokenProtocol for a
+        reply that is not HTTP, TooLarge for a reply of more than `most_bytes`, and Malformed for a reply that is no
+        JSON.
         """
         import aiohttp
 
@@ -72,6 +81,8 @@ class Connection:
             raise kind(str(error) or type(error).__name__) from error
         except aiohttp.ClientHttpProxyError as error:
             raise HttpError(error.status, error.message, {}) from error
+        except aiohttp.ClientResponseError as error:  # its status 400 is aiohttp's own, and not the server's
+            raise BrokenProtocol(error.message or type(error).__name__) from error
         except (aiohttp.ClientError, OSError) as error:
             raise Disconnected(str(error) or type(error).__name__) from error
         if not reply.ok:

@@ -59,6 +59,10 @@ class Disconnected(Exception):
     """The connection broke before the reply was whole."""
 
 
+class BrokenProtocol(Disconnected):
+    """The server sent something that is not HTTP."""
+
+
 class Malformed(Exception):
     """A reply with status 200 that is not a completion. `said` is the reply or what is wrong with it: it is masked, and
     then cut.
@@ -175,6 +179,8 @@ def _story(error: Exception) -> str:
             return f"HTTP 407: the proxy refuses the request ({_said(error.body)}); check the proxy's user and password"
         case HttpError():
             return f"HTTP {error.status}: {_said(error.body)}"
+        case BrokenProtocol():
+            return f"the server broke the HTTP protocol: {error}"
         case Unreachable() | Disconnected():
             return f"no connection: {error}"
         case TooLarge():

@@ -29,7 +29,9 @@ class Metric(Component, Protocol):
         """Names of the metrics that this component computes, e.g. ("rouge_l",) or ("ndcg@5", "ndcg@10")."""
 
     def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[...] from sums float64[..., d]; NaN where it is undefined."""
+        """float64[...] from sums float64[..., d]; NaN where it is undefined, never infinite. NaN for all samples
+        together ends the run with an error if any sample has a score.
+        """
 
 
 @runtime_checkable

@@ -1,8 +1,13 @@
 """python -m runner.annotate: people inspect a released set, correct it, and say what of it is good."""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("runner.annotate.__main__")
+
+
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -205,7 +210,3 @@ def _say_left_out(annotated: Annotated) -> None:
     if annotated.others:
         names = ", ".join(sorted(annotated.others))
         make_console().print(f"left aside, as they are none of ours: {names}", markup=False)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -19,6 +19,7 @@ from runner.annotate.annotations import HIGHEST_RATING, Annotated, Annotation, C
 from runner.annotate.known import Known
 from runner.annotate.marks import Mark, gold_of
 from runner.annotate.wording import NO, YES, Wording
+from runner.display import FORMULA_STARTS
 from runner.testset.content import Testset
 
 _TEXTS = ("id", "version", "task", "topic", "history", "question", "references", "gold")
@@ -26,7 +27,7 @@ _COLUMNS = (*_TEXTS, *(f"check_{check}" for check in Check), "rating")
 _EXPECTED = f"the CSV of python -m runner.annotate export, with the columns {', '.join(_COLUMNS)}"
 _MOST_MISTAKES = 10
 """That are told at once."""
-_ESCAPED = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+_ESCAPED = (*FORMULA_STARTS, "'")
 
 
 def sheet_of(samples: Sequence[Sample], testset: Testset, wording: Wording) -> str:

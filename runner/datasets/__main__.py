@@ -1,8 +1,13 @@
 """python -m runner.datasets describe dataset=...: what a data set holds."""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("runner.datasets.__main__")
+
+
 import argparse
 import json
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -100,7 +105,3 @@ def _show_matrix(console: Console, description: Mapping[str, Json]) -> None:
     ]
     if cut:
         console.print(f"[dim]and {', '.join(cut)}: --json has them all[/]")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

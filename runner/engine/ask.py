@@ -19,6 +19,7 @@ from components.openai_server.gate import Tokens, current_gate
 from components.protocols import LLM, AnswersFrom
 from components.records import Answer, AnswerState, Request
 from runner.engine.answers_without_secrets import without_secrets_in
+from runner.engine.checked_answers import checked_answers
 from runner.engine.identity import describe, key_of
 from runner.engine.source_code import model_code, package_code
 from runner.engine.spending.admitted import admitted, most_tokens
@@ -119,8 +120,8 @@ class Asker:
         time.sleep(_WAIT_S)
 
     def _asked(self, requests: Mapping[str, Request]) -> Iterator[Answer]:
-        """Answers as they come, written down. Raises ComponentError if the model leaves a request without one, and
-        BudgetReached when all answers have come to what was sent before that.
+        """Answers as they come, written down. Raises ComponentError if the model leaves a request without one or gives
+        one that `checked_answers` refuses, and BudgetReached when all answers have come to what was sent before that.
         """
         lacking = dict(requests)
         if requests:
@@ -143,7 +144,7 @@ class Asker:
         is_stand_in = getattr(self._llm, "is_stand_in", False)
         if self.asks_a_language_model and not is_stand_in and not hasattr(self._llm, "account"):
             return admitted(self._llm, requests, current_gate())
-        return self._llm.generate(requests)
+        return checked_answers(self._llm, requests)
 
     def _count(self, answers: Sequence[Answer]) -> None:
         self._n_requests += len(answers)

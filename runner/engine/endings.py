@@ -1,5 +1,5 @@
 """What ends the command from outside: Ctrl-C, the end of a terminal, that of a batch job or a container. All come as
-signals, and are told to the main thread as a KeyboardInterrupt: see `runner.__main__`.
+signals, and are told to the main thread as a KeyboardInterrupt: see `runner.interruptible`.
 """
 
 import os

@@ -232,28 +232,28 @@ def _damages(stage: AnyStage, entry: Entry, *, contents: bool) -> Sequence[str]:
         return [str(error)]
 
 
-def read_kept(stage: Stage[T], store: Store, read: Callable[[Entry], R]) -> R:
+def read_kept(stage: Stage[T], store: Store, read: Callable[[Entry], R], gate: Gate | None = None) -> R:
     """What `read` takes from the stored result of a stage. One that is not there is made first, and one that goes away
-    before it is read (somebody may prune the store) is made again.
+    before it is read (somebody may prune the store) is made again. Its requests then pass `gate`, as those of a Worker.
 
     Lets the stage's own exception through. Raises StoreError if it goes away again and again.
     """
     for _ in range(_N_TRIES - 1):
         try:
-            return read(find_or_make(stage, store))
+            return read(find_or_make(stage, store, gate))
         except DamagedEntryError:
-            Worker(store).run_or_raise(stage, contents=True)
-    return read(find_or_make(stage, store))
+            Worker(store, gate).run_or_raise(stage, contents=True)
+    return read(find_or_make(stage, store, gate))
 
 
-def find_or_make(stage: Stage[T], store: Store) -> Entry:
+def find_or_make(stage: Stage[T], store: Store, gate: Gate | None = None) -> Entry:
     """The stored result of a stage, which is made first if it is not there or damaged. Its contents were compared.
 
     Lets the stage's own exception through. Raises StoreError if the result goes away while it is looked for.
     """
     entry = store.find(stage.kind, stage.key)
     if entry is None or entry.damages(set(entry.manifest.files) - entry.compared):
-        Worker(store).run_or_raise(stage, contents=True)
+        Worker(store, gate).run_or_raise(stage, contents=True)
         entry = store.find(stage.kind, stage.key)
     if entry is None:
         raise StoreError(

@@ -1,7 +1,12 @@
 """python -m runner.export: the pipeline of one cell of a sweep, as a folder that answers questions."""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("runner.export.__main__")
+
+
 import argparse
-import sys
 from pathlib import Path
 
 from components.errors import RagGridError
@@ -55,7 +60,3 @@ def _say(cell: ExportedCell, out: Path, n_bytes: int) -> None:
     console = make_console()
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

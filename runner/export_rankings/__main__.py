@@ -1,7 +1,12 @@
 """python -m runner.export_rankings: what a cell found, as a TREC run or as a submission to the FinanceRAG challenge."""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("runner.export_rankings.__main__")
+
+
 import argparse
-import sys
 from pathlib import Path
 
 from components.errors import ConfigError, DataError, RagGridError
@@ -64,7 +69,3 @@ def _cell(sweep: LoadedSweep, text: str | None) -> CellResult:
             f"{axes or 'nothing, none is finished'}"
         )
     return sweep.cells[0]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,6 +5,12 @@ python -m runner.generate check dataset=jsonl dataset.documents=...     the gate
 python -m runner.generate --cfg ...                                     the configuration, without running it
 """
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("runner.generate.__main__")
+
+
 import sys
 from collections.abc import Sequence
 
@@ -43,7 +49,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say_error("\nInterrupted. Every reply and every finished stage is kept: the same command goes on from here.")
         return EXIT_INTERRUPTED
-
-
-if __name__ == "__main__":
-    sys.exit(main())

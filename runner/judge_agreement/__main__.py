@@ -1,8 +1,13 @@
 """python -m runner.judge_agreement: validates a judge against human labels, before anyone believes its numbers."""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("runner.judge_agreement.__main__")
+
+
 import argparse
 import json
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -215,7 +220,3 @@ def _confusion_table(name: str, confusion: Mapping[str, Mapping[str, int]]) -> T
     for label, row in confusion.items():
         table.add_row(label, *map(str, row.values()))
     return table
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,9 +1,14 @@
 """python -m runner.judge_training prepare|train|evaluate: a judge that is trained on people's labels."""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("runner.judge_training.__main__")
+
+
 import argparse
 import json
 import shlex
-import sys
 from dataclasses import fields
 from pathlib import Path
 from types import NoneType
@@ -143,7 +148,3 @@ def _shares(text: str) -> tuple[float, ...]:
     if len(parts) != 3 or min(parts) <= 0 or sum(parts) == float("inf"):
         raise ConfigError(f"--split: got {text!r}, wanted three numbers above 0, such as 5:1:4")
     return tuple(part / sum(parts) for part in parts)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,12 @@
 """python -m runner.models check embedder=... reranker=... llm=...: tries models before a sweep depends on them."""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("runner.models.__main__")
+
+
 import argparse
-import sys
 from collections.abc import Iterator
 
 from rich.console import Console
@@ -59,7 +64,3 @@ def _show(console: Console, role: str, trial: Trial) -> None:
         console.print(f"  {name:<12}{escape(found)}")
     if trial.mistake:
         console.print(f"  [red]{'mistake':<12}[/]{escape(trial.mistake)}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

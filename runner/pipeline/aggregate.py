@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.clusters import clusters_of
+from components.errors import ComponentError
 from components.json_value import Json
 from components.means import combine_mean
 from components.metrics.interval import Column, Intervals
@@ -125,7 +126,23 @@ def _entries_of_subsets(
     scored: Mapping[str, Scored], subsets: Sequence[list[int]], intervals: Sequence[Sequence[Interval]]
 ) -> list[dict[str, dict[str, Json]]]:
     counts = [_state_counts(scores.states, subsets) for _, scores in scored.values()]
+    for of_metric, bounds in zip(scored.items(), zip(*intervals, strict=True), strict=True):
+        _require_values(*of_metric, subsets, [own.value for own in bounds])
     return [_entries(scored, own, [c[i] for c in counts]) for i, own in enumerate(intervals)]
+
+
+def _require_values(name: str, scored: Scored, subsets: Sequence[list[int]], values: Sequence[float | None]) -> None:
+    """Raise ComponentError for an infinite value, and for an undefined one over all samples if any has a score. A small
+    subset may have an undefined value.
+    """
+    for rows, value in zip(subsets, values, strict=True):
+        is_undefined = value is None or np.isnan(value)
+        is_refused = len(rows) == len(scored.scores.states) if is_undefined else value in (np.inf, -np.inf)
+        if is_refused and (n := sum(scored.scores.states[row] is ScoreState.VALUE for row in rows)):
+            raise ComponentError(
+                f"{type(scored.metric).__name__}.combine: got {value} for {name} from the scores of {n} samples, "
+                "wanted a finite number"
+            )
 
 
 def _entries(

@@ -1,8 +1,13 @@
 """python -m runner.score: scores answers and rankings that any system made, with the metrics of this project."""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("runner.score.__main__")
+
+
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -211,7 +216,3 @@ def _require_writable(source: Path, *paths: Path | None) -> None:
         if path.resolve() in taken:
             raise DataError(f"{path}: is another file of this command, which it would overwrite. Choose another place.")
         taken.add(path.resolve())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

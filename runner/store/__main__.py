@@ -1,9 +1,14 @@
 """python -m runner.store ls | verify | prune"""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("runner.store.__main__")
+
+
 import argparse
 import math
 import shutil
-import sys
 import time
 import uuid
 from collections import defaultdict
@@ -76,12 +81,13 @@ def _verify(store: Store, console: Console, delete: bool) -> int:
 
 
 def _prune(store: Store, console: Console, older_than_days: float, stage: str, dry_run: bool) -> int:
-    before = time.time() - older_than_days * _DAY_S
+    now = time.time()
+    before = now - older_than_days * _DAY_S
     leased = store.leases.of_live_runs()
     old = [
         entry
         for entry in store.entries()
-        if entry.manifest.created <= before and (not stage or entry.manifest.kind == stage)
+        if min(entry.manifest.created, now) <= before and (not stage or entry.manifest.kind == stage)
     ]
     chosen = [entry for entry in old if entry.manifest.key not in leased.keys]
     size = shown_size(sum(entry.n_bytes for entry in chosen))
@@ -192,7 +198,3 @@ def _run(options: argparse.Namespace, store: Store, console: Console) -> int:
         say_error(f"--stage: got {options.stage!r}, kept are {', '.join(sorted(known))}")
         return 2
     return _prune(store, console, options.older_than_days, options.stage, options.dry_run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

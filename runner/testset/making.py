@@ -113,9 +113,11 @@ class Making:
         check_language(self._settings.language.name, documents.texts)
         known = [stage for stage in self.topics if ask or not stage.source.llm or self._is_kept(stage)]
         self._run([self.search.index, *known])
-        counts: dict[str, int | str] = read_kept(self.source, self.store, lambda entry: dict(entry.part("counts")))
+        counts: dict[str, int | str] = read_kept(
+            self.source, self.store, lambda entry: dict(entry.part("counts")), self._gate
+        )
         # One for all waves, which holds what nearly every stage reads: to decode a large corpus takes seconds.
-        always = [find_or_make(stage, self.store) for stage in (self.search.corpus, self.search.index)]
+        always = [find_or_make(stage, self.store, self._gate) for stage in (self.search.corpus, self.search.index)]
         self._worker = Worker(self.store, self._gate, Cache(always=always))
         topics = tuple(leaf for stage in known for leaf in self._read(stage).leaves)
         settings = self._settings
@@ -260,7 +262,7 @@ class Making:
         return self.store.find(stage.kind, stage.key) is not None
 
     def _read(self, stage: Stage[T]) -> T:
-        return read_kept(stage, self.store, lambda entry: stage.codec.decode(entry.parts()))
+        return read_kept(stage, self.store, lambda entry: stage.codec.decode(entry.parts()), self._gate)
 
 
 def stopped_at(reached: BudgetReached) -> str:

@@ -1,8 +1,13 @@
 """python -m runner.track SWEEP_FOLDER: logs a sweep to MLflow from its results files."""
 
+if __name__ == "__main__":  # before the imports, which take time and may be interrupted, too
+    from runner.interruptible import run_main
+
+    run_main("runner.track.__main__")
+
+
 import argparse
 import contextlib
-import sys
 
 from components.errors import DataError
 from runner import results
@@ -59,7 +64,3 @@ def _n_traces(text: str) -> int | None:
         if n is None or n >= 0:
             return n
     raise argparse.ArgumentTypeError(f"got {text!r}, wanted a number of samples, e.g. 100, or all")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -159,7 +159,7 @@ class TestFamily:
 
     def test_cells_without_a_result_are_named(self, tmp_path: Path) -> None:
         tiny_sweep.write(tmp_path)
-        (tmp_path / "a1a1a1a1a1a1" / "cell.json").unlink()
+        tiny_sweep.unfinish(tmp_path, "a1a1a1a1a1a1")
         assert "no result yet, not compared: a1a1a1a1a1a1" in text_of(family(tmp_path))
 
     def test_cells_that_are_the_same_for_every_sample_are_one_row(self, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from components.clusters import connected
 from components.subsets import MACRO, subsets_of
-from runner.results import CellResult, SweepResult, write_cell, write_sweep
+from runner.results import CellResult, SweepResult, read_sweep, write_cell, write_sweep
 
 SUBSETS = ["read/qa_1doc"] * 4 + ["read/qa_2docs"] * 2 + ["create"] * 2
 DOCUMENTS = [["d1"], ["d1"], ["d2"], ["d3"], ["d4"], ["d5"], [], []]
@@ -63,6 +63,15 @@ def write(folder: Path, cells: Sequence[TinyCell] = CELLS) -> Path:
     for cell in cells:
         write_cell(folder, _result(cell), {"samples.parquet": _samples(cell)})
     return folder
+
+
+def unfinish(folder: Path, *cell_ids: str) -> None:
+    """Leave the sweep as an interrupted run does: these cells have no result."""
+    sweep = read_sweep(folder)
+    cells = [{**cell, "status": "INTERRUPTED"} if cell["cell_id"] in cell_ids else cell for cell in sweep.cells]
+    write_sweep(folder, replace(sweep, status="INTERRUPTED", cells=tuple(cells)))
+    for cell_id in cell_ids:
+        (folder / cell_id / "cell.json").unlink()
 
 
 def _result(cell: TinyCell) -> CellResult:

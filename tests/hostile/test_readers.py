@@ -27,7 +27,7 @@ KNOWN = {
     "analysis/__main__.py": {"import_module"},  # commands of ours
     "components/pretrained/llama_index_class.py": {"importlib.import_module"},  # classes of llama_index alone
     "components/testset/topics/tree_file.py": {"yaml.load"},  # with a safe loader
-    "runner/__main__.py": {"exec"},  # of an empty text
+    "runner/interruptible.py": {"exec", "import_module"},  # of an empty text; our commands
     "runner/engine/executors/fork_server.py": {"pickle.loads"},  # between processes of one command
     "runner/engine/executors/processes.py": {"pickle.loads"},
     "runner/engine/executors/ray_cluster_worker.py": {"pickle.loads"},

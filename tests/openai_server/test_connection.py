@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import socket
+import threading
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from components.openai_server.connection import Connection
 from components.openai_server.connector import _has_unread_bytes
-from components.openai_server.errors import Disconnected, HttpError, Malformed, Refused
+from components.openai_server.errors import BrokenProtocol, Disconnected, HttpError, Malformed, Refused, message_of
 from tests.llms.chat_server import Reply, chat_server
 
 
@@ -103,6 +104,24 @@ def test_an_error_says_what_the_server_said() -> None:
 def test_a_body_that_is_no_json_is_malformed() -> None:
     with pytest.raises(Malformed, match="<html>"):
         answered(Reply(body=b"<html>"))
+
+
+def test_a_reply_that_is_not_http_is_no_status_of_the_server() -> None:
+    def send_garbage(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(b"NOT HTTP AT ALL\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=send_garbage, args=(listener,))
+        server.start()
+        with pytest.raises(BrokenProtocol) as caught:
+            post(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        server.join()
+    line = message_of(caught.value, "")
+    assert line.startswith("the server broke the HTTP protocol: ")
+    assert "400" not in line
 
 
 def test_a_reply_that_breaks_off_is_a_lost_connection() -> None:

@@ -1,8 +1,9 @@
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -208,3 +209,25 @@ def test_a_result_file_that_is_too_deep_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cell.json").write_text("[" * 100_000)
     with pytest.raises(DataError, match=r"cell\.json: not a result file"):
         read_cell(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"dataset": {"n_gold_units_not_in_corpus": "many"}}, "dataset.n_gold_units_not_in_corpus: got 'many'"),
+        ({"dataset": {"n_samples": None}}, "dataset.n_samples: got None"),
+        ({"metrics": {"overall": {"em": {"value": "1", "n": 1}}}}, "metrics.overall.em.value: got '1'"),
+        ({"metrics": {"overall": {"em": {"value": None, "n": None}}}}, "metrics.overall.em.n: got None"),
+        ({"judges": {"quest": {"n_judged": [3]}}}, "judges.quest.n_judged: got [3]"),
+        ({"cut_texts": ({"n_cut": True},)}, "cut_texts.0.n_cut: got True"),
+    ],
+)
+def test_a_count_that_is_no_number_is_named(changes: dict[str, Any], where: str, tmp_path: Path) -> None:
+    folder = write_cell(tmp_path, replace(CELL, **changes), {})
+    with pytest.raises(DataError, match=re.escape(f"{folder / 'cell.json'}: {where}, wanted a number; the file was")):
+        read_cell(folder)
+
+
+def test_a_note_of_a_data_set_may_be_anything(tmp_path: Path) -> None:
+    folder = write_cell(tmp_path, replace(CELL, dataset={"n_of_authors": "many"}), {})
+    assert read_cell(folder).dataset["n_of_authors"] == "many"

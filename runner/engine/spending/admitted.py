@@ -8,6 +8,7 @@ from components.errors import BudgetReached
 from components.openai_server.gate import Account, Attempt, Gate, OwnGate, Tokens, n_tokens_at_most, passing
 from components.protocols import LLM
 from components.records import Answer, AnswerState, ErrorClass, Message, Request
+from runner.engine.checked_answers import checked_answers
 
 _LONGEST_S = 3600.0
 """No answer is thought to take longer: only then what other processes set aside of a budget is given up."""
@@ -15,14 +16,14 @@ _LONGEST_S = 3600.0
 
 def admitted(llm: LLM, requests: Sequence[Request], gate: Gate) -> Iterator[Answer]:
     """Answers as they come. The model is given as many requests at once as the gate lets through; BudgetReached is
-    raised when these are answered.
+    raised when these are answered, and ComponentError for an answer that `checked_answers` refuses.
     """
     waiting = deque((request, _attempt(llm, request)) for request in requests)
     own = OwnGate(gate.health)  # what the model itself may ask of a server is counted here already
     while waiting:
         under_way = _let_through(waiting, gate)
         try:
-            answers = iter(llm.generate([request for request, _ in under_way.values()]))
+            answers = checked_answers(llm, [request for request, _ in under_way.values()])
             while answer := _next(answers, own):
                 if answer.request_id in under_way:
                     _, attempt = under_way.pop(answer.request_id)

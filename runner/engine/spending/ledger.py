@@ -84,7 +84,9 @@ class Ledger:
             is_waiting = bool(
                 self._reached(pages, 1, n_tokens + pages.tokens_under_way, cost_in_all + pages.cost_under_way)
             )
+            pages.changed_at = min(pages.changed_at, now)  # the clock may have been set back
             if is_waiting and now - pages.changed_at < timeout_s + _GRACE_S:
+                numbers[:] = vars(pages).values()
                 return _WAIT_S
             if is_waiting:
                 raise BudgetReached(f"{self._limits()}, of which a process that died had set aside the rest")

@@ -81,6 +81,11 @@ class Store:
             temporary.write_text(json.dumps({"format": FORMAT}))
             sync(temporary)
             temporary.replace(path)
+        if path.is_dir():
+            raise StoreError(
+                f"{path}: a folder, wanted a store's description; choose another run.store_dir or, if {self.root} is "
+                f"a store, replace {path} by a file with {json.dumps({'format': FORMAT})}"
+            )
         try:
             found = int(json.loads(path.read_text())["format"])
         except (ValueError, KeyError, TypeError, OverflowError) as error:

@@ -40,7 +40,7 @@ def test_some_cells_failed(tmp_path: Path) -> None:
 
 def test_an_unfinished_sweep(tmp_path: Path) -> None:
     folder = tiny_sweep.write(tmp_path)
-    (folder / CELLS[0].cell_id / "cell.json").unlink()
+    tiny_sweep.unfinish(folder, CELLS[0].cell_id)
     page, text, _ = rendered(report_on(folder))
     assert "1 cell without a result yet" in page.text
     assert f"No result yet: {CELLS[0].cell_id}" in text
@@ -48,8 +48,7 @@ def test_an_unfinished_sweep(tmp_path: Path) -> None:
 
 def test_no_cell_has_a_result(tmp_path: Path) -> None:
     folder = tiny_sweep.write(tmp_path)
-    for cell in CELLS:
-        (folder / cell.cell_id / "cell.json").unlink()
+    tiny_sweep.unfinish(folder, *(cell.cell_id for cell in CELLS))
     page, _, _ = rendered(report_on(folder))
     assert "No cell of this sweep has a result yet: 4 cells to go." in page.text
 

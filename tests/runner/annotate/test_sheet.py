@@ -16,6 +16,7 @@ from runner.annotate.reading import AnnotatorFrom, read_annotations
 from runner.annotate.resolving import resolve
 from runner.annotate.sheet import escaped, sheet_of, unescaped
 from runner.annotate.wording import WORDINGS, Language
+from runner.display import FORMULA_STARTS
 from tests.runner.testset.small import SAMPLES, small_set
 
 SET = small_set()
@@ -40,11 +41,30 @@ def read(tmp_path: Path, text: str, encoding: str = "utf-8") -> Annotated:
 
 
 @pytest.mark.parametrize(
-    "cell", ["=1+1", "'=1", "''", "'tis", "-3", "@x", "\tx", "\rx", "+1", "plain", "", "a=b", "\n="]
+    "cell",
+    [
+        "=1+1",
+        "'=1",
+        "''",
+        "'tis",
+        "-3",
+        "@x",
+        "\tx",
+        "\rx",
+        "+1",
+        "plain",
+        "",
+        "a=b",
+        "\n=",
+        "＝1",
+        "＋1",
+        "－1",
+        "＠x",
+    ],
 )
 def test_no_formula_and_nothing_lost(cell: str) -> None:
     assert unescaped(escaped(cell)) == cell
-    assert not escaped(cell).startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert not escaped(cell).startswith(FORMULA_STARTS)
 
 
 def test_an_apostrophe_that_somebody_typed_stays() -> None:

@@ -1,5 +1,6 @@
 """How replies are asked for, kept by request, and counted."""
 
+import math
 import multiprocessing
 import os
 import time
@@ -218,6 +219,57 @@ def test_a_request_without_any_answer_is_the_models_mistake(tmp_path: Path) -> N
 
     with pytest.raises(ComponentError, match=r"Silent: 2 requests got no answer at all, e\.g\. 's:a'; wanted one each"):
         asking(Silent(), tmp_path)([request("a"), request("b")])
+
+
+@dataclass(frozen=True)
+class WrongSecond(CountingModel):
+    """Gives the second request an answer with a wrong field."""
+
+    wrong: tuple[str, object] = ("", "")
+
+    def generate(self, requests: Sequence[Request]) -> Iterator[Answer]:
+        first, second = requests
+        yield Answer(first.id, AnswerState.OK, "one")
+        name, value = self.wrong
+        yield replace(Answer(second.id, AnswerState.OK, "two"), **{name: first.id if value is FIRST else value})
+
+
+FIRST = object()
+"""Stands for the id of the first request."""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("latency_s", math.nan),
+        ("latency_s", math.inf),
+        ("latency_s", -1.0),
+        ("latency_s", "1"),
+        ("latency_s", True),
+        ("state", "ok"),
+        ("error_class", "timeout"),
+        ("text", None),
+        ("thoughts", 1),
+        ("error", None),
+        ("n_prompt_tokens", math.nan),
+        ("n_completion_tokens", -1),
+        ("n_completion_tokens", "7"),
+        ("n_reasoning_tokens", 1.0),
+        ("n_cached_tokens", None),
+        ("request_id", None),
+        ("request_id", "another"),
+        ("request_id", FIRST),
+    ],
+)
+def test_a_wrong_answer_is_refused_before_it_is_stored(name: str, value: object, tmp_path: Path) -> None:
+    requests = [request("a"), request("b")]
+    with pytest.raises(
+        ComponentError, match=rf"^WrongSecond.generate: Answer\.{name}: got .*, wanted|wanted one answer"
+    ):
+        asking(WrongSecond(wrong=(name, value)), tmp_path)(requests)
+    model = CountingModel()
+    assert [answer.text for answer in asking(model, tmp_path)(requests)] == ["one", "B"]
+    assert model.asked == ["b"]
 
 
 def test_a_line_that_was_cut_off_is_asked_for_again(tmp_path: Path) -> None:

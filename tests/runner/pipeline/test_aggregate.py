@@ -1,8 +1,10 @@
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from components.errors import ComponentError
 from components.means import combine_mean, mean_scores
 from components.metrics.em import ExactMatch
 from components.metrics.interval import Column, Intervals
@@ -193,3 +195,26 @@ class TestMacro:
 
     def test_one_subset_alone_has_none(self) -> None:
         assert "macro" not in aggregate(scored(1, 2), SAMPLES[2:4], INTERVAL)
+
+
+class Broken(Length):
+    """Combines scores to a value that is no number."""
+
+    value: ClassVar[float] = np.inf
+
+    def combine(self, name: str, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.full(sums.shape[:-1], self.value)
+
+
+class Undefined(Broken):
+    """As `Broken`, with NaN."""
+
+    value = np.nan
+
+
+@pytest.mark.parametrize("metric", [Broken(), Undefined()])
+def test_a_combined_value_that_is_no_number_is_refused(metric: Broken) -> None:
+    broken = {"length": Scored(metric, mean_scores([1.0, 2.0, *[ScoreState.FAILED] * 4]))}
+    wanted = f"{type(metric).__name__}.combine: got .* for length from the scores of 2 samples, wanted a finite number"
+    with pytest.raises(ComponentError, match=wanted):
+        aggregate(broken, SAMPLES, INTERVAL)

@@ -117,6 +117,16 @@ class TestPrune:
         assert run(store, "prune", "--older-than-days", "0") == 0
         assert list(store.entries()) == []
 
+    def test_a_result_dated_in_the_future_counts_as_new(
+        self, store: Store, chunks: Entry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        past = chunks.manifest.created - 1_000
+        monkeypatch.setattr("runner.store.__main__.time.time", lambda: past)
+        assert run(store, "prune", "--older-than-days", "1") == 0
+        assert len(list(store.entries())) == 1
+        assert run(store, "prune", "--older-than-days", "0") == 0
+        assert list(store.entries()) == []
+
     def test_one_stage(self, store: Store, chunks: Entry, answers: Entry) -> None:
         assert run(store, "prune", "--older-than-days", "0", "--stage", "chunks") == 0
         assert [entry.manifest.kind for entry in store.entries()] == ["answers"]

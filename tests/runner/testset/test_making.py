@@ -1,6 +1,7 @@
 """Runs with small parts: what is tried, what is asked again, where it ends."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from components.testset.protocols import Corpus
 from components.testset.records import Draft, Verdict
 from runner.engine.cache import Cache
 from runner.engine.run import Run
+from runner.engine.stage import AnyStage
 from runner.engine.worker import no_report
 from runner.store.__main__ import main as store_main
 from runner.testset.corpus import is_removable
@@ -118,6 +120,29 @@ def test_a_budget_ends_a_run_with_whole_samples_and_a_larger_one_adds_to_them(tm
     assert len(ASKED) == 60  # two for each sample, whatever was paid in which run
     whole = make(replace(settings, run=replace(settings.run, store_dir=str(tmp_path / "other"))))
     assert whole.tried == large.tried
+
+
+class Losing(Making):
+    """Loses its drafts and the replies as soon as they are made."""
+
+    def _run(self, wanted: Sequence[AnyStage]) -> None:
+        super()._run(wanted)
+        for entry in list(self.store.entries()):
+            if entry.manifest.kind == "testset_drafts":
+                self.store.discard(entry)
+        for file in (self.store.root / "replies").rglob("*"):
+            if file.is_file():
+                file.unlink()
+
+
+def test_drafts_that_are_made_again_stay_within_the_budget(tmp_path: Path) -> None:
+    settings = generation(tmp_path, texts(60), per_cell=30)
+    with closing(Losing(replace(settings, budget=most(20)), Silent())) as making:
+        made = making.begin()
+        making.run(made)
+        spent = making.spent
+    assert spent.n_requests == len(ASKED) == 20
+    assert "max_requests" in made.stopped
 
 
 def test_failed_requests_are_no_rejections_and_are_asked_again(tmp_path: Path) -> None:

@@ -139,3 +139,15 @@ def test_the_last_request_of_a_budget_is_waited_for_while_it_may_never_be_sent(p
     with pytest.raises(BudgetReached):
         ledger.admit(MOST, PRICE, 60.0)
     assert ledger.spent.n_requests == 1
+
+
+def test_a_clock_that_was_set_back_does_not_prolong_the_wait(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1_000_000.0]
+    monkeypatch.setattr("runner.engine.spending.ledger.time.time", lambda: now[0])
+    ledger = Ledger(path, Budget(max_tokens=200))
+    assert admitted(ledger)
+    now[0] -= 100_000
+    assert not admitted(ledger)
+    now[0] += 71
+    with pytest.raises(BudgetReached, match="a process that died had set aside the rest"):
+        admitted(ledger)

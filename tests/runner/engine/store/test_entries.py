@@ -486,6 +486,12 @@ class TestFormat:
         (store.root / "store.json").write_text(str(raised.value).partition(" write ")[2].partition(" into it")[0])
         Store(store.root)
 
+    def test_a_folder_in_its_place_is_named(self, store: Store) -> None:
+        (store.root / "store.json").unlink()
+        (store.root / "store.json").mkdir()
+        with pytest.raises(StoreError, match=rf"^{store.root / 'store.json'}: a folder, wanted a store's description"):
+            Store(store.root)
+
 
 class TestDisk:
     def test_a_file_in_place_of_the_folder(self, tmp_path: Path) -> None:

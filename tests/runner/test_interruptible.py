@@ -1,0 +1,83 @@
+"""Every command of the project ends with one line and 130 when it is interrupted, also while it is loaded."""
+
+import os
+import signal
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from tests.runner.sweeping import REPOSITORY
+
+COMMANDS = sorted(
+    file.parent.relative_to(REPOSITORY).as_posix().replace("/", ".")
+    for top in ("analysis", "benchmarks", "runner")
+    for file in (REPOSITORY / top).rglob("__main__.py")
+)
+ENTRY_POINTS = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"].values()
+
+INTERRUPTED_WHILE_LOADED = """
+import importlib, os, runpy, signal, sys
+from importlib.abc import MetaPathFinder
+
+class Press(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name in ("argparse", "components.errors", "components.secrets", "hydra", "numpy", "rich"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+import runner
+sys.meta_path.insert(0, Press())
+codes = []
+for name in sys.argv[1:]:
+    try:
+        if ":" in name:
+            module, function = name.split(":")
+            getattr(importlib.import_module(module), function)()
+        else:
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        codes.append(ended.code)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # that of a new process
+print(codes)
+"""
+
+RUNNING = """
+import sys, time, types
+from runner.interruptible import run_main
+
+def main():
+    print("runs", flush=True)
+    time.sleep(60)
+
+sys.modules["command"] = types.SimpleNamespace(main=main)
+run_main("command")
+"""
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+
+
+def test_every_command_is_interruptible_while_it_is_loaded() -> None:
+    names = [*COMMANDS, *ENTRY_POINTS]
+    assert len(COMMANDS) > 10
+    assert len(ENTRY_POINTS) == 2
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_LOADED, *names], env=environment(), capture_output=True, text=True
+    )
+    assert done.stdout == f"{[130] * len(names)}\n", done.stderr
+    n_of_sweeps = 2  # they say it themselves, once they run
+    assert done.stderr.split() == ["Interrupted."] * (len(names) - n_of_sweeps)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_running_command_ends_with_one_line(number: signal.Signals) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-c", RUNNING], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert running.stdout is not None
+    assert running.stdout.readline() == "runs\n"
+    running.send_signal(number)
+    said = running.communicate(timeout=60)
+    assert (running.returncode, *said) == (130, "", "\nInterrupted.\n")
