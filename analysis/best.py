@@ -12,6 +12,7 @@ from analysis.report.naming import CellNames
 from analysis.terminal import STAR, UNKNOWN, Column, Marks
 from runner import loaded
 from runner.loaded import LoadedSweep
+from runner.sample_groups import groups_note
 
 _N_NAMED = 3
 """Cells that are tied with the best one."""
@@ -107,6 +108,7 @@ def _notes(found: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
         lines.append(
             f"too few samples: fewer than {FEWEST_SAMPLES}, or fewer than {FEWEST_CLUSTERS} groups that belong together"
         )
+    lines += filter(None, [groups_note(sweep.cells)])
     if same := [
         f"{each.scenario.label}: {', '.join(each.scenario.same_as)}" for each in found if each.scenario.same_as
     ]:

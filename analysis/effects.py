@@ -13,6 +13,7 @@ from runner import loaded
 from runner.common_samples import CommonSamples, common_samples
 from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
+from runner.sample_groups import groups_note
 
 _N_DRAWS, _ALPHA = 2000, 0.05
 _ORDER = {True: "best", False: "best", None: "largest"}
@@ -45,7 +46,8 @@ def run(options: argparse.Namespace) -> int:
     title = f"{metric}: share of the variance between {len(common.cells)} cells"
     values = dict(zip((cell.cell_id for cell in common.cells), means.tolist(), strict=True))
     terminal.show_table(console, title, _columns(shares, common.cells, values, metric), _marks(shares))
-    for line in filter(None, [_over(common), _noise(errors), *_notes(shares), sweep.left_out(len(common.cells))]):
+    notes = [_over(common), _noise(errors), groups_note(sweep.cells), *_notes(shares)]
+    for line in filter(None, [*notes, sweep.left_out(len(common.cells))]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
 

@@ -10,6 +10,7 @@ from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, L
 from analysis.report.prose import digits_of, number
 from analysis.report.source import Source
 from runner.display import about
+from runner.sample_groups import too_few_groups
 
 _KINDS = {"all": "", "subset": "Subsets", "task": "Tasks", "topic": "Topics"}
 
@@ -125,7 +126,8 @@ def _choice(entry: Recommendation) -> Choice:
         return Choice(SAME, "the same in every sample", cheap)
     if entry.verdict == TOO_FEW:
         return Choice(TOO_FEW, "too few samples", "")
-    size = "too few groups to show any" if entry.detectable is None else f"would show \u00b1{about(entry.detectable)}"
+    detectable = entry.detectable
+    size = too_few_groups(entry.n_clusters) if detectable is None else f"would show \u00b1{about(detectable)}"
     return Choice(NOT_SHOWN, "no difference shown", "; ".join(filter(None, [cheap, size])))
 
 
