@@ -7,9 +7,9 @@ from math import isfinite
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from components.clusters import Groups, clusters_of
+from components.records import Sample
 from components.statistics import POWER, assumed_precision
 from runner.display import about
 from runner.engine.store import Store
@@ -47,7 +47,8 @@ def _lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store
     data, groups = cells[0].graph.data, cells[0].graph.result.groups
     metrics = PlannedMetrics(cells, data, store)
     if headline in metrics.by_name and not len((unscored := metrics.planned(headline)).rows):
-        yield f"{headline} will have no value: {_reasons(unscored.left_out)}."
+        why = f": {_reasons(unscored.left_out)}" if unscored.left_out else ""
+        yield f"{headline} will have no value{why}."
     found = metrics.first([headline, *HEADLINES, *metrics.by_name])
     if found is None:
         return
@@ -55,18 +56,18 @@ def _lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store
         yield line
     if found.n_different > 1:
         earlier = earlier_sweep(results_dir, data.key, groups, found.name, {cell.cell_id for cell in cells})
-        clusters = clusters_of(metrics.samples, groups)[found.rows]
-        yield _line(found, len(metrics.samples), clusters, earlier, results_dir)
+        yield _line(found, metrics.samples, groups, earlier, results_dir)
     if line := tied_line(metrics.samples, found.rows, groups):
         yield line
 
 
 def _line(
-    found: PlannedMetric, n_samples: int, clusters: NDArray[np.int64], earlier: Earlier | None, results_dir: Path
+    found: PlannedMetric, samples: Sequence[Sample], groups: Groups, earlier: Earlier | None, results_dir: Path
 ) -> str:
     is_share = getattr(found.metric, "is_share", True)
     if earlier is None and not is_share:
         return f"{found.name}: a first sweep of this data will tell how large a difference must be to show up."
+    clusters = clusters_of(samples, groups)[found.rows]
     n_groups = len(np.unique(clusters))
     precision = (
         earlier.precision if earlier else assumed_precision(clusters, deviation=_DEVIATION, correlation=_CORRELATION)
@@ -75,19 +76,22 @@ def _line(
     if not all(map(isfinite, sizes)):
         return f"{found.name}: {too_few_groups(n_groups)}."
     n_wanted = [len(found.rows) * times for times in precision.times_as_many(SMALL_DIFFERENCE, found.n_different)]
+    chosen = "" if groups is Groups.DOCUMENT else f" (dataset.groups={groups})"
     wanted = f"; {SMALL_DIFFERENCE} needs about {_span(n_wanted)} such samples" if is_share else ""
+    cells = f"any two of {found.n_different} cells, {POWER:.0%} power"
     return (
-        f"{found.name}: with {_counted(found, n_samples)} in {n_groups:,} groups only differences above about "
-        f"{_span(sizes)} will show up reliably (any two of {found.n_different} cells, {POWER:.0%} power){wanted}. "
+        f"{found.name}: with {_counted(found, len(samples))} in {n_groups:,} groups{chosen} only differences above "
+        f"about {_span(sizes)} will show up reliably ({cells}){wanted}. "
         f"{_source(found.name, earlier, results_dir)}"
     )
 
 
 def _counted(found: PlannedMetric, n_samples: int) -> str:
     """E.g. "300 of 1,109 samples (left out: 809 no_gold)"."""
+    at_most = "at most " if found.waits else ""
     if len(found.rows) == n_samples:
-        return f"{n_samples:,} samples"
-    return f"{len(found.rows):,} of {n_samples:,} samples (left out: {_reasons(found.left_out)})"
+        return f"{at_most}{n_samples:,} samples"
+    return f"{at_most}{len(found.rows):,} of {n_samples:,} samples (left out: {_reasons(found.left_out)})"
 
 
 def _reasons(left_out: Mapping[str, int]) -> str:
@@ -98,7 +102,7 @@ def _source(name: str, earlier: Earlier | None, results_dir: Path) -> str:
     if earlier:
         return f"As measured in {earlier.folder}."
     return (
-        f"Assumed, as there is no sweep in {results_dir} in which cells differ in {name} on this data: differences "
+        f"Assumed, as there is no sweep in {results_dir}/ in which cells differ in {name} on this data: differences "
         f"with a standard deviation of {_DEVIATION}, correlated by {_CORRELATION} within each group of samples."
     )
 

@@ -23,7 +23,7 @@ from runner.pipeline.scorable import ScoringStage, can_have_value, metric_in, tr
 class PlannedMetric:
     """`cells` compute the metric and can have a value of it, `keys` are those of their scorings: cells with equal keys
     will be equal. `rows` are the positions of the samples for which all of these cells can have a value, `left_out`
-    counts the others by reason.
+    counts the others by reason. Where the metric `waits`, judges' replies or citations decide which of them have one.
     """
 
     name: str
@@ -32,6 +32,7 @@ class PlannedMetric:
     keys: tuple[str, ...]
     rows: NDArray[np.intp]
     left_out: Mapping[str, int]
+    waits: bool
 
     @property
     def n_different(self) -> int:
@@ -82,6 +83,7 @@ class PlannedMetrics:
             tuple(found[place][1].key for place in kept),
             np.array(rows, dtype=np.intp),
             Counter(str(reason) for reason in first_reasons if reason),
+            any(trials[place][row] is not ScoreState.VALUE for place in kept for row in rows),
         )
 
     def _trial(self, stage: ScoringStage, name: str) -> list[ScoreState]:

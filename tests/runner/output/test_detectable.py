@@ -13,7 +13,7 @@ from components.statistics import PairedTest
 from runner.loaded import load
 from runner.output.detectable import detectable_lines
 from runner.pipeline.planned import PlannedCell
-from tests.runner.sweeping import FEW_METRICS, entries_by_kind, plan_small, run_small, store_of
+from tests.runner.sweeping import FEW_METRICS, entries_by_kind, own_data, plan_small, run_small, store_of
 
 DATA = ("dataset.limit=40", *FEW_METRICS)
 THREE = tuple((*DATA, f"retriever={name}") for name in ("bm25", "dense", "hybrid"))
@@ -82,7 +82,7 @@ def test_without_one_the_assumption_is_said(swept: Swept, tmp_path: Path) -> Non
     # Forty samples, most of them alone in a group: (Tukey's 2.4 + .85) * .25 / sqrt(40), and a little for the groups.
     assert detectable_in(line)[0] == pytest.approx(0.13, abs=0.015)
     assert wanted_in(line)[0] == pytest.approx(1600, rel=0.25)
-    assert f"Assumed, as there is no sweep in {tmp_path} in which cells differ in rouge_l on this data:" in line
+    assert f"Assumed, as there is no sweep in {tmp_path}/ in which cells differ in rouge_l on this data:" in line
     assert "a standard deviation of 0.25" in line
 
 
@@ -157,3 +157,23 @@ def test_of_a_metric_that_is_no_share_nothing_is_assumed(swept: Swept, tmp_path:
 
 def test_without_a_headline_it_is_that_of_the_leaderboard(swept: Swept) -> None:
     assert swept.lines(swept.three, "")[0].startswith("rouge_l:")
+
+
+def test_samples_that_the_metric_leaves_out_are_counted_apart(tmp_path: Path) -> None:
+    texts = {str(number): f"Bridge {number} was opened in {1900 + number}." for number in range(20)}
+    questions = [{"id": name, "question": f"When was bridge {name} opened?"} for name in texts]
+    with_gold = [{**question, "gold": [question["id"]]} for question in questions[:12]]
+    own = (*own_data(tmp_path, texts, [*with_gold, *questions[12:]]), "metrics=retrieval", "llm=none")
+    cells = plan_small(tmp_path, *((*own, f"retriever={name}") for name in ("bm25", "dense"))).cells
+    (line,) = detectable_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
+    assert line.startswith("ndcg@10: with 12 of 20 samples (left out: 8 no_gold) in 12 groups only differences above ")
+    assert detectable_in(line)[0] == pytest.approx(2.8 * 0.25 / 12**0.5, rel=0.15)
+
+
+def test_a_headline_without_a_value_gives_way_to_the_next_metric(tmp_path: Path) -> None:
+    questions = [{"id": str(number), "question": f"{number}?", "references": ["yes"]} for number in range(12)]
+    own = (*own_data(tmp_path, {"a": "yes"}, questions), "llm=scripted")
+    cells = plan_small(tmp_path, *((*own, f"top_k={n}") for n in (1, 2))).cells
+    without, line = detectable_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
+    assert without == "ndcg@10 will have no value: 12 no_gold."
+    assert line.startswith("rouge_l: with 12 samples in 12 groups only differences")

@@ -63,6 +63,9 @@ def test_what_only_the_sweep_can_tell_counts(tmp_path: Path) -> None:
     _, judged = planned(tmp_path, *own, "judge=omnieval", "judge.llm=${llm}")
     assert judged.planned("accuracy").left_out == {"not_applicable": 2}
     assert judged.planned("relevance").rows.tolist() == [0, 1, 2, 3, 4]
+    assert judged.planned("accuracy").waits
+    assert cited.planned("citation_precision").waits
+    assert not cited.planned("rouge_l").waits
 
 
 @dataclass(frozen=True)
