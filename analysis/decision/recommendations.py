@@ -80,6 +80,8 @@ class Recommendation:
         if self.verdict == SAME:
             return "; ".join(["the same in every sample", *cheap])
         if self.verdict == TOO_FEW:
+            if self.n >= FEWEST_SAMPLES:
+                return too_few_groups(self.n_clusters)
             return f"too few samples to name one (n = {self.n}, {self.n_clusters} groups)"
         size = too_few_groups(self.n_clusters) if self.detectable is None else f"would show ±{about(self.detectable)}"
         return "; ".join(["no difference shown", *cheap, size])
