@@ -12,6 +12,7 @@ from analysis.report.naming import CellNames
 from analysis.terminal import STAR, UNKNOWN, Column, Marks
 from runner import loaded
 from runner.loaded import LoadedSweep
+from runner.sample_groups import groups_note
 
 _N_NAMED = 3
 """Cells that are tied with the best one."""
@@ -78,7 +79,7 @@ def _label(each: Candidates) -> str:
 
 def _how_many(each: Candidates) -> str:
     if not each.is_enough:
-        return "too few samples"
+        return "too few samples" if each.n < FEWEST_SAMPLES else "too few groups"
     n, of = len(each.cells), each.n_cells
     return f"all {of}" if n == of else f"{n} of {of}"
 
@@ -105,8 +106,9 @@ def _notes(found: Sequence[Candidates], sweep: LoadedSweep) -> list[str]:
     ]
     if not all(each.is_enough for each in found):
         lines.append(
-            f"too few samples: fewer than {FEWEST_SAMPLES}, or fewer than {FEWEST_CLUSTERS} groups that belong together"
+            f"too few: fewer than {FEWEST_SAMPLES} samples, or fewer than {FEWEST_CLUSTERS} groups that belong together"
         )
+    lines += filter(None, [groups_note(sweep.cells)])
     if same := [
         f"{each.scenario.label}: {', '.join(each.scenario.same_as)}" for each in found if each.scenario.same_as
     ]:

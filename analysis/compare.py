@@ -15,6 +15,7 @@ from components.statistics import POWER, PairedTest
 from runner import loaded
 from runner.display import about
 from runner.results import CellResult
+from runner.sample_groups import groups_note, too_few_groups
 
 _FEW_CLUSTERS = 50
 
@@ -159,13 +160,14 @@ def _sample_lines(family: Family) -> list[str]:
     """How many samples the comparisons are over, what was left out and why; cells with equal reasons share a line."""
     of = f" of {family.n_known}" if family.n < family.n_known else ""
     lines = [f"over {family.n}{of} samples in {family.n_clusters} groups that belong together"]
+    assumed = list(filter(None, [groups_note(family.sweep.cells)]))
     cells: dict[str, list[str]] = {}
     for standing in family.standings:
         if why := comparison.why_left_out(standing.left_out):
             cells.setdefault(why, []).append(standing.cell.cell_id[:8])
     if list(map(len, cells.values())) == [len(family.standings)] and not family.left_out_differ:
-        return [f"{lines[0]}; left out: {next(iter(cells))}"]
-    return lines + [f"left out because of {', '.join(ids)}: {why}" for why, ids in cells.items()]
+        return [f"{lines[0]}; left out: {next(iter(cells))}", *assumed]
+    return lines + assumed + [f"left out because of {', '.join(ids)}: {why}" for why, ids in cells.items()]
 
 
 def _trust_lines(family: Family) -> list[str]:
@@ -173,7 +175,7 @@ def _trust_lines(family: Family) -> list[str]:
     if not family.rows:
         return []
     if family.n_clusters == 1:
-        return ["all samples belong together, which says nothing of others: nothing can be shown"]
+        return []
     is_known = family.n_clusters >= _FEW_CLUSTERS
     known = "" if is_known else f"with {family.n_clusters} groups known by simulation alone: "
     lines = [
@@ -234,13 +236,14 @@ def _against_baseline(family: Family) -> str:
 
 
 def _detectable(family: Family) -> str:
-    """What this many questions can show. It differs between cells, because some differ from the baseline by much the
-    same amount on every question and others do not.
+    """The smallest difference that this many questions can show. It differs between cells, because some differ from the
+    baseline by much the same amount on every question and others do not.
     """
     sizes = [row.detectable for row in family.rows if row.detectable is not None]
     if not sizes:
         vary = any(row.comparison.standard_error for row in family.rows)
-        return "There are too few groups of samples for a difference of any size to show up." if vary else ""
+        is_alone = bool(family.rows) and family.n_clusters == 1
+        return f"{too_few_groups(family.n_clusters).capitalize()}." if vary or is_alone else ""
     low, high = about(min(sizes)), about(max(sizes))
     span = low if low == high else f"{low} to {high}, depending on the cell,"
     questions = "1 question" if family.n == 1 else f"{family.n} questions"

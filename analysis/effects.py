@@ -16,6 +16,7 @@ from runner import loaded
 from runner.common_samples import CommonSamples, common_samples
 from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
+from runner.sample_groups import groups_note
 
 _N_DRAWS, _ALPHA = 2000, 0.05
 _ORDER = {True: "best", False: "best", None: "largest"}
@@ -48,8 +49,8 @@ def run(options: argparse.Namespace) -> int:
     title = f"{metric}: share of the variance between {len(common.cells)} cells"
     designs = _designs(shares, common.cells)
     terminal.show_table(console, title, _columns(shares, designs, means, metric), _marks(shares))
-    left_out = sweep.left_out(len(common.cells))
-    for line in filter(None, [_over(common), *_matched(designs), _noise(errors), *_notes(shares), left_out]):
+    notes = [_over(common), *_matched(designs), _noise(errors), groups_note(sweep.cells), *_notes(shares)]
+    for line in filter(None, [*notes, sweep.left_out(len(common.cells))]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
 

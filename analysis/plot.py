@@ -12,6 +12,7 @@ from analysis.charts.line_plot import LinePoint, PlotLine, line_plot
 from analysis.decision.axis_means import AxisMeans, LevelMean, axis_means
 from analysis.terminal import UNKNOWN, Column
 from runner import loaded
+from runner.sample_groups import groups_note
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     digits = terminal.n_digits(row.mean for row in found.means)
     console = terminal.make_console(options.format)
     terminal.show_table(console, _title(found), _columns(found, digits))
-    for note in _notes(found):
+    for note in filter(None, [*_notes(found), groups_note(sweep.cells)]):
         console.print(f"[dim]{escape(note)}[/]")
     output = options.output or sweep.folder / _file_name(found)
     terminal.write_text(output, plot(found))

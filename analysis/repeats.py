@@ -17,6 +17,7 @@ from runner.axes import DRAWS, configuration_of
 from runner.common_samples import common_samples
 from runner.loaded import LoadedSweep, SubsetMetric
 from runner.results import OK, CellResult
+from runner.sample_groups import groups_note
 
 Draw = tuple[int, int]
 """Of the answers, and of the judgements of these."""
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     console = terminal.make_console(options.format)
     title = f"{metric}: standard deviations of one sample, by where they come from"
     terminal.show_table(console, title, _columns(found, loaded.varying_axes(cells)))
-    for line in _NOTES:
+    for line in filter(None, [*_NOTES, groups_note(sweep.cells)]):
         console.print(f"[dim]{escape(line)}[/]")
     return 0
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from components.records import ScoreState
 from components.subsets import OVERALL
 from runner.results import OK, CellResult, columns_of, combiner, read_cell
+from runner.sample_groups import coarsest, recorded_groups
 from runner.scored_samples import Key, ScoredSamples, is_of_turns, read_scored
 
 Combine = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -133,11 +134,13 @@ class SampleReader:
         statistics = [own.statistics[[own.rows[key] for key in order]] for _, own in kept]
         known = dict.fromkeys(key for _, own in kept for key in own.rows)
         places = [first.rows[key] for key in order]
+        groups = coarsest(cell for cell, _ in kept)
+        grouped = next(own for cell, own in kept if recorded_groups(cell) is groups)
         return CommonSamples(
             cells=tuple(cell for cell, _ in kept),
             keys=tuple(order),
             statistics=np.stack(statistics, axis=1),
-            clusters=first.clusters[places],
+            clusters=grouped.clusters[[grouped.rows[key] for key in order]],
             strata=first.strata(subset, places),
             combine=combiner(cells[0], self.metric) if of_a_corpus else None,
             n_known=len(known),

@@ -14,6 +14,7 @@ from analysis.decision.tested_levels import TestedLevels, designs_of, tested_lev
 from components.statistics import POWER, benjamini_hochberg, selected_level
 from runner.display import about
 from runner.loaded import LoadedSweep, SubsetMetric
+from runner.sample_groups import too_few_groups
 
 SHOWN, NOT_SHOWN, SAME, TOO_FEW = "shown", "not shown", "same", "too few"
 """What a recommendation may be: some levels are shown not to be the best; no difference is shown; there is none in any
@@ -79,8 +80,10 @@ class Recommendation:
         if self.verdict == SAME:
             return "; ".join(["the same in every sample", *cheap])
         if self.verdict == TOO_FEW:
+            if self.n >= FEWEST_SAMPLES:
+                return too_few_groups(self.n_clusters)
             return f"too few samples to name one (n = {self.n}, {self.n_clusters} groups)"
-        size = "too few groups to show any" if self.detectable is None else f"would show ±{about(self.detectable)}"
+        size = too_few_groups(self.n_clusters) if self.detectable is None else f"would show ±{about(self.detectable)}"
         return "; ".join(["no difference shown", *cheap, size])
 
     def as_record(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from components.statistics import POWER
 from runner.display import about
 from runner.loaded import SubsetMetric
 from runner.results import OK, CellResult
+from runner.sample_groups import groups_note, too_few_groups
 
 MOST_ROWS = 100
 BEST, MAY_BE_BEST = "best", "may be the best"
@@ -177,12 +178,16 @@ def _notes(source: Source, family: Family) -> list[str]:
     notes = [
         f"Over {count(family.n, 'sample')}"
         + (f" of {family.n_known:,}, those for which every cell has a value," if family.n < family.n_known else "")
-        + f" in {count(family.n_clusters, 'group')} that belong together (they share a source document).",
+        + f" in {count(family.n_clusters, 'group')} that belong together.",
     ]
+    if note := groups_note(family.sweep.cells):
+        notes.append(f"{note}.")
     if sizes := [row.detectable for row in family.rows if row.detectable is not None]:
         low, high = about(min(sizes)), about(max(sizes))
         span = low if low == high else f"{low} to {high}, depending on the cell,"
         notes.append(f"Only differences above about {span} show up reliably here ({POWER:.0%} power).")
+    elif any(row.comparison.standard_error for row in family.rows) or (family.rows and family.n_clusters == 1):
+        notes.append(f"{too_few_groups(family.n_clusters).capitalize()}.")
     same = [standing for standing in family.standings if standing.same]
     if same:
         notes.append("Rows that stand for several cells: these have the same value for every sample.")

@@ -7,9 +7,11 @@ from typing import Any
 from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
 from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, Level
+from analysis.decision.scenarios import FEWEST_SAMPLES
 from analysis.report.prose import digits_of, number
 from analysis.report.source import Source
 from runner.display import about
+from runner.sample_groups import too_few_groups
 
 _KINDS = {"all": "", "subset": "Subsets", "task": "Tasks", "topic": "Topics"}
 
@@ -124,8 +126,10 @@ def _choice(entry: Recommendation) -> Choice:
     if entry.verdict == SAME:
         return Choice(SAME, "the same in every sample", cheap)
     if entry.verdict == TOO_FEW:
-        return Choice(TOO_FEW, "too few samples", "")
-    size = "too few groups to show any" if entry.detectable is None else f"would show \u00b1{about(entry.detectable)}"
+        few_samples = entry.n < FEWEST_SAMPLES
+        return Choice(TOO_FEW, "too few samples" if few_samples else too_few_groups(entry.n_clusters), "")
+    detectable = entry.detectable
+    size = too_few_groups(entry.n_clusters) if detectable is None else f"would show \u00b1{about(detectable)}"
     return Choice(NOT_SHOWN, "no difference shown", "; ".join(filter(None, [cheap, size])))
 
 

@@ -9,6 +9,7 @@ from analysis.report.prose import count, listed
 from analysis.report.source import MANY_CELLS, MANY_LEVELS, Source
 from components.records import AnswerState
 from runner.results import OK, CellResult
+from runner.sample_groups import groups_note
 
 WARNING, NOTE, FINE = "warning", "note", "fine"
 
@@ -121,8 +122,11 @@ def _samples(source: Source) -> Iterator[Check]:
         text = f"{groups}: intervals are wide, and how wide is itself uncertain."
         yield Check(WARNING, "Few independent samples", text)
     else:
-        text = f"{groups}; intervals and tests are over groups, so that samples of one document count once."
+        text = f"{groups}; intervals and tests are over groups, so that samples of one group count once."
         yield Check(NOTE, "Samples that belong together", text)
+    if note := groups_note(family.sweep.cells):
+        text = f"{note}. If other samples depend on one another, intervals are too narrow and p-values too small."
+        yield Check(WARNING, "Another choice of groups", text)
 
 
 def _fields(cells: Sequence[CellResult], source: Source) -> Iterator[Check]:

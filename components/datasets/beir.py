@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
+from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count, require_some_gold_in_corpus
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
 from components.datasets.beir_set import BeirFiles, labelled, read_set
@@ -51,6 +52,7 @@ class Beir:
     max_documents: int | None = None
     name: str = runtime_only("beir", "what the data set is called changes nothing about it")
     gold: Gold = added_later(Gold.ALL)
+    groups: Groups = groups_field()
 
     def check(self) -> list[str]:
         """What is wrong with the fields; reads no file."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count
 from components.datasets.crud_gold import match_gold
 from components.datasets.crud_split import EXPECTED as EXPECTED_SPLIT
@@ -47,6 +48,7 @@ class CrudRag:
     limit: int | None = None
     limit_seed: int = 0
     max_documents: int | None = None
+    groups: Groups = groups_field()
 
     @property
     def name(self) -> str:

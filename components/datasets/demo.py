@@ -11,6 +11,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import ClassVar
 
+from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
 from components.datasets.json_fields import (
     Record,
@@ -50,6 +51,7 @@ class Demo:
     limit: int | None = None
     limit_seed: int = 0
     max_documents: int | None = None
+    groups: Groups = groups_field()
 
     @property
     def name(self) -> str:

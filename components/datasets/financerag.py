@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
+from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count
 from components.datasets.beir_files import ANSWERS, CORPUS, QUERIES
 from components.datasets.beir_set import BeirFiles, BeirSet, labelled, read_set
@@ -63,6 +64,7 @@ class FinanceRag:
     limit: int | None = None
     limit_seed: int = 0
     max_documents: int | None = None
+    groups: Groups = groups_field()
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count, require_gold_in_corpus
 from components.datasets.document_files import EXPECTED_FOLDER, missing_extras
 from components.datasets.document_source import DocumentSource
@@ -46,6 +47,7 @@ class Jsonl:
     one_per_line: bool = added_later(False)
     tables: tuple[str, ...] = added_later(())
     text_columns: tuple[str, ...] = added_later(())
+    groups: Groups = groups_field()
 
     def check(self) -> list[str]:
         """What is wrong with the fields, and missing libraries that the documents need; reads no file."""

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
+from components.clusters import Groups, groups_field
 from components.datasets.assembly import assemble, limit_and_count, require_some_gold_in_corpus
 from components.datasets.json_fields import optional_text, read_records, required_id, required_text
 from components.datasets.omnieval_items import EXPECTED as EXPECTED_ITEMS
@@ -51,6 +52,7 @@ class OmniEval:
     limit: int | None = None
     limit_seed: int = 0
     max_documents: int | None = None
+    groups: Groups = groups_field()
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from components.clusters import clusters_of
+from components.clusters import Groups, clusters_of, groups_of
 from components.datasets.assembly import limit_and_count
 from components.datasets.sampling import limit_mistakes
 from components.errors import ConfigError, DataError
@@ -51,6 +51,11 @@ class Part:
     def fingerprint(self) -> str:
         """That of the whole."""
         return self.of.fingerprint()
+
+    @property
+    def groups(self) -> Groups:
+        """Those of the whole."""
+        return groups_of(self.of)
 
     @property
     def source(self) -> Source | None:

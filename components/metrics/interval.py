@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from components.clusters import Groups
 from components.errors import ComponentError
 from components.fields import added_later
 from components.metrics.bounds import bounds_of
@@ -66,8 +67,10 @@ class Intervals:
     (Kish's effective number). Fewer than 5 clusters give no interval. `python -m benchmarks coverage` simulates how
     often intervals hold the truth.
 
-    With `by_turn`, the turns of conversations by their number are subsets too, and there is a mean over conversations.
-    `confidence` in (0, 1). The draws depend on `seed` and the number of clusters alone, and sums are exact, so that
+    `groups` says which samples of a data set are in one cluster. With `by_turn`, the turns of conversations by their
+    number are subsets too, and there is a mean over conversations. `confidence` in (0, 1).
+
+    The draws depend on `seed` and the number of clusters alone, and sums are exact, so that
     equal statistics give equal bytes with any other columns and any number of threads. Time of the bootstrap grows with
     n_resamples * n_clusters.
     Source: Efron & Tibshirani 1993, "An Introduction to the Bootstrap", 12.5; `spread` and `wilson` name theirs.
@@ -77,6 +80,7 @@ class Intervals:
     confidence: float = 0.95
     seed: int = 0
     by_turn: bool = added_later(False)
+    groups: Groups = added_later(Groups.DOCUMENT)
 
     version: ClassVar[int] = 4
 

@@ -4,6 +4,7 @@ from collections.abc import Container, Mapping
 from functools import partial
 from pathlib import Path
 
+from components.clusters import Groups
 from components.json_value import Json
 from components.protocols import RankingMetric
 from components.records import AnswerState, ErrorClass, ScoreState
@@ -51,6 +52,7 @@ def collect_cell(
             "corpus": data.corpus.key,
             "n_documents": data.n_documents,
             "n_samples": data.n_samples,
+            **_groups(cell),
             **data.notes,
         },
         "git_commit": environment.git_commit(),
@@ -93,6 +95,12 @@ def _list_documents(cell: PlannedCell, store: Store, sweep_folder: Path) -> None
     path = documents_file(sweep_folder, cell.graph.data.corpus.key)
     if isinstance(retrieved, Retrieved) and not path.exists():
         read_kept(retrieved.listing, store, lambda entry: entry.put_file("documents.parquet", path))
+
+
+def _groups(cell: PlannedCell) -> dict[str, Json]:
+    """Where they are not the default."""
+    groups = cell.graph.result.groups
+    return {} if groups is Groups.DOCUMENT else {"groups": groups.value}
 
 
 def _drawn(result: CellResult, pictures: Pictures, headline: str) -> Container[str]:

@@ -1,31 +1,28 @@
-"""Before anything is paid: how large a difference between cells the samples will show, and how many samples a small one
-would want.
+"""The plan's lines about the headline metric: whether it sees what the sweep varies, the smallest difference that its
+samples can show, and how many samples a small difference needs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from components.clusters import clusters_of
-from components.protocols import Metric
-from components.statistics import POWER, Precision, assumed_precision
+from components.clusters import Groups, clusters_of
+from components.records import Sample
+from components.statistics import POWER, assumed_precision
 from runner.display import about
 from runner.engine.store import Store
-from runner.engine.worker import read_kept
 from runner.output.earlier import Earlier, earlier_sweep
-from runner.pipeline.answer_scores import AnswerScores
-from runner.pipeline.data import Data
-from runner.pipeline.judging import JudgedScores
+from runner.output.planned_metric import PlannedMetric, PlannedMetrics
+from runner.output.tied_samples import tied_line
+from runner.output.unseen_axes import unseen_line
 from runner.pipeline.planned import PlannedCell
-from runner.pipeline.retrieval_scores import ContextScores, RankingScores
-from runner.pipeline.sample_codec import decode_samples
 from runner.ranking import HEADLINES
+from runner.sample_groups import too_few_groups
 
-WANTED = 0.02
-"""The difference for which the line says how many samples it would want: what papers often report as a gain."""
+SMALL_DIFFERENCE = 0.02
+"""The line says how many samples show it: papers often report gains of this size."""
 
 _DEVIATION = 0.25
 _CORRELATION = 0.1
@@ -35,66 +32,79 @@ ROUGE-L and NDCG, of .24 to .39 for passage coverage, and correlate by 0 to .3 w
 
 
 def detectable_lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store: Store) -> Iterator[str]:
-    """A line for each data set over which at least two cells can differ in the metric that ranks them."""
-    for data in {cell.graph.data.key: cell.graph.data for cell in cells}.values():
-        own = [cell for cell in cells if cell.graph.data.key == data.key]
-        metrics = _metrics(own)
-        ranking = (name for name in (headline, *HEADLINES, *metrics) if name in metrics)
-        name = next((name for name in ranking if metrics[name].larger_is_better is not None), "")
-        n_different = len(set(_scored_by(own, name)))
-        if n_different > 1:
-            earlier = earlier_sweep(results_dir, data.key, name, {cell.cell_id for cell in own})
-            yield _line(name, metrics[name], n_different, data, earlier, results_dir, store)
-
-
-def _metrics(cells: Sequence[PlannedCell]) -> dict[str, Metric]:
-    """All that are computed, by name."""
-    return {name: metric for cell in cells for name, metric in cell.request.cell.computed_metrics.items()}
-
-
-def _scored_by(cells: Sequence[PlannedCell], name: str) -> Iterator[str]:
-    """Keys of the stages that score a metric: cells that share one, as a ranking does under any top_k, are equal."""
+    """Lines about the metric that ranks the cells, for each data set over which at least two can differ. Raises
+    ComponentError if a metric of another package fails in its trial (see `scorable`).
+    """
+    by_data: dict[tuple[str, Groups], list[PlannedCell]] = {}
     for cell in cells:
-        for stage in cell.graph.result.scorings:
-            if isinstance(stage, RankingScores | ContextScores | AnswerScores):
-                if any(name in metric.names for metric in stage.metrics.values()):
-                    yield stage.key
-            elif isinstance(stage, JudgedScores) and name in stage.metric.names:
-                yield stage.key
+        by_data.setdefault((cell.graph.data.key, cell.graph.result.groups), []).append(cell)
+    for own in by_data.values():
+        if len(own) > 1:
+            yield from _lines(own, headline, results_dir, store)
+
+
+def _lines(cells: Sequence[PlannedCell], headline: str, results_dir: Path, store: Store) -> Iterator[str]:
+    data, groups = cells[0].graph.data, cells[0].graph.result.groups
+    metrics = PlannedMetrics(cells, data, store)
+    if headline in metrics.by_name and not len((unscored := metrics.planned(headline)).rows):
+        why = f": {_reasons(unscored.left_out)}" if unscored.left_out else ""
+        yield f"{headline} will have no value{why}."
+    found = metrics.first([headline, *HEADLINES, *metrics.by_name])
+    if found is None:
+        return
+    if line := unseen_line(found, metrics):
+        yield line
+    if found.n_different > 1:
+        earlier = earlier_sweep(results_dir, data.key, groups, found.name, {cell.cell_id for cell in cells})
+        yield _line(found, metrics.samples, groups, earlier, results_dir)
+    if line := tied_line(metrics.samples, found.rows, groups):
+        yield line
 
 
 def _line(
-    name: str, metric: Metric, n_cells: int, data: Data, earlier: Earlier | None, results_dir: Path, store: Store
+    found: PlannedMetric, samples: Sequence[Sample], groups: Groups, earlier: Earlier | None, results_dir: Path
 ) -> str:
-    is_share = getattr(metric, "is_share", True)
-    if earlier:
-        precision, source = earlier.precision, f"As measured in {earlier.folder}."
-    elif is_share:
-        precision = assumed_precision(_clusters(data, store), deviation=_DEVIATION, correlation=_CORRELATION)
-        source = (
-            f"Assumed, as there is no sweep in {results_dir} in which cells differ in {name} on this data: differences "
-            f"with a standard deviation of {_DEVIATION}, correlated by {_CORRELATION} within each of "
-            f"{precision.n_clusters} groups of samples."
-        )
-    else:
-        return f"{name}: how large a difference must be to show up can be told after a first sweep of this data."
-    sizes = precision.detectable(n_cells)
+    is_share = getattr(found.metric, "is_share", True)
+    if earlier is None and not is_share:
+        return f"{found.name}: a first sweep of this data will tell how large a difference must be to show up."
+    clusters = clusters_of(samples, groups)[found.rows]
+    n_groups = len(np.unique(clusters))
+    precision = (
+        earlier.precision if earlier else assumed_precision(clusters, deviation=_DEVIATION, correlation=_CORRELATION)
+    )
+    sizes = precision.detectable(found.n_different)
     if not all(map(isfinite, sizes)):
-        return f"{name}: {precision.n_clusters} groups of samples are too few for a difference of any size to show up."
-    wanted = f"; {WANTED} would want about {_n_wanted(precision, n_cells, data)}" if is_share else ""
+        return f"{found.name}: {too_few_groups(n_groups)}."
+    n_wanted = [len(found.rows) * times for times in precision.times_as_many(SMALL_DIFFERENCE, found.n_different)]
+    chosen = "" if groups is Groups.DOCUMENT else f" (dataset.groups={groups})"
+    wanted = f"; {SMALL_DIFFERENCE} needs about {_span(n_wanted)} such samples" if is_share else ""
+    cells = f"any two of {found.n_different} cells, {POWER:.0%} power"
     return (
-        f"{name}: with {data.n_samples:,} samples only differences above about {_span(sizes)} will show up "
-        f"reliably (any two of {n_cells} cells, {POWER:.0%} power){wanted}. {source}"
+        f"{found.name}: with {_counted(found, len(samples))} in {n_groups:,} groups{chosen} only differences above "
+        f"about {_span(sizes)} will show up reliably ({cells}){wanted}. "
+        f"{_source(found.name, earlier, results_dir)}"
     )
 
 
-def _clusters(data: Data, store: Store) -> NDArray[np.int64]:
-    # Of what was loaded for the plan, so that no further stage is run.
-    return clusters_of(read_kept(data.samples.data, store, lambda entry: decode_samples(entry.parts()["samples"])))
+def _counted(found: PlannedMetric, n_samples: int) -> str:
+    """E.g. "300 of 1,109 samples (left out: 809 no_gold)"."""
+    at_most = "at most " if found.waits else ""
+    if len(found.rows) == n_samples:
+        return f"{at_most}{n_samples:,} samples"
+    return f"{at_most}{len(found.rows):,} of {n_samples:,} samples (left out: {_reasons(found.left_out)})"
 
 
-def _n_wanted(precision: Precision, n_cells: int, data: Data) -> str:
-    return _span([data.n_samples * times for times in precision.times_as_many(WANTED, n_cells)])
+def _reasons(left_out: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {reason}" for reason, n in sorted(left_out.items()))
+
+
+def _source(name: str, earlier: Earlier | None, results_dir: Path) -> str:
+    if earlier:
+        return f"As measured in {earlier.folder}."
+    return (
+        f"Assumed, as there is no sweep in {results_dir}/ in which cells differ in {name} on this data: differences "
+        f"with a standard deviation of {_DEVIATION}, correlated by {_CORRELATION} within each group of samples."
+    )
 
 
 def _span(numbers: Sequence[float]) -> str:

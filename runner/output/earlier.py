@@ -4,12 +4,14 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from components.clusters import Groups
 from components.errors import DataError
 from components.statistics import Precision, SampleScores, measured_precision
 from components.subsets import OVERALL
 from runner import results
 from runner.common_samples import common_samples, most_samples_first
 from runner.results import OK, CellResult
+from runner.sample_groups import recorded_groups
 
 
 class Earlier(NamedTuple):
@@ -19,14 +21,20 @@ class Earlier(NamedTuple):
     precision: Precision
 
 
-def earlier_sweep(results_dir: Path, data_key: str, metric: str, planned: Collection[str]) -> Earlier | None:
-    """Of the sweeps in `results_dir` in which two cells over the data of this key differ in the metric the one with the
-    most of the `planned` cells (their ids), the newest of several; None if there is none. Sweeps that cannot be read
-    are passed over: the plan can do without.
+def earlier_sweep(
+    results_dir: Path, data_key: str, groups: Groups, metric: str, planned: Collection[str]
+) -> Earlier | None:
+    """Of the sweeps in `results_dir` in which two cells over the data of this key, with these groups of samples, differ
+    in the metric the one with the most of the `planned` cells (their ids), the newest of several; None if there is
+    none. Sweeps that cannot be read are passed over: the plan can do without.
     """
     for folder in _most_alike_first(results_dir, planned):
         try:
-            cells = [cell for cell in _cells_over(folder, data_key) if cell.value(metric) is not None]
+            cells = [
+                cell
+                for cell in _cells_over(folder, data_key)
+                if cell.value(metric) is not None and recorded_groups(cell) is groups
+            ]
             precision = _precision(folder, cells, metric)
         except (DataError, OSError):  # of another version of the project, damaged, removed just now, or another user's
             continue

@@ -48,16 +48,16 @@ def aggregate(
     scored: Mapping[str, Scored], samples: Sequence[Sample], interval: Intervals
 ) -> dict[str, dict[str, dict[str, Json]]]:
     """`{subset: {metric: {value, n, n_excluded, ci_low, ci_high, n_clusters, method}}}`: the samples that count are in
-    `n_clusters` groups that depend on each other (`clusters_of`), and `method` made the interval from these. The value
-    is None where n is 0; interval and method are None where there are too few groups for one. Fields of the topic x
-    task matrix have `pooled`, `pooled_low` and `pooled_high` beside these.
+    `n_clusters` groups that depend on each other (`interval.groups`), and `method` made the interval from these. The
+    value is None where n is 0; interval and method are None where there are too few groups for one. Fields of the
+    topic x task matrix have `pooled`, `pooled_low` and `pooled_high` beside these.
 
     `macro`, where the samples are of several subsets, is the mean over these: a small one counts as much as a large
     one. Its `n_subsets` says how many had anything to score. (`overall` is the micro mean.) With `interval.by_turn`,
     `turn/1` holds the first turns of conversations, and so on; `turn/by_conversation` is the mean over conversations of
     what a metric is for the turns of each, and its `n_conversations` says how many had anything to score.
     """
-    clusters = clusters_of(samples)
+    clusters = clusters_of(samples, interval.groups)
     turns = _turns(samples) if interval.by_turn else [None] * len(samples)
     subsets = rows_by_subset(samples) | _rows_by_turn(turns)
     columns = _columns(scored)

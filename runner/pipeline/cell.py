@@ -22,6 +22,7 @@ line below that joins it.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
+from components.clusters import Groups, groups_of
 from components.prices import NO_PRICES, Prices
 from components.protocols import (
     LLM,
@@ -161,11 +162,19 @@ class Graph:
 
 def graph_of(cell: Cell, data: Data, pool: Data | None = None) -> Graph:
     """All stages of a cell; `pool` is the loaded data set of its examples, None if it shows none."""
-    recorder = _Recorder(cell)
+    recorder = _Recorder(_with_groups(cell))
     read: Cell = recorder  # type: ignore[assignment]  # it reads as the cell does
     found = _retrieved(read, data) if read.retriever.arms else _closed_book(read, data)
     result = _result(read, data, found, pool)
     return Graph(data, result, found.passages, frozenset(recorder.used()))
+
+
+def _with_groups(cell: Cell) -> Cell:
+    """The cell with the data set's groups of samples in its intervals."""
+    groups = groups_of(cell.dataset)
+    if groups is Groups.DOCUMENT:
+        return cell
+    return replace(cell, metrics=replace(cell.metrics, interval=replace(cell.metrics.interval, groups=groups)))
 
 
 @dataclass(frozen=True)
@@ -196,7 +205,7 @@ def _result(cell: Cell, data: Data, found: _Found, pool: Data | None) -> Result:
     judged = [judged_scores(name, metric, judging, cell.judge_repeat) for name, metric in cell.judge.scores.items()]
     scorings = (*found.scorings, *scored, *cited, *judged)
     shown = found.reported if isinstance(found.reported, GivenAnswerable) else data.samples
-    return Result(shown, found.shown, prompts, answers, scorings, generations(answers))
+    return Result(shown, found.shown, prompts, answers, scorings, generations(answers), interval.groups)
 
 
 def _citation_scores(

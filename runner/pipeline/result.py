@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from components.clusters import clusters_of
+from components.clusters import Groups, clusters_of
 from components.fields import added_later
 from components.json_value import Json
 from components.records import Answer, AnswerState, ErrorClass, Sample, ScoreState
@@ -56,6 +56,7 @@ class Result(Stage[Summary]):
     scorings: tuple[Stage[Scoring], ...]
     generation: tuple[Stage[Generation], ...] = added_later(())
     """The answers that took several requests each, if they did; there are no `prompts` then."""
+    groups: Groups = added_later(Groups.DOCUMENT)
 
     def make(self, run: Run) -> Summary:
         """Metrics of all stages that score joined, and one table of all samples."""
@@ -66,6 +67,7 @@ class Result(Stage[Summary]):
         asked = self.retrieved.asked(run)
         columns = {
             **_sample_columns(samples),
+            "cluster": pa.array(clusters_of(samples, self.groups), pa.int64()),
             **self.retrieved.columns(run, samples),
             "prompt": self._prompts(run, len(samples)),
             **_answer_columns(answers),
@@ -192,7 +194,6 @@ def _sample_columns(samples: Sequence[Sample]) -> dict[str, pa.Array]:
         "references": pa.array([list(sample.references) for sample in samples], pa.list_(pa.string())),
         "answer_parts": pa.array([sample.answer_parts for sample in samples], pa.list_(pa.list_(pa.string()))),
         "answerable": pa.array([sample.answerable for sample in samples], pa.bool_()),
-        "cluster": pa.array(clusters_of(samples), pa.int64()),
     }
 
 

@@ -44,8 +44,13 @@ class SelectionSplit(Stage[NDArray[np.bool_]]):
     corpus: Stage[Documents]
 
     def make(self, run: Run) -> NDArray[np.bool_]:
-        """Draws them: by the id of the first sample of each group, so that other samples change nothing for it."""
-        samples, present = run.read(self.samples).samples, set(run.read(self.corpus).ids)
+        """Draws them."""
+        return self.drawn(run.read(self.samples).samples, set(run.read(self.corpus).ids))
+
+    def drawn(self, samples: Sequence[Sample], present: set[str]) -> NDArray[np.bool_]:
+        """The samples that choose, where these documents are `present`: drawn by the id of the first sample of each
+        group, so that other samples change nothing for it.
+        """
         group = clusters_of(samples)
         first = dict(zip(reversed(group.tolist()), reversed([sample.id for sample in samples]), strict=True))
         chosen: list[int] = []

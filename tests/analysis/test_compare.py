@@ -114,7 +114,7 @@ class TestFamily:
         found = family(sweep, replace(ROUGE, subset="read/qa_1doc"))
         assert {row.verdict for row in found.rows} == {UNDECIDED}
         assert {row.detectable for row in found.rows} == {None}
-        assert "too few groups of samples for a difference of any size" in text_of(found)
+        assert "Too few groups of samples (2) to tell." in text_of(found)
 
     def test_a_difference_of_right_and_wrong_answers_brings_its_own_variance(self, tmp_path: Path) -> None:
         """Of other scores, such as those that are never quite 0, nothing is known."""
@@ -276,12 +276,19 @@ class TestText:
         sizes = sorted(row.detectable for row in found.rows if row.detectable is not None)
         assert sizes == []
         few = replace(found, alpha=0.2)
-        assert "too few groups" in text_of(few)
+        assert "Too few groups of samples (6) to tell." in text_of(few)
 
     def test_says_how_many_samples_and_what_is_left_out(self, sweep: Path) -> None:
         lines = text_of(family(sweep)).splitlines()
         assert "over 7 of 8 samples in 6 groups that belong together" in lines
         assert "left out because of b4b4b4b4: 1 answer_error" in lines
+        assert "dataset.groups" not in text_of(family(sweep))
+
+    def test_names_groups_that_are_not_the_default(self, tmp_path: Path) -> None:
+        facts = {"dataset": {"name": "demo", "groups": "none"}}
+        cells = [replace(cell, facts=facts) for cell in tiny_sweep.CELLS]
+        lines = text_of(family(tiny_sweep.write(tmp_path, cells))).splitlines()
+        assert "dataset.groups=none: all samples count as independent" in lines
 
     @pytest.mark.parametrize(("n_clusters", "known"), [(6, "with 6 groups known by simulation alone: "), (60, "")])
     def test_says_what_the_rate_of_false_calls_rests_on(self, sweep: Path, n_clusters: int, known: str) -> None:

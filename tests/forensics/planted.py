@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import ClassVar
 
+from components.clusters import Groups, groups_field
 from components.records import Benchmark, Documents, Evidence, Kind, Sample
 
 TEXTS = {
@@ -96,6 +97,7 @@ class Planted:
     limit: int | None = None
     limit_seed: int = 0
     max_documents: int | None = None
+    groups: Groups = groups_field()
 
     version: ClassVar[int] = 1
     name: ClassVar[str] = "planted"

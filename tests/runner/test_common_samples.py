@@ -180,3 +180,21 @@ class TestErrors:
         twice = replace(tiny_sweep.CELLS[0], ids=["s0"] * 8)
         with pytest.raises(DataError, match="a1a1a1a1a1a1: ids of samples occur twice"):
             joined(tmp_path, [twice, tiny_sweep.CELLS[1]])
+
+
+def test_cells_with_different_groups_are_compared_by_the_coarsest(tmp_path: Path) -> None:
+    alone = {"dataset": {"name": "demo", "groups": "none"}}
+    documents = [[f"d{row}"] for row in range(8)]
+    first, other = tiny_sweep.CELLS[:2]
+    apart = replace(first, documents=documents, facts=alone)
+    assert len(set(joined(tmp_path / "a", [apart, replace(other, documents=documents, facts=alone)]).clusters)) == 8
+    turned = replace(other, ids=tuple(reversed(other.ids)), documents=list(reversed(tiny_sweep.DOCUMENTS)))
+    clusters = joined(tmp_path / "b", [apart, turned]).clusters.tolist()
+    assert clusters[0] == clusters[1]
+    assert len(set(clusters)) == 7
+
+
+def test_unknown_groups_in_a_cell_are_an_error(tmp_path: Path) -> None:
+    cells = [replace(cell, facts={"dataset": {"name": "demo", "groups": "topic"}}) for cell in tiny_sweep.CELLS[:2]]
+    with pytest.raises(DataError, match=r"dataset.groups='topic', wanted document, source, none; run"):
+        joined(tmp_path, cells)

@@ -11,6 +11,7 @@ from components.errors import DataError
 from runner.loaded import load
 from tests.analysis import tiny_sweep
 from tests.analysis.decision.planted import write
+from tests.analysis.tiny_sweep import TinyCell
 
 
 def of(folder: Path, metric: str = "rouge_l") -> Recommendations:
@@ -22,6 +23,27 @@ def test_too_few_samples_name_nothing(sweep: Path) -> None:
     assert {entry.verdict for entry in found.entries} == {TOO_FEW}
     assert found.n_tested == 0
     assert found.entries[0].text() == "too few samples to name one (n = 7, 6 groups)"
+
+
+def test_too_few_groups_of_many_samples_name_nothing(tmp_path: Path) -> None:
+    n = 12
+    cells = [
+        TinyCell(
+            f"{place}{place}{place}{place}",
+            {"top_k": 2 + place},
+            [0.1 * place + 0.01 * row for row in range(n)],
+            ids=[str(row) for row in range(n)],
+            subsets=["read"] * n,
+            documents=[["d1"]] * n,
+            topics=[None] * n,
+            tasks=[None] * n,
+            measured=("overall", "read"),
+        )
+        for place in range(2)
+    ]
+    (entry, *_) = of(tiny_sweep.write(tmp_path, cells)).entries
+    assert (entry.verdict, entry.n) == (TOO_FEW, n)
+    assert entry.text() == "too few groups of samples (1) to tell"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from components.statistics import PairedTest
 from runner.loaded import load
 from runner.output.detectable import detectable_lines
 from runner.pipeline.planned import PlannedCell
-from tests.runner.sweeping import FEW_METRICS, entries_by_kind, plan_small, run_small, store_of
+from tests.runner.sweeping import FEW_METRICS, entries_by_kind, own_data, plan_small, run_small, store_of
 
 DATA = ("dataset.limit=40", *FEW_METRICS)
 THREE = tuple((*DATA, f"retriever={name}") for name in ("bm25", "dense", "hybrid"))
@@ -49,7 +49,7 @@ def detectable_in(line: str) -> list[float]:
 
 
 def wanted_in(line: str) -> list[float]:
-    return _numbers_after("0.02 would want about", line)
+    return _numbers_after("0.02 needs about", line)
 
 
 def _numbers_after(text: str, line: str) -> list[float]:
@@ -64,7 +64,7 @@ def test_after_an_earlier_sweep_it_is_what_compare_says(swept: Swept, metric: st
     compared = compare_cells(sweep, sweep.metric(metric), PairedTest())
     sizes = [row.detectable for row in compared.rows if row.detectable is not None]
     (line,) = swept.lines(swept.three, metric)
-    assert line.startswith(f"{metric}: with 40 samples only differences above about ")
+    assert re.match(rf"{metric}: with 40 samples.* in \d\d groups only differences above about ", line)
     assert "will show up reliably (any two of 3 cells, 80% power)" in line
     assert line.endswith(f"As measured in {swept.results / 'earlier'}.")
     assert detectable_in(line) == pytest.approx([min(sizes), max(sizes)], rel=0.1)
@@ -82,7 +82,7 @@ def test_without_one_the_assumption_is_said(swept: Swept, tmp_path: Path) -> Non
     # Forty samples, most of them alone in a group: (Tukey's 2.4 + .85) * .25 / sqrt(40), and a little for the groups.
     assert detectable_in(line)[0] == pytest.approx(0.13, abs=0.015)
     assert wanted_in(line)[0] == pytest.approx(1600, rel=0.25)
-    assert f"Assumed, as there is no sweep in {tmp_path} in which cells differ in rouge_l on this data:" in line
+    assert f"Assumed, as there is no sweep in {tmp_path}/ in which cells differ in rouge_l on this data:" in line
     assert "a standard deviation of 0.25" in line
 
 
@@ -120,10 +120,20 @@ def test_a_sweep_of_the_planned_cells_counts_before_a_newer_one_of_others(swept:
     assert f"As measured in {tmp_path / 'newer'}." in swept.lines(planned, "rouge_l", tmp_path)[0]
 
 
-@pytest.mark.parametrize(("metric", "n_lines"), [("ndcg@10", 0), ("rouge_l", 1)])
-def test_cells_that_are_the_same_by_construction_are_one(swept: Swept, metric: str, n_lines: int) -> None:
+def test_an_axis_that_the_metric_does_not_see_is_named(swept: Swept) -> None:
     """A ranking does not depend on top_k, answers do."""
-    assert len(swept.lines(swept.of_two_top_k, metric)) == n_lines
+    assert swept.lines(swept.of_two_top_k, "ndcg@10") == [
+        "ndcg@10 does not depend on top_k: both cells will be equal by it. "
+        "run.headline=passage_coverage can tell more of them apart."
+    ]
+    (of_answers,) = swept.lines(swept.of_two_top_k, "rouge_l")
+    assert of_answers.startswith("rouge_l: with 40 samples")
+
+
+def test_an_axis_unseen_by_some_cells_alone_leaves_the_others_to_compare(swept: Swept) -> None:
+    unseen, size = swept.lines((*swept.three[:2], swept.of_two_top_k[1]), "ndcg@10")
+    assert unseen.startswith("ndcg@10 does not depend on top_k: the 3 cells have at most 2 different values of it. ")
+    assert "any two of 2 cells" in size
 
 
 def test_of_one_cell_nothing_is_said(swept: Swept) -> None:
@@ -132,18 +142,38 @@ def test_of_one_cell_nothing_is_said(swept: Swept) -> None:
 
 def test_too_few_groups_of_samples_are_said(swept: Swept) -> None:
     (line,) = swept.lines(swept.of_little_data, "rouge_l")
-    assert re.fullmatch(r"rouge_l: [1-4] groups of samples are too few for a difference of any size to show up\.", line)
+    assert re.fullmatch(r"rouge_l: too few groups of samples \([1-4]\) to tell\.", line)
 
 
 def test_of_a_metric_that_is_no_share_nothing_is_assumed(swept: Swept, tmp_path: Path) -> None:
     (unknown,) = swept.lines(swept.three, "context_tokens", tmp_path)
     assert unknown == (
-        "context_tokens: how large a difference must be to show up can be told after a first sweep of this data."
+        "context_tokens: a first sweep of this data will tell how large a difference must be to show up."
     )
     (known,) = swept.lines(swept.three, "context_tokens")
-    assert "would want" not in known
+    assert "0.02 needs" not in known
     assert detectable_in(known)[0] > 1
 
 
 def test_without_a_headline_it_is_that_of_the_leaderboard(swept: Swept) -> None:
     assert swept.lines(swept.three, "")[0].startswith("rouge_l:")
+
+
+def test_samples_that_the_metric_leaves_out_are_counted_apart(tmp_path: Path) -> None:
+    texts = {str(number): f"Bridge {number} was opened in {1900 + number}." for number in range(20)}
+    questions = [{"id": name, "question": f"When was bridge {name} opened?"} for name in texts]
+    with_gold = [{**question, "gold": [question["id"]]} for question in questions[:12]]
+    own = (*own_data(tmp_path, texts, [*with_gold, *questions[12:]]), "metrics=retrieval", "llm=none")
+    cells = plan_small(tmp_path, *((*own, f"retriever={name}") for name in ("bm25", "dense"))).cells
+    (line,) = detectable_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
+    assert line.startswith("ndcg@10: with 12 of 20 samples (left out: 8 no_gold) in 12 groups only differences above ")
+    assert detectable_in(line)[0] == pytest.approx(2.8 * 0.25 / 12**0.5, rel=0.15)
+
+
+def test_a_headline_without_a_value_gives_way_to_the_next_metric(tmp_path: Path) -> None:
+    questions = [{"id": str(number), "question": f"{number}?", "references": ["yes"]} for number in range(12)]
+    own = (*own_data(tmp_path, {"a": "yes"}, questions), "llm=scripted")
+    cells = plan_small(tmp_path, *((*own, f"top_k={n}") for n in (1, 2))).cells
+    without, line = detectable_lines(cells, "ndcg@10", tmp_path / "results", store_of(tmp_path))
+    assert without == "ndcg@10 will have no value: 12 no_gold."
+    assert line.startswith("rouge_l: with 12 samples in 12 groups only differences")

@@ -1,0 +1,99 @@
+"""A metric of planned cells: the samples for which it can have a value, and which cells differ in it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.protocols import Metric
+from components.records import Documents, Sample, ScoreState
+from runner.engine.store import Store
+from runner.engine.worker import read_kept
+from runner.pipeline.data import Data
+from runner.pipeline.documents import documents_of
+from runner.pipeline.planned import PlannedCell
+from runner.pipeline.sample_codec import decode_samples
+from runner.pipeline.scorable import ScoringStage, can_have_value, metric_in, trial_key, trial_states
+
+
+@dataclass(frozen=True)
+class PlannedMetric:
+    """`cells` compute the metric and can have a value of it, `keys` are those of their scorings: cells with equal keys
+    will be equal. `rows` are the positions of the samples for which all of these cells can have a value, `left_out`
+    counts the others by reason. Where the metric `waits`, judges' replies or citations decide which of them have one.
+    """
+
+    name: str
+    metric: Metric
+    cells: tuple[PlannedCell, ...]
+    keys: tuple[str, ...]
+    rows: NDArray[np.intp]
+    left_out: Mapping[str, int]
+    waits: bool
+
+    @property
+    def n_different(self) -> int:
+        """Cells that can differ from each other."""
+        return len(set(self.keys))
+
+
+class PlannedMetrics:
+    """The metrics of planned cells over one data set, which the plan has loaded: no further stage runs."""
+
+    def __init__(self, cells: Sequence[PlannedCell], data: Data, store: Store) -> None:
+        self._cells = cells
+        self._documents: Callable[[], Documents] = cache(
+            lambda: read_kept(data.loaded, store, lambda entry: documents_of(entry.parts()))
+        )
+        self.samples: Sequence[Sample] = read_kept(
+            data.loaded, store, lambda entry: decode_samples(entry.parts()["samples"])
+        )
+        self.by_name = {name: metric for cell in cells for name, metric in cell.request.cell.computed_metrics.items()}
+        self._trials: dict[str, list[ScoreState]] = {}
+
+    def first(self, names: Sequence[str]) -> PlannedMetric | None:
+        """The first of these metrics that ranks cells and can have a value, None if there is no such."""
+        return next(self.ranking(names), None)
+
+    def ranking(self, names: Sequence[str]) -> Iterator[PlannedMetric]:
+        """Those of these metrics that rank cells and can have a value."""
+        for name in dict.fromkeys(names):
+            if name in self.by_name and self.by_name[name].larger_is_better is not None:
+                found = self.planned(name)
+                if len(found.rows):
+                    yield found
+
+    def planned(self, name: str) -> PlannedMetric:
+        """A computed metric."""
+        found = [(cell, stage) for cell in self._cells if (stage := _scoring(cell, name))]
+        trials = [self._trial(stage, name) for _, stage in found]
+        kept = [place for place, states in enumerate(trials) if any(map(can_have_value, states))]
+        first_reasons: list[ScoreState | None] = [None] * len(self.samples)
+        for states in [trials[place] for place in kept] or trials:
+            reasons = [None if can_have_value(state) else state for state in states]
+            first_reasons = [before or own for before, own in zip(first_reasons, reasons, strict=True)]
+        rows = [row for row, reason in enumerate(first_reasons) if reason is None and kept]
+        return PlannedMetric(
+            name,
+            self.by_name[name],
+            tuple(found[place][0] for place in kept),
+            tuple(found[place][1].key for place in kept),
+            np.array(rows, dtype=np.intp),
+            Counter(str(reason) for reason in first_reasons if reason),
+            any(trials[place][row] is not ScoreState.VALUE for place in kept for row in rows),
+        )
+
+    def _trial(self, stage: ScoringStage, name: str) -> list[ScoreState]:
+        key = trial_key(stage, name)
+        if key not in self._trials:
+            self._trials[key] = trial_states(stage, name, self.samples, self._documents)
+        return self._trials[key]
+
+
+def _scoring(cell: PlannedCell, name: str) -> ScoringStage | None:
+    """The stage that computes the metric, None in a cell without it."""
+    stages = cell.graph.result.scorings
+    return next((stage for stage in stages if isinstance(stage, ScoringStage) and metric_in(stage, name)), None)

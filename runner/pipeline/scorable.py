@@ -1,0 +1,148 @@
+"""The samples for which a metric can have a value, found before any work. Each metric leaves samples out by its own
+rule: it scores a trial in which nothing is retrieved, every answer is one word, and every request to a judge fails.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from components.errors import ComponentError, RagGridError
+from components.protocols import AnswerMetric, ContextMetric, JudgedMetric, Metric, RankingMetric
+from components.records import (
+    Answer,
+    AnswerState,
+    Context,
+    Documents,
+    JudgeInput,
+    Passage,
+    Request,
+    Sample,
+    Scores,
+    ScoreState,
+    TextsWithUnits,
+)
+from components.text.units import number_units
+from runner.engine.stage import Stage
+from runner.pipeline.answer_scores import AnswerScores
+from runner.pipeline.answering import NoAnswers
+from runner.pipeline.citation_scores import CitationScores, UncitedAnswers
+from runner.pipeline.judging import JudgedAnswers, JudgedScores
+from runner.pipeline.passages import NoPassages
+from runner.pipeline.retrieval_scores import ContextScores, RankingScores, relevant_documents
+from runner.pipeline.scores import mark_gold_outside_corpus
+from runner.pipeline.selecting import ReportedSamples
+
+ScoringStage = RankingScores | ContextScores | AnswerScores | CitationScores | JudgedScores
+
+_LEFT_OUT = {ScoreState.NOT_APPLICABLE, ScoreState.NO_GOLD, ScoreState.NO_GOLD_IN_CORPUS, ScoreState.HELD_OUT}
+"""Other states, such as a failed request, depend on what the sweep will find."""
+
+_WORD = "1"
+
+
+def can_have_value(state: ScoreState) -> bool:
+    """True if a sample with this state in the trial can have a value in the sweep."""
+    return state not in _LEFT_OUT
+
+
+def metric_in(stage: ScoringStage, name: str) -> Metric | None:
+    """The metric of this name that a stage computes, None if it computes none."""
+    metrics = [stage.metric] if isinstance(stage, JudgedScores) else stage.metrics.values()
+    return next((metric for metric in metrics if name in metric.names), None)
+
+
+def trial_key(stage: ScoringStage, name: str) -> str:
+    """Equal for stages with equal trials of a metric."""
+    has_passages = not isinstance(getattr(stage, "passages", None), NoPassages)
+    has_answers = not isinstance(_answers_of(stage), NoAnswers)
+    return repr((type(stage), name, metric_in(stage, name), stage.samples.key, has_passages, has_answers))
+
+
+def trial_states(
+    stage: ScoringStage, name: str, samples: Sequence[Sample], read_documents: Callable[[], Documents]
+) -> list[ScoreState]:
+    """The state of every sample in the trial. `read_documents` gives the corpus, for metrics that read gold.
+
+    Raises ComponentError if a metric of another package raises in it.
+    """
+    metric = metric_in(stage, name)
+    assert metric is not None, "the stage computes it"
+    answers = _answers_of(stage)
+    if isinstance(answers, NoAnswers):
+        return [ScoreState.NOT_APPLICABLE] * len(samples)
+    with _named_errors(metric):
+        states = _scores(stage, metric, samples, read_documents)[name].states
+    if not isinstance(stage.samples, ReportedSamples):
+        return list(states)
+    held_out = stage.samples.split.drawn(samples, set(read_documents().ids)).tolist()
+    return [ScoreState.HELD_OUT if own else state for own, state in zip(held_out, states, strict=True)]
+
+
+def _answers_of(stage: ScoringStage) -> Stage[Sequence[Answer]] | None:
+    """The answers that are scored, None for a metric that reads none."""
+    if isinstance(stage, JudgedScores):
+        return stage.judged.answers if isinstance(stage.judged, JudgedAnswers) else None
+    answers = getattr(stage, "answers", None)
+    return answers.answers if isinstance(answers, UncitedAnswers) else answers
+
+
+def _scores(
+    stage: ScoringStage, metric: Metric, samples: Sequence[Sample], read_documents: Callable[[], Documents]
+) -> dict[str, Scores]:
+    nothing: list[list[tuple[int, int, int]]] = [[] for _ in samples]
+    if isinstance(stage, JudgedScores):
+        passages = () if isinstance(stage.passages, NoPassages) else (Passage(_WORD),)
+        return _judged(stage.metric, [JudgeInput(sample, _WORD, passages) for sample in samples])
+    if isinstance(metric, AnswerMetric):
+        return _of_answers(metric, samples)
+    documents = read_documents()
+    if isinstance(metric, RankingMetric):
+        present = set(documents.ids)
+        relevant = [relevant_documents(sample.gold, present) for sample in samples]
+        found = metric.score_rankings([[] for _ in samples], relevant)
+    elif isinstance(metric, ContextMetric):
+        n_tokens = np.zeros(len(samples), dtype=np.int64)
+        context = Context(np.full((len(samples), 1), -1, dtype=np.int32), n_tokens, n_tokens)
+        found = metric.score_contexts(samples, documents, nothing, context)
+    else:
+        assert isinstance(stage, CitationScores), "no other kind of metric exists"
+        cited = next(each for each in stage.metrics.values() if each is metric)
+        found = cited.score_citations(samples, documents, [_WORD] * len(samples), [[] for _ in samples])
+    return mark_gold_outside_corpus(found, samples)
+
+
+def _of_answers(metric: AnswerMetric, samples: Sequence[Sample]) -> dict[str, Scores]:
+    # A metric with a model of its own loads it for texts that are not empty.
+    answers = ["" if hasattr(metric, "model") else _WORD] * len(samples)
+    references = [reference for sample in samples for reference in sample.references]
+    return metric.score_answers(samples, _in_form(metric, answers), _in_form(metric, references))
+
+
+def _in_form(metric: AnswerMetric, texts: Sequence[str]) -> TextsWithUnits:
+    return TextsWithUnits(texts, number_units(metric.form.units(texts))) if metric.form else TextsWithUnits(texts)
+
+
+def _judged(metric: JudgedMetric, inputs: Sequence[JudgeInput]) -> dict[str, Scores]:
+    prepared = metric.prepare([each.sample for each in inputs], _fail)
+    return dict(metric.judge(inputs, prepared, _fail).scores)
+
+
+def _fail(requests: Sequence[Request]) -> list[Answer]:
+    return [Answer(request.id, AnswerState.ERROR, error="not sent") for request in requests]
+
+
+@contextmanager
+def _named_errors(metric: Metric) -> Iterator[None]:
+    try:
+        yield
+    except RagGridError:
+        raise
+    except Exception as error:
+        kind = type(metric)
+        if kind.__module__.startswith("components."):
+            raise
+        raise ComponentError(
+            f"{kind.__module__}.{kind.__qualname__}: cannot score a trial with no passages and one-word answers "
+            f"({type(error).__name__}: {error}). Mend the class: see components/protocols/metrics.py"
+        ) from error
