@@ -159,7 +159,8 @@ def _same_lines(family: Family) -> list[str]:
 def _sample_lines(family: Family) -> list[str]:
     """How many samples the comparisons are over, what was left out and why; cells with equal reasons share a line."""
     of = f" of {family.n_known}" if family.n < family.n_known else ""
-    lines = [f"over {family.n}{of} samples in {family.n_clusters} groups that belong together"]
+    groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} groups"
+    lines = [f"over {family.n}{of} samples in {groups} that belong together"]
     assumed = list(filter(None, [groups_note(family.sweep.cells)]))
     cells: dict[str, list[str]] = {}
     for standing in family.standings:
