@@ -242,9 +242,7 @@ def _detectable(family: Family) -> str:
     """
     sizes = [row.detectable for row in family.rows if row.detectable is not None]
     if not sizes:
-        vary = any(row.comparison.standard_error for row in family.rows)
-        is_alone = bool(family.rows) and family.n_clusters == 1
-        return f"{too_few_groups(family.n_clusters).capitalize()}." if vary or is_alone else ""
+        return f"{too_few_groups(family.n_clusters).capitalize()}." if family.has_too_few_groups else ""
     low, high = about(min(sizes)), about(max(sizes))
     span = low if low == high else f"{low} to {high}, depending on the cell,"
     questions = "1 question" if family.n == 1 else f"{family.n} questions"
