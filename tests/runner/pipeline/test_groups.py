@@ -25,6 +25,7 @@ def test_only_intervals_and_results_have_the_groups_in_their_keys() -> None:
     default = keys("llm=scripted")
     assert keys("llm=scripted", "dataset.groups=document") == default
     changed = keys("llm=scripted", "dataset.groups=source")
+    assert keys("llm=scripted", "metrics.interval.groups=source") == changed
     assert {kind for kind in default if changed[kind] != default[kind]} == {
         "answer_scores",
         "context_scores",
