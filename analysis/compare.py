@@ -159,7 +159,8 @@ def _same_lines(family: Family) -> list[str]:
 def _sample_lines(family: Family) -> list[str]:
     """How many samples the comparisons are over, what was left out and why; cells with equal reasons share a line."""
     of = f" of {family.n_known}" if family.n < family.n_known else ""
-    lines = [f"over {family.n}{of} samples in {family.n_clusters} groups that belong together"]
+    groups = "1 group" if family.n_clusters == 1 else f"{family.n_clusters} groups"
+    lines = [f"over {family.n}{of} samples in {groups} that belong together"]
     assumed = list(filter(None, [groups_note(family.sweep.cells)]))
     cells: dict[str, list[str]] = {}
     for standing in family.standings:
@@ -241,9 +242,7 @@ def _detectable(family: Family) -> str:
     """
     sizes = [row.detectable for row in family.rows if row.detectable is not None]
     if not sizes:
-        vary = any(row.comparison.standard_error for row in family.rows)
-        is_alone = bool(family.rows) and family.n_clusters == 1
-        return f"{too_few_groups(family.n_clusters).capitalize()}." if vary or is_alone else ""
+        return f"{too_few_groups(family.n_clusters).capitalize()}." if family.has_too_few_groups else ""
     low, high = about(min(sizes)), about(max(sizes))
     span = low if low == high else f"{low} to {high}, depending on the cell,"
     questions = "1 question" if family.n == 1 else f"{family.n} questions"

@@ -104,6 +104,13 @@ class Family:
         return [row for row in self.rows if row.verdict == UNDECIDED]
 
     @property
+    def has_too_few_groups(self) -> bool:
+        """True if cells differ, and no difference of any size could be shown."""
+        if not self.rows or any(row.detectable is not None for row in self.rows):
+            return False
+        return self.n_clusters == 1 or any(row.comparison.standard_error for row in self.rows)
+
+    @property
     def standings(self) -> list[Standing]:
         """Of all rows, the baseline first."""
         return [self.baseline, *(row.standing for row in self.rows)]

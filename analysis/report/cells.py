@@ -186,7 +186,7 @@ def _notes(source: Source, family: Family) -> list[str]:
         low, high = about(min(sizes)), about(max(sizes))
         span = low if low == high else f"{low} to {high}, depending on the cell,"
         notes.append(f"Only differences above about {span} show up reliably here ({POWER:.0%} power).")
-    elif any(row.comparison.standard_error for row in family.rows) or (family.rows and family.n_clusters == 1):
+    elif family.has_too_few_groups:
         notes.append(f"{too_few_groups(family.n_clusters).capitalize()}.")
     same = [standing for standing in family.standings if standing.same]
     if same:

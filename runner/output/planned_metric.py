@@ -71,19 +71,21 @@ class PlannedMetrics:
         found = [(cell, stage) for cell in self._cells if (stage := _scoring(cell, name))]
         trials = [self._trial(stage, name) for _, stage in found]
         kept = [place for place, states in enumerate(trials) if any(map(can_have_value, states))]
-        first_reasons: list[ScoreState | None] = [None] * len(self.samples)
-        for states in [trials[place] for place in kept] or trials:
-            reasons = [None if can_have_value(state) else state for state in states]
-            first_reasons = [before or own for before, own in zip(first_reasons, reasons, strict=True)]
-        rows = [row for row, reason in enumerate(first_reasons) if reason is None and kept]
+        # Most cells share a trial.
+        distinct = {id(states): states for states in [trials[place] for place in kept] or trials}.values()
+        reasons: list[ScoreState | None] = [None] * len(self.samples)
+        for states in distinct:
+            left_out = [None if can_have_value(state) else state for state in states]
+            reasons = [before or own for before, own in zip(reasons, left_out, strict=True)]
+        rows = [row for row, reason in enumerate(reasons) if reason is None and kept]
         return PlannedMetric(
             name,
             self.by_name[name],
             tuple(found[place][0] for place in kept),
             tuple(found[place][1].key for place in kept),
             np.array(rows, dtype=np.intp),
-            Counter(str(reason) for reason in first_reasons if reason),
-            any(trials[place][row] is not ScoreState.VALUE for place in kept for row in rows),
+            Counter(str(reason) for reason in reasons if reason),
+            any(states[row] is not ScoreState.VALUE for states in distinct for row in rows),
         )
 
     def _trial(self, stage: ScoringStage, name: str) -> list[ScoreState]:

@@ -25,6 +25,7 @@ from runner.pipeline.planned import SweepPlan
 from runner.pipeline.step_reports import LINE
 from runner.ranking import best_value, direction_sign
 from runner.results import CellResult, larger_is_better
+from runner.sample_groups import groups_note
 
 _MOST_ROWS = 50
 """Of a leaderboard: nobody reads more in a terminal, and to lay out hundreds takes longer than to run a kept cell."""
@@ -193,6 +194,8 @@ def show_leaderboard(
         if "." not in name and value != "none"
     )
     console.print(f"[dim]the same in all that use it: {components}[/]")
+    if note := groups_note(ordered):
+        console.print(f"[dim]{note}[/]")
     if along:
         console.print(f"[dim]varies along with one of these columns: {', '.join(along)}[/]")
 

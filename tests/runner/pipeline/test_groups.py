@@ -8,7 +8,7 @@ from analysis.comparison import compare_cells
 from components.statistics import PairedTest
 from runner.loaded import load
 from runner.output.detectable import detectable_lines
-from tests.runner.sweeping import cells_in, own_data, plan_small, run_small, small_graph, store_of
+from tests.runner.sweeping import cells_in, own_data, plan_small, run_small, samples_in, small_graph, store_of
 
 TEXTS = {name: f"Bridge {name} was opened in 19{number}." for number, name in enumerate("abcdefgh", 30)}
 GOLD = ("ab", "bc", "cd", "de", "ef", "fg", "gh", "ha")
@@ -25,6 +25,7 @@ def test_only_intervals_and_results_have_the_groups_in_their_keys() -> None:
     default = keys("llm=scripted")
     assert keys("llm=scripted", "dataset.groups=document") == default
     changed = keys("llm=scripted", "dataset.groups=source")
+    assert keys("llm=scripted", "metrics.interval.groups=source") == changed
     assert {kind for kind in default if changed[kind] != default[kind]} == {
         "answer_scores",
         "context_scores",
@@ -34,12 +35,16 @@ def test_only_intervals_and_results_have_the_groups_in_their_keys() -> None:
 
 
 @pytest.mark.parametrize(("groups", "n_groups"), [("document", 1), ("source", 8), ("none", 8)])
-def test_intervals_and_samples_are_in_these_groups(tmp_path: Path, groups: str, n_groups: int) -> None:
+def test_intervals_and_samples_are_in_these_groups(
+    tmp_path: Path, groups: str, n_groups: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     own = own_data(tmp_path, TEXTS, SAMPLES)
     assert run_small(tmp_path, (*own, *CELL, f"dataset.groups={groups}")) == 0
     (cell,) = cells_in(tmp_path)
     assert cell.metrics["overall"]["ndcg@10"]["n_clusters"] == n_groups
     assert cell.dataset.get("groups") == (None if groups == "document" else groups)
+    assert len({row["cluster"] for row in samples_in(tmp_path)}) == n_groups
+    assert (f"dataset.groups={groups}: " in capsys.readouterr().out) == (groups != "document")
 
 
 def test_comparisons_and_plans_use_these_groups_alone(tmp_path: Path) -> None:
