@@ -162,6 +162,12 @@ def test_analysis_reads_results_and_nothing_else_of_the_runner() -> None:
         "runner.hit_texts",
         "runner.sample_verdicts",
         "runner.scored_samples",
+        "runner.choice",
+        "runner.choice_text",
+        "runner.costs",
+        "runner.prose",
+        "runner.timing",
+        "runner.undecided",
         "runner.testset.content",
         "runner.testset.files",
         "runner.trusted",
@@ -214,6 +220,10 @@ FLOORS = {
 """What each package of the runner may import besides itself and components; on top are the commands."""
 
 READING = (
+    "runner.choice",
+    "runner.costs",
+    "runner.timing",
+    "runner.undecided",
     "runner.axes",
     "runner.results",
     "runner.loaded",
@@ -269,7 +279,10 @@ def test_the_engine_knows_no_role_but_the_language_model() -> None:
 
 def test_every_package_of_the_runner_has_its_place() -> None:
     packages = {name for name in MODULES if name.startswith("runner.") and name.count(".") == 1}
-    alone = {"runner.display", "runner.svg", "runner.lines_file", "runner.__main__", "runner.own_packages"}
+    alone = {
+        "runner.display", "runner.svg", "runner.lines_file", "runner.__main__", "runner.own_packages",
+        "runner.prose", "runner.choice_text",
+    }  # fmt: skip
     assert packages == {*FLOORS, *COMMANDS, *READING, *alone}
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from analysis.charts.dots import Dot, dots
 from analysis.decision import AxisEffects, axis_effects
 from analysis.decision.effects import AxisEffect
-from analysis.report.prose import digits_of, number
 from analysis.report.source import Source
 from runner.loaded import SubsetMetric
+from runner.prose import digits_of, number
 
 MOST_SCENARIOS, MOST_INTERACTIONS = 12, 8
 _KINDS = ("all", "subset", "task")

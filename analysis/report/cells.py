@@ -6,12 +6,12 @@ from typing import Any
 
 from analysis import comparison
 from analysis.comparison import UNDECIDED, Family, Row, Standing
-from analysis.costs import CONTEXT_TOKENS, COSTS
-from analysis.report.prose import count, digits_of, listed, number
 from analysis.report.source import Compared, Source
 from components.statistics import POWER
+from runner.costs import CONTEXT_TOKENS, COSTS
 from runner.display import about
 from runner.loaded import SubsetMetric
+from runner.prose import count, digits_of, listed, number
 from runner.results import OK, CellResult
 
 MOST_ROWS = 100

@@ -7,9 +7,9 @@ from typing import Any
 from analysis.decision import Recommendation, recommendations
 from analysis.decision.candidates import Candidates, candidates
 from analysis.decision.recommendations import NOT_SHOWN, SAME, SHOWN, TOO_FEW, Level
-from analysis.report.prose import digits_of, number
 from analysis.report.source import Source
 from runner.display import about
+from runner.prose import digits_of, number
 
 _KINDS = {"all": "", "subset": "Subsets", "task": "Tasks", "topic": "Topics"}
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.report.prose import count, listed
 from analysis.report.source import MANY_CELLS, MANY_LEVELS, Source
 from components.records import AnswerState
+from runner.prose import count, listed
 from runner.results import OK, CellResult
 
 WARNING, NOTE, FINE = "warning", "note", "fine"

@@ -57,7 +57,7 @@ def test_no_cell_has_a_result(tmp_path: Path) -> None:
 def test_cells_that_are_all_the_same(tmp_path: Path) -> None:
     same = [replace(cell, rouge_l=CELLS[0].rouge_l) for cell in CELLS[:2]]
     page, _, _ = rendered(report_on(tiny_sweep.write(tmp_path, same)))
-    assert "All 2 cells have the same value for every sample." in page.text
+    assert "both cells have the same rouge_l for every sample" in page.text
 
 
 def test_hundreds_of_cells_are_cut_with_a_statement(tmp_path: Path) -> None:
