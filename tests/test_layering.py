@@ -191,6 +191,9 @@ FLOORS = {
     "runner.engine": (),
     "runner.pipeline": ("runner.engine",),
     "runner.output": (
+        "runner.choice",
+        "runner.choice_text",
+        "runner.undecided",
         "runner.common_samples",
         "runner.hit_texts",
         "runner.loaded",
