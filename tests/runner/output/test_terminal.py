@@ -86,7 +86,7 @@ def test_a_row_stands_for_cells_that_are_equal() -> None:
     metrics, ordered = ranked([first, second, CELLS[0]])
     show_leaderboard(SafeConsole(file=output, width=400), metrics, ordered, equal=equal)
     lines = output.getvalue().splitlines()
-    assert lines[2].split()[:6] == ["hybrid2", "+1", "equal", "hybrid", "2,", "8"]
+    assert lines[2].split()[:5] == ["hybrid2", "+1", "equal", "2,", "8"]
     assert "0.5000 to 0.7500" in lines[2]
     assert lines[3].split()[0] == "bm25"
     assert lines[4].startswith(
