@@ -123,10 +123,13 @@ def _best_figure(metric: SubsetMetric, best: CellResult) -> Figure:
 
 
 def _tied_figure(family: Family, choice: Choice) -> Figure:
+    note = f"with {100 * (1 - family.alpha):g} % confidence the truly best one is among them"
+    if choice.n_tied == len(choice.compared):
+        note = "no cell is significantly worse than the best"
     return Figure(
         "May be the best",
         f"{choice.n_tied} of {count(len(choice.compared), 'cell')}",
-        f"with {100 * (1 - family.alpha):g} % confidence the truly best one is among them",
+        note,
         "#cells",
     )
 
@@ -137,5 +140,5 @@ def _shown_figure(family: Family) -> list[Figure]:
     if not sizes:
         return []
     ends = dict.fromkeys(about(size) for size in (min(sizes), max(sizes)))
-    note = f"found with {POWER:.0%} probability; n = {family.n:,} in {count(family.n_clusters, 'group')}"
-    return [Figure("Smallest difference that shows", listed(ends, "to"), note, "#trust")]
+    note = f"detected with {POWER:.0%} probability; n = {family.n:,} in {count(family.n_clusters, 'group')}"
+    return [Figure("Smallest detectable difference", listed(ends, "to"), note, "#trust")]

@@ -185,7 +185,7 @@ def _notes(source: Source, family: Family) -> list[str]:
         notes.append(f"Only differences above about {span} show up reliably here ({POWER:.0%} power).")
     same = [standing for standing in family.standings if standing.same]
     if same:
-        notes.append("Rows that stand for several cells: these have the same value for every sample.")
+        notes.append("A row with several values of an axis stands for cells with the same value for every sample.")
     notes += _not_compared(source, family)
     return notes
 

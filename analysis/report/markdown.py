@@ -9,7 +9,7 @@ from analysis.report.markdown_text import plain, prose_text, table
 from analysis.report.record import Report
 from analysis.report.scenarios import Choice
 from runner.display import printable
-from runner.prose import duration, number
+from runner.prose import count, duration, number
 
 
 def render(report: Report) -> str:
@@ -66,7 +66,8 @@ def _scenarios(report: Report) -> Iterator[str]:
         ),
     )
     if too_few := [row for group in report.scenarios.groups for row in group.too_few]:
-        yield f"Too few samples to name anything: {plain(', '.join(f'{row.label} ({row.n})' for row in too_few))}."
+        named = ", ".join(f"{row.label} ({row.n} in {count(row.n_clusters, 'group')})" for row in too_few)
+        yield f"Too few samples or groups to name anything: {plain(named)}."
 
 
 def _choice(choice: Choice | None) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from runner import results
 from tests.analysis import tiny_sweep
+from tests.analysis.decision.planted import write
 from tests.analysis.report.pages import rendered, report_on
 from tests.analysis.tiny_sweep import CELLS, TinyCell
 
@@ -86,3 +87,12 @@ def test_what_comes_from_data_is_text(tmp_path: Path) -> None:
     assert "\\u202e" in page.text
     assert not [name for _, name, _ in page.attributes if name.startswith("on")]
     assert not [line for line in text.splitlines() if "<script>" in line and not line.startswith("    ")]
+
+
+def test_an_axis_that_the_metric_does_not_see_is_no_example_of_dependence(tmp_path: Path) -> None:
+    folder = write(tmp_path, {"size": ["64", "256"], "k": [2, 8]}, {"size": {"256": 0.2}}, same=("k",))
+    page, _, _ = rendered(report_on(folder))
+    assert "gains the same" not in page.text
+    assert "no cell is significantly worse than the best" not in page.text
+    assert "A row with several values of an axis stands for cells with the same value for every sample." in page.text
+    assert "256 · 2 or 8" in page.text
